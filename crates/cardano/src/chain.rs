@@ -1,0 +1,124 @@
+//! The port to the chain. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    hash::{ScriptHash, TxHash, TxRef},
+    money::Lovelace,
+    params::ProtocolParameters,
+    slots::Millis,
+};
+
+/// The newest block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tip {
+    /// Its hash.
+    pub hash: TxHash,
+    /// Its number.
+    pub height: u64,
+    /// Its slot.
+    pub slot: u64,
+    /// Its time, POSIX ms.
+    pub time_ms: Millis,
+}
+
+/// Policy id and asset name, both lowercase hex, joined without a separator (Blockfrost's `unit`).
+pub type AssetUnit = String;
+
+/// What an output holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Value {
+    /// Lovelace.
+    pub lovelace: Lovelace,
+    /// Native tokens; never with a quantity of zero.
+    pub assets: BTreeMap<AssetUnit, u64>,
+}
+
+/// An output as the chain has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Utxo {
+    /// Its name.
+    pub reference: TxRef,
+    /// Its address, in the chain's own text form: not only ours.
+    pub address: String,
+    /// What it holds.
+    pub value: Value,
+    /// Its inline datum's CBOR, if it has one.
+    pub inline_datum: Option<Vec<u8>>,
+    /// The hash of its datum, if it has one (inline or not).
+    pub datum_hash: Option<[u8; 32]>,
+    /// The hash of the script it carries, if it does.
+    pub reference_script: Option<ScriptHash>,
+}
+
+/// An output of a known transaction, and whether it is still there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedOutput {
+    /// The output.
+    pub utxo: Utxo,
+    /// The transaction that spent it, if one did.
+    pub spent_by: Option<TxHash>,
+    /// A collateral return output of a transaction whose scripts failed, or the plain outputs of one: not real.
+    pub collateral: bool,
+}
+
+/// A transaction in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inclusion {
+    /// The block's hash.
+    pub block: TxHash,
+    /// The block's number.
+    pub height: u64,
+    /// The block's slot.
+    pub slot: u64,
+    /// The block's time, POSIX ms.
+    pub time_ms: Millis,
+    /// Whether its scripts succeeded. A failed one took its collateral and did nothing else.
+    pub valid: bool,
+}
+
+/// What the provider said to a transaction that we submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Submission {
+    /// The node took it into its mempool, or already had it.
+    Accepted,
+    /// The ledger refuses it, with the node's reason (bounded). Resending the same bytes later may still succeed only
+    /// if the reason was an input that is not there yet.
+    Refused(String),
+}
+
+/// Why the chain could not be asked. Never the user's fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// No answer in time, a broken connection, or a status of the 5xx kind, after the bounded retries.
+    #[error("the chain provider cannot be reached: {0}")]
+    Unavailable(String),
+    /// The provider limits our rate.
+    #[error("the chain provider limits our requests")]
+    RateLimited,
+    /// An answer that is not of the documented shape, or too large.
+    #[error("the chain provider answered nonsense: {0}")]
+    Malformed(String),
+    /// This request's budget of outside calls is used up.
+    #[error("this request needs more outside calls than it may make")]
+    BudgetExhausted,
+}
+
+/// The chain, as a provider tells it. Every call is bounded in time and retried where that is safe.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Chain {
+    /// The newest block.
+    async fn tip(&self) -> Result<Tip, ChainError>;
+    /// The parameters of the current epoch.
+    async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
+    /// The outputs of a transaction that is in a block; `None` where the provider does not know it.
+    async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError>;
+    /// Where a transaction is on the chain; `None` where it is in no block.
+    async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
+    /// The unspent outputs at an address (bech32), at most as many as the adapter's bound.
+    async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError>;
+    /// Hands a signed transaction to the network. Not retried by the adapter after an unknown outcome.
+    async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError>;
+}

@@ -1,0 +1,214 @@
+//! Hashes as types: 32 bytes for transactions and content, 28 bytes for credentials; lowercase hex in text.
+
+use std::{fmt, str::FromStr};
+
+use blake2::{
+    Blake2bVar,
+    digest::{Update, VariableOutput},
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest, Sha256};
+
+/// Why a text is not the hash it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} lowercase hexadecimal characters")]
+pub struct HashError {
+    expected: usize,
+}
+
+macro_rules! hash_type {
+    ($(#[$doc:meta])* $name:ident, $bytes:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; $bytes]);
+
+        impl $name {
+            /// The hash with these bytes.
+            #[must_use]
+            pub const fn new(bytes: [u8; $bytes]) -> Self {
+                Self(bytes)
+            }
+
+            /// The bytes.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; $bytes] {
+                &self.0
+            }
+
+            /// The hash with these bytes, if there are exactly enough of them.
+            #[must_use]
+            pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+                bytes.try_into().ok().map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&hex::encode(self.0))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({self})", stringify!($name))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = HashError;
+
+            fn from_str(text: &str) -> Result<Self, HashError> {
+                let error = HashError { expected: $bytes * 2 };
+                if text.len() != $bytes * 2 || text.bytes().any(|b| b.is_ascii_uppercase()) {
+                    return Err(error);
+                }
+                let mut bytes = [0; $bytes];
+                hex::decode_to_slice(text, &mut bytes).map_err(|_| error)?;
+                Ok(Self(bytes))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+hash_type!(
+    /// A transaction id: BLAKE2b-256 of the transaction body's bytes as received.
+    TxHash, 32
+);
+hash_type!(
+    /// SHA-256 of a listing's content, of a signed text, or of another document.
+    ContentHash, 32
+);
+hash_type!(
+    /// BLAKE2b-224 of an Ed25519 public key: a key credential.
+    KeyHash, 28
+);
+hash_type!(
+    /// BLAKE2b-224 of a language tag and a script: a script credential.
+    ScriptHash, 28
+);
+
+impl TxHash {
+    /// The id of the transaction with this body (the exact CBOR bytes that were signed).
+    #[must_use]
+    pub fn of_body(body: &[u8]) -> Self {
+        Self(blake2b(body))
+    }
+}
+
+impl ContentHash {
+    /// SHA-256 of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl KeyHash {
+    /// The credential of this Ed25519 public key.
+    #[must_use]
+    pub fn of_public_key(key: &[u8; 32]) -> Self {
+        Self(blake2b(key))
+    }
+}
+
+/// BLAKE2b with an output of `N` bytes (28 and 32 are the ledger's).
+#[must_use]
+pub fn blake2b<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    // Infallible: the only error is an output size outside 1..=64, and N is 28 or 32 everywhere.
+    if let Ok(mut hasher) = Blake2bVar::new(N) {
+        hasher.update(bytes);
+        let written = hasher.finalize_variable(&mut out);
+        debug_assert!(written.is_ok());
+    }
+    out
+}
+
+/// A transaction output's name: `txHash#index`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TxRef {
+    /// The transaction that made the output.
+    pub tx: TxHash,
+    /// Its place among that transaction's outputs. The ledger allows 0..=65535.
+    pub index: u16,
+}
+
+/// Why a text is not an output's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a UTxO reference: 64 lowercase hexadecimal characters, '#', and an index from 0 to 65535")]
+pub struct TxRefError;
+
+impl fmt::Display for TxRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.tx, self.index)
+    }
+}
+
+impl FromStr for TxRef {
+    type Err = TxRefError;
+
+    fn from_str(text: &str) -> Result<Self, TxRefError> {
+        let (tx, index) = text.split_once('#').ok_or(TxRefError)?;
+        let canonical = index == "0" || !index.starts_with('0');
+        if !canonical || !index.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(TxRefError);
+        }
+        Ok(Self { tx: tx.parse().map_err(|_| TxRefError)?, index: index.parse().map_err(|_| TxRefError)? })
+    }
+}
+
+impl Serialize for TxRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TxRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blake2b_is_the_ledgers() {
+        // RFC 7693's empty-input digests at the two sizes that the ledger uses.
+        assert_eq!(hex::encode(blake2b::<32>(b"")), "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
+        assert_eq!(hex::encode(blake2b::<28>(b"")), "836cc68931c2e4e3e838602eca1902591d216837bafddfe6f0c8cb07");
+    }
+
+    #[test]
+    fn a_hash_is_lowercase_hex_of_the_right_length() {
+        let good = "ab".repeat(32);
+        assert_eq!(good.parse::<TxHash>().unwrap().to_string(), good);
+        for bad in ["", &"AB".repeat(32), &"ab".repeat(31), &"ab".repeat(33), &"zz".repeat(32), &"é".repeat(32)] {
+            assert!(bad.parse::<TxHash>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_utxo_reference_has_one_spelling() {
+        let tx = "ab".repeat(32);
+        assert_eq!(format!("{tx}#12").parse::<TxRef>().unwrap().to_string(), format!("{tx}#12"));
+        for bad in ["", "#", "#0", "65536", "01", "+1", "-1", " 1", ""] {
+            assert!(format!("{tx}#{bad}").parse::<TxRef>().is_err(), "{bad}");
+        }
+    }
+}

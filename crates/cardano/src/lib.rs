@@ -1,0 +1,15 @@
+//! Cardano as this service needs it: money, hashes, preprod key addresses, time, protocol parameters and
+//! the [`chain::Chain`] port through which everything outside is asked.
+//!
+//! Nothing here reads a clock, a random source or the network by itself.
+
+pub mod address;
+pub mod chain;
+pub mod hash;
+pub mod money;
+pub mod params;
+pub mod slots;
+
+pub use address::Address;
+pub use hash::{ContentHash, KeyHash, ScriptHash, TxHash, TxRef};
+pub use money::Lovelace;

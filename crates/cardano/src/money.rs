@@ -1,0 +1,165 @@
+//! Money as a type: lovelace with checked arithmetic, a decimal string on the wire.
+
+use std::{fmt, iter, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// An amount in lovelace (1 ADA = 1,000,000 lovelace), at most the maximum supply of ADA.
+///
+/// JSON: a string of decimal digits (`^[0-9]+$`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lovelace(u64);
+
+/// Why a text is not an amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LovelaceError {
+    /// Not `^[0-9]+$`.
+    #[error("an amount of lovelace is a string of decimal digits")]
+    NotDecimal,
+    /// More than all the ADA there can ever be.
+    #[error("an amount of lovelace is at most 45000000000000000")]
+    TooLarge,
+}
+
+impl Lovelace {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// 45 billion ADA: the maximum supply (Shelley genesis, `maxLovelaceSupply`).
+    pub const MAX: Self = Self(45_000_000_000_000_000);
+
+    /// An amount known to be within the supply: whole ADA in constants.
+    #[must_use]
+    pub const fn from_ada(ada: u32) -> Self {
+        Self(ada as u64 * 1_000_000)
+    }
+
+    /// The amount, if it is within the maximum supply.
+    #[must_use]
+    pub const fn new(lovelace: u64) -> Option<Self> {
+        if lovelace <= Self::MAX.0 { Some(Self(lovelace)) } else { None }
+    }
+
+    /// The number of lovelace.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The sum, unless it exceeds the maximum supply.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).and_then(Self::new)
+    }
+
+    /// The difference, unless it would be negative.
+    #[must_use]
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    /// The difference, or zero.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// The sum of many amounts, unless it exceeds the maximum supply.
+    pub fn checked_sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        amounts.into_iter().try_fold(Self::ZERO, Self::checked_add)
+    }
+
+    /// For people: `12.5 tADA`.
+    #[must_use]
+    pub fn display_tada(self) -> String {
+        let (whole, fraction) = (self.0 / 1_000_000, self.0 % 1_000_000);
+        let digits = format!("{fraction:06}");
+        match digits.trim_end_matches('0') {
+            "" => format!("{whole} tADA"),
+            fraction => format!("{whole}.{fraction} tADA"),
+        }
+    }
+}
+
+impl iter::Sum for Lovelace {
+    /// Saturates at the maximum supply, which no sum of what a ledger holds can exceed.
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::ZERO, |sum, next| sum.checked_add(next).unwrap_or(Self::MAX))
+    }
+}
+
+impl fmt::Display for Lovelace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Lovelace {
+    type Err = LovelaceError;
+
+    fn from_str(text: &str) -> Result<Self, LovelaceError> {
+        if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(LovelaceError::NotDecimal);
+        }
+        text.parse().ok().and_then(Self::new).ok_or(LovelaceError::TooLarge)
+    }
+}
+
+impl Serialize for Lovelace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Lovelace {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_decimal_digits_are_an_amount() {
+        for text in ["", "-1", "+1", " 1", "1 ", "1.0", "0x10", "1e6", "١"] {
+            assert_eq!(text.parse::<Lovelace>(), Err(LovelaceError::NotDecimal), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_amount_over_the_supply_is_refused_however_long() {
+        assert_eq!("45000000000000001".parse::<Lovelace>(), Err(LovelaceError::TooLarge));
+        assert_eq!("9".repeat(400).parse::<Lovelace>(), Err(LovelaceError::TooLarge));
+        assert_eq!("45000000000000000".parse(), Ok(Lovelace::MAX));
+    }
+
+    #[test]
+    fn leading_zeros_do_not_change_an_amount() {
+        assert_eq!("0005".parse(), Ok(Lovelace(5)));
+    }
+
+    #[test]
+    fn arithmetic_never_wraps() {
+        assert_eq!(Lovelace::MAX.checked_add(Lovelace(1)), None);
+        assert_eq!(Lovelace::ZERO.checked_sub(Lovelace(1)), None);
+    }
+
+    #[test]
+    fn people_read_tada() {
+        assert_eq!(Lovelace(12_500_000).display_tada(), "12.5 tADA");
+        assert_eq!(Lovelace(3_000_000).display_tada(), "3 tADA");
+        assert_eq!(Lovelace(1).display_tada(), "0.000001 tADA");
+    }
+
+    proptest! {
+        #[test]
+        fn json_round_trips(n in 0..=Lovelace::MAX.0) {
+            let json = serde_json::to_string(&Lovelace(n)).unwrap();
+            prop_assert_eq!(&json, &format!("\"{n}\""));
+            prop_assert_eq!(serde_json::from_str::<Lovelace>(&json).unwrap(), Lovelace(n));
+        }
+    }
+}
