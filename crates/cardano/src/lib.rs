@@ -3,7 +3,10 @@
 //!
 //! Nothing here reads a clock, a random source or the network by itself.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
 pub mod address;
+pub mod blockfrost;
 pub mod chain;
 pub mod hash;
 pub mod money;

@@ -29,6 +29,7 @@ impl Lovelace {
 
     /// An amount known to be within the supply: whole ADA in constants.
     #[must_use]
+    #[allow(clippy::arithmetic_side_effects, reason = "2^32 million is far below 2^64")]
     pub const fn from_ada(ada: u32) -> Self {
         Self(ada as u64 * 1_000_000)
     }

@@ -1,1 +1,14 @@
-//! Work in progress.
+//! The market: listings, purchases and what is owed to whom. All of the service's rules about them, and all of its SQL.
+//!
+//! Nothing here talks to the network or reads a clock: the database is the [`database::Database`] port, time and
+//! randomness are parameters.
+
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
+pub mod catalogue;
+pub mod database;
+pub mod listing;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+pub use listing::{DeliveryMode, ListingId};

@@ -1,0 +1,403 @@
+//! The catalogue: SQL that answers with finished JSON.
+//!
+//! A listing's JSON is its stored `card` (everything that never changes) with the figures of its sales put in. SQLite
+//! joins up to [`CHUNK`] of them into one text, so that a catalogue of any size crosses into the worker in few strings.
+
+use std::{borrow::Cow, str::FromStr};
+
+use cardano::Address;
+use serde::Deserialize;
+
+use crate::{
+    database::{Database, DatabaseError, Param, Statement, outcomes},
+    listing::{CATEGORIES, DeliveryMode, ListingId, NewListing},
+    statement,
+};
+
+/// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
+const CHUNK: u32 = 100;
+/// Listings on a page when `limit` is not given together with a filter.
+const MAX_PAGE: u32 = 200;
+/// Characters of a search text.
+const MAX_QUERY: usize = 200;
+
+/// A listing as JSON: the card, `sales`, and `sellerReputation` once the seller has a closed escrow.
+/// The score is rounded half up.
+const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || sales || \
+    CASE WHEN seller_withdrawn + seller_refunded = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
+    ((200 * seller_withdrawn + seller_withdrawn + seller_refunded) / (2 * (seller_withdrawn + seller_refunded))) || \
+    ',\"basis\":' || (seller_withdrawn + seller_refunded) || '}' END || '}'";
+
+/// The whole catalogue as a JSON array, newest first, with the version that names this state of it.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    /// Grows with every visible change.
+    pub version: i64,
+    /// The JSON; `None` when the version is the one that the caller knows already.
+    pub json: Option<String>,
+}
+
+/// Reads the catalogue in one batch, its text only when it is not the `known` version.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn whole(db: &impl Database, known: Option<i64>) -> Result<Catalogue, DatabaseError> {
+    let version = statement!("SELECT CAST(version AS TEXT) FROM catalogue_version");
+    let chunks = Statement {
+        sql: Cow::Owned(format!(
+            "SELECT group_concat(json, ',') FROM (\
+               SELECT seq, {LISTING_JSON} AS json, (row_number() OVER (ORDER BY seq DESC) - 1) / {CHUNK} AS chunk \
+               FROM listings WHERE (SELECT version FROM catalogue_version) IS NOT ?1 ORDER BY seq DESC) \
+             GROUP BY chunk ORDER BY chunk"
+        )),
+        params: vec![Param::from(known)],
+    };
+    let [version, chunks] = outcomes(db.batch(vec![version, chunks]).await?)?;
+    let version = version.first_json::<i64>()?.ok_or_else(|| DatabaseError("no catalogue version".into()))?;
+    let json = (known != Some(version)).then(|| array(&chunks.rows));
+    Ok(Catalogue { version, json })
+}
+
+fn array(parts: &[String]) -> String {
+    format!("[{}]", parts.join(","))
+}
+
+/// One listing as JSON.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn one(db: &impl Database, id: &ListingId) -> Result<Option<String>, DatabaseError> {
+    let sql = format!("SELECT {LISTING_JSON} FROM listings WHERE id = ?1");
+    let outcome = db.run(statement!(sql, id.as_str())).await?;
+    Ok(outcome.rows.into_iter().next())
+}
+
+/// A creator's page as JSON: `{address, listings, sales, sellerReputation?}`.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn creator(db: &impl Database, address: &Address) -> Result<String, DatabaseError> {
+    let address = address.to_string();
+    let listings = format!("SELECT {LISTING_JSON} FROM listings WHERE seller_address = ?1 ORDER BY seq DESC");
+    let [listings, seller] = outcomes(db.batch(vec![statement!(listings, address.as_str()), seller(&address)]).await?)?;
+    let mut page = format!("{{\"address\":\"{address}\",\"listings\":{}", array(&listings.rows));
+    match seller.first() {
+        Some(figures) => page.push_str(figures),
+        None => page.push_str(",\"sales\":0"),
+    }
+    page.push('}');
+    Ok(page)
+}
+
+/// A seller's figures, as members to append to a JSON object: `,"sales":1,"sellerReputation":{...}`.
+fn seller(address: &str) -> Statement {
+    statement!(
+        "SELECT ',\"sales\":' || sales || CASE WHEN withdrawn + refunded = 0 THEN '' ELSE \
+         ',\"sellerReputation\":{\"score\":' || ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
+         ',\"basis\":' || (withdrawn + refunded) || '}' END FROM sellers WHERE address = ?1",
+        address
+    )
+}
+
+/// What the content of a new listing is stored under, and whether the offer made it now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// The listing as JSON: new, or made by the same signed offer before.
+    Listing(String),
+    /// The same signature came before with other words around it.
+    OfferChanged,
+}
+
+/// Stores a listing. `proof` is the digest that the seller signed, if a signature made the offer: sent again, the same
+/// offer finds the listing that it made and makes no other.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn store(
+    db: &impl Database,
+    id: &ListingId,
+    listing: &NewListing,
+    proof: Option<&str>,
+    now_ms: u64,
+) -> Result<Stored, DatabaseError> {
+    let hash = listing.content_hash().to_string();
+    let seller = listing.seller.to_string();
+    let insert = statement!(
+        "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
+           content_hash, category, created_at_ms, proof_digest, seller_withdrawn, seller_refunded) \
+         SELECT ?1, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
+           coalesce((SELECT withdrawn FROM sellers WHERE address = ?6), 0), \
+           coalesce((SELECT refunded FROM sellers WHERE address = ?6), 0) \
+         WHERE true ON CONFLICT (proof_digest) DO NOTHING",
+        id.as_str(),
+        listing.card(id, now_ms),
+        listing.title.as_str(),
+        listing.description.as_str(),
+        listing.price,
+        seller.as_str(),
+        listing.modes.instant,
+        listing.modes.protected,
+        hash.as_str(),
+        listing.category,
+        now_ms,
+        proof,
+    );
+    let content = statement!(
+        "INSERT INTO listing_contents (listing_id, content) SELECT id, ?2 FROM listings WHERE id = ?1",
+        id.as_str(),
+        listing.content.as_str(),
+    );
+    let sql = format!(
+        "SELECT {LISTING_JSON} FROM listings WHERE (id = ?1 OR proof_digest = ?2) AND title = ?3 AND description = ?4 \
+         AND instant = ?5 AND protected = ?6 AND category IS ?7 AND coalesce(card ->> 'previewMedia', '') = ?8"
+    );
+    let read = statement!(
+        sql,
+        id.as_str(),
+        proof,
+        listing.title.as_str(),
+        listing.description.as_str(),
+        listing.modes.instant,
+        listing.modes.protected,
+        listing.category,
+        listing.preview_media.as_deref().unwrap_or_default(),
+    );
+    let [_, _, read] = outcomes(db.batch(vec![insert, content, read]).await?)?;
+    Ok(read.rows.into_iter().next().map_or(Stored::OfferChanged, Stored::Listing))
+}
+
+/// What a paywall needs to know of a listing; the content is not part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Terms {
+    /// The listing.
+    pub id: String,
+    /// For the payment's description.
+    pub title: String,
+    /// What it costs.
+    pub price_lovelace: cardano::Lovelace,
+    /// Who sells it.
+    pub seller_address: Address,
+    /// What it commits to.
+    pub content_hash: cardano::ContentHash,
+    /// How it may be bought.
+    pub modes: Vec<DeliveryMode>,
+}
+
+/// The statement that reads a listing's [`Terms`] (a row with the card, which holds them all).
+#[must_use]
+pub fn terms(id: &ListingId) -> Statement {
+    statement!("SELECT card FROM listings WHERE id = ?1", id.as_str())
+}
+
+/// The statement that reads what a listing sells, as plain text.
+#[must_use]
+pub fn content(id: &str) -> Statement {
+    statement!("SELECT content FROM listing_contents WHERE listing_id = ?1", id)
+}
+
+/// The order of a page of listings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Newest first.
+    #[default]
+    Newest,
+    /// Most sales first.
+    Popular,
+    /// Cheapest first.
+    PriceAsc,
+    /// Dearest first.
+    PriceDesc,
+    /// Best reputation first; sellers without one last.
+    Reputation,
+}
+
+impl FromStr for Sort {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "newest" => Ok(Self::Newest),
+            "popular" => Ok(Self::Popular),
+            "price_asc" => Ok(Self::PriceAsc),
+            "price_desc" => Ok(Self::PriceDesc),
+            "reputation" => Ok(Self::Reputation),
+            _ => Err(()),
+        }
+    }
+}
+
+impl Sort {
+    /// A whole number by which rows are ordered, greatest first; the newer row wins a tie.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Newest => "seq",
+            Self::Popular => "sales",
+            Self::PriceAsc => "-price_lovelace",
+            Self::PriceDesc => "price_lovelace",
+            Self::Reputation => {
+                "CASE WHEN seller_withdrawn + seller_refunded = 0 THEN -1 ELSE \
+                 1000000 * seller_withdrawn / (seller_withdrawn + seller_refunded) END"
+            }
+        }
+    }
+}
+
+/// Which listings a page shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this category.
+    pub category: Option<&'static str>,
+    /// Only what is offered in this mode.
+    pub mode: Option<DeliveryMode>,
+    /// Words that title or description contain (the last may be a beginning).
+    pub words: Option<String>,
+    /// At most this price.
+    pub max_price: Option<cardano::Lovelace>,
+    /// At least this score, of sellers who have one.
+    pub min_reputation: Option<u8>,
+    /// The order.
+    pub sort: Sort,
+    /// At most this many.
+    pub limit: Option<u32>,
+    /// Continue after the page that gave this.
+    pub cursor: Option<Cursor>,
+}
+
+/// Where a page ended: the sort key and sequence number of its last listing. Text: `key.seq`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    key: i64,
+    seq: i64,
+}
+
+impl FromStr for Cursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (key, seq) = text.split_once('.').ok_or(())?;
+        Ok(Self { key: key.parse().map_err(|_| ())?, seq: seq.parse().map_err(|_| ())? })
+    }
+}
+
+/// A query parameter that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}: {1}")]
+pub struct InvalidParameter(pub &'static str, pub &'static str);
+
+impl Filter {
+    /// Reads the query of `GET /listings`; `None` when it asks for the whole catalogue. Unknown names are ignored.
+    ///
+    /// # Errors
+    /// The parameter that is not what it should be.
+    pub fn from_query<'a>(
+        pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
+    ) -> Result<Option<Self>, InvalidParameter> {
+        let mut filter = Self::default();
+        let mut asked = false;
+        for (name, value) in pairs {
+            let known = filter.set(&name, &value)?;
+            asked |= known;
+        }
+        Ok(asked.then_some(filter))
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<bool, InvalidParameter> {
+        match name {
+            "limit" => {
+                let limit = value.parse().ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
+                self.limit = Some(limit.ok_or(InvalidParameter("limit", "must be a whole number from 1 to 200"))?);
+            }
+            "cursor" => {
+                let cursor = value.parse().map_err(|()| InvalidParameter("cursor", "must come from a Link header"))?;
+                self.cursor = Some(cursor);
+            }
+            "category" => {
+                let category = CATEGORIES.into_iter().find(|category| *category == value);
+                self.category = Some(category.ok_or(InvalidParameter("category", "must be one of the categories"))?);
+            }
+            "mode" => {
+                let mode = value.parse().map_err(|()| InvalidParameter("mode", "must be instant or protected"))?;
+                self.mode = Some(mode);
+            }
+            "q" => {
+                if value.chars().count() > MAX_QUERY {
+                    return Err(InvalidParameter("q", "must have at most 200 characters"));
+                }
+                self.words = Some(value.to_owned());
+            }
+            "sort" => {
+                self.sort = value.parse().map_err(|()| {
+                    InvalidParameter("sort", "must be newest, popular, price_asc, price_desc or reputation")
+                })?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The full-text query: each word quoted, so that no character of it is an operator; the last may be a beginning.
+    fn match_text(&self) -> Option<String> {
+        let words: Vec<String> = self
+            .words
+            .as_deref()?
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(|word| format!("\"{word}\""))
+            .collect();
+        (!words.is_empty()).then(|| format!("{}*", words.join(" ")))
+    }
+
+    fn statement(&self, page: u32) -> Statement {
+        let key = self.sort.key();
+        let sql = format!(
+            "SELECT key || '.' || seq || ' ' || json FROM (SELECT seq, {key} AS key, {LISTING_JSON} AS json FROM listings \
+             WHERE (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR instant = ?2) AND (?3 IS NULL OR protected = ?3) \
+             AND (?4 IS NULL OR seq IN (SELECT rowid FROM listings_text WHERE listings_text MATCH ?4)) \
+             AND (?5 IS NULL OR price_lovelace <= CAST(?5 AS INTEGER)) \
+             AND (?6 IS NULL OR (seller_withdrawn + seller_refunded > 0 \
+               AND 100 * seller_withdrawn >= ?6 * (seller_withdrawn + seller_refunded)))) \
+             WHERE ?7 IS NULL OR (key, seq) < (?7, ?8) ORDER BY key DESC, seq DESC LIMIT ?9"
+        );
+        let offered = |mode| (self.mode == Some(mode)).then_some(true);
+        statement!(
+            sql,
+            self.category,
+            offered(DeliveryMode::Instant),
+            offered(DeliveryMode::Protected),
+            self.match_text(),
+            self.max_price,
+            self.min_reputation.map(i64::from),
+            self.cursor.map(|cursor| cursor.key),
+            self.cursor.map(|cursor| cursor.seq),
+            i64::from(page).saturating_add(1),
+        )
+    }
+}
+
+/// Some listings, and where to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// A JSON array.
+    pub json: String,
+    /// The cursor of the next page, if there is one.
+    pub next: Option<String>,
+}
+
+/// The listings that a filter names, in one batch.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseError> {
+    let limit = filter.limit.unwrap_or(MAX_PAGE);
+    if filter.words.is_some() && filter.match_text().is_none() {
+        return Ok(Page { json: "[]".into(), next: None });
+    }
+    let mut rows = db.run(filter.statement(limit)).await?.rows;
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let rows: Vec<(&str, &str)> = rows.iter().filter_map(|row| row.split_once(' ')).collect();
+    let next = if more { rows.last().map(|(cursor, _)| (*cursor).to_owned()) } else { None };
+    let json = format!("[{}]", rows.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(","));
+    Ok(Page { json, next })
+}

@@ -1,0 +1,138 @@
+//! The port to the database: batches of statements, each batch one transaction, rows as single texts.
+//!
+//! Every statement that returns rows returns one TEXT column (mostly JSON built by SQLite): whole strings cross into
+//! WebAssembly cheaply, rows of many columns do not. Amounts of lovelace are bound as text and cast in SQL, because
+//! D1 passes numbers as doubles and would round those above 2^53.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+/// A statement and its parameters (`?1`, `?2`, ...).
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// The SQL text: a constant, or composed from constants.
+    pub sql: Cow<'static, str>,
+    /// The values of its parameters, in order.
+    pub params: Vec<Param>,
+}
+
+/// A parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Param {
+    /// SQL NULL.
+    Null,
+    /// A whole number that a double holds exactly: counts, slots, POSIX ms.
+    Integer(i64),
+    /// Text.
+    Text(String),
+}
+
+impl From<&str> for Param {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+impl From<String> for Param {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+impl From<i64> for Param {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+impl From<u64> for Param {
+    /// Numbers beyond the exact range saturate to a value that no time, slot or count of ours reaches.
+    fn from(number: u64) -> Self {
+        const MAX_EXACT: u64 = 1 << 53;
+        Self::Integer(i64::try_from(number.min(MAX_EXACT)).unwrap_or(i64::MAX))
+    }
+}
+impl From<bool> for Param {
+    fn from(flag: bool) -> Self {
+        Self::Integer(flag.into())
+    }
+}
+impl From<cardano::Lovelace> for Param {
+    fn from(amount: cardano::Lovelace) -> Self {
+        Self::Text(amount.to_string())
+    }
+}
+impl<T: Into<Self>> From<Option<T>> for Param {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// A statement with its parameters.
+#[macro_export]
+macro_rules! statement {
+    ($sql:expr $(, $param:expr)* $(,)?) => {
+        $crate::database::Statement { sql: $sql.into(), params: vec![$($crate::database::Param::from($param)),*] }
+    };
+}
+
+/// What a statement did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The rows it returned: the text of their only column.
+    ///
+    /// Statements that write say what they wrote with RETURNING: a count of changes would include triggers'.
+    pub rows: Vec<String>,
+}
+
+impl Outcome {
+    /// The first row's text.
+    #[must_use]
+    pub fn first(&self) -> Option<&str> {
+        self.rows.first().map(String::as_str)
+    }
+
+    /// The first row, parsed from JSON.
+    ///
+    /// # Errors
+    /// The row is not the JSON that this code expects: code and schema disagree.
+    pub fn first_json<T: DeserializeOwned>(&self) -> Result<Option<T>, DatabaseError> {
+        self.first().map(parse).transpose()
+    }
+
+    /// All rows, parsed from JSON.
+    ///
+    /// # Errors
+    /// As [`Outcome::first_json`].
+    pub fn all_json<T: DeserializeOwned>(&self) -> Result<Vec<T>, DatabaseError> {
+        self.rows.iter().map(|row| parse(row)).collect()
+    }
+}
+
+fn parse<T: DeserializeOwned>(row: &str) -> Result<T, DatabaseError> {
+    serde_json::from_str(row).map_err(|error| DatabaseError(format!("a row is not what it should be: {error}")))
+}
+
+/// The database cannot be asked, or answered nonsense. Never the user's fault; the text is for our log alone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("database: {0}")]
+pub struct DatabaseError(pub String);
+
+/// A database that runs batches as transactions (D1; SQLite in tests).
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Database {
+    /// Runs the statements in order in one transaction, all or none, and says what each did.
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError>;
+
+    /// Runs one statement.
+    async fn run(&self, statement: Statement) -> Result<Outcome, DatabaseError> {
+        let outcomes = self.batch(vec![statement]).await?;
+        outcomes.into_iter().next().ok_or_else(|| DatabaseError("a batch answered nothing".into()))
+    }
+}
+
+/// Takes the outcomes of a batch apart into an array of the batch's length.
+///
+/// # Errors
+/// The database answered another number of outcomes than there were statements.
+pub fn outcomes<const N: usize>(outcomes: Vec<Outcome>) -> Result<[Outcome; N], DatabaseError> {
+    outcomes.try_into().map_err(|_| DatabaseError(format!("a batch of {N} statements answered another number")))
+}

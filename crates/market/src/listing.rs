@@ -1,0 +1,464 @@
+//! A listing: what a seller offers, and the rules an offer must keep.
+//!
+//! The rules are those of the public API ("NewListing"). Lengths count Unicode scalar values.
+
+use std::{fmt, str::FromStr};
+
+use cardano::{Address, ContentHash, Lovelace};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+/// Characters of a title.
+pub const MAX_TITLE: usize = 120;
+/// Characters of a description.
+pub const MAX_DESCRIPTION: usize = 2_000;
+/// Bytes of UTF-8 of what is sold: 1 MiB.
+pub const MAX_CONTENT_BYTES: usize = 1 << 20;
+/// Characters of a preview's URL: what browsers and proxies handle without trouble.
+pub const MAX_PREVIEW_URL: usize = 2_048;
+/// The least price of any listing.
+pub const MIN_PRICE: Lovelace = Lovelace::from_ada(1);
+/// The least price where buyer protection is offered: it pays for the escrow's transactions.
+pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
+
+/// A listing's id: `lst_` and a ULID (26 characters of Crockford's base 32).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ListingId(String);
+
+/// Not a listing's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a listing id")]
+pub struct ListingIdError;
+
+const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+impl ListingId {
+    /// A new id from the time (POSIX ms, 48 bits) and 80 random bits, as the ULID specification lays them out.
+    #[must_use]
+    pub fn new(now_ms: u64, random: [u8; 10]) -> Self {
+        let mut bytes = [0; 16];
+        let (time, rest) = bytes.split_at_mut(6);
+        time.copy_from_slice(&now_ms.to_be_bytes()[2..]);
+        rest.copy_from_slice(&random);
+        let number = u128::from_be_bytes(bytes);
+        // 26 digits of 5 bits, the most significant first.
+        let digits = (0..130).step_by(5).rev().filter_map(|shift| {
+            let digit = usize::try_from((number >> shift) & 31).ok()?;
+            CROCKFORD.get(digit).copied().map(char::from)
+        });
+        Self("lst_".chars().chain(digits).collect())
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ListingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for ListingId {
+    type Err = ListingIdError;
+
+    fn from_str(text: &str) -> Result<Self, ListingIdError> {
+        let ulid = text.strip_prefix("lst_").ok_or(ListingIdError)?;
+        if ulid.len() != 26 || !ulid.bytes().all(|b| CROCKFORD.contains(&b)) {
+            return Err(ListingIdError);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// How a buyer may pay and be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeliveryMode {
+    /// Straight to the seller.
+    Instant,
+    /// Locked in the escrow.
+    Protected,
+}
+
+impl DeliveryMode {
+    /// The mode as the API names it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Instant => "instant",
+            Self::Protected => "protected",
+        }
+    }
+}
+
+impl FromStr for DeliveryMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "instant" => Ok(Self::Instant),
+            "protected" => Ok(Self::Protected),
+            _ => Err(()),
+        }
+    }
+}
+
+/// The modes that a listing offers: at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modes {
+    /// Whether `instant` is offered.
+    pub instant: bool,
+    /// Whether `protected` is offered.
+    pub protected: bool,
+}
+
+impl Modes {
+    /// Whether this mode is offered.
+    #[must_use]
+    pub const fn offers(self, mode: DeliveryMode) -> bool {
+        match mode {
+            DeliveryMode::Instant => self.instant,
+            DeliveryMode::Protected => self.protected,
+        }
+    }
+
+    fn list(self) -> Vec<DeliveryMode> {
+        [DeliveryMode::Instant, DeliveryMode::Protected].into_iter().filter(|mode| self.offers(*mode)).collect()
+    }
+}
+
+/// The categories of the catalogue.
+pub const CATEGORIES: [&str; 9] =
+    ["Landing Page", "Hero", "Portfolio", "SaaS", "Fintech", "3D", "AI", "Editorial", "Wellness"];
+
+/// File endings of a preview.
+const PREVIEW_ENDINGS: [&str; 4] = [".mp4", ".webm", ".webp", ".gif"];
+
+/// An offer that keeps every rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewListing {
+    /// 1..=120 characters.
+    pub title: String,
+    /// 1..=2000 characters.
+    pub description: String,
+    /// At least what the modes demand.
+    pub price: Lovelace,
+    /// Who sells: from the body, or the session's owner.
+    pub seller: Address,
+    /// At least one.
+    pub modes: Modes,
+    /// What is sold.
+    pub content: String,
+    /// An https URL of a recording.
+    pub preview_media: Option<String>,
+    /// One of [`CATEGORIES`].
+    pub category: Option<&'static str>,
+}
+
+/// Which field of an offer breaks which rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {rule}")]
+pub struct InvalidField {
+    /// The field's name in the API.
+    pub field: &'static str,
+    /// The rule, in words that say what to send.
+    pub rule: String,
+}
+
+fn invalid<T>(field: &'static str, rule: impl Into<String>) -> Result<T, InvalidField> {
+    Err(InvalidField { field, rule: rule.into() })
+}
+
+impl NewListing {
+    /// Reads an offer from a request's body. `seller` is the session's owner, if there is a session: the body's
+    /// `sellerAddress` is ignored then.
+    ///
+    /// # Errors
+    /// The first field, in the API's order, that breaks a rule. Unknown fields are ignored.
+    pub fn from_json(body: &Value, seller: Option<Address>) -> Result<Self, InvalidField> {
+        let Value::Object(fields) = body else {
+            return invalid("body", "must be a JSON object");
+        };
+        let title = text(fields, "title", 1..=MAX_TITLE)?;
+        let description = text(fields, "description", 1..=MAX_DESCRIPTION)?;
+        let price = price(fields)?;
+        let seller = match seller {
+            Some(owner) => owner,
+            None => seller_address(fields)?,
+        };
+        let modes = modes(fields)?;
+        if price < MIN_PRICE {
+            return invalid("priceLovelace", format!("must be at least {MIN_PRICE}"));
+        }
+        if modes.protected && price < MIN_PROTECTED_PRICE {
+            return invalid("priceLovelace", format!("must be at least {MIN_PROTECTED_PRICE} to offer protected"));
+        }
+        let content = string(fields, "content")?;
+        if content.is_empty() {
+            return invalid("content", "must not be empty");
+        }
+        if content.len() > MAX_CONTENT_BYTES {
+            return invalid("content", format!("must be at most {MAX_CONTENT_BYTES} bytes of UTF-8"));
+        }
+        Ok(Self {
+            title: title.to_owned(),
+            description: description.to_owned(),
+            price,
+            seller,
+            modes,
+            content: content.to_owned(),
+            preview_media: preview(fields)?,
+            category: category(fields)?,
+        })
+    }
+
+    /// The SHA-256 that the listing commits to.
+    #[must_use]
+    pub fn content_hash(&self) -> ContentHash {
+        ContentHash::of(self.content.as_bytes())
+    }
+
+    /// The public JSON of all that never changes: a Listing without `sales` and `sellerReputation`.
+    #[must_use]
+    pub fn card(&self, id: &ListingId, created_at_ms: u64) -> String {
+        let required = [
+            ("id", json!(id)),
+            ("title", json!(self.title)),
+            ("description", json!(self.description)),
+            ("priceLovelace", json!(self.price)),
+            ("sellerAddress", json!(self.seller)),
+            ("modes", json!(self.modes.list())),
+            ("contentHash", json!(self.content_hash())),
+            ("createdAt", json!(created_at_ms.to_string())),
+        ];
+        let optional = [
+            self.preview_media.as_ref().map(|url| ("previewMedia", json!(url))),
+            self.category.map(|category| ("category", json!(category))),
+        ];
+        let card: Map<String, Value> = required
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        Value::Object(card).to_string()
+    }
+}
+
+fn string<'a>(fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a str, InvalidField> {
+    match fields.get(field) {
+        Some(Value::String(text)) => Ok(text),
+        None | Some(Value::Null) => invalid(field, "is required"),
+        Some(_) => invalid(field, "must be a string"),
+    }
+}
+
+fn optional<'a>(fields: &'a Map<String, Value>, field: &'static str) -> Result<Option<&'a str>, InvalidField> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => string(fields, field).map(Some),
+    }
+}
+
+fn text<'a>(
+    fields: &'a Map<String, Value>,
+    field: &'static str,
+    length: std::ops::RangeInclusive<usize>,
+) -> Result<&'a str, InvalidField> {
+    let text = string(fields, field)?;
+    if !length.contains(&text.chars().count()) {
+        return invalid(field, format!("must have {} to {} characters", length.start(), length.end()));
+    }
+    Ok(text)
+}
+
+fn price(fields: &Map<String, Value>) -> Result<Lovelace, InvalidField> {
+    string(fields, "priceLovelace")?
+        .parse()
+        .or_else(|error: cardano::money::LovelaceError| invalid("priceLovelace", error.to_string()))
+}
+
+fn seller_address(fields: &Map<String, Value>) -> Result<Address, InvalidField> {
+    string(fields, "sellerAddress")?
+        .parse()
+        .or_else(|error: cardano::address::AddressError| invalid("sellerAddress", error.to_string()))
+}
+
+fn modes(fields: &Map<String, Value>) -> Result<Modes, InvalidField> {
+    const RULE: &str = "must be a list of \"instant\", \"protected\" or both, each once";
+    let Some(Value::Array(items)) = fields.get("modes") else {
+        return invalid("modes", RULE);
+    };
+    let mut modes = Modes { instant: false, protected: false };
+    for item in items {
+        let offered = match item.as_str().and_then(|text| text.parse().ok()) {
+            Some(DeliveryMode::Instant) => &mut modes.instant,
+            Some(DeliveryMode::Protected) => &mut modes.protected,
+            None => return invalid("modes", RULE),
+        };
+        if std::mem::replace(offered, true) {
+            return invalid("modes", RULE);
+        }
+    }
+    if items.is_empty() { invalid("modes", RULE) } else { Ok(modes) }
+}
+
+fn preview(fields: &Map<String, Value>) -> Result<Option<String>, InvalidField> {
+    const RULE: &str = "must be an https URL ending in .mp4, .webm, .webp or .gif";
+    let Some(text) = optional(fields, "previewMedia")? else {
+        return Ok(None);
+    };
+    let url = match Url::parse(text) {
+        Ok(url) if text.len() <= MAX_PREVIEW_URL => url,
+        _ => return invalid("previewMedia", RULE),
+    };
+    // The ending is of the path, not of a query, a fragment or a host; a password in a public URL is an accident.
+    let ends = PREVIEW_ENDINGS.iter().any(|ending| url.path().ends_with(ending) && text.ends_with(ending));
+    let plain =
+        url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
+    if url.scheme() == "https" && url.host().is_some() && plain && ends {
+        Ok(Some(text.to_owned()))
+    } else {
+        invalid("previewMedia", RULE)
+    }
+}
+
+fn category(fields: &Map<String, Value>) -> Result<Option<&'static str>, InvalidField> {
+    let Some(text) = optional(fields, "category")? else {
+        return Ok(None);
+    };
+    match CATEGORIES.into_iter().find(|category| *category == text) {
+        Some(category) => Ok(Some(category)),
+        None => invalid("category", format!("must be one of {}", CATEGORIES.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
+
+    fn offer() -> Value {
+        json!({
+            "title": "A hero", "description": "With a gradient", "priceLovelace": "5000000", "sellerAddress": SELLER,
+            "modes": ["instant", "protected"], "content": "Build a hero section.",
+            "previewMedia": "https://media.example/hero.mp4", "category": "Hero",
+        })
+    }
+
+    fn refused(field: &str, value: Value) -> &'static str {
+        let mut body = offer();
+        body[field] = value;
+        NewListing::from_json(&body, None).unwrap_err().field
+    }
+
+    #[test]
+    fn a_good_offer_is_read_whole() {
+        let listing = NewListing::from_json(&offer(), None).unwrap();
+        assert_eq!(listing.price, Lovelace::from_ada(5));
+        assert_eq!(listing.modes, Modes { instant: true, protected: true });
+        assert_eq!(listing.category, Some("Hero"));
+    }
+
+    #[test]
+    fn each_broken_field_is_named() {
+        for (field, value) in [
+            ("title", json!("")),
+            ("title", json!("x".repeat(121))),
+            ("title", json!(7)),
+            ("title", Value::Null),
+            ("description", json!("")),
+            ("description", json!("x".repeat(2001))),
+            ("priceLovelace", json!(5_000_000)),
+            ("priceLovelace", json!("-5000000")),
+            ("priceLovelace", json!("5e6")),
+            ("priceLovelace", json!("4999999")),
+            ("priceLovelace", json!("18446744073709551616000000")),
+            ("sellerAddress", json!("addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8")),
+            ("sellerAddress", json!("addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr")),
+            ("modes", json!([])),
+            ("modes", json!("instant")),
+            ("modes", json!(["instant", "instant"])),
+            ("modes", json!(["later"])),
+            ("modes", json!([1])),
+            ("content", json!("")),
+            ("content", json!("é".repeat(MAX_CONTENT_BYTES / 2 + 1))),
+            ("previewMedia", json!("http://media.example/hero.mp4")),
+            ("previewMedia", json!("https://media.example/hero.exe")),
+            ("previewMedia", json!("https://media.example/hero.exe?x=.mp4")),
+            ("previewMedia", json!("https://media.example/hero.exe#.mp4")),
+            ("previewMedia", json!("https://u:p@media.example/hero.mp4")),
+            ("previewMedia", json!("https://.mp4")),
+            ("previewMedia", json!(false)),
+            ("category", json!("hero")),
+            ("category", json!(["Hero"])),
+        ] {
+            assert_eq!(refused(field, value.clone()), field, "{field} = {value}");
+        }
+    }
+
+    #[test]
+    fn lengths_count_characters_and_content_counts_bytes() {
+        let mut body = offer();
+        body["title"] = json!("🦀".repeat(120));
+        body["content"] = json!("é".repeat(MAX_CONTENT_BYTES / 2));
+        assert!(NewListing::from_json(&body, None).is_ok());
+    }
+
+    #[test]
+    fn the_least_price_depends_on_the_modes() {
+        let mut body = offer();
+        body["modes"] = json!(["instant"]);
+        body["priceLovelace"] = json!("1000000");
+        assert!(NewListing::from_json(&body, None).is_ok());
+        body["priceLovelace"] = json!("999999");
+        assert_eq!(NewListing::from_json(&body, None).unwrap_err().field, "priceLovelace");
+    }
+
+    #[test]
+    fn a_sessions_owner_sells_whatever_the_body_says() {
+        let owner: Address = SELLER.parse().unwrap();
+        let mut body = offer();
+        body["sellerAddress"] = json!(42);
+        assert_eq!(NewListing::from_json(&body, Some(owner)).unwrap().seller, owner);
+    }
+
+    #[test]
+    fn the_card_has_no_content() {
+        let listing = NewListing::from_json(&offer(), None).unwrap();
+        let card = listing.card(&ListingId::new(1, [0; 10]), 1);
+        assert!(!card.contains("Build a hero"));
+        assert!(card.contains(&listing.content_hash().to_string()));
+    }
+
+    #[test]
+    fn ids_sort_by_time_and_read_back() {
+        let first = ListingId::new(1_000, [255; 10]);
+        let second = ListingId::new(1_001, [0; 10]);
+        assert!(first.as_str() < second.as_str());
+        assert_eq!(first.as_str().parse(), Ok(first.clone()));
+        // The example of the ULID specification's time part: 1469918176385 is 01ARYZ6S41.
+        assert!(ListingId::new(1_469_918_176_385, [0; 10]).as_str().starts_with("lst_01ARYZ6S41"));
+        for bad in ["", "lst_", "lst_01ARYZ6S41TSV4RRFFQ69G5FAu", "LST_01ARYZ6S41TSV4RRFFQ69G5FAV", "lst_' OR 1=1 --"] {
+            assert_eq!(bad.parse::<ListingId>(), Err(ListingIdError), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_json_panics(title in ".{0,200}", price in "[0-9]{0,30}", preview in ".{0,80}") {
+            let mut body = offer();
+            body["title"] = json!(title);
+            body["priceLovelace"] = json!(price);
+            body["previewMedia"] = json!(preview);
+            let _ = NewListing::from_json(&body, None);
+        }
+    }
+}

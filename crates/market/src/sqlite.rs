@@ -1,0 +1,60 @@
+//! The database port on SQLite in memory, with the service's own migrations: for tests.
+
+use std::cell::RefCell;
+
+use rusqlite::{Connection, params_from_iter, types::Value};
+
+use crate::database::{Database, DatabaseError, Outcome, Param, Statement};
+
+/// The migrations in order, as D1 applies them.
+pub const MIGRATIONS: &[&str] = &[
+    include_str!("../../../d1-migrations/0001_catalogue.sql"),
+    include_str!("../../../d1-migrations/0002_purchases.sql"),
+];
+
+/// An in-memory database with the service's schema.
+pub struct Sqlite(RefCell<Connection>);
+
+impl Sqlite {
+    /// A fresh database, migrated.
+    ///
+    /// # Errors
+    /// A migration is not valid SQL.
+    pub fn migrated() -> Result<Self, DatabaseError> {
+        let connection = Connection::open_in_memory().map_err(failed)?;
+        connection.execute_batch("PRAGMA foreign_keys = ON").map_err(failed)?;
+        for migration in MIGRATIONS {
+            connection.execute_batch(migration).map_err(failed)?;
+        }
+        Ok(Self(RefCell::new(connection)))
+    }
+}
+
+fn failed(error: rusqlite::Error) -> DatabaseError {
+    DatabaseError(error.to_string())
+}
+
+impl Database for Sqlite {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError> {
+        let mut connection = self.0.borrow_mut();
+        let transaction = connection.transaction().map_err(failed)?;
+        let mut outcomes = Vec::with_capacity(statements.len());
+        for statement in statements {
+            let mut prepared = transaction.prepare(&statement.sql).map_err(failed)?;
+            let params = statement.params.into_iter().map(|param| match param {
+                Param::Null => Value::Null,
+                Param::Integer(number) => Value::Integer(number),
+                Param::Text(text) => Value::Text(text),
+            });
+            let mut rows = Vec::new();
+            let mut cursor = prepared.query(params_from_iter(params)).map_err(failed)?;
+            while let Some(row) = cursor.next().map_err(failed)? {
+                rows.push(row.get(0).map_err(failed)?);
+            }
+            drop(cursor);
+            outcomes.push(Outcome { rows });
+        }
+        transaction.commit().map_err(failed)?;
+        Ok(outcomes)
+    }
+}
