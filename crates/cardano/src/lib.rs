@@ -12,6 +12,7 @@ pub mod hash;
 pub mod money;
 pub mod params;
 pub mod slots;
+pub mod tx;
 
 pub use address::Address;
 pub use hash::{ContentHash, KeyHash, ScriptHash, TxHash, TxRef};

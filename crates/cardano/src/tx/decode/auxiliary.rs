@@ -1,0 +1,120 @@
+//! Auxiliary data: metadata, and scripts that are only published. Three forms, by era: Shelley's map, the pair of
+//! Allegra, and the tagged map since Alonzo.
+
+use super::{
+    DecodeError,
+    cbor::{CborError, Head, Reader},
+};
+use crate::hash::blake2b;
+
+/// Bytes of a text or byte string in metadata at most (ledger, `validMetadatum`).
+const MAX_METADATA_STRING: usize = 64;
+const NAME: &str = "auxiliary data";
+
+/// What comes with a transaction without being part of its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuxiliaryData {
+    /// Its CBOR as received.
+    pub cbor: Vec<u8>,
+    /// Whether it holds, or has a place for, anything but metadata.
+    pub has_scripts: bool,
+}
+
+impl AuxiliaryData {
+    /// BLAKE2b-256 of the bytes as received: what the body must name.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        blake2b(&self.cbor)
+    }
+}
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<AuxiliaryData>, DecodeError> {
+    if reader.peek()? == Head::Null {
+        reader.head()?;
+        return Ok(None);
+    }
+    let (has_scripts, bytes) = reader
+        .spanned(|reader| match reader.peek()? {
+            Head::Map(_) => labels(reader).map(|()| false),
+            Head::Array(_) => pair_form(reader),
+            Head::Tag(259) => tagged_form(reader),
+            _ => Err(CborError::Type),
+        })
+        .map_err(|_| DecodeError::Malformed(NAME))?;
+    Ok(Some(AuxiliaryData { cbor: bytes.to_vec(), has_scripts }))
+}
+
+/// `[metadata, [native scripts]]`.
+fn pair_form(reader: &mut Reader<'_>) -> Result<bool, CborError> {
+    let mut fields = reader.array()?;
+    if !reader.more(&mut fields)? {
+        return Err(CborError::Type);
+    }
+    labels(reader)?;
+    if !reader.more(&mut fields)? {
+        return Err(CborError::Type);
+    }
+    let mut scripts = reader.array()?;
+    let mut has_scripts = false;
+    while reader.more(&mut scripts)? {
+        reader.skip()?;
+        has_scripts = true;
+    }
+    if reader.more(&mut fields)? { Err(CborError::Type) } else { Ok(has_scripts) }
+}
+
+/// `259({0: metadata, 1: native scripts, 2..4: Plutus scripts})`.
+fn tagged_form(reader: &mut Reader<'_>) -> Result<bool, CborError> {
+    reader.tag(259)?;
+    let mut fields = reader.map()?;
+    let mut has_scripts = false;
+    while reader.more(&mut fields)? {
+        match reader.uint()? {
+            0 => labels(reader)?,
+            1..=4 => {
+                reader.skip()?;
+                has_scripts = true;
+            }
+            _ => return Err(CborError::Type),
+        }
+    }
+    Ok(has_scripts)
+}
+
+fn labels(reader: &mut Reader<'_>) -> Result<(), CborError> {
+    let mut labels = reader.map()?;
+    while reader.more(&mut labels)? {
+        reader.uint()?;
+        metadatum(reader)?;
+    }
+    Ok(())
+}
+
+/// Recursive, over CBOR whose depth is bounded already.
+fn metadatum(reader: &mut Reader<'_>) -> Result<(), CborError> {
+    match reader.peek()? {
+        Head::Uint(_) | Head::Nint(_) => reader.head().map(|_| ()),
+        Head::Bytes(_) => short(reader.bytes()?),
+        Head::Text(_) => short(reader.text()?),
+        Head::Array(_) => {
+            let mut items = reader.array()?;
+            while reader.more(&mut items)? {
+                metadatum(reader)?;
+            }
+            Ok(())
+        }
+        Head::Map(_) => {
+            let mut items = reader.map()?;
+            while reader.more(&mut items)? {
+                metadatum(reader)?;
+                metadatum(reader)?;
+            }
+            Ok(())
+        }
+        _ => Err(CborError::Type),
+    }
+}
+
+const fn short(string: &[u8]) -> Result<(), CborError> {
+    if string.len() <= MAX_METADATA_STRING { Ok(()) } else { Err(CborError::Type) }
+}

@@ -1,0 +1,334 @@
+//! The CBOR that a transaction may consist of (RFC 8949): a check of the whole, then a cursor over it.
+//!
+//! The check is iterative, so that no nesting can exhaust a stack, and it is where duplicate keys and lengths
+//! that are longer than needed end. The cursor then only says what is of which type.
+
+use std::collections::BTreeSet;
+
+/// How deep arrays, maps and tags may nest. Wallets' transactions nest less than 20 deep.
+pub const MAX_CBOR_DEPTH: usize = 64;
+
+/// Why bytes are not CBOR of the kind that a ledger reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CborError {
+    /// The bytes end within an item.
+    #[error("it ends too early")]
+    Truncated,
+    /// There are bytes after the item.
+    #[error("there are bytes after its end")]
+    Trailing,
+    /// Nested deeper than [`MAX_CBOR_DEPTH`].
+    #[error("it is nested deeper than {MAX_CBOR_DEPTH}")]
+    TooDeep,
+    /// A number or length takes more bytes than it needs.
+    #[error("a number or length is not in its shortest form")]
+    NotShortest,
+    /// Floats, undefined, reserved values: the ledger has none.
+    #[error("it has a value of a kind that the ledger does not use")]
+    Unsupported,
+    /// A break outside an indefinite item, a map with a key and no value, chunks of another type.
+    #[error("its items do not add up")]
+    Structure,
+    /// A text that is not UTF-8.
+    #[error("a text is not UTF-8")]
+    NotUtf8,
+    /// A map has the same key twice.
+    #[error("a map has the same key twice")]
+    DuplicateKey,
+    /// An item is of another type than expected.
+    #[error("an item is of an unexpected type")]
+    Type,
+}
+
+/// The beginning of an item. A length of `None` is indefinite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    Uint(u64),
+    /// The number -1 - n.
+    Nint(u64),
+    Bytes(Option<u64>),
+    Text(Option<u64>),
+    Array(Option<u64>),
+    Map(Option<u64>),
+    Tag(u64),
+    Bool(bool),
+    Null,
+    Break,
+}
+
+/// What is left of an array, or of a map (counted in pairs).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Items(Option<u64>);
+
+impl Items {
+    pub(super) const fn exactly(count: u64) -> Self {
+        Self(Some(count))
+    }
+}
+
+/// A cursor over CBOR.
+#[derive(Clone, Debug)]
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The bytes of what `read` reads.
+    pub(super) fn spanned<T, E>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<(T, &'a [u8]), E> {
+        let start = self.at;
+        let value = read(self)?;
+        Ok((value, self.bytes.get(start..self.at).unwrap_or_default()))
+    }
+
+    fn take(&mut self, count: u64) -> Result<&'a [u8], CborError> {
+        let count = usize::try_from(count).map_err(|_| CborError::Truncated)?;
+        let end = self.at.checked_add(count).ok_or(CborError::Truncated)?;
+        let taken = self.bytes.get(self.at..end).ok_or(CborError::Truncated)?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn argument(&mut self, info: u8) -> Result<u64, CborError> {
+        let (width, least) = match info {
+            0..=23 => return Ok(info.into()),
+            24 => (1, 24),
+            25 => (2, 1 << 8),
+            26 => (4, 1 << 16),
+            27 => (8, 1 << 32),
+            _ => return Err(CborError::Unsupported),
+        };
+        let value = self.take(width)?.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+        if value < least { Err(CborError::NotShortest) } else { Ok(value) }
+    }
+
+    pub(super) fn head(&mut self) -> Result<Head, CborError> {
+        let &initial = self.take(1)?.first().ok_or(CborError::Truncated)?;
+        let (major, info) = (initial >> 5, initial & 0x1f);
+        let indefinite = info == 31;
+        let length = |reader: &mut Self| if indefinite { Ok(None) } else { reader.argument(info).map(Some) };
+        match major {
+            0 => self.argument(info).map(Head::Uint),
+            1 => self.argument(info).map(Head::Nint),
+            2 => length(self).map(Head::Bytes),
+            3 => length(self).map(Head::Text),
+            4 => length(self).map(Head::Array),
+            5 => length(self).map(Head::Map),
+            6 => self.argument(info).map(Head::Tag),
+            _ => match info {
+                20 => Ok(Head::Bool(false)),
+                21 => Ok(Head::Bool(true)),
+                22 => Ok(Head::Null),
+                31 => Ok(Head::Break),
+                _ => Err(CborError::Unsupported),
+            },
+        }
+    }
+
+    pub(super) fn peek(&self) -> Result<Head, CborError> {
+        self.clone().head()
+    }
+
+    pub(super) fn uint(&mut self) -> Result<u64, CborError> {
+        match self.head()? {
+            Head::Uint(value) => Ok(value),
+            _ => Err(CborError::Type),
+        }
+    }
+
+    pub(super) fn bool(&mut self) -> Result<bool, CborError> {
+        match self.head()? {
+            Head::Bool(value) => Ok(value),
+            _ => Err(CborError::Type),
+        }
+    }
+
+    /// Bytes in one piece.
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], CborError> {
+        match self.head()? {
+            Head::Bytes(Some(length)) => self.take(length),
+            _ => Err(CborError::Type),
+        }
+    }
+
+    /// Bytes in one piece, of a known length.
+    pub(super) fn hash<const N: usize>(&mut self) -> Result<[u8; N], CborError> {
+        self.bytes()?.try_into().map_err(|_| CborError::Type)
+    }
+
+    /// A text in one piece, as its bytes.
+    pub(super) fn text(&mut self) -> Result<&'a [u8], CborError> {
+        match self.head()? {
+            Head::Text(Some(length)) => self.take(length),
+            _ => Err(CborError::Type),
+        }
+    }
+
+    pub(super) fn array(&mut self) -> Result<Items, CborError> {
+        match self.head()? {
+            Head::Array(length) => Ok(Items(length)),
+            _ => Err(CborError::Type),
+        }
+    }
+
+    pub(super) fn map(&mut self) -> Result<Items, CborError> {
+        match self.head()? {
+            Head::Map(length) => Ok(Items(length)),
+            _ => Err(CborError::Type),
+        }
+    }
+
+    /// An array that the ledger calls a set: with or without tag 258.
+    pub(super) fn set(&mut self) -> Result<Items, CborError> {
+        if self.peek()? == Head::Tag(258) {
+            self.head()?;
+        }
+        self.array()
+    }
+
+    pub(super) fn tag(&mut self, expected: u64) -> Result<(), CborError> {
+        if self.head()? == Head::Tag(expected) { Ok(()) } else { Err(CborError::Type) }
+    }
+
+    /// Whether another item (or pair) follows; consumes the break of an indefinite container.
+    pub(super) fn more(&mut self, items: &mut Items) -> Result<bool, CborError> {
+        match &mut items.0 {
+            Some(0) => Ok(false),
+            Some(left) => {
+                *left = left.saturating_sub(1);
+                Ok(true)
+            }
+            None if self.peek()? == Head::Break => {
+                self.head()?;
+                Ok(false)
+            }
+            None => Ok(true),
+        }
+    }
+
+    /// Passes over one item, whatever it is, and gives its bytes.
+    pub(super) fn skip(&mut self) -> Result<&'a [u8], CborError> {
+        let start = self.at;
+        walk(self)?;
+        self.bytes.get(start..self.at).ok_or(CborError::Truncated)
+    }
+}
+
+/// Whether the bytes are exactly one item that a [`Reader`] can be trusted with.
+pub(super) fn check_well_formed(bytes: &[u8]) -> Result<(), CborError> {
+    let mut reader = Reader::new(bytes);
+    walk(&mut reader)?;
+    if reader.at == bytes.len() { Ok(()) } else { Err(CborError::Trailing) }
+}
+
+/// A container that the walk is inside of.
+struct Frame<'a> {
+    start: usize,
+    kind: Kind<'a>,
+    /// Items or pairs still to come; `None` until a break.
+    left: Option<u64>,
+}
+
+enum Kind<'a> {
+    Array,
+    Tag,
+    Map {
+        keys: BTreeSet<&'a [u8]>,
+        /// Whether a key was read whose value is to come.
+        value_due: bool,
+    },
+    Chunks {
+        text: bool,
+    },
+}
+
+fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
+    let mut stack: Vec<Frame<'a>> = Vec::new();
+    loop {
+        let start = reader.at;
+        let head = reader.head()?;
+        if let Some(Frame { kind: Kind::Chunks { text }, .. }) = stack.last()
+            && !matches!((head, text), (Head::Break, _) | (Head::Bytes(Some(_)), false) | (Head::Text(Some(_)), true))
+        {
+            return Err(CborError::Structure);
+        }
+        let ended = match head {
+            Head::Break => Some(end_indefinite(&mut stack)?),
+            Head::Bytes(Some(length)) => {
+                reader.take(length)?;
+                Some(start)
+            }
+            Head::Text(Some(length)) => {
+                str::from_utf8(reader.take(length)?).map_err(|_| CborError::NotUtf8)?;
+                Some(start)
+            }
+            Head::Uint(_) | Head::Nint(_) | Head::Bool(_) | Head::Null | Head::Array(Some(0)) | Head::Map(Some(0)) => {
+                Some(start)
+            }
+            Head::Bytes(None) => push(&mut stack, start, Kind::Chunks { text: false }, None)?,
+            Head::Text(None) => push(&mut stack, start, Kind::Chunks { text: true }, None)?,
+            Head::Array(left) => push(&mut stack, start, Kind::Array, left)?,
+            Head::Tag(_) => push(&mut stack, start, Kind::Tag, Some(1))?,
+            Head::Map(left) => push(&mut stack, start, Kind::Map { keys: BTreeSet::new(), value_due: false }, left)?,
+        };
+        if let Some(start) = ended
+            && close(&mut stack, reader, start)?
+        {
+            return Ok(());
+        }
+    }
+}
+
+fn push<'a>(
+    stack: &mut Vec<Frame<'a>>,
+    start: usize,
+    kind: Kind<'a>,
+    left: Option<u64>,
+) -> Result<Option<usize>, CborError> {
+    if stack.len() >= MAX_CBOR_DEPTH {
+        return Err(CborError::TooDeep);
+    }
+    stack.push(Frame { start, kind, left });
+    Ok(None)
+}
+
+/// Ends the innermost container at a break; gives where it began.
+fn end_indefinite(stack: &mut Vec<Frame<'_>>) -> Result<usize, CborError> {
+    match stack.pop() {
+        Some(Frame { kind: Kind::Map { value_due: true, .. } | Kind::Tag, .. }) => Err(CborError::Structure),
+        Some(Frame { start, left: None, .. }) => Ok(start),
+        _ => Err(CborError::Structure),
+    }
+}
+
+/// Counts an item that began at `start` and ended here towards what contains it; whether the outermost ended.
+fn close<'a>(stack: &mut Vec<Frame<'a>>, reader: &Reader<'a>, mut start: usize) -> Result<bool, CborError> {
+    loop {
+        let Some(frame) = stack.last_mut() else { return Ok(true) };
+        if let Kind::Map { keys, value_due } = &mut frame.kind {
+            *value_due = !*value_due;
+            if *value_due {
+                let key = reader.bytes.get(start..reader.at).ok_or(CborError::Truncated)?;
+                if !keys.insert(key) {
+                    return Err(CborError::DuplicateKey);
+                }
+                return Ok(false);
+            }
+        }
+        match &mut frame.left {
+            None => return Ok(false),
+            Some(left) => {
+                *left = left.saturating_sub(1);
+                if *left > 0 {
+                    return Ok(false);
+                }
+                start = frame.start;
+                stack.pop();
+            }
+        }
+    }
+}

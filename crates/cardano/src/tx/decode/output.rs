@@ -1,0 +1,212 @@
+//! An output: whose, what, and what comes with it. Both of the ledger's forms: the array of before Babbage, and the map.
+
+use super::{
+    DecodeError,
+    body::lovelace,
+    cbor::{self, Head, Reader},
+};
+use crate::{
+    address::{Address, AddressError},
+    chain::Value,
+    hash::ScriptHash,
+};
+
+/// Bytes of an asset's name at most (ledger, `AssetName`).
+const MAX_ASSET_NAME: usize = 32;
+/// Bytes of the longest address that is kept: a base address. Byron addresses may be longer; they are only recognised.
+const BASE_ADDRESS_BYTES: usize = 57;
+
+/// An output of a transaction that is not on the chain yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its address as received.
+    pub address: Vec<u8>,
+    /// Whose the address is.
+    pub owner: AddressKind,
+    /// What it holds.
+    pub value: Value,
+    /// Its datum.
+    pub datum: Option<OutputDatum>,
+    /// The CBOR of the script that it carries (`[language, script]`).
+    pub reference_script: Option<Vec<u8>>,
+    /// Bytes of the whole output as received: what its least lovelace depends on.
+    pub size: usize,
+    /// Bytes of its value as received. The ledger measures its own encoding, which is never longer.
+    pub value_size: usize,
+}
+
+/// What kind of address an output is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressKind {
+    /// A preprod address with a payment key.
+    Key(Address),
+    /// A preprod address with a payment script, base or enterprise.
+    Script(ScriptHash),
+    /// Any address of mainnet but Byron ones.
+    Mainnet,
+    /// A Byron address, of whatever network.
+    Byron,
+    /// A pointer address, a stake address, or bytes that are no address.
+    Unsupported,
+}
+
+/// A datum of an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutputDatum {
+    /// Its hash only.
+    Hash([u8; 32]),
+    /// Its CBOR.
+    Inline(Vec<u8>),
+}
+
+impl AddressKind {
+    /// The kind of address that these bytes are (CIP-19).
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        match Address::from_bytes(bytes) {
+            Ok(address) => Self::Key(address),
+            Err(AddressError::WrongNetwork) => Self::Mainnet,
+            Err(AddressError::Script) => script_hash(bytes).map_or(Self::Unsupported, Self::Script),
+            Err(AddressError::Unsupported) if bytes.first().is_some_and(|header| header >> 4 == 8) => Self::Byron,
+            Err(AddressError::Unsupported | AddressError::Malformed) => Self::Unsupported,
+        }
+    }
+}
+
+fn script_hash(address: &[u8]) -> Option<ScriptHash> {
+    ScriptHash::from_slice(address.get(1..29)?)
+}
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Output, DecodeError> {
+    let (output, bytes) = reader.spanned(|reader| match reader.peek()? {
+        Head::Array(_) => array_form(reader),
+        Head::Map(_) => map_form(reader),
+        _ => Err(DecodeError::Malformed("output")),
+    })?;
+    let (address, (value, value_size), datum, reference_script) = output;
+    Ok(Output {
+        owner: AddressKind::of(&address),
+        address,
+        value,
+        datum,
+        reference_script,
+        size: bytes.len(),
+        value_size,
+    })
+}
+
+type Fields = (Vec<u8>, (Value, usize), Option<OutputDatum>, Option<Vec<u8>>);
+
+fn array_form(reader: &mut Reader<'_>) -> Result<Fields, DecodeError> {
+    let malformed = DecodeError::Malformed("output");
+    let mut fields = reader.array()?;
+    if !reader.more(&mut fields)? {
+        return Err(malformed);
+    }
+    let address = address(reader)?;
+    if !reader.more(&mut fields)? {
+        return Err(malformed);
+    }
+    let value = value(reader)?;
+    let mut datum = None;
+    if reader.more(&mut fields)? {
+        datum = Some(OutputDatum::Hash(reader.hash().map_err(|_| DecodeError::Malformed("datum hash"))?));
+        if reader.more(&mut fields)? {
+            return Err(malformed);
+        }
+    }
+    Ok((address, value, datum, None))
+}
+
+fn map_form(reader: &mut Reader<'_>) -> Result<Fields, DecodeError> {
+    let (mut owner, mut held, mut datum, mut script) = (None, None, None, None);
+    let mut fields = reader.map()?;
+    while reader.more(&mut fields)? {
+        match reader.uint().map_err(|_| DecodeError::Malformed("output"))? {
+            0 => owner = Some(address(reader)?),
+            1 => held = Some(value(reader)?),
+            2 => datum = Some(datum_option(reader)?),
+            3 => script = Some(embedded(reader, "reference script")?),
+            key => return Err(DecodeError::UnknownField { place: "output", key }),
+        }
+    }
+    let owner = owner.ok_or(DecodeError::Missing("address of an output"))?;
+    let held = held.ok_or(DecodeError::Missing("value of an output"))?;
+    Ok((owner, held, datum, script))
+}
+
+fn address(reader: &mut Reader<'_>) -> Result<Vec<u8>, DecodeError> {
+    let bytes = reader.bytes().map_err(|_| DecodeError::Malformed("address of an output"))?;
+    let byron = matches!(AddressKind::of(bytes), AddressKind::Byron);
+    if bytes.is_empty() || (bytes.len() > BASE_ADDRESS_BYTES && !byron) {
+        return Err(DecodeError::Malformed("address of an output"));
+    }
+    Ok(bytes.to_vec())
+}
+
+/// A value, and its size in bytes.
+fn value(reader: &mut Reader<'_>) -> Result<(Value, usize), DecodeError> {
+    const NAME: &str = "value of an output";
+    let (value, bytes) = reader.spanned(|reader| {
+        let mut value = Value::default();
+        if let Head::Uint(_) = reader.peek()? {
+            value.lovelace = lovelace(reader, NAME)?;
+            return Ok(value);
+        }
+        let mut fields = reader.array().map_err(|_| DecodeError::Malformed(NAME))?;
+        if !reader.more(&mut fields)? {
+            return Err(DecodeError::Malformed(NAME));
+        }
+        value.lovelace = lovelace(reader, NAME)?;
+        if !reader.more(&mut fields)? {
+            return Err(DecodeError::Malformed(NAME));
+        }
+        assets(reader, &mut value)?;
+        if reader.more(&mut fields)? { Err(DecodeError::Malformed(NAME)) } else { Ok(value) }
+    })?;
+    Ok((value, bytes.len()))
+}
+
+/// Since Conway neither a quantity of zero nor an empty map may be inside an output's value.
+fn assets(reader: &mut Reader<'_>, value: &mut Value) -> Result<(), DecodeError> {
+    let malformed = |_| DecodeError::Malformed("assets of an output");
+    let mut policies = reader.map().map_err(malformed)?;
+    while reader.more(&mut policies)? {
+        let policy = hex::encode(reader.hash::<28>().map_err(malformed)?);
+        let mut names = reader.map().map_err(malformed)?;
+        let before = value.assets.len();
+        while reader.more(&mut names)? {
+            let name = reader.bytes().map_err(malformed)?;
+            let quantity = reader.uint().map_err(malformed)?;
+            if name.len() > MAX_ASSET_NAME || quantity == 0 {
+                return Err(DecodeError::Malformed("assets of an output"));
+            }
+            value.assets.insert(policy.clone() + &hex::encode(name), quantity);
+        }
+        if value.assets.len() == before {
+            return Err(DecodeError::Empty("assets of an output"));
+        }
+    }
+    if value.assets.is_empty() { Err(DecodeError::Empty("assets of an output")) } else { Ok(()) }
+}
+
+fn datum_option(reader: &mut Reader<'_>) -> Result<OutputDatum, DecodeError> {
+    const NAME: &str = "datum of an output";
+    let malformed = |_| DecodeError::Malformed(NAME);
+    if reader.array().map_err(malformed)? != cbor::Items::exactly(2) {
+        return Err(DecodeError::Malformed(NAME));
+    }
+    match reader.uint().map_err(malformed)? {
+        0 => Ok(OutputDatum::Hash(reader.hash().map_err(malformed)?)),
+        1 => Ok(OutputDatum::Inline(embedded(reader, NAME)?)),
+        _ => Err(DecodeError::Malformed(NAME)),
+    }
+}
+
+/// CBOR in bytes in CBOR: tag 24.
+fn embedded(reader: &mut Reader<'_>, name: &'static str) -> Result<Vec<u8>, DecodeError> {
+    reader.tag(24).map_err(|_| DecodeError::Malformed(name))?;
+    let bytes = reader.bytes().map_err(|_| DecodeError::Malformed(name))?;
+    cbor::check_well_formed(bytes)?;
+    Ok(bytes.to_vec())
+}

@@ -1,0 +1,73 @@
+//! The witness set: signatures, scripts, and what scripts need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    DecodeError, Part,
+    cbor::{CborError, Items, Reader},
+};
+use crate::hash::KeyHash;
+
+/// A public key and its signature of the transaction id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VkeyWitness {
+    /// The Ed25519 public key.
+    pub key: [u8; 32],
+    /// The signature of the 32 bytes of the transaction id.
+    pub signature: [u8; 64],
+}
+
+impl VkeyWitness {
+    /// The credential that this witness speaks for, if its signature is good.
+    #[must_use]
+    pub fn key_hash(&self) -> KeyHash {
+        KeyHash::of_public_key(&self.key)
+    }
+}
+
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    parts: &mut BTreeMap<Part, Vec<u8>>,
+) -> Result<Vec<VkeyWitness>, DecodeError> {
+    let mut witnesses = Vec::new();
+    let mut fields = reader.map().map_err(|_| DecodeError::Malformed("witness set"))?;
+    while reader.more(&mut fields)? {
+        let part = match reader.uint().map_err(|_| DecodeError::Malformed("witness set"))? {
+            0 => {
+                witnesses = vkey_witnesses(reader)?;
+                continue;
+            }
+            1 => Part::NativeScripts,
+            2 => Part::BootstrapWitnesses,
+            3 => Part::PlutusV1Scripts,
+            4 => Part::PlutusData,
+            5 => Part::Redeemers,
+            6 => Part::PlutusV2Scripts,
+            7 => Part::PlutusV3Scripts,
+            key => return Err(DecodeError::UnknownField { place: "witness set", key }),
+        };
+        parts.insert(part, reader.skip()?.to_vec());
+    }
+    Ok(witnesses)
+}
+
+fn vkey_witnesses(reader: &mut Reader<'_>) -> Result<Vec<VkeyWitness>, DecodeError> {
+    const NAME: &str = "signature";
+    let mut items = reader.set().map_err(|_| DecodeError::Malformed(NAME))?;
+    let (mut list, mut keys) = (Vec::new(), BTreeSet::new());
+    while reader.more(&mut items)? {
+        let witness = vkey_witness(reader).map_err(|_| DecodeError::Malformed(NAME))?;
+        if !keys.insert(witness.key) {
+            return Err(DecodeError::Duplicate(NAME));
+        }
+        list.push(witness);
+    }
+    if list.is_empty() { Err(DecodeError::Empty("list of signatures")) } else { Ok(list) }
+}
+
+fn vkey_witness(reader: &mut Reader<'_>) -> Result<VkeyWitness, CborError> {
+    if reader.array()? != Items::exactly(2) {
+        return Err(CborError::Type);
+    }
+    Ok(VkeyWitness { key: reader.hash()?, signature: reader.hash()? })
+}
