@@ -1,1 +1,32 @@
-//! Work in progress.
+//! Cloudflare's runtime behind the service's ports: D1, the chain provider over fetch, WebCrypto, time and randomness.
+//!
+//! Besides the workers themselves this is the only crate that names `worker`.
+
+pub mod chain;
+pub mod d1;
+pub mod http;
+pub mod settings;
+pub mod usage;
+
+pub use usage::Usage;
+
+/// POSIX ms by the runtime's clock (which stands still while a request computes).
+#[must_use]
+pub fn now_ms() -> u64 {
+    worker::Date::now().as_millis()
+}
+
+/// Random bytes from the runtime's secure source.
+///
+/// # Errors
+/// The runtime has no secure source: nothing that needs one may go on.
+pub fn random<const N: usize>() -> Result<[u8; N], getrandom::Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Waits.
+pub async fn sleep(time: std::time::Duration) {
+    worker::Delay::from(time).await;
+}

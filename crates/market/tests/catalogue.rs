@@ -1,5 +1,12 @@
 //! The catalogue's SQL on SQLite with the service's own migrations.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
 use std::borrow::Cow;
 
 use market::{

@@ -1,0 +1,161 @@
+//! The chain port over Blockfrost's HTTP API: time-outs, bounded retries of what is safe to repeat, and a budget.
+
+use std::time::Duration;
+
+use cardano::{
+    TxHash, blockfrost,
+    chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
+    params::ProtocolParameters,
+};
+use worker::{Headers, Method, Request, RequestInit};
+
+use crate::{
+    http::{Answer, CallError, call},
+    usage::Usage,
+};
+
+/// How long a read may take. Blockfrost answers in well under a second; a hung one must not hang a purchase.
+const READ_TIME: Duration = Duration::from_secs(5);
+/// How long a submission may take: the provider waits for its node.
+const SUBMIT_TIME: Duration = Duration::from_secs(15);
+/// Bytes of an answer: a page of 100 outputs that carry many tokens and datums each.
+const MAX_ANSWER: usize = 4 << 20;
+/// Pauses before a read is repeated: at most three attempts.
+const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
+/// The longest pause that a provider may ask for with `Retry-After` before we give up instead.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
+/// Unspent outputs on one page, the most that Blockfrost gives.
+const PAGE: usize = 100;
+/// Pages of unspent outputs that are read at most: 1,000 outputs.
+const MAX_PAGES: usize = 10;
+/// Bytes of a refusal's reason that are kept.
+const MAX_REASON: usize = 2_000;
+
+/// A Blockfrost-compatible provider.
+pub struct Blockfrost {
+    base: String,
+    project_id: Option<String>,
+    usage: Usage,
+}
+
+impl Blockfrost {
+    /// The provider at this base URL (with its `/api/v0`).
+    #[must_use]
+    pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
+        Self { base: base.trim_end_matches('/').to_owned(), project_id, usage }
+    }
+
+    async fn once(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&[u8]>,
+        time: Duration,
+    ) -> Result<Answer, ChainError> {
+        if !self.usage.call() {
+            return Err(ChainError::BudgetExhausted);
+        }
+        let request = self.request(method, path, body).map_err(|error| ChainError::Malformed(error.to_string()))?;
+        call(request, time, MAX_ANSWER).await.map_err(|error| match error {
+            CallError::TooLarge => ChainError::Malformed("an answer that is too large".into()),
+            CallError::TimedOut | CallError::Connection => ChainError::Unavailable(error.to_string()),
+        })
+    }
+
+    fn request(&self, method: Method, path: &str, body: Option<&[u8]>) -> worker::Result<Request> {
+        let headers = Headers::new();
+        if let Some(project_id) = &self.project_id {
+            headers.set("project_id", project_id)?;
+        }
+        let mut init = RequestInit::new();
+        if let Some(body) = body {
+            headers.set("content-type", "application/cbor")?;
+            init.with_body(Some(js_sys::Uint8Array::from(body).into()));
+        }
+        init.with_method(method).with_headers(headers);
+        Request::new_with_init(&format!("{}{path}", self.base), &init)
+    }
+
+    /// Reads a path, again after a failure that may pass. `None` for 404.
+    async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ChainError> {
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            let (error, asked) = match self.once(Method::Get, path, None, READ_TIME).await {
+                Ok(Answer { status: 200, body, .. }) => return Ok(Some(body)),
+                Ok(Answer { status: 404, .. }) => return Ok(None),
+                Ok(Answer { status: 429 | 418 | 402, retry_after, .. }) => (ChainError::RateLimited, retry_after),
+                Ok(Answer { status, .. }) if status >= 500 => {
+                    (ChainError::Unavailable(format!("status {status}")), None)
+                }
+                Ok(Answer { status, .. }) => return Err(ChainError::Malformed(format!("status {status}"))),
+                Err(error @ ChainError::Unavailable(_)) => (error, None),
+                Err(error) => return Err(error),
+            };
+            let asked = asked.map(Duration::from_secs);
+            match pauses.next() {
+                Some(pause) if asked.is_none_or(|asked| asked <= MAX_RETRY_AFTER) => {
+                    crate::sleep(asked.unwrap_or(pause)).await;
+                }
+                _ => return Err(error),
+            }
+        }
+    }
+
+    async fn read_known(&self, path: &str) -> Result<Vec<u8>, ChainError> {
+        self.read(path).await?.ok_or_else(|| ChainError::Malformed(format!("no {path}")))
+    }
+}
+
+impl Chain for Blockfrost {
+    async fn tip(&self) -> Result<Tip, ChainError> {
+        blockfrost::tip(&self.read_known("/blocks/latest").await?)
+    }
+
+    async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
+        blockfrost::protocol_parameters(&self.read_known("/epochs/latest/parameters").await?)
+    }
+
+    async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
+        let body = self.read(&format!("/txs/{tx}/utxos")).await?;
+        body.map(|body| blockfrost::outputs(&body, tx)).transpose()
+    }
+
+    async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
+        let body = self.read(&format!("/txs/{tx}")).await?;
+        body.map(|body| blockfrost::inclusion(&body, tx)).transpose()
+    }
+
+    async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
+        let mut all = Vec::new();
+        for page in 1..=MAX_PAGES {
+            let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order=asc");
+            let Some(body) = self.read(&path).await? else { break };
+            let utxos = blockfrost::utxos(&body, address)?;
+            let last = utxos.len() < PAGE;
+            all.extend(utxos);
+            if last {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
+        let answer = self.once(Method::Post, "/tx/submit", Some(cbor), SUBMIT_TIME).await?;
+        match answer.status {
+            200 | 202 => Ok(Submission::Accepted),
+            400 => Ok(Submission::Refused(reason(&answer.body))),
+            429 | 418 | 402 => Err(ChainError::RateLimited),
+            status => Err(ChainError::Unavailable(format!("status {status}"))),
+        }
+    }
+}
+
+/// The node's reason in a refusal: Blockfrost's `message`, cut to a bound.
+fn reason(body: &[u8]) -> String {
+    let message = serde_json::from_slice::<serde_json::Value>(body)
+        .ok()
+        .and_then(|json| Some(json.get("message")?.as_str()?.to_owned()))
+        .unwrap_or_else(|| "the ledger refuses the transaction".to_owned());
+    message.chars().take(MAX_REASON).collect()
+}

@@ -1,0 +1,57 @@
+//! The database port on D1.
+
+use std::collections::HashMap;
+
+use market::database::{Database, DatabaseError, Outcome, Param, Statement};
+use wasm_bindgen::JsValue;
+use worker::{D1Database, D1PreparedStatement};
+
+use crate::usage::Usage;
+
+/// A D1 database, with the request's counts.
+pub struct D1 {
+    database: D1Database,
+    usage: Usage,
+}
+
+impl D1 {
+    /// The database of this binding.
+    #[must_use]
+    pub fn new(database: D1Database, usage: Usage) -> Self {
+        Self { database, usage }
+    }
+
+    fn prepare(&self, statement: Statement) -> worker::Result<D1PreparedStatement> {
+        let params: Vec<JsValue> = statement.params.into_iter().map(js_value).collect();
+        self.database.prepare(statement.sql).bind(&params)
+    }
+
+    async fn run_batch(&self, statements: Vec<Statement>) -> worker::Result<Vec<Outcome>> {
+        let prepared = statements.into_iter().map(|statement| self.prepare(statement)).collect::<Result<_, _>>()?;
+        let results = self.database.batch(prepared).await?;
+        let outcome = |result: worker::D1Result| {
+            if let Some(error) = result.error() {
+                return Err(worker::Error::RustError(error));
+            }
+            let rows: Vec<HashMap<String, Option<String>>> = result.results()?;
+            Ok(Outcome { rows: rows.into_iter().filter_map(|row| row.into_values().next().flatten()).collect() })
+        };
+        results.into_iter().map(outcome).collect()
+    }
+}
+
+fn js_value(param: Param) -> JsValue {
+    match param {
+        Param::Null => JsValue::NULL,
+        // Exact: `Param` holds no integer beyond 2^53.
+        Param::Integer(number) => JsValue::from_f64(number as f64),
+        Param::Text(text) => JsValue::from_str(&text),
+    }
+}
+
+impl Database for D1 {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError> {
+        self.usage.batch(statements.len());
+        self.run_batch(statements).await.map_err(|error| DatabaseError(error.to_string()))
+    }
+}

@@ -1,0 +1,27 @@
+//! What an operator configures: variables and secrets of the worker.
+
+use worker::Env;
+
+/// A variable or secret that is missing or unusable. The text names it and says what to set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} {problem}")]
+pub struct SettingError {
+    /// The variable's or secret's name.
+    pub name: &'static str,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+/// A variable or secret, if it is set to anything.
+#[must_use]
+pub fn optional(env: &Env, name: &'static str) -> Option<String> {
+    env.var(name).ok().map(|value| value.to_string()).filter(|value| !value.is_empty())
+}
+
+/// A variable or secret that must be set.
+///
+/// # Errors
+/// It is not set.
+pub fn required(env: &Env, name: &'static str) -> Result<String, SettingError> {
+    optional(env, name).ok_or(SettingError { name, problem: "is not set" })
+}

@@ -1,0 +1,57 @@
+//! What one request has used of what it may use.
+
+use std::{cell::Cell, rc::Rc};
+
+/// Outside calls that one request may make: under the 50 subrequests of Workers' free plan, with room for D1.
+pub const MAX_OUTSIDE_CALLS: u32 = 40;
+
+/// Counts of one request; clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Usage(Rc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    batches: Cell<u32>,
+    statements: Cell<u32>,
+    calls: Cell<u32>,
+}
+
+fn add(cell: &Cell<u32>, count: u32) {
+    cell.set(cell.get().saturating_add(count));
+}
+
+impl Usage {
+    /// Notes a batch of statements.
+    pub fn batch(&self, statements: usize) {
+        add(&self.0.batches, 1);
+        add(&self.0.statements, u32::try_from(statements).unwrap_or(u32::MAX));
+    }
+
+    /// Takes one outside call from the budget; `false` when none is left.
+    #[must_use]
+    pub fn call(&self) -> bool {
+        let allowed = self.0.calls.get() < MAX_OUTSIDE_CALLS;
+        if allowed {
+            add(&self.0.calls, 1);
+        }
+        allowed
+    }
+
+    /// Outside calls that are left.
+    #[must_use]
+    pub fn calls_left(&self) -> u32 {
+        MAX_OUTSIDE_CALLS.saturating_sub(self.0.calls.get())
+    }
+
+    /// For a `Server-Timing` header: how many batches, statements and outside calls there were.
+    #[must_use]
+    pub fn server_timing(&self) -> String {
+        let Counts { batches, statements, calls } = &*self.0;
+        format!(
+            "d1-batches;desc=\"{}\", d1-statements;desc=\"{}\", outside-calls;desc=\"{}\"",
+            batches.get(),
+            statements.get(),
+            calls.get()
+        )
+    }
+}

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Builds one worker crate for workerd: scripts/build-worker.sh [folder of the worker's Cargo.toml]
+# Called by wrangler (see each wrangler.toml) and by make.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+source "$root/scripts/env.sh"
+cd "${1:-$root}"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
+exec worker-build --release --no-opt

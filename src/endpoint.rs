@@ -1,0 +1,94 @@
+//! The paths of the API: one table of which path takes which methods.
+
+use worker::Method;
+
+/// A path that exists, with what it names.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// `/health`
+    Health,
+    /// `/listings`
+    Listings,
+    /// `/listings/{id}`
+    Listing(String),
+    /// `/creators/{address}`
+    Creator(String),
+}
+
+/// What a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// A route.
+    Route(Endpoint),
+    /// `OPTIONS` of a path with these methods.
+    Preflight(&'static str),
+    /// The path takes only these methods.
+    WrongMethod(&'static str),
+    /// No such path.
+    Unknown,
+}
+
+const GET: &str = "GET, HEAD, OPTIONS";
+const GET_POST: &str = "GET, HEAD, POST, OPTIONS";
+
+impl Endpoint {
+    fn parse(path: &str) -> Option<Self> {
+        let mut segments = path.strip_prefix('/')?.split('/');
+        let (first, second, third) = (segments.next()?, segments.next(), segments.next());
+        if segments.next().is_some() {
+            return None;
+        }
+        match (first, second, third) {
+            ("health", None, None) => Some(Self::Health),
+            ("listings", None, None) => Some(Self::Listings),
+            ("listings", Some(id), None) => Some(Self::Listing(id.to_owned())),
+            ("creators", Some(address), None) => Some(Self::Creator(address.to_owned())),
+            _ => None,
+        }
+    }
+
+    const fn allowed(&self) -> &'static str {
+        match self {
+            Self::Health | Self::Listing(_) | Self::Creator(_) => GET,
+            Self::Listings => GET_POST,
+        }
+    }
+}
+
+/// Finds the route of a method and a path.
+pub fn resolve(method: &Method, path: &str) -> Resolved {
+    let Some(endpoint) = Endpoint::parse(path) else {
+        return Resolved::Unknown;
+    };
+    let allowed = endpoint.allowed();
+    if *method == Method::Options {
+        return Resolved::Preflight(allowed);
+    }
+    let name = method.to_string();
+    if allowed.split(", ").any(|allowed| allowed == name) {
+        Resolved::Route(endpoint)
+    } else {
+        Resolved::WrongMethod(allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_its_methods_and_no_others() {
+        assert_eq!(resolve(&Method::Get, "/health"), Resolved::Route(Endpoint::Health));
+        assert_eq!(resolve(&Method::Head, "/listings"), Resolved::Route(Endpoint::Listings));
+        assert_eq!(resolve(&Method::Delete, "/listings"), Resolved::WrongMethod(GET_POST));
+        assert_eq!(resolve(&Method::Options, "/listings/x"), Resolved::Preflight(GET));
+    }
+
+    #[test]
+    fn other_paths_do_not_exist() {
+        for path in ["", "/", "/healthz", "/health/", "/listings/", "/listings/a/b/c", "//listings", "/Health"] {
+            let found = resolve(&Method::Get, path);
+            assert!(matches!(found, Resolved::Unknown | Resolved::Route(Endpoint::Listing(_))), "{path}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The API worker. A request becomes an [`endpoint::Endpoint`], a route answers it, and every answer passes here.
+
+mod app;
+mod cors;
+mod endpoint;
+mod error;
+mod respond;
+mod routes;
+
+use app::App;
+use endpoint::{Endpoint, Resolved};
+use error::ApiError;
+use worker::{Context, Env, Method, Request, Response, Result, event};
+
+#[event(fetch)]
+async fn fetch(request: Request, env: Env, context: Context) -> Result<Response> {
+    let app = App::new(env, context);
+    let method = request.method();
+    let answer = match endpoint::resolve(&method, &request.path()) {
+        Resolved::Preflight(allowed) => cors::preflight(allowed),
+        Resolved::Unknown => Err(ApiError::not_found("no such path")),
+        Resolved::WrongMethod(allowed) => Err(ApiError::wrong_method(allowed)),
+        Resolved::Route(endpoint) => dispatch(&app, endpoint, request).await,
+    };
+    let response = match answer {
+        Ok(response) => response,
+        Err(error) => error.into_response()?,
+    };
+    finish(&app, &method, response)
+}
+
+async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
+    match endpoint {
+        Endpoint::Health => routes::health::show(),
+        Endpoint::Listings if request.method() == Method::Post => routes::listings::create(app, request).await,
+        Endpoint::Listings => routes::listings::list(app, &request).await,
+        Endpoint::Listing(id) => routes::listings::show(app, &id).await,
+        Endpoint::Creator(address) => routes::creators::show(app, &address).await,
+    }
+}
+
+/// What every answer carries: CORS, no sniffing, and (in development) the counts of what it cost.
+fn finish(app: &App, method: &Method, mut response: Response) -> Result<Response> {
+    let headers = response.headers_mut();
+    cors::allow(headers)?;
+    headers.set("x-content-type-options", "nosniff")?;
+    if app.shows_usage() {
+        headers.set("server-timing", &app.usage().server_timing())?;
+    }
+    if *method == Method::Head {
+        let (status, headers) = (response.status_code(), response.headers().clone());
+        return Ok(Response::empty()?.with_status(status).with_headers(headers));
+    }
+    Ok(response)
+}

@@ -1,0 +1,5 @@
+//! One file for each resource: parse, call a crate, render.
+
+pub mod creators;
+pub mod health;
+pub mod listings;
