@@ -1,1 +1,38 @@
-//! Work in progress.
+//! The `vested_pay` escrow (V2), off the chain: its datum and redeemers as types, its rules as a table, the
+//! arithmetic of its deadlines and payouts, and the rule by which a dispute is decided.
+//!
+//! ```text
+//!               SubmitResult                 unlock
+//!  FundsLocked ─────────────> ResultSubmitted ─────> Withdraw (seller)
+//!   │      │                      │
+//!   │      │ SetRefundRequested   │ SetRefundRequested
+//!   │      v                      v            AuthorizeWithdrawal
+//!   │   RefundRequested ─────> Disputed ───────────────> WithdrawAuthorized ──> Withdraw
+//!   │      │      SubmitResult    │ │
+//!   │      │                      │ └── external dispute unlock ──> WithdrawDisputed (arbiters)
+//!   │      │                      │
+//!   └──────┴── AuthorizeRefund ───┴──> RefundAuthorized ──> WithdrawRefund (buyer)
+//!   (no result at submit result time: FundsLocked, RefundRequested ──> WithdrawRefund)
+//! ```
+//!
+//! Nothing here does I/O, reads a clock or a random source.
+
+pub mod address;
+mod codec;
+pub mod collateral;
+pub mod datum;
+pub mod deadlines;
+pub mod deployment;
+pub mod dispute;
+pub mod evidence;
+pub mod payout;
+pub mod redeemer;
+pub mod result;
+pub mod rules;
+
+pub use address::{Credential, PlutusAddress};
+pub use codec::NotOurs;
+pub use datum::{Datum, State};
+pub use deadlines::Deadlines;
+pub use deployment::{Deployment, Parameters};
+pub use redeemer::{Action, AdminSignature, AssetValue, Redeemer};

@@ -1,0 +1,143 @@
+//! The buyer's collateral: lovelace locked beyond the price so that the output can still be carried forward when the
+//! datum has grown by a result and cooldowns (scheme document, "Collateral").
+
+use cardano::{Lovelace, params::ProtocolParameters};
+
+use crate::datum::Datum;
+
+/// Collateral is nothing, or at least this much (scheme document, "Lock invariants").
+pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
+    Some(least) => least,
+    None => Lovelace::ZERO,
+};
+
+/// A result hash has 32 bytes.
+const RESULT_BYTES: usize = 32;
+/// A time that needs the widest integer encoding, as every real one does.
+const SOME_TIME: u64 = u64::MAX >> 11;
+/// Growing collateral grows the datum by some bytes, at most once per width of an integer.
+const ROUNDS: usize = 5;
+
+/// The least lovelace with which this escrow can be carried forward once it holds a result and both cooldowns: the
+/// ledger's minimum for that output at a script address. `None` out of range.
+#[must_use]
+pub fn minimum_after_result(datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {
+    let grown = Datum {
+        result_hash: vec![0; RESULT_BYTES.max(datum.result_hash.len())],
+        seller_cooldown: SOME_TIME,
+        buyer_cooldown: SOME_TIME,
+        ..datum.clone()
+    };
+    parameters.min_utxo(output_bytes(grown.to_cbor().len()))
+}
+
+/// The least collateral with which a lock of this price can be carried to its end. The datum's own collateral is not
+/// looked at. `None` out of range.
+#[must_use]
+pub fn collateral_for(price: Lovelace, datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {
+    let mut datum = Datum { collateral_return: Lovelace::ZERO, ..datum.clone() };
+    for _ in 0..ROUNDS {
+        let missing = minimum_after_result(&datum, parameters)?.saturating_sub(price);
+        let enough = if missing == Lovelace::ZERO { missing } else { missing.max(MIN_COLLATERAL) };
+        if enough <= datum.collateral_return {
+            return Some(datum.collateral_return);
+        }
+        datum.collateral_return = enough;
+    }
+    None
+}
+
+/// Bytes of the output that holds an escrow: `{0: address, 1: coin, 2: [1, #6.24(datum)]}` in the ledger's CBOR.
+const fn output_bytes(datum: usize) -> usize {
+    const MAP_AND_KEYS: usize = 4;
+    const SCRIPT_ADDRESS: usize = 2 + 29;
+    const WIDEST_COIN: usize = 9;
+    const INLINE_DATUM: usize = 2 + 2;
+    let header = match datum {
+        0..24 => 1,
+        24..0x100 => 2,
+        0x100..0x1_0000 => 3,
+        _ => 5,
+    };
+    (MAP_AND_KEYS + SCRIPT_ADDRESS + WIDEST_COIN + INLINE_DATUM + header).saturating_add(datum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        PlutusAddress,
+        datum::tests::{any_datum, published},
+    };
+    use cardano::{ScriptHash, params::Rational};
+    use pallas_codec::minicbor;
+    use proptest::prelude::*;
+
+    fn parameters() -> ProtocolParameters {
+        let one = Rational { numerator: 1, denominator: 1 };
+        ProtocolParameters {
+            min_fee_a: 44,
+            min_fee_b: 155_381,
+            coins_per_utxo_byte: 4310,
+            max_tx_size: 16_384,
+            max_value_size: 5_000,
+            collateral_percent: 150,
+            max_collateral_inputs: 3,
+            price_mem: one,
+            price_step: one,
+            max_tx_ex_mem: 14_000_000,
+            max_tx_ex_steps: 10_000_000_000,
+            min_fee_ref_script_cost_per_byte: one,
+            cost_model_v3: vec![],
+        }
+    }
+
+    /// The output as an independent encoder writes it.
+    fn real_size(datum: &Datum, coin: u64) -> usize {
+        let datum = datum.to_cbor();
+        let mut out = minicbor::Encoder::new(Vec::new());
+        out.map(3).unwrap();
+        out.u8(0).unwrap().bytes(&PlutusAddress::script(ScriptHash::new([7; 28])).to_bytes()).unwrap();
+        out.u8(1).unwrap().u64(coin).unwrap();
+        out.u8(2).unwrap().array(2).unwrap().u8(1).unwrap();
+        out.tag(minicbor::data::Tag::new(24)).unwrap().bytes(&datum).unwrap();
+        out.into_writer().len()
+    }
+
+    #[test]
+    fn the_size_of_an_output_is_never_underestimated() {
+        for bytes in [0, 1, 40, 300, 70_000] {
+            let datum = Datum { reference_signature: vec![1; bytes], ..published() };
+            let size = datum.to_cbor().len();
+            assert_eq!(output_bytes(size), real_size(&datum, 1 << 40), "{bytes}");
+            assert!(output_bytes(size) >= real_size(&datum, 5_000_000), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_price_that_carries_the_result_needs_no_collateral() {
+        let price = Lovelace::from_ada(5);
+        assert_eq!(collateral_for(price, &published(), &parameters()), Some(Lovelace::ZERO));
+    }
+
+    #[test]
+    fn a_missing_lovelace_costs_the_least_collateral() {
+        let enough = minimum_after_result(&Datum { collateral_return: Lovelace::ZERO, ..published() }, &parameters());
+        let price = enough.unwrap();
+        assert_eq!(collateral_for(price, &published(), &parameters()), Some(Lovelace::ZERO));
+        let short = price.saturating_sub(Lovelace::new(1).unwrap());
+        assert_eq!(collateral_for(short, &published(), &parameters()), Some(MIN_COLLATERAL));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_locked_carries_the_result(datum in any_datum(), price in 0..20_000_000u64) {
+            let price = Lovelace::new(price).unwrap();
+            let collateral = collateral_for(price, &datum, &parameters()).unwrap();
+            let locked = Datum { collateral_return: collateral, ..datum };
+            let least = minimum_after_result(&locked, &parameters()).unwrap();
+            prop_assert!(price.checked_add(collateral).unwrap() >= least);
+            prop_assert!(collateral == Lovelace::ZERO || collateral >= MIN_COLLATERAL);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What arbiters sign to settle a dispute: which output is spent and what both parties get of it.
+
+use cardano::{Lovelace, TxRef, hash::blake2b};
+use pallas_primitives::PlutusData;
+
+use crate::{
+    codec::{bytes, constr, integer, to_cbor},
+    datum::Datum,
+    evidence::Winner,
+    redeemer::AssetValue,
+};
+
+/// A settlement: the least that each party gets of one output. The output's name is part of it, so a signature can
+/// settle nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DisputeWithdrawal {
+    /// The disputed output.
+    pub own_ref: TxRef,
+    /// The buyer's part.
+    pub buyer_value: AssetValue,
+    /// The seller's part.
+    pub seller_value: AssetValue,
+}
+
+/// What both parties get, in lovelace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// To the buyer.
+    pub buyer: Lovelace,
+    /// To the seller.
+    pub seller: Lovelace,
+}
+
+impl Split {
+    /// All to the buyer who wins; all but the buyer's collateral to the seller who wins. `None` where less is locked
+    /// than the collateral.
+    #[must_use]
+    pub fn of(winner: Winner, datum: &Datum, locked: Lovelace) -> Option<Self> {
+        match winner {
+            Winner::Buyer => Some(Self { buyer: locked, seller: Lovelace::ZERO }),
+            Winner::Seller => {
+                let seller = locked.checked_sub(datum.collateral_return)?;
+                Some(Self { buyer: datum.collateral_return, seller })
+            }
+        }
+    }
+}
+
+impl DisputeWithdrawal {
+    /// The settlement of an output that holds lovelace only.
+    #[must_use]
+    pub fn new(own_ref: TxRef, split: Split) -> Self {
+        Self {
+            own_ref,
+            buyer_value: AssetValue::lovelace(split.buyer),
+            seller_value: AssetValue::lovelace(split.seller),
+        }
+    }
+
+    /// The digest that arbiters sign: BLAKE2b-224 of the intent as the chain serialises it.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 28] {
+        blake2b(&self.to_cbor())
+    }
+
+    /// The intent's CBOR, byte for byte as `serialiseData` writes it on the chain.
+    #[must_use]
+    pub fn to_cbor(&self) -> Vec<u8> {
+        let own_ref = output_reference(&self.own_ref);
+        to_cbor(&constr(0, vec![own_ref, self.buyer_value.to_data(), self.seller_value.to_data()]))
+    }
+}
+
+/// An output's name as Plutus V3 data. It is also the tag of payouts: their inline datum.
+#[must_use]
+pub fn output_reference(reference: &TxRef) -> PlutusData {
+    constr(0, vec![bytes(reference.tx.as_bytes()), integer(reference.index.into())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datum::tests::published;
+    use cardano::TxHash;
+
+    const OWN: TxRef = TxRef { tx: TxHash::new([0xcd; 32]), index: 3 };
+
+    #[test]
+    fn the_intent_is_written_as_the_chain_serialises_it() {
+        let split = Split { buyer: Lovelace::from_ada(7), seller: Lovelace::ZERO };
+        let intent = DisputeWithdrawal::new(OWN, split);
+        // Constr 0 [Constr 0 [id, 3], {"": {"": 7000000}}, {}]: lists indefinite, maps definite (plutus-core, Data codec).
+        let expected = format!("d8799fd8799f5820{}03ffa140a1401a006acfc0a0ff", "cd".repeat(32));
+        assert_eq!(hex::encode(intent.to_cbor()), expected);
+        assert_eq!(intent.digest(), blake2b::<28>(&hex::decode(expected).unwrap()));
+    }
+
+    #[test]
+    fn each_part_of_the_intent_is_signed() {
+        let split = Split { buyer: Lovelace::from_ada(2), seller: Lovelace::from_ada(5) };
+        let digest = DisputeWithdrawal::new(OWN, split).digest();
+        for other in [
+            DisputeWithdrawal::new(TxRef { index: 4, ..OWN }, split),
+            DisputeWithdrawal::new(TxRef { tx: TxHash::new([0xce; 32]), ..OWN }, split),
+            DisputeWithdrawal::new(OWN, Split { buyer: Lovelace::from_ada(3), ..split }),
+            DisputeWithdrawal::new(OWN, Split { seller: Lovelace::from_ada(6), ..split }),
+            DisputeWithdrawal::new(OWN, Split { buyer: split.seller, seller: split.buyer }),
+        ] {
+            assert_ne!(other.digest(), digest, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_winner_takes_all_but_the_buyers_collateral() {
+        let datum = published();
+        let locked = Lovelace::from_ada(7);
+        let buyer_wins = Split { buyer: locked, seller: Lovelace::ZERO };
+        assert_eq!(Split::of(Winner::Buyer, &datum, locked), Some(buyer_wins));
+        let seller_wins =
+            Split { buyer: datum.collateral_return, seller: locked.saturating_sub(datum.collateral_return) };
+        assert_eq!(Split::of(Winner::Seller, &datum, locked), Some(seller_wins));
+        assert_eq!(Split::of(Winner::Seller, &datum, Lovelace::from_ada(1)), None);
+    }
+}

@@ -1,0 +1,303 @@
+//! What one can do with an escrow, and the redeemers that say so to the contract.
+
+use cardano::Lovelace;
+use pallas_primitives::PlutusData;
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{NotOurs, Reader, bytes, constr, integer, list, map, to_cbor};
+
+/// The contract's actions, without what they carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Action {
+    /// The seller collects.
+    Withdraw,
+    /// The buyer asks for a refund; a dispute where there is a result.
+    SetRefundRequested,
+    /// The buyer gives the money free for the seller.
+    AuthorizeWithdrawal,
+    /// The buyer takes the money back.
+    WithdrawRefund,
+    /// Anyone settles a dispute as the arbiters signed.
+    WithdrawDisputed,
+    /// The seller posts what was delivered.
+    SubmitResult,
+    /// The seller gives the money back to the buyer.
+    AuthorizeRefund,
+}
+
+impl Action {
+    /// All of them, in the order of their constructors.
+    pub const ALL: [Self; 7] = [
+        Self::Withdraw,
+        Self::SetRefundRequested,
+        Self::AuthorizeWithdrawal,
+        Self::WithdrawRefund,
+        Self::WithdrawDisputed,
+        Self::SubmitResult,
+        Self::AuthorizeRefund,
+    ];
+
+    /// The name in the contract.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Withdraw => "Withdraw",
+            Self::SetRefundRequested => "SetRefundRequested",
+            Self::AuthorizeWithdrawal => "AuthorizeWithdrawal",
+            Self::WithdrawRefund => "WithdrawRefund",
+            Self::WithdrawDisputed => "WithdrawDisputed",
+            Self::SubmitResult => "SubmitResult",
+            Self::AuthorizeRefund => "AuthorizeRefund",
+        }
+    }
+}
+
+/// A value in the contract's form: pairs of a policy and pairs of an asset's name and its quantity. Lovelace has the
+/// empty policy and the empty name. Pairs are in the order in which they were signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AssetValue(pub Vec<(Vec<u8>, Vec<(Vec<u8>, u64)>)>);
+
+impl AssetValue {
+    /// An amount of lovelace. Nothing is no pair at all: the contract refuses a pair with the quantity 0.
+    #[must_use]
+    pub fn lovelace(amount: Lovelace) -> Self {
+        match amount.get() {
+            0 => Self::default(),
+            quantity => Self(vec![(vec![], vec![(vec![], quantity)])]),
+        }
+    }
+
+    /// The lovelace in it.
+    #[must_use]
+    pub fn lovelace_of(&self) -> Lovelace {
+        let amounts = self.0.iter().filter(|(policy, _)| policy.is_empty()).flat_map(|(_, names)| names);
+        amounts.filter_map(|(name, quantity)| name.is_empty().then_some(*quantity)).filter_map(Lovelace::new).sum()
+    }
+
+    pub(crate) fn to_data(&self) -> PlutusData {
+        let names = |names: &[(Vec<u8>, u64)]| {
+            map(names.iter().map(|(name, quantity)| (bytes(name), integer(*quantity))).collect())
+        };
+        map(self.0.iter().map(|(policy, assets)| (bytes(policy), names(assets))).collect())
+    }
+
+    fn read(reader: &mut Reader<'_>, what: &'static str) -> Result<Self, NotOurs> {
+        let mut policies = Vec::new();
+        let mut outer = reader.map(what)?;
+        while reader.more(&mut outer)? {
+            let policy = reader.bytes(what)?;
+            let mut names = Vec::new();
+            let mut inner = reader.map(what)?;
+            while reader.more(&mut inner)? {
+                names.push((reader.bytes(what)?, reader.number(what, i64::MAX.unsigned_abs())?));
+            }
+            reader.close(inner)?;
+            policies.push((policy, names));
+        }
+        reader.close(outer)?;
+        Ok(Self(policies))
+    }
+}
+
+/// An arbiter's CIP-8 signature in the parts that the contract checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminSignature {
+    /// The Ed25519 public key.
+    pub verification_key: Vec<u8>,
+    /// The protected headers of the COSE_Sign1, at most 256 bytes.
+    pub protected_headers: Vec<u8>,
+    /// The Ed25519 signature over the Sig_structure.
+    pub signature: Vec<u8>,
+}
+
+impl AdminSignature {
+    fn to_data(&self) -> PlutusData {
+        constr(0, vec![bytes(&self.verification_key), bytes(&self.protected_headers), bytes(&self.signature)])
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, NotOurs> {
+        let what = "admin_signature";
+        let mut fields = reader.the_constr(0, what)?;
+        let signature = Self {
+            verification_key: reader.next(&mut fields)?.bytes(what)?,
+            protected_headers: reader.next(&mut fields)?.bytes(what)?,
+            signature: reader.next(&mut fields)?.bytes(what)?,
+        };
+        reader.close(fields)?;
+        Ok(signature)
+    }
+}
+
+/// A redeemer: an action with what it carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Redeemer {
+    /// An action that carries nothing.
+    Plain(PlainAction),
+    /// [`Action::WithdrawDisputed`].
+    WithdrawDisputed {
+        /// The least that the buyer must get.
+        buyer_value: AssetValue,
+        /// The least that the seller must get.
+        seller_value: AssetValue,
+        /// Who of the arbiters signed that.
+        admin_signatures: Vec<AdminSignature>,
+    },
+}
+
+/// An action whose redeemer carries nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainAction(Action);
+
+impl Redeemer {
+    /// The redeemer of an action that carries nothing; `None` for [`Action::WithdrawDisputed`].
+    #[must_use]
+    pub const fn plain(action: Action) -> Option<Self> {
+        match action {
+            Action::WithdrawDisputed => None,
+            _ => Some(Self::Plain(PlainAction(action))),
+        }
+    }
+
+    /// What it does.
+    #[must_use]
+    pub const fn action(&self) -> Action {
+        match self {
+            Self::Plain(PlainAction(action)) => *action,
+            Self::WithdrawDisputed { .. } => Action::WithdrawDisputed,
+        }
+    }
+
+    /// The redeemer as Plutus data.
+    #[must_use]
+    pub fn to_data(&self) -> PlutusData {
+        let index = match self.action() {
+            Action::Withdraw => 0,
+            Action::SetRefundRequested => 1,
+            Action::AuthorizeWithdrawal => 2,
+            Action::WithdrawRefund => 3,
+            Action::WithdrawDisputed => 4,
+            Action::SubmitResult => 5,
+            Action::AuthorizeRefund => 6,
+        };
+        let fields = match self {
+            Self::Plain(_) => vec![],
+            Self::WithdrawDisputed { buyer_value, seller_value, admin_signatures } => {
+                let signatures = admin_signatures.iter().map(AdminSignature::to_data).collect();
+                vec![buyer_value.to_data(), seller_value.to_data(), list(signatures)]
+            }
+        };
+        constr(index, fields)
+    }
+
+    /// The redeemer's CBOR.
+    #[must_use]
+    pub fn to_cbor(&self) -> Vec<u8> {
+        to_cbor(&self.to_data())
+    }
+
+    /// The redeemer in these CBOR bytes.
+    ///
+    /// # Errors
+    /// [`NotOurs`] for everything that is not exactly this type.
+    pub fn from_cbor(cbor: &[u8]) -> Result<Self, NotOurs> {
+        let what = "redeemer";
+        let mut reader = Reader::new(cbor)?;
+        let (index, mut fields) = reader.constr(what)?;
+        let index = usize::try_from(index).map_err(|_| NotOurs::Shape(what))?;
+        let action = *Action::ALL.get(index).ok_or(NotOurs::Shape(what))?;
+        let redeemer = match Self::plain(action) {
+            Some(plain) => plain,
+            None => Self::WithdrawDisputed {
+                buyer_value: AssetValue::read(reader.next(&mut fields)?, "buyer_value")?,
+                seller_value: AssetValue::read(reader.next(&mut fields)?, "seller_value")?,
+                admin_signatures: read_signatures(reader.next(&mut fields)?)?,
+            },
+        };
+        reader.close(fields)?;
+        reader.end()?;
+        Ok(redeemer)
+    }
+}
+
+fn read_signatures(reader: &mut Reader<'_>) -> Result<Vec<AdminSignature>, NotOurs> {
+    let mut signatures = Vec::new();
+    let mut open = reader.list("admin_signatures")?;
+    while reader.more(&mut open)? {
+        signatures.push(AdminSignature::read(reader)?);
+    }
+    reader.close(open)?;
+    Ok(signatures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    fn any_value() -> impl Strategy<Value = AssetValue> {
+        let names = vec((vec(any::<u8>(), 0..33), 0..=i64::MAX.unsigned_abs()), 0..4);
+        vec((vec(any::<u8>(), 0..29), names), 0..4).prop_map(AssetValue)
+    }
+
+    fn any_redeemer() -> impl Strategy<Value = Redeemer> {
+        let signature = (vec(any::<u8>(), 0..40), vec(any::<u8>(), 0..300), vec(any::<u8>(), 0..70)).prop_map(
+            |(verification_key, protected_headers, signature)| AdminSignature {
+                verification_key,
+                protected_headers,
+                signature,
+            },
+        );
+        let disputed = (any_value(), any_value(), vec(signature, 0..4)).prop_map(
+            |(buyer_value, seller_value, admin_signatures)| Redeemer::WithdrawDisputed {
+                buyer_value,
+                seller_value,
+                admin_signatures,
+            },
+        );
+        prop_oneof![select(&Action::ALL[..]).prop_filter_map("carries nothing", Redeemer::plain), disputed]
+    }
+
+    #[test]
+    fn plain_actions_are_empty_constructors_in_the_contracts_order() {
+        for (index, action) in Action::ALL.into_iter().enumerate() {
+            let Some(redeemer) = Redeemer::plain(action) else {
+                assert_eq!(action, Action::WithdrawDisputed);
+                continue;
+            };
+            let tag = u8::try_from(121 + index).unwrap();
+            assert_eq!(redeemer.to_cbor(), [0xd8, tag, 0x80], "{}", action.name());
+        }
+    }
+
+    #[test]
+    fn other_redeemers_are_not_ours() {
+        for cbor in ["d87a9f00ff", "d8798100", "d87d80", "d866820080", "00", "", "d87d9fa0a0ff", "d87980d87980"] {
+            let cbor = hex::decode(cbor).unwrap();
+            assert!(Redeemer::from_cbor(&cbor).is_err(), "{}", hex::encode(cbor));
+        }
+        assert_eq!(Redeemer::from_cbor(&[0xd9, 0x05, 0x00, 0x80]), Err(NotOurs::Shape("redeemer")), "constructor 7");
+    }
+
+    #[test]
+    fn lovelace_is_the_pair_of_the_empty_policy_and_the_empty_name() {
+        let five = Lovelace::from_ada(5);
+        assert_eq!(hex::encode(to_cbor(&AssetValue::lovelace(five).to_data())), "a140a1401a004c4b40");
+        assert_eq!(hex::encode(to_cbor(&AssetValue::lovelace(Lovelace::ZERO).to_data())), "a0");
+        assert_eq!(AssetValue::lovelace(five).lovelace_of(), five);
+        assert_eq!(AssetValue::default().lovelace_of(), Lovelace::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn a_redeemer_round_trips(redeemer in any_redeemer()) {
+            prop_assert_eq!(Redeemer::from_cbor(&redeemer.to_cbor()), Ok(redeemer));
+        }
+
+        #[test]
+        fn no_bytes_panic(cbor in vec(any::<u8>(), 0..200)) {
+            let _ = Redeemer::from_cbor(&cbor);
+            let disputed = [&[0xd8, 0x7d, 0x9f][..], &cbor].concat();
+            let _ = Redeemer::from_cbor(&disputed);
+        }
+    }
+}

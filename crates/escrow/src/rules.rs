@@ -1,0 +1,354 @@
+//! The contract's rules as one table: who may do what, from which state, when, and what becomes of the escrow.
+//!
+//! The planner builds transactions from it, the watcher asks it what may be done now, and the differential matrix
+//! holds every compiled contract against it.
+
+use cardano::{ContentHash, KeyHash, Lovelace, slots::Millis};
+
+use crate::{
+    address::Credential,
+    datum::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, State},
+    redeemer::Action,
+};
+
+use State::{Disputed, FundsLocked, RefundAuthorized, RefundRequested, ResultSubmitted, WithdrawAuthorized};
+
+/// Whose signature an action needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Party {
+    /// The key of the datum's buyer signs the transaction.
+    Buyer,
+    /// The key of the datum's seller signs the transaction.
+    Seller,
+    /// Enough arbiters signed the payouts; anyone may send the transaction.
+    Arbiters,
+}
+
+/// A time in the datum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// `seller_cooldown_time`.
+    SellerCooldown,
+    /// `buyer_cooldown_time`.
+    BuyerCooldown,
+    /// `submit_result_time`.
+    SubmitResult,
+    /// `unlock_time`.
+    Unlock,
+    /// `external_dispute_unlock_time`.
+    ExternalDisputeUnlock,
+}
+
+/// What an action needs to find in `result_hash`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResultIs {
+    /// No result.
+    Empty,
+    /// A result.
+    Present,
+    /// Either.
+    Any,
+}
+
+/// What becomes of the escrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// It goes on, with at least its value: the actor's cooldown starts anew, the other's is lifted.
+    Continue {
+        /// In this state.
+        to: State,
+        /// With this result.
+        result: ResultChange,
+    },
+    /// It ends, and the money is paid out.
+    End(Payout),
+}
+
+/// What an action that goes on does to `result_hash`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResultChange {
+    /// Stays.
+    Keep,
+    /// Becomes a result that is not empty.
+    Set,
+    /// Becomes empty.
+    Clear,
+}
+
+/// Which tagged outputs an action that ends the escrow must make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Payout {
+    /// The buyer gets the collateral; the rest is the seller's, tagged if the datum names a return address.
+    SellerCollects,
+    /// All is the buyer's, tagged if the datum names a return address.
+    BuyerRefunded,
+    /// Both get, tagged, at least what the arbiters signed.
+    AsSigned,
+}
+
+/// One row: what must hold, and what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The redeemer.
+    pub action: Action,
+    /// Who signs.
+    pub by: Party,
+    /// From which states.
+    pub from: &'static [State],
+    /// With which result.
+    pub result: ResultIs,
+    /// The transaction is valid from all of these on, at the earliest. Where any is named it needs a lower bound.
+    pub starts: &'static [Moment],
+    /// The transaction's validity ends before the latest of these.
+    pub ends: &'static [Moment],
+    /// What follows.
+    pub effect: Effect,
+}
+
+const fn to(state: State, result: ResultChange) -> Effect {
+    Effect::Continue { to: state, result }
+}
+
+#[rustfmt::skip]
+mod table {
+    use super::{Action, Disputed, Effect, FundsLocked, Moment, Party, Payout, RefundAuthorized, RefundRequested};
+    use super::{ResultChange, ResultIs, ResultSubmitted, Rule, WithdrawAuthorized, to};
+
+    /// protocol-facts, "Escrow rules"; README of `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
+    /// No two rows fit one escrow and one action; where no row fits, the contract refuses.
+    pub const RULES: &[Rule] = &[
+        Rule { action: Action::SubmitResult, by: Party::Seller, from: &[FundsLocked, ResultSubmitted], result: ResultIs::Empty,
+               starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult],
+               effect: to(ResultSubmitted, ResultChange::Set) },
+        Rule { action: Action::SubmitResult, by: Party::Seller, from: &[FundsLocked, ResultSubmitted], result: ResultIs::Present,
+               starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult, Moment::ExternalDisputeUnlock],
+               effect: to(ResultSubmitted, ResultChange::Set) },
+        Rule { action: Action::SubmitResult, by: Party::Seller, from: &[RefundRequested, Disputed], result: ResultIs::Empty,
+               starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult],
+               effect: to(Disputed, ResultChange::Set) },
+        Rule { action: Action::SubmitResult, by: Party::Seller, from: &[RefundRequested, Disputed], result: ResultIs::Present,
+               starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult, Moment::ExternalDisputeUnlock],
+               effect: to(Disputed, ResultChange::Set) },
+
+        Rule { action: Action::SetRefundRequested, by: Party::Buyer, from: &[FundsLocked, ResultSubmitted, Disputed], result: ResultIs::Empty,
+               starts: &[Moment::BuyerCooldown], ends: &[Moment::Unlock],
+               effect: to(RefundRequested, ResultChange::Keep) },
+        Rule { action: Action::SetRefundRequested, by: Party::Buyer, from: &[FundsLocked, ResultSubmitted, Disputed], result: ResultIs::Present,
+               starts: &[Moment::BuyerCooldown], ends: &[Moment::Unlock],
+               effect: to(Disputed, ResultChange::Keep) },
+
+        Rule { action: Action::AuthorizeWithdrawal, by: Party::Buyer, from: &[Disputed], result: ResultIs::Present,
+               starts: &[Moment::BuyerCooldown], ends: &[],
+               effect: to(WithdrawAuthorized, ResultChange::Keep) },
+
+        Rule { action: Action::AuthorizeRefund, by: Party::Seller, from: &[FundsLocked, ResultSubmitted, RefundRequested, Disputed], result: ResultIs::Any,
+               starts: &[Moment::SellerCooldown], ends: &[],
+               effect: to(RefundAuthorized, ResultChange::Clear) },
+
+        Rule { action: Action::Withdraw, by: Party::Seller, from: &[ResultSubmitted], result: ResultIs::Present,
+               starts: &[Moment::Unlock], ends: &[],
+               effect: Effect::End(Payout::SellerCollects) },
+        Rule { action: Action::Withdraw, by: Party::Seller, from: &[WithdrawAuthorized], result: ResultIs::Present,
+               starts: &[], ends: &[],
+               effect: Effect::End(Payout::SellerCollects) },
+
+        Rule { action: Action::WithdrawRefund, by: Party::Buyer, from: &[FundsLocked, RefundRequested], result: ResultIs::Empty,
+               starts: &[Moment::SubmitResult], ends: &[],
+               effect: Effect::End(Payout::BuyerRefunded) },
+        Rule { action: Action::WithdrawRefund, by: Party::Buyer, from: &[RefundAuthorized], result: ResultIs::Empty,
+               starts: &[], ends: &[],
+               effect: Effect::End(Payout::BuyerRefunded) },
+
+        Rule { action: Action::WithdrawDisputed, by: Party::Arbiters, from: &[Disputed], result: ResultIs::Present,
+               starts: &[Moment::ExternalDisputeUnlock], ends: &[],
+               effect: Effect::End(Payout::AsSigned) },
+    ];
+}
+
+pub use table::RULES;
+
+/// The times between which a transaction is valid, as the contract sees them, POSIX ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// Valid from this time on; `None` without a lower bound.
+    pub from: Option<Millis>,
+    /// Valid before this time; `None` without an upper bound. "Now" to the contract.
+    pub until: Option<Millis>,
+}
+
+/// Why the contract would refuse an action whatever the transaction's outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No rule for this action in this state with this result.
+    #[error("not possible in this state")]
+    State,
+    /// The party's address is a script's: nobody can sign.
+    #[error("the party is no key")]
+    NoKey,
+    /// The key that must sign did not.
+    #[error("not signed by the party")]
+    NotSigned,
+    /// No upper bound, or a lower bound is needed.
+    #[error("the validity interval is open")]
+    Unbounded,
+    /// The interval starts before this time.
+    #[error("too early: possible from {0} on")]
+    TooEarly(Millis),
+    /// The interval ends at or after this time.
+    #[error("too late: possible before {0}")]
+    TooLate(Millis),
+    /// The reference signature has fewer than 16 bytes.
+    #[error("the reference signature is too short: this escrow can never be spent")]
+    ReferenceSignature,
+    /// Fewer lovelace are locked than are due to the buyer as collateral.
+    #[error("less is locked than the collateral")]
+    Collateral,
+}
+
+impl Moment {
+    /// When it is for this escrow.
+    #[must_use]
+    pub const fn of(self, datum: &Datum) -> Millis {
+        match self {
+            Self::SellerCooldown => datum.seller_cooldown,
+            Self::BuyerCooldown => datum.buyer_cooldown,
+            Self::SubmitResult => datum.deadlines.submit_result,
+            Self::Unlock => datum.deadlines.unlock,
+            Self::ExternalDisputeUnlock => datum.deadlines.external_dispute_unlock,
+        }
+    }
+}
+
+impl ResultIs {
+    const fn fits(self, has_result: bool) -> bool {
+        match self {
+            Self::Empty => !has_result,
+            Self::Present => has_result,
+            Self::Any => true,
+        }
+    }
+}
+
+impl Rule {
+    /// The row for this action on this escrow.
+    #[must_use]
+    pub fn find(action: Action, datum: &Datum) -> Option<&'static Self> {
+        let fits = |rule: &&Self| {
+            rule.action == action && rule.from.contains(&datum.state) && rule.result.fits(datum.has_result())
+        };
+        RULES.iter().find(fits)
+    }
+
+    /// From when on the action is possible: the latest of its moments.
+    #[must_use]
+    pub fn opens(&self, datum: &Datum) -> Option<Millis> {
+        self.starts.iter().map(|moment| moment.of(datum)).max()
+    }
+
+    /// Before when the action is possible.
+    #[must_use]
+    pub fn closes(&self, datum: &Datum) -> Option<Millis> {
+        self.ends.iter().map(|moment| moment.of(datum)).max()
+    }
+
+    /// The key that signs; `None` where arbiters do.
+    ///
+    /// # Errors
+    /// [`Refusal::NoKey`] where the party is a script.
+    pub fn signer(&self, datum: &Datum) -> Result<Option<KeyHash>, Refusal> {
+        let party = match self.by {
+            Party::Buyer => datum.buyer,
+            Party::Seller => datum.seller,
+            Party::Arbiters => return Ok(None),
+        };
+        match party.payment {
+            Credential::Key(key) => Ok(Some(key)),
+            Credential::Script(_) => Err(Refusal::NoKey),
+        }
+    }
+
+    /// The rule under which the contract permits this, as far as it does not depend on the outputs.
+    ///
+    /// # Errors
+    /// Why the contract refuses.
+    pub fn permit(
+        action: Action,
+        datum: &Datum,
+        locked: Lovelace,
+        validity: Validity,
+        signatories: &[KeyHash],
+    ) -> Result<&'static Self, Refusal> {
+        if datum.reference_signature.len() < MIN_REFERENCE_SIGNATURE_BYTES {
+            return Err(Refusal::ReferenceSignature);
+        }
+        let rule = Self::find(action, datum).ok_or(Refusal::State)?;
+        if matches!(action, Action::Withdraw | Action::SubmitResult) && locked < datum.collateral_return {
+            return Err(Refusal::Collateral);
+        }
+        if rule.signer(datum)?.is_some_and(|key| !signatories.contains(&key)) {
+            return Err(Refusal::NotSigned);
+        }
+        rule.in_time(datum, validity)?;
+        Ok(rule)
+    }
+
+    fn in_time(&self, datum: &Datum, validity: Validity) -> Result<(), Refusal> {
+        let until = validity.until.ok_or(Refusal::Unbounded)?;
+        if let Some(opens) = self.opens(datum)
+            && validity.from.ok_or(Refusal::Unbounded)? < opens
+        {
+            return Err(Refusal::TooEarly(opens));
+        }
+        match self.closes(datum) {
+            Some(closes) if until >= closes => Err(Refusal::TooLate(closes)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The escrow after this action, in a transaction valid until `now`; `None` where the action ends it, or a result
+    /// is missing. `result` is looked at where the action sets one.
+    #[must_use]
+    pub fn next(&self, datum: &Datum, now: Millis, period: Millis, result: Option<&ContentHash>) -> Option<Datum> {
+        let Effect::Continue { to, result: change } = self.effect else { return None };
+        let cooldown = now.checked_add(period)?;
+        let result_hash = match change {
+            ResultChange::Keep => datum.result_hash.clone(),
+            ResultChange::Set => result?.as_bytes().to_vec(),
+            ResultChange::Clear => vec![],
+        };
+        let (seller_cooldown, buyer_cooldown) = if self.by == Party::Seller { (cooldown, 0) } else { (0, cooldown) };
+        Some(Datum { state: to, result_hash, seller_cooldown, buyer_cooldown, ..datum.clone() })
+    }
+
+    /// Whether the contract takes `new` for the continuation of `old` under this rule.
+    #[must_use]
+    pub fn continues(&self, old: &Datum, new: &Datum, now: Millis, period: Millis) -> bool {
+        let Effect::Continue { result, .. } = self.effect else { return false };
+        let Some(cooldown) = now.checked_add(period) else { return false };
+        let posted = ContentHash::new([0; 32]);
+        let Some(expected) = self.next(old, now, period, Some(&posted)) else { return false };
+        let (own, other) = match self.by {
+            Party::Seller => (new.seller_cooldown, new.buyer_cooldown),
+            _ => (new.buyer_cooldown, new.seller_cooldown),
+        };
+        let result_fits = match result {
+            ResultChange::Set => new.has_result(),
+            ResultChange::Keep | ResultChange::Clear => new.result_hash == expected.result_hash,
+        };
+        let free =
+            |datum: &Datum| Datum { result_hash: vec![], seller_cooldown: 0, buyer_cooldown: 0, ..datum.clone() };
+        own >= cooldown && other == 0 && result_fits && free(new) == free(&expected)
+    }
+}
+
+/// What may be done with an escrow at this time, whoever does it.
+pub fn possible_at(datum: &Datum, now: Millis) -> impl Iterator<Item = &'static Rule> {
+    Action::ALL.into_iter().filter_map(move |action| {
+        let rule = Rule::find(action, datum)?;
+        let open = rule.opens(datum).is_none_or(|opens| opens <= now);
+        (open && rule.closes(datum).is_none_or(|closes| now < closes)).then_some(rule)
+    })
+}
+
+#[cfg(test)]
+mod tests;
