@@ -49,17 +49,15 @@ pub fn collateral_for(price: Lovelace, datum: &Datum, parameters: &ProtocolParam
 
 /// Bytes of the output that holds an escrow: `{0: address, 1: coin, 2: [1, #6.24(datum)]}` in the ledger's CBOR.
 const fn output_bytes(datum: usize) -> usize {
-    const MAP_AND_KEYS: usize = 4;
-    const SCRIPT_ADDRESS: usize = 2 + 29;
-    const WIDEST_COIN: usize = 9;
-    const INLINE_DATUM: usize = 2 + 2;
+    // Map and its three keys, the address with its header, the widest coin, and `[1, #6.24(..)]` around the datum.
+    const AROUND_THE_DATUM: usize = 4 + (2 + 29) + 9 + (2 + 2);
     let header = match datum {
         0..24 => 1,
         24..0x100 => 2,
         0x100..0x1_0000 => 3,
         _ => 5,
     };
-    (MAP_AND_KEYS + SCRIPT_ADDRESS + WIDEST_COIN + INLINE_DATUM + header).saturating_add(datum)
+    datum.saturating_add(header).saturating_add(AROUND_THE_DATUM)
 }
 
 #[cfg(test)]

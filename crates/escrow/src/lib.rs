@@ -17,6 +17,8 @@
 //!
 //! Nothing here does I/O, reads a clock or a random source.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
 pub mod address;
 mod codec;
 pub mod collateral;
