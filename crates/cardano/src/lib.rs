@@ -8,7 +8,9 @@
 pub mod address;
 pub mod blockfrost;
 pub mod chain;
+pub mod cip8;
 pub mod hash;
+pub mod keys;
 pub mod money;
 pub mod params;
 pub mod slots;

@@ -1,0 +1,128 @@
+//! Builds signed messages, right ones and wrong ones, by hand: the tests' own writer, not the one under test.
+
+use ciborium::Value;
+
+use crate::{address::Address, hash::blake2b, keys::SigningKey};
+
+/// A digest of this service, as the payload.
+pub(super) const DIGEST: [u8; 32] = [0xab; 32];
+
+/// The owner's payment key.
+pub(super) fn payment_key() -> SigningKey {
+    SigningKey::from_seed(&[1; 32]).unwrap()
+}
+
+/// The owner's stake key.
+pub(super) fn stake_key() -> SigningKey {
+    SigningKey::from_seed(&[2; 32]).unwrap()
+}
+
+/// The owner's base address.
+pub(super) fn owner() -> Address {
+    Address::base(payment_key().key_hash(), crate::address::Stake::Key(*stake_key().key_hash().as_bytes()))
+}
+
+/// All that a signed message is made of, each part open to change.
+#[derive(Clone)]
+pub(super) struct Forge {
+    pub signer: SigningKey,
+    pub key: Vec<(Value, Value)>,
+    pub protected: Vec<(Value, Value)>,
+    /// Instead of the protected map's own encoding.
+    pub protected_bytes: Option<Vec<u8>>,
+    pub unprotected: Vec<(Value, Value)>,
+    pub payload: Value,
+    /// What `Sig_structure` holds for a payload, where that differs.
+    pub signed_payload: Option<Vec<u8>>,
+    pub aad: Vec<u8>,
+    pub context: &'static str,
+    pub signature: Option<Value>,
+}
+
+/// COSE_Key and COSE_Sign1 as bytes.
+pub(super) struct Forged {
+    pub key: Vec<u8>,
+    pub sign1: Vec<u8>,
+}
+
+impl Forge {
+    /// What a wallet would make of [`DIGEST`] for [`owner`].
+    pub(super) fn valid() -> Self {
+        Self::for_address(payment_key(), &owner().to_bytes())
+    }
+
+    /// Signed by any key for any address bytes.
+    pub(super) fn for_address(signer: SigningKey, address: &[u8]) -> Self {
+        Self {
+            key: vec![(int(1), int(1)), (int(3), int(-8)), (int(-1), int(6)), (int(-2), bytes(&signer.public_key()))],
+            protected: vec![(int(1), int(-8)), (text("address"), bytes(address))],
+            protected_bytes: None,
+            unprotected: vec![(text("hashed"), Value::Bool(false))],
+            payload: bytes(&DIGEST),
+            signed_payload: None,
+            aad: vec![],
+            context: "Signature1",
+            signature: None,
+            signer,
+        }
+    }
+
+    /// As hardware wallets do with long messages.
+    pub(super) fn hashed() -> Self {
+        let mut forge = Self::valid();
+        forge.unprotected = vec![(text("hashed"), Value::Bool(true))];
+        forge.payload = bytes(&blake2b::<28>(&DIGEST));
+        forge
+    }
+
+    /// The message with one change, still properly signed.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    pub(super) fn build(self) -> Forged {
+        let protected = self.protected_bytes.unwrap_or_else(|| encode(&Value::Map(self.protected)));
+        let signed_payload = self.signed_payload.or_else(|| self.payload.as_bytes().cloned()).unwrap_or_default();
+        let to_be_signed = encode(&Value::Array(vec![
+            text(self.context),
+            Value::Bytes(protected.clone()),
+            Value::Bytes(self.aad),
+            Value::Bytes(signed_payload),
+        ]));
+        let signature = self.signature.unwrap_or_else(|| bytes(&self.signer.sign(&to_be_signed)));
+        Forged {
+            key: encode(&Value::Map(self.key)),
+            sign1: encode(&Value::Array(vec![
+                Value::Bytes(protected),
+                Value::Map(self.unprotected),
+                self.payload,
+                signature,
+            ])),
+        }
+    }
+}
+
+impl Forged {
+    pub(super) fn hex(&self) -> (String, String) {
+        (hex::encode(&self.key), hex::encode(&self.sign1))
+    }
+}
+
+pub(super) fn int(number: i64) -> Value {
+    Value::from(number)
+}
+
+pub(super) fn text(text: &str) -> Value {
+    Value::from(text)
+}
+
+pub(super) fn bytes(bytes: &[u8]) -> Value {
+    Value::Bytes(bytes.to_vec())
+}
+
+pub(super) fn encode(value: &Value) -> Vec<u8> {
+    let mut out = vec![];
+    ciborium::into_writer(value, &mut out).unwrap();
+    out
+}

@@ -1,0 +1,130 @@
+//! The shapes of COSE_Key and COSE_Sign1 that wallets emit, and no other.
+
+use ciborium::Value;
+use coset::{
+    Algorithm, AsCborValue, CoseKey, CoseSign1, Header, KeyOperation, KeyType, Label,
+    iana::{self, EnumI64},
+};
+
+use super::{ADDRESS, Cip8Error, HASHED, Part, VERSION, cbor, into_bytes, label};
+use crate::{address::Address, hash::KeyHash};
+
+/// What a COSE_Key says.
+pub(super) struct Key {
+    pub public_key: [u8; 32],
+    key_id: Option<Vec<u8>>,
+}
+
+/// What a COSE_Sign1 says.
+pub(super) struct Sign1 {
+    pub address: Address,
+    pub key_id: Option<Vec<u8>>,
+    pub hashed: bool,
+    pub payload: Vec<u8>,
+    pub to_be_signed: Vec<u8>,
+    pub signature: [u8; 64],
+}
+
+pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
+    let key = CoseKey::from_cbor_value(value).map_err(|_| Cip8Error::Malformed(Part::Key))?;
+    if key.kty != KeyType::Assigned(iana::KeyType::OKP) {
+        return Err(Cip8Error::KeyType);
+    }
+    if !is_eddsa(key.alg.as_ref()) {
+        return Err(Cip8Error::Algorithm(Part::Key));
+    }
+    // Libraries may mark a key for verifying; a mark for anything else contradicts its use.
+    let verifying = KeyOperation::Assigned(iana::KeyOperation::Verify);
+    if key.key_ops.iter().any(|operation| *operation != verifying) {
+        return Err(Cip8Error::KeyOperations);
+    }
+    if !key.base_iv.is_empty() {
+        return Err(Cip8Error::UnknownParameter(Part::Key));
+    }
+    let (mut curve, mut public_key) = (None, None);
+    for (name, value) in key.params {
+        if name == label(iana::OkpKeyParameter::Crv) {
+            curve = Some(value);
+        } else if name == label(iana::OkpKeyParameter::X) {
+            public_key = into_bytes(value).and_then(|bytes| bytes.try_into().ok());
+        } else if name == label(iana::OkpKeyParameter::D) {
+            return Err(Cip8Error::PrivatePart);
+        } else {
+            return Err(Cip8Error::UnknownParameter(Part::Key));
+        }
+    }
+    if curve != Some(Value::from(iana::EllipticCurve::Ed25519.to_i64())) {
+        return Err(Cip8Error::Curve);
+    }
+    Ok(Key { public_key: public_key.ok_or(Cip8Error::PublicKey)?, key_id: some_bytes(key.key_id) })
+}
+
+impl Key {
+    /// CIP-30: a key id in the key is that of the signature. Where only the key has one nothing signed vouches for
+    /// it, so it must be a name that the key itself implies.
+    pub(super) fn matches_key_id(&self, signed: Option<&[u8]>, address: &Address) -> Result<(), Cip8Error> {
+        let matches = match (self.key_id.as_deref(), signed) {
+            (None, _) => true,
+            (Some(own), Some(signed)) => own == signed,
+            (Some(own), None) => {
+                own == self.public_key
+                    || own == KeyHash::of_public_key(&self.public_key).as_bytes()
+                    || own == address.to_bytes()
+            }
+        };
+        if matches { Ok(()) } else { Err(Cip8Error::KeyId) }
+    }
+}
+
+pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
+    let message = CoseSign1::from_cbor_value(value).map_err(|_| Cip8Error::Malformed(Part::Signature))?;
+    let protected_bytes = message.protected.original_data.as_deref().unwrap_or_default();
+    cbor::item(protected_bytes, Part::Signature)?;
+
+    let signature = message.signature.as_slice().try_into().map_err(|_| Cip8Error::SignatureLength)?;
+    let to_be_signed = message.tbs_data(&[]);
+    let payload = message.payload.ok_or(Cip8Error::Detached)?;
+    let hashed = hashed(message.unprotected)?;
+
+    let mut protected = message.protected.header;
+    if !is_eddsa(protected.alg.take().as_ref()) {
+        return Err(Cip8Error::Algorithm(Part::Signature));
+    }
+    let key_id = some_bytes(std::mem::take(&mut protected.key_id));
+    let address = take_text(&mut protected, ADDRESS).ok_or(Cip8Error::NoAddress)?;
+    if !protected.is_empty() {
+        return Err(Cip8Error::UnknownParameter(Part::Signature));
+    }
+    let address = into_bytes(address).ok_or(Cip8Error::NoAddress)?;
+    let address = Address::from_bytes(&address).map_err(Cip8Error::Address)?;
+    Ok(Sign1 { address, key_id, hashed, payload, to_be_signed, signature })
+}
+
+/// The one header that wallets leave unprotected. CIP-8 demands it; where some leave it out nothing was hashed.
+/// CIP-8 also demands a version, which libraries leave out; there is one.
+fn hashed(mut unprotected: Header) -> Result<bool, Cip8Error> {
+    if take_text(&mut unprotected, VERSION).is_some_and(|version| version != Value::from(1)) {
+        return Err(Cip8Error::Version);
+    }
+    let hashed = match take_text(&mut unprotected, HASHED) {
+        None => false,
+        Some(Value::Bool(hashed)) => hashed,
+        Some(_) => return Err(Cip8Error::Hashed),
+    };
+    if unprotected.is_empty() { Ok(hashed) } else { Err(Cip8Error::UnknownParameter(Part::Signature)) }
+}
+
+/// Takes the header with this text label out of the map. `coset` has refused repeated labels.
+fn take_text(header: &mut Header, name: &str) -> Option<Value> {
+    let position = header.rest.iter().position(|(label, _)| matches!(label, Label::Text(text) if text == name))?;
+    Some(header.rest.swap_remove(position).1)
+}
+
+fn is_eddsa(algorithm: Option<&Algorithm>) -> bool {
+    algorithm == Some(&Algorithm::Assigned(iana::Algorithm::EdDSA))
+}
+
+/// `coset` stands empty bytes for an absent key id, and refuses an empty one.
+fn some_bytes(bytes: Vec<u8>) -> Option<Vec<u8>> {
+    if bytes.is_empty() { None } else { Some(bytes) }
+}

@@ -1,0 +1,55 @@
+//! Signing as a wallet does: seller quotes and arbiter signatures.
+
+use ciborium::Value;
+use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1Builder, Header, HeaderBuilder, iana};
+use serde::{Deserialize, Serialize};
+
+use super::{ADDRESS, Cip8Error, HASHED};
+use crate::{address::Address, keys::SigningKey};
+
+/// What CIP-30's `signData` returns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataSignature {
+    /// COSE_Key, lowercase hex.
+    pub key: String,
+    /// COSE_Sign1, lowercase hex.
+    pub signature: String,
+}
+
+/// Signs a payload for an address: protected headers algorithm and raw address, unprotected `hashed` false, the
+/// payload attached. The same bytes every time, and those of evolution-sdk and lucid-evolution.
+///
+/// # Errors
+/// [`Cip8Error::OtherKey`] where the key does not spend from the address.
+pub fn sign(secret: &SigningKey, address: &Address, payload: &[u8]) -> Result<DataSignature, Cip8Error> {
+    if secret.key_hash() != *address.payment_key() {
+        return Err(Cip8Error::OtherKey);
+    }
+    let protected = HeaderBuilder::new()
+        .algorithm(iana::Algorithm::EdDSA)
+        .text_value(ADDRESS.to_owned(), Value::Bytes(address.to_bytes()))
+        .build();
+    let unprotected =
+        Header { rest: vec![(coset::Label::Text(HASHED.to_owned()), Value::Bool(false))], ..Header::default() };
+    let message = CoseSign1Builder::new()
+        .protected(protected)
+        .unprotected(unprotected)
+        .payload(payload.to_vec())
+        .create_signature(&[], |message| secret.sign(message).to_vec())
+        .build();
+    Ok(DataSignature { key: hex_of(cose_key(secret)), signature: hex_of(message) })
+}
+
+fn cose_key(secret: &SigningKey) -> CoseKey {
+    use iana::EnumI64;
+    CoseKeyBuilder::new_okp_key()
+        .algorithm(iana::Algorithm::EdDSA)
+        .param(iana::OkpKeyParameter::Crv.to_i64(), Value::from(iana::EllipticCurve::Ed25519.to_i64()))
+        .param(iana::OkpKeyParameter::X.to_i64(), Value::Bytes(secret.public_key().to_vec()))
+        .build()
+}
+
+/// Encoding fails only for repeated labels, which the builders above do not make.
+fn hex_of(structure: impl CborSerializable) -> String {
+    structure.to_vec().map(hex::encode).unwrap_or_default()
+}

@@ -1,0 +1,192 @@
+//! Ed25519 keys: signing with ours, and the port through which everybody's signatures are verified.
+//!
+//! ```text
+//!   key, message, signature ──> strict::check ──> VerifyEd25519 ──> yes / no
+//!                               (this crate)      (WebCrypto in the workers, `Native` elsewhere)
+//! ```
+//!
+//! Verifiers agree on honest signatures and differ on crafted ones. With the encodings that [`strict`] refuses out of
+//! the way, every verifier that checks `[S]B = R + [h]A` without multiplying by the cofactor gives the answer of
+//! libsodium, which is the Cardano ledger's. WebCrypto (BoringSSL) and [`Native`] are such verifiers.
+
+use std::fmt;
+
+use ed25519_compact::{KeyPair, Seed};
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use crate::{address::Address, hash::KeyHash};
+
+pub mod strict;
+
+/// Fewest bytes of a master secret: as much entropy as the keys derived from it.
+pub const MIN_MASTER_BYTES: usize = 32;
+
+/// Separates wallet keys from anything else ever derived from the same master secret.
+const WALLET_DOMAIN: &[u8] = b"surety:wallet-key:v1\n";
+
+/// Verifies Ed25519 signatures, without the cofactor. Callers go through [`verify`], never straight to the port.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait VerifyEd25519 {
+    /// Whether the signature of the message verifies under the key. `false` also where that could not be found out.
+    async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool;
+}
+
+/// Whether a signature of a message verifies under a key, to the ledger's strictness.
+///
+/// # Errors
+/// Which rule the signature breaks.
+pub async fn verify(
+    port: &impl VerifyEd25519,
+    key: &[u8; 32],
+    message: &[u8],
+    signature: &[u8; 64],
+) -> Result<(), SignatureError> {
+    strict::check(key, signature)?;
+    if port.verify(key, message, signature).await { Ok(()) } else { Err(SignatureError::Mismatch) }
+}
+
+/// Why a signature is not one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// S is not below the group's order: the same signature would have several spellings.
+    #[error("the signature's scalar is not reduced")]
+    ScalarNotReduced,
+    /// A key or commitment encoded with a coordinate that is not below the field's prime.
+    #[error("the {0} is not canonically encoded")]
+    NonCanonicalPoint(Point),
+    /// A key or commitment of order 1, 2, 4 or 8: such a key signs everything.
+    #[error("the {0} is a point of small order")]
+    SmallOrder(Point),
+    /// The key did not sign this message.
+    #[error("the signature does not verify")]
+    Mismatch,
+}
+
+/// The two points in a verification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// The public key, A.
+    PublicKey,
+    /// The signature's first half, R.
+    Commitment,
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PublicKey => "public key",
+            Self::Commitment => "signature's point",
+        })
+    }
+}
+
+/// The verifier of everything that is not a worker. Not `ed25519-compact`: that one multiplies by the cofactor, and
+/// so accepts signatures that the ledger refuses.
+#[cfg(not(target_family = "wasm"))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Native;
+
+#[cfg(not(target_family = "wasm"))]
+impl Native {
+    /// As [`verify`], without a port to wait for.
+    ///
+    /// # Errors
+    /// Which rule the signature breaks.
+    pub fn verify(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> Result<(), SignatureError> {
+        strict::check(key, signature)?;
+        if Self::equation_holds(key, message, signature) { Ok(()) } else { Err(SignatureError::Mismatch) }
+    }
+
+    fn equation_holds(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
+        use ed25519_dalek::{Signature, Verifier, VerifyingKey};
+        VerifyingKey::from_bytes(key).and_then(|key| key.verify(message, &Signature::from_bytes(signature))).is_ok()
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl VerifyEd25519 for Native {
+    async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
+        Self::equation_holds(key, message, signature)
+    }
+}
+
+/// Why a secret is not a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// A seed of zeros: a secret that was never set.
+    #[error("a seed of zeros is not a secret")]
+    ZeroSeed,
+    /// Too little to derive keys from.
+    #[error("a master secret has at least {MIN_MASTER_BYTES} bytes")]
+    ShortMaster,
+}
+
+/// A secret Ed25519 key. It is wiped when dropped and never printed.
+#[derive(Clone)]
+pub struct SigningKey(KeyPair);
+
+impl SigningKey {
+    /// The key of a 32-byte seed (RFC 8032's secret key; the payload of a Cardano `ed25519_sk`).
+    ///
+    /// # Errors
+    /// [`KeyError::ZeroSeed`].
+    pub fn from_seed(seed: &[u8; 32]) -> Result<Self, KeyError> {
+        let mut seed = Seed::new(*seed);
+        let pair = KeyPair::try_from_seed(seed);
+        seed.wipe_mut();
+        pair.map(Self).map_err(|_| KeyError::ZeroSeed)
+    }
+
+    /// The public key.
+    #[must_use]
+    pub fn public_key(&self) -> [u8; 32] {
+        *self.0.pk
+    }
+
+    /// The credential of the key.
+    #[must_use]
+    pub fn key_hash(&self) -> KeyHash {
+        KeyHash::of_public_key(&self.public_key())
+    }
+
+    /// The preprod address of the key alone, without a stake credential.
+    #[must_use]
+    pub fn enterprise_address(&self) -> Address {
+        Address::enterprise(self.key_hash())
+    }
+
+    /// The signature of a message (RFC 8032: the same one every time).
+    #[must_use]
+    pub fn sign(&self, message: &[u8]) -> [u8; 64] {
+        *self.0.sk.sign(message, None)
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey(of {})", hex::encode(self.public_key()))
+    }
+}
+
+/// The key of an owner's service wallet: HKDF-SHA-256 over the master secret, with the key version and the owner as
+/// its info. Nothing of it is stored; raising the version gives every owner a new wallet.
+///
+/// # Errors
+/// [`KeyError::ShortMaster`].
+pub fn derive_wallet_key(master: &[u8], key_version: u32, owner: &str) -> Result<SigningKey, KeyError> {
+    if master.len() < MIN_MASTER_BYTES {
+        return Err(KeyError::ShortMaster);
+    }
+    // The owner comes last and all before it has a fixed length: no two pairs give the same info.
+    let version = key_version.to_be_bytes();
+    let mut seed = Zeroizing::new([0; 32]);
+    Hkdf::<Sha256>::new(None, master)
+        .expand_multi_info(&[WALLET_DOMAIN, &version, owner.as_bytes()], seed.as_mut())
+        .map_err(|_| KeyError::ShortMaster)?;
+    SigningKey::from_seed(&seed)
+}
+
+#[cfg(test)]
+mod tests;
