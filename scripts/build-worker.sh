@@ -3,6 +3,8 @@
 # Called by wrangler (see each wrangler.toml) and by make.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# The workers are built once before several processes start them.
+[ -z "${WORKERS_BUILT:-}" ] || exit 0
 source "$root/scripts/env.sh"
 cd "${1:-$root}"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"

