@@ -3,9 +3,15 @@
 use std::{cell::RefCell, rc::Rc};
 
 use cardano::ContentHash;
+use edge::{
+    ed25519::WebCrypto,
+    http::{BodyError, read_request},
+};
 use market::{
     ListingId,
-    catalogue::{self, Filter},
+    catalogue::{self, Filter, Stored},
+    listing::{self, NewListing},
+    proof::{Proof, ProofError},
 };
 use worker::{Request, Response};
 
@@ -81,7 +87,47 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(respond::json(json)?)
 }
 
-/// A new listing.
-pub async fn create(_app: &App, _request: Request) -> Result<Response, ApiError> {
-    Err(ApiError::unauthorized("sign in, or sign the offer with the seller's wallet (X-Service-Proof)"))
+/// Bytes of a new listing's body: its content, in which JSON may spell a byte with six, and all the rest.
+const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
+
+/// A new listing, offered by a signed proof.
+pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiError> {
+    let header = request.headers().get("x-service-proof")?.ok_or_else(|| {
+        ApiError::unauthorized("sign in, or sign the offer with the seller's wallet (header X-Service-Proof)")
+    })?;
+    let proof = Proof::from_header(&header).map_err(|error| ApiError::unauthorized(error.to_string()))?;
+    let body = body(&mut request).await?;
+    let offer = NewListing::from_json(&body, None).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let digest = proof.listing_digest(&offer.content_hash(), offer.price);
+    let checked = if proof.address == offer.seller {
+        proof.check(&WebCrypto, &digest, app.now_ms()).await
+    } else {
+        Err(ProofError::OtherAddress(offer.seller))
+    };
+    checked.map_err(|error| ApiError::unauthorized(error.to_string()))?;
+    let random = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
+    let id = ListingId::new(app.now_ms(), random);
+    match catalogue::store(&app.database()?, &id, &offer, Some(&digest.to_string()), app.now_ms()).await? {
+        Stored::Listing(json) => {
+            let listing: serde_json::Value =
+                serde_json::from_str(&json).map_err(|error| ApiError::internal("listing", error))?;
+            let id = listing.get("id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+            let mut response = respond::json(json)?.with_status(201);
+            response.headers_mut().set("location", &format!("/listings/{id}"))?;
+            Ok(response)
+        }
+        Stored::OfferChanged => Err(ApiError::unauthorized(
+            "this signature already made a listing with other words: sign the changed offer anew",
+        )),
+    }
+}
+
+async fn body(request: &mut Request) -> Result<serde_json::Value, ApiError> {
+    let body = read_request(request, MAX_BODY).await.map_err(|error| match error {
+        BodyError::TooLarge(_) => {
+            ApiError::bad_request(format!("content: must be at most {} bytes of UTF-8", listing::MAX_CONTENT_BYTES))
+        }
+        BodyError::Broken => error.into(),
+    })?;
+    serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(format!("body: must be JSON ({error})")))
 }

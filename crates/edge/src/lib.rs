@@ -4,6 +4,7 @@
 
 pub mod chain;
 pub mod d1;
+pub mod ed25519;
 pub mod http;
 pub mod settings;
 pub mod usage;

@@ -8,6 +8,7 @@
 pub mod catalogue;
 pub mod database;
 pub mod listing;
+pub mod proof;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 

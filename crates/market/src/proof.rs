@@ -1,0 +1,183 @@
+//! `X-Service-Proof`: a wallet's signature over what a request without a session asks for.
+//!
+//! The header is base64 of `{address, timestamp, key, signature}`; the wallet signs (CIP-8) the SHA-256 of lines joined
+//! by a line feed, of which the first names the purpose. So a signature for one purpose is of no use for another.
+
+use base64::{
+    Engine,
+    alphabet::STANDARD,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use cardano::{
+    Address, ContentHash, Lovelace,
+    cip8::{self, Cip8Error},
+    keys::VerifyEd25519,
+};
+use serde::Deserialize;
+
+/// Characters of the header that are read: a proof of any wallet takes less than a kilobyte.
+pub const MAX_HEADER: usize = 4_096;
+/// How old a proof may be, in ms.
+pub const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
+/// How far a signer's clock may be ahead of ours, in ms.
+pub const MAX_AHEAD_MS: u64 = 60 * 1_000;
+
+/// Base64 with or without padding: browsers and libraries differ.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// A proof as it was sent: nothing of it is checked but its shape.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Proof {
+    /// Whose wallet signed.
+    pub address: Address,
+    /// When, POSIX ms by the signer's clock.
+    pub timestamp: u64,
+    key: String,
+    signature: String,
+}
+
+/// Why a proof proves nothing. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProofError {
+    /// Not base64 of the JSON that it should be.
+    #[error("X-Service-Proof must be base64 of JSON with address, timestamp, key and signature")]
+    Malformed,
+    /// Too old.
+    #[error("the proof in X-Service-Proof is older than 5 minutes: sign a new one")]
+    TooOld,
+    /// From the future.
+    #[error("the proof in X-Service-Proof is dated in the future: check the clock and sign a new one")]
+    Ahead,
+    /// Of another wallet than the request is about.
+    #[error("X-Service-Proof is signed by another address than {0}")]
+    OtherAddress(Address),
+    /// The signature is not one of this text by this address.
+    #[error("the signature in X-Service-Proof did not check out: {0}")]
+    Signature(#[from] Cip8Error),
+}
+
+impl Proof {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// [`ProofError::Malformed`].
+    pub fn from_header(header: &str) -> Result<Self, ProofError> {
+        if header.len() > MAX_HEADER {
+            return Err(ProofError::Malformed);
+        }
+        let json = BASE64.decode(header.trim()).map_err(|_| ProofError::Malformed)?;
+        serde_json::from_slice(&json).map_err(|_| ProofError::Malformed)
+    }
+
+    /// That the proof is recent and its address signed this digest.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub async fn check(&self, port: &impl VerifyEd25519, digest: &ContentHash, now_ms: u64) -> Result<(), ProofError> {
+        if self.timestamp > now_ms.saturating_add(MAX_AHEAD_MS) {
+            return Err(ProofError::Ahead);
+        }
+        if now_ms.saturating_sub(self.timestamp) > MAX_AGE_MS {
+            return Err(ProofError::TooOld);
+        }
+        Ok(cip8::verify(port, &self.key, &self.signature, &self.address, digest.as_bytes()).await?)
+    }
+
+    /// What a seller signs to list content.
+    #[must_use]
+    pub fn listing_digest(&self, content: &ContentHash, price: Lovelace) -> ContentHash {
+        let timestamp = self.timestamp;
+        digest(&["service:listing:v1", &text(&self.address), &text(content), &text(&price), &text(&timestamp)])
+    }
+
+    /// What a buyer signs to be given again what they bought.
+    #[must_use]
+    pub fn unlock_digest(&self, listing: &str) -> ContentHash {
+        digest(&["service:unlock:v1", listing, &text(&self.address), &text(&self.timestamp)])
+    }
+}
+
+fn text(value: &impl ToString) -> String {
+    value.to_string()
+}
+
+/// SHA-256 of lines joined by a line feed: what wallets sign for this service.
+#[must_use]
+pub fn digest(lines: &[&str]) -> ContentHash {
+    ContentHash::of(lines.join("\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cardano::keys::{Native, SigningKey};
+    use futures_lite::future::block_on;
+    use serde_json::json;
+
+    const NOW: u64 = 1_750_000_000_000;
+
+    fn header(address: &Address, timestamp: u64, key: &str, signature: &str) -> String {
+        let json = json!({"address": address, "timestamp": timestamp, "key": key, "signature": signature});
+        BASE64.encode(json.to_string())
+    }
+
+    fn signed(seed: u8, listing: &str, timestamp: u64) -> Proof {
+        let key = SigningKey::from_seed(&[seed; 32]).unwrap();
+        let address = key.enterprise_address();
+        let draft = Proof::from_header(&header(&address, timestamp, "", "")).unwrap();
+        let made = cip8::sign(&key, &address, draft.unlock_digest(listing).as_bytes()).unwrap();
+        Proof::from_header(&header(&address, timestamp, &made.key, &made.signature)).unwrap()
+    }
+
+    fn check(proof: &Proof, listing: &str, now_ms: u64) -> Result<(), ProofError> {
+        block_on(proof.check(&Native, &proof.unlock_digest(listing), now_ms))
+    }
+
+    #[test]
+    fn a_recent_proof_for_the_same_listing_checks_out() {
+        let proof = signed(1, "lst_A", NOW);
+        assert_eq!(check(&proof, "lst_A", NOW), Ok(()));
+        assert_eq!(check(&proof, "lst_A", NOW + MAX_AGE_MS), Ok(()));
+        assert_eq!(check(&proof, "lst_A", NOW - MAX_AHEAD_MS), Ok(()));
+    }
+
+    #[test]
+    fn age_is_bounded_on_both_sides() {
+        let proof = signed(1, "lst_A", NOW);
+        assert_eq!(check(&proof, "lst_A", NOW + MAX_AGE_MS + 1), Err(ProofError::TooOld));
+        assert_eq!(check(&proof, "lst_A", NOW - MAX_AHEAD_MS - 1), Err(ProofError::Ahead));
+    }
+
+    #[test]
+    fn a_proof_serves_only_what_it_was_signed_for() {
+        let proof = signed(1, "lst_A", NOW);
+        assert!(matches!(check(&proof, "lst_B", NOW), Err(ProofError::Signature(_))));
+        let mut other = proof.clone();
+        other.timestamp += 1;
+        assert!(matches!(check(&other, "lst_A", NOW), Err(ProofError::Signature(_))));
+        let mut other = proof;
+        other.address = signed(2, "lst_A", NOW).address;
+        assert!(matches!(check(&other, "lst_A", NOW), Err(ProofError::Signature(_))));
+    }
+
+    #[test]
+    fn other_shapes_are_refused() {
+        for bad in ["", "%%%", "e30=", "W10=", &"A".repeat(MAX_HEADER + 1), &BASE64.encode("{\"timestamp\":-1}")] {
+            assert_eq!(Proof::from_header(bad), Err(ProofError::Malformed));
+        }
+    }
+
+    #[test]
+    fn the_signed_texts_are_those_of_the_api() {
+        let address: Address = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz".parse().unwrap();
+        let proof = Proof::from_header(&header(&address, 7, "", "")).unwrap();
+        let content = ContentHash::of(b"x");
+        let expected = format!("service:listing:v1\n{address}\n{content}\n5000000\n7");
+        assert_eq!(proof.listing_digest(&content, Lovelace::from_ada(5)), ContentHash::of(expected.as_bytes()));
+        let expected = format!("service:unlock:v1\nlst_A\n{address}\n7");
+        assert_eq!(proof.unlock_digest("lst_A"), ContentHash::of(expected.as_bytes()));
+    }
+}
