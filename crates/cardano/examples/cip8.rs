@@ -1,0 +1,51 @@
+//! CIP-8 for other programs, one JSON object a line: how the tests hold this crate against live wallet libraries.
+//!
+//! ```text
+//! {"seed": "<32 bytes hex>", "address": "addr_test1...", "payload": "<hex>"}      -> {"key": ..., "signature": ...}
+//! {"key": ..., "signature": ..., "address": "addr_test1...", "payload": "<hex>"}  -> {"verdict": "ok" | <reason>}
+//! ```
+
+use std::io::{BufRead, Write, stdin, stdout};
+
+use cardano::{
+    Address,
+    cip8::{self, SignedMessage},
+    keys::{Native, SigningKey},
+};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Request {
+    Sign { seed: String, address: Address, payload: String },
+    Verify { key: String, signature: String, address: Address, payload: String },
+}
+
+type Anyhow<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Anyhow<()> {
+    let mut out = stdout().lock();
+    for line in stdin().lock().lines() {
+        writeln!(out, "{}", answer(serde_json::from_str(&line?)?)?)?;
+    }
+    Ok(())
+}
+
+fn answer(request: Request) -> Anyhow<serde_json::Value> {
+    Ok(match request {
+        Request::Sign { seed, address, payload } => {
+            let seed = hex::decode(seed)?.try_into().map_err(|_| "a seed has 32 bytes")?;
+            let signed = cip8::sign(&SigningKey::from_seed(&seed)?, &address, &hex::decode(payload)?)?;
+            serde_json::to_value(signed)?
+        }
+        Request::Verify { key, signature, address, payload } => {
+            let verdict = verify(&key, &signature, &address, &hex::decode(payload)?);
+            serde_json::json!({ "verdict": verdict.map_or_else(|reason| reason.to_string(), |()| "ok".to_owned()) })
+        }
+    })
+}
+
+fn verify(key: &str, signature: &str, address: &Address, payload: &[u8]) -> Result<(), cip8::Cip8Error> {
+    let it = SignedMessage::parse(key, signature)?.check(address, payload)?;
+    Ok(Native::verify(&it.public_key, &it.message, &it.signature)?)
+}

@@ -1,0 +1,111 @@
+// CIP-30's signData as different wallets do it, and their checks of it.
+import { createRequire } from "node:module";
+import * as M from "@emurgo/cardano-message-signing-nodejs";
+import { type Address, COSE, PrivateKey, Address as toAddress } from "@evolution-sdk/evolution";
+import { type AddressKind, addressOf, type Keys, keyHashHex } from "./keys.ts";
+
+// The ES modules of these two cannot be loaded by Node (broken imports of their own); their CommonJS builds can.
+const require = createRequire(import.meta.url);
+const lucid = require("@lucid-evolution/lucid") as typeof import("@lucid-evolution/lucid");
+const mesh = require("@meshsdk/core") as typeof import("@meshsdk/core");
+
+/** What signData returns: COSE_Key and COSE_Sign1, hex. */
+export interface DataSignature {
+  readonly key: string;
+  readonly signature: string;
+}
+
+/** Signs bytes, given as hex, with the payment key for the address of this kind. */
+export type Signer = (keys: Keys, kind: AddressKind, payloadHex: string) => Promise<DataSignature>;
+
+/** Whether a signature of these bytes holds for the address. */
+export type Checker = (
+  address: Address.Address,
+  keyHash: string,
+  payloadHex: string,
+  it: DataSignature,
+) => Promise<boolean>;
+
+const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, "hex"));
+const hex = (it: Uint8Array): string => Buffer.from(it).toString("hex");
+
+const evolution: Signer = async (keys, kind, payloadHex) => {
+  const signed = COSE.SignData.signData(toAddress.toHex(addressOf(keys, kind)), bytes(payloadHex), keys.payment);
+  return { key: hex(signed.key), signature: hex(signed.signature) };
+};
+
+const lucidEvolution: Signer = async (keys, kind, payloadHex) =>
+  lucid.signData(toAddress.toHex(addressOf(keys, kind)), payloadHex, PrivateKey.toBech32(keys.payment));
+
+const meshWallet: Signer = async (keys, kind, payloadHex) => {
+  const cli = { payment: `5820${PrivateKey.toHex(keys.payment)}`, stake: `5820${PrivateKey.toHex(keys.stake)}` };
+  const wallet = new mesh.MeshWallet({
+    networkId: 0,
+    key: keys.phrase ? { type: "mnemonic", words: keys.phrase.split(" ") } : { type: "cli", ...cli },
+  });
+  await wallet.init();
+  return wallet.signData(payloadHex, toAddress.toBech32(addressOf(keys, kind)));
+};
+
+/** Options of the low-level library that most browser wallets are built on. */
+export interface Layout {
+  /** The payload is replaced by its BLAKE2b-224 hash, as hardware wallets do. */
+  readonly hashed?: boolean;
+  /** A key id in the protected headers: the public key (as Nami did), or the address (as Lace does, in both). */
+  readonly keyId?: "public key" | "address";
+}
+
+/** A signer on the message-signing library, in one of the layouts of browser wallets. */
+export function messageSigning(layout: Layout = {}): Signer {
+  return async (keys, kind, payloadHex) => {
+    const address = bytes(toAddress.toHex(addressOf(keys, kind)));
+    const publicKey = PrivateKey.toPublicKey(keys.payment).bytes;
+    const eddsa = () => M.Label.from_algorithm_id(M.AlgorithmId.EdDSA);
+    const negative = (n: string) => M.Label.new_int(M.Int.new_negative(M.BigNum.from_str(n)));
+
+    const headers = M.HeaderMap.new();
+    headers.set_algorithm_id(eddsa());
+    if (layout.keyId) headers.set_key_id(layout.keyId === "address" ? address : publicKey);
+    headers.set_header(M.Label.new_text("address"), M.CBORValue.new_bytes(address));
+    const builder = M.COSESign1Builder.new(
+      M.Headers.new(M.ProtectedHeaderMap.new(headers), M.HeaderMap.new()),
+      bytes(payloadHex),
+      false,
+    );
+    if (layout.hashed) builder.hash_payload();
+    const signature = PrivateKey.sign(keys.payment, builder.make_data_to_sign().to_bytes()).bytes;
+
+    const key = M.COSEKey.new(M.Label.from_key_type(M.KeyType.OKP));
+    key.set_algorithm_id(eddsa());
+    if (layout.keyId === "address") key.set_key_id(address);
+    key.set_header(negative("1"), M.CBORValue.new_int(M.Int.new_i32(6)));
+    key.set_header(negative("2"), M.CBORValue.new_bytes(publicKey));
+    return { key: hex(key.to_bytes()), signature: hex(builder.build(signature).to_bytes()) };
+  };
+}
+
+/** Every signer, by the library and layout it stands for. */
+export const signers: Readonly<Record<string, Signer>> = {
+  "evolution-sdk": evolution,
+  "lucid-evolution": lucidEvolution,
+  mesh: meshWallet,
+  "message-signing": messageSigning(),
+  "message-signing, hashed": messageSigning({ hashed: true }),
+  "message-signing, public key as key id": messageSigning({ keyId: "public key" }),
+  "message-signing, address as key id": messageSigning({ keyId: "address" }),
+  "message-signing, address as key id, hashed": messageSigning({ keyId: "address", hashed: true }),
+};
+
+/** The libraries' own verification. None of them knows hashed payloads except mesh. */
+export const checkers: Readonly<Record<string, Checker>> = {
+  "evolution-sdk": async (address, keyHash, payloadHex, it) =>
+    COSE.SignData.verifyData(toAddress.toHex(address), keyHash, bytes(payloadHex), {
+      key: bytes(it.key),
+      signature: bytes(it.signature),
+    }),
+  "lucid-evolution": async (address, keyHash, payloadHex, it) =>
+    lucid.verifyData(toAddress.toHex(address), keyHash, payloadHex, it),
+  mesh: (address, _keyHash, payloadHex, it) => mesh.checkSignature(payloadHex, it, toAddress.toBech32(address)),
+};
+
+export { keyHashHex };
