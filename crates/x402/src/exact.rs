@@ -1,0 +1,63 @@
+//! The scheme `exact` on Cardano: the buyer builds and signs a transaction, the seller's side judges it, then
+//! submits it.
+//!
+//! ```text
+//! header ──parse──> Offer ──rules without the chain──> Facts ──rules with the chain──> VerifiedPayment
+//!                  (offer.rs)      (rules/)          (facts.rs)       (rules/)
+//! ```
+//!
+//! Reads come first and in one place ([`Facts::gather`]); every rule is a pure function in a file of its own, and the
+//! list of rules of a transfer method is one array. Source of the rules: `scheme_exact_cardano.md`, "Facilitator
+//! Verification Rules"; each file names its rule.
+
+pub mod default;
+mod facts;
+mod offer;
+mod rules;
+
+use cardano::{
+    Address, TxHash, TxRef,
+    chain::ChainError,
+    slots::{Millis, SlotConfig},
+};
+pub use facts::{Facts, InputState, MAX_INPUT_TRANSACTIONS};
+pub use offer::Offer;
+
+use crate::{Refusal, wire::Amount};
+
+/// When a payment is judged, and how slots map to time there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The wall clock's POSIX ms. Rules use the later of it and the newest block's time.
+    pub now_ms: Millis,
+    /// How the chain counts slots.
+    pub slots: SlotConfig,
+}
+
+/// A payment that passed every rule: the ledger, as it was when the facts were read, takes the transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedPayment {
+    /// The transaction's id, of its body's bytes as received.
+    pub tx_id: TxHash,
+    /// The owner of the output that the nonce names.
+    pub payer: Address,
+    /// What the transaction spends.
+    pub inputs: Vec<TxRef>,
+    /// The first slot in which it is no longer valid.
+    pub valid_until: u64,
+    /// What was asked for, and is paid at least.
+    pub amount: Amount,
+    /// The signed transaction, byte for byte as received.
+    pub cbor: Vec<u8>,
+}
+
+/// Why a payment could not be verified.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// It is not valid. The buyer's to mend.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The chain could not be asked. Nobody's fault; the same request may succeed later.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}

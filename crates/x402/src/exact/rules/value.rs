@@ -1,0 +1,44 @@
+//! Rule 6, value conservation: for lovelace and for each token, inputs equal outputs (plus the fee, for lovelace).
+
+use std::collections::BTreeMap;
+
+use cardano::chain::Value;
+
+use super::{Situation, inputs::resolved};
+use crate::Refusal;
+
+/// Nothing appears and nothing is lost.
+pub fn is_conserved(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let tx = &situation.case.offer.tx;
+    let mut balance = Balance::default();
+    for (_, utxo) in resolved(situation)? {
+        balance.add(&utxo.value, 1);
+    }
+    for output in &tx.outputs {
+        balance.add(&output.value, -1);
+    }
+    balance.lovelace = balance.lovelace.saturating_sub(tx.fee.get().into());
+    if balance.lovelace != 0 {
+        return Err(Refusal::ValueNotConserved("lovelace".into()));
+    }
+    let odd = balance.assets.into_iter().find(|(_, quantity)| *quantity != 0);
+    odd.map_or(Ok(()), |(unit, _)| Err(Refusal::ValueNotConserved(unit.into())))
+}
+
+/// Sums that cannot overflow: a transaction of 16 KiB moves fewer than 2^14 quantities of less than 2^64.
+#[derive(Default)]
+struct Balance<'a> {
+    lovelace: i128,
+    assets: BTreeMap<&'a str, i128>,
+}
+
+impl<'a> Balance<'a> {
+    fn add(&mut self, value: &'a Value, sign: i128) {
+        let signed = |quantity: u64| i128::from(quantity).saturating_mul(sign);
+        self.lovelace = self.lovelace.saturating_add(signed(value.lovelace.get()));
+        for (unit, quantity) in &value.assets {
+            let sum = self.assets.entry(unit).or_default();
+            *sum = sum.saturating_add(signed(*quantity));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Amounts: positive canonical decimal strings.
+
+use std::{fmt, num::NonZeroU64, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A positive number of an asset's smallest units (lovelace for ADA). JSON: a decimal string without leading zeros,
+/// so that one amount has one spelling and requirements can be compared and signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Amount(NonZeroU64);
+
+/// Why a text is not an [`Amount`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an amount is a positive whole number as a decimal string without leading zeros")]
+pub struct AmountError;
+
+impl Amount {
+    /// The amount, if it is not zero.
+    #[must_use]
+    pub fn new(units: u64) -> Option<Self> {
+        NonZeroU64::new(units).map(Self)
+    }
+
+    /// The number of smallest units.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Amount {
+    type Err = AmountError;
+
+    fn from_str(text: &str) -> Result<Self, AmountError> {
+        let canonical = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !canonical {
+            return Err(AmountError);
+        }
+        text.parse().ok().and_then(Self::new).ok_or(AmountError)
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_amount_has_one_spelling() {
+        assert_eq!("1000000".parse(), Ok(Amount::new(1_000_000).unwrap()));
+        assert_eq!(u64::MAX.to_string().parse(), Ok(Amount::new(u64::MAX).unwrap()));
+        for text in ["", "0", "00", "01", "+1", "-1", " 1", "1 ", "1.0", "1e3", "0x1", "١", "18446744073709551616"] {
+            assert_eq!(text.parse::<Amount>(), Err(AmountError), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_json_number_is_not_an_amount() {
+        assert!(serde_json::from_str::<Amount>("5").is_err());
+        assert_eq!(serde_json::from_str::<Amount>("\"5\"").unwrap().get(), 5);
+    }
+}

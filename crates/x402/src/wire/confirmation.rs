@@ -1,0 +1,94 @@
+//! How much of the chain's evidence a resource waits for.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// `extra.confirmationPolicy`: a closed object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationPolicy {
+    l1_confirmations: i8,
+}
+
+/// Why JSON is not a [`ConfirmationPolicy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("confirmationPolicy.l1Confirmations is a whole number from -1 to 20")]
+pub struct ConfirmationPolicyError;
+
+impl ConfirmationPolicy {
+    /// A node took it into its mempool.
+    pub const MEMPOOL: Self = Self { l1_confirmations: -1 };
+    /// In a block.
+    pub const IN_BLOCK: Self = Self { l1_confirmations: 0 };
+    /// What an absent policy means: one newer block.
+    pub const DEFAULT: Self = Self { l1_confirmations: 1 };
+
+    /// A policy, if the number is from -1 to 20.
+    #[must_use]
+    pub fn new(l1_confirmations: i8) -> Option<Self> {
+        (-1..=20).contains(&l1_confirmations).then_some(Self { l1_confirmations })
+    }
+
+    /// -1: accepted by a node; 0: in a block; n: at least n newer blocks.
+    #[must_use]
+    pub const fn l1_confirmations(self) -> i8 {
+        self.l1_confirmations
+    }
+
+    /// The policy within `extra`; the default where there is none.
+    ///
+    /// # Errors
+    /// Of another shape or range.
+    pub fn in_extra(extra: &Map<String, Value>) -> Result<Self, ConfirmationPolicyError> {
+        extra
+            .get("confirmationPolicy")
+            .map_or(Ok(Self::DEFAULT), |policy| Self::deserialize(policy).map_err(|_| ConfirmationPolicyError))
+    }
+}
+
+impl<'de> Deserialize<'de> for ConfirmationPolicy {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        struct Wire {
+            l1_confirmations: i8,
+        }
+        Self::new(Wire::deserialize(deserializer)?.l1_confirmations)
+            .ok_or_else(|| serde::de::Error::custom(ConfirmationPolicyError))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(extra: &Value) -> Result<i8, ConfirmationPolicyError> {
+        ConfirmationPolicy::in_extra(extra.as_object().unwrap()).map(ConfirmationPolicy::l1_confirmations)
+    }
+
+    #[test]
+    fn an_absent_policy_asks_for_one_newer_block() {
+        assert_eq!(read(&json!({})), Ok(1));
+    }
+
+    #[test]
+    fn a_policy_is_a_closed_object_with_a_whole_number_in_range() {
+        for n in [-1, 0, 1, 20] {
+            assert_eq!(read(&json!({ "confirmationPolicy": { "l1Confirmations": n } })), Ok(n));
+        }
+        for policy in [
+            json!(null),
+            json!({}),
+            json!(0),
+            json!({ "l1Confirmations": -2 }),
+            json!({ "l1Confirmations": 21 }),
+            json!({ "l1Confirmations": 1.5 }),
+            json!({ "l1Confirmations": "1" }),
+            json!({ "l1Confirmations": null }),
+            json!({ "l1Confirmations": 0, "l2": 1 }),
+        ] {
+            assert!(read(&json!({ "confirmationPolicy": policy })).is_err(), "{policy}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Base64 of JSON, in headers.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::Object;
+
+/// The header of a 402.
+pub const PAYMENT_REQUIRED: &str = "PAYMENT-REQUIRED";
+/// The header of a paid request.
+pub const PAYMENT_SIGNATURE: &str = "PAYMENT-SIGNATURE";
+/// The header of a settled answer.
+pub const PAYMENT_RESPONSE: &str = "PAYMENT-RESPONSE";
+
+/// Characters of a header that is decoded: a transaction of 16 KiB in base64 twice over is 29,128, requirements with
+/// commitments and signatures a few thousand more.
+pub const MAX_HEADER_BYTES: usize = 48 * 1024;
+
+/// Why a header's value cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// More than [`MAX_HEADER_BYTES`].
+    #[error("it is longer than {MAX_HEADER_BYTES} characters")]
+    TooLong,
+    /// Not base64 with the standard alphabet and padding.
+    #[error("it is not base64 (standard alphabet, padded)")]
+    NotBase64,
+    /// Not JSON of the documented shape.
+    #[error("{0}")]
+    Json(String),
+}
+
+/// The header value of an x402 object.
+///
+/// # Errors
+/// An object that has no JSON form; none of this crate's.
+pub fn encode_header<T: Serialize>(object: &T) -> Result<String, HeaderError> {
+    let json = serde_json::to_vec(object).map_err(|error| HeaderError::Json(error.to_string()))?;
+    Ok(STANDARD.encode(json))
+}
+
+/// The x402 object in a header's value.
+///
+/// # Errors
+/// Each way in which it is not one.
+pub fn decode_header<T: DeserializeOwned>(value: &str) -> Result<T, HeaderError> {
+    if value.len() > MAX_HEADER_BYTES {
+        return Err(HeaderError::TooLong);
+    }
+    let json = STANDARD.decode(value).map_err(|_| HeaderError::NotBase64)?;
+    serde_json::from_slice::<Object<T>>(&json)
+        .map(|Object(value)| value)
+        .map_err(|error| HeaderError::Json(error.to_string()))
+}
