@@ -1,0 +1,40 @@
+//! The escrow contract: from its blueprint to an address, and the proof that it keeps its rules.
+
+pub mod blueprint;
+pub mod derive;
+pub mod parameters;
+
+use std::{error::Error, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Subcommand};
+
+/// `cargo xtask escrow ...`
+#[derive(Subcommand)]
+pub enum Command {
+    /// Print the script and the preprod address that a blueprint has with these parameters.
+    Derive(derive::Arguments),
+}
+
+/// Which blueprint to work with.
+#[derive(Args)]
+pub struct BlueprintArgument {
+    /// A CIP-57 blueprint with the escrow's interface.
+    #[arg(long, env = "ESCROW_BLUEPRINT", default_value = "contracts/plutus.json")]
+    blueprint: PathBuf,
+}
+
+impl BlueprintArgument {
+    fn load(&self) -> Result<blueprint::Blueprint, blueprint::BlueprintError> {
+        blueprint::Blueprint::load(&self.blueprint)
+    }
+}
+
+/// Runs one command; what it prints is its result.
+///
+/// # Errors
+/// Whatever keeps the command from an answer, said for people.
+pub fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+    match command {
+        Command::Derive(arguments) => derive::run(&arguments),
+    }
+}

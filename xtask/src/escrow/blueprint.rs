@@ -1,0 +1,198 @@
+//! Scripts from CIP-57 blueprints: find the escrow validator, check that it has the escrow's interface, apply
+//! the parameters.
+
+use std::{fs, path::Path};
+
+use bech32::{Bech32, Hrp};
+use cardano::{ScriptHash, hash::blake2b};
+use serde::Deserialize;
+use uplc::{Fragment, PlutusData, ast::Data, tx::apply_params_to_script};
+
+use super::parameters::Parameters;
+
+/// The validator that the service deals with.
+const VALIDATOR: &str = "vested_pay.vested_pay.spend";
+/// Parameter types of [`VALIDATOR`], in order, as CIP-57 data types.
+const PARAMETER_TYPES: [&str; 3] = ["integer", "list", "integer"];
+/// The tag that the ledger puts before a Plutus V3 script when it hashes it (CIP-35 of the ledger specification).
+const PLUTUS_V3: u8 = 3;
+/// CIP-19 header of an address on a test network with a script as payment credential and no stake credential.
+const TESTNET_SCRIPT_HEADER: u8 = 0x70;
+const TESTNET_HRP: Hrp = Hrp::parse_unchecked("addr_test");
+
+/// A blueprint's escrow validator before its parameters are applied.
+#[derive(Clone, Debug)]
+pub struct Blueprint {
+    code: Vec<u8>,
+}
+
+/// A script as the ledger takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// The script's bytes: flat, in one CBOR byte string. A witness set or a reference script carries these bytes
+    /// as a byte string again.
+    pub cbor: Vec<u8>,
+    /// The hash that names the script.
+    pub hash: ScriptHash,
+}
+
+/// Why a file is not a blueprint of the escrow.
+#[derive(Debug, thiserror::Error)]
+pub enum BlueprintError {
+    /// The file cannot be read.
+    #[error("cannot read the blueprint {path}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The file is not a CIP-57 document.
+    #[error("not a CIP-57 blueprint: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// The scripts are for another language.
+    #[error("the blueprint is for Plutus {0}, the escrow needs v3")]
+    WrongPlutusVersion(String),
+    /// The validator is missing.
+    #[error("the blueprint has no validator titled {VALIDATOR}")]
+    NoValidator,
+    /// The validator takes something else.
+    #[error("{VALIDATOR} must take three parameters (integer, list of bytes, integer), this one takes {0:?}")]
+    WrongParameters(Vec<String>),
+    /// `compiledCode` is not hex.
+    #[error("the validator's compiledCode is not hexadecimal")]
+    CodeNotHex,
+    /// The code and its hash disagree: somebody edited one of them.
+    #[error("the validator's hash is {stated} in the blueprint, but its code hashes to {actual}")]
+    HashMismatch {
+        /// What the blueprint says.
+        stated: String,
+        /// What its code gives.
+        actual: ScriptHash,
+    },
+    /// The code is no Plutus program.
+    #[error("the validator's compiledCode is not a Plutus program: {0}")]
+    NotAProgram(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    preamble: Preamble,
+    validators: Vec<Validator>,
+    #[serde(default)]
+    definitions: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Preamble {
+    plutus_version: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Validator {
+    title: String,
+    #[serde(default)]
+    parameters: Vec<Parameter>,
+    compiled_code: String,
+    hash: String,
+}
+
+#[derive(Deserialize)]
+struct Parameter {
+    schema: serde_json::Value,
+}
+
+impl Blueprint {
+    /// The escrow validator of the blueprint in this file.
+    ///
+    /// # Errors
+    /// Each way in which the file is not a blueprint with the escrow's interface.
+    pub fn load(path: &Path) -> Result<Self, BlueprintError> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| BlueprintError::Unreadable { path: path.display().to_string(), source })?;
+        Self::parse(&text)
+    }
+
+    /// The escrow validator of this blueprint.
+    ///
+    /// # Errors
+    /// As [`Blueprint::load`].
+    pub fn parse(json: &str) -> Result<Self, BlueprintError> {
+        let Document { preamble, validators, definitions } = serde_json::from_str(json)?;
+        if preamble.plutus_version != "v3" {
+            return Err(BlueprintError::WrongPlutusVersion(preamble.plutus_version));
+        }
+        let validator =
+            validators.into_iter().find(|validator| validator.title == VALIDATOR).ok_or(BlueprintError::NoValidator)?;
+        let types: Vec<_> = validator.parameters.iter().map(|p| data_type(&p.schema, &definitions)).collect();
+        if types != PARAMETER_TYPES {
+            return Err(BlueprintError::WrongParameters(types));
+        }
+        let code = hex::decode(&validator.compiled_code).map_err(|_| BlueprintError::CodeNotHex)?;
+        let actual = script_hash(&code);
+        if actual.to_string() != validator.hash {
+            return Err(BlueprintError::HashMismatch { stated: validator.hash, actual });
+        }
+        Ok(Self { code })
+    }
+
+    /// The script with these parameters.
+    ///
+    /// # Errors
+    /// When the blueprint's code is no Plutus program.
+    pub fn apply(&self, parameters: &Parameters) -> Result<Script, BlueprintError> {
+        self.apply_data(parameters.to_data())
+    }
+
+    /// The script with any arguments, however unwise; deployments go through [`Blueprint::apply`].
+    ///
+    /// # Errors
+    /// As [`Blueprint::apply`].
+    pub fn apply_data(&self, arguments: Vec<PlutusData>) -> Result<Script, BlueprintError> {
+        let not_a_program = |error: &dyn std::fmt::Debug| BlueprintError::NotAProgram(format!("{error:?}"));
+        let arguments = Data::list(arguments).encode_fragment().map_err(|error| not_a_program(&error))?;
+        let cbor = apply_params_to_script(&arguments, &self.code).map_err(|error| not_a_program(&error))?;
+        let hash = script_hash(&cbor);
+        Ok(Script { cbor, hash })
+    }
+
+    /// The bytes of the script before its parameters are applied.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.code.len()
+    }
+}
+
+impl Script {
+    /// The script's address on preprod, without a stake credential (CIP-19 type 7), in bech32.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let bytes = self.address_bytes();
+        // Infallible: 29 bytes under a fixed prefix are far below bech32's length limit.
+        bech32::encode::<Bech32>(TESTNET_HRP, &bytes).unwrap_or_default()
+    }
+
+    /// The raw bytes of [`Script::address`].
+    #[must_use]
+    pub fn address_bytes(&self) -> Vec<u8> {
+        [&[TESTNET_SCRIPT_HEADER], self.hash.as_bytes().as_slice()].concat()
+    }
+}
+
+/// The data type that a schema names, through at most one reference into the definitions.
+fn data_type(schema: &serde_json::Value, definitions: &serde_json::Map<String, serde_json::Value>) -> String {
+    let definition = schema
+        .get("$ref")
+        .and_then(|reference| reference.as_str())
+        .and_then(|reference| reference.strip_prefix("#/definitions/"))
+        .and_then(|key| definitions.get(&key.replace("~1", "/").replace("~0", "~")))
+        .unwrap_or(schema);
+    definition.get("dataType").and_then(|name| name.as_str()).unwrap_or("unknown").to_owned()
+}
+
+fn script_hash(script: &[u8]) -> ScriptHash {
+    ScriptHash::new(blake2b(&[&[PLUTUS_V3], script].concat()))
+}

@@ -1,0 +1,3 @@
+//! Operator and developer commands, as a library so that their parts can be tested and reused.
+
+pub mod escrow;
