@@ -11,8 +11,16 @@ pub enum Endpoint {
     Listings,
     /// `/listings/{id}`
     Listing(String),
+    /// `/listings/{id}/unlock`
+    Unlock(String),
     /// `/creators/{address}`
     Creator(String),
+    /// `/purchases`
+    Purchases,
+    /// `/purchases/{id}`
+    Purchase(String),
+    /// `/purchases/{id}/verification`
+    Verification(String),
 }
 
 /// What a request asks for.
@@ -42,6 +50,10 @@ impl Endpoint {
             ("health", None, None) => Some(Self::Health),
             ("listings", None, None) => Some(Self::Listings),
             ("listings", Some(id), None) => Some(Self::Listing(id.to_owned())),
+            ("listings", Some(id), Some("unlock")) => Some(Self::Unlock(id.to_owned())),
+            ("purchases", None, None) => Some(Self::Purchases),
+            ("purchases", Some(id), None) => Some(Self::Purchase(id.to_owned())),
+            ("purchases", Some(id), Some("verification")) => Some(Self::Verification(id.to_owned())),
             ("creators", Some(address), None) => Some(Self::Creator(address.to_owned())),
             _ => None,
         }
@@ -49,8 +61,11 @@ impl Endpoint {
 
     const fn allowed(&self) -> &'static str {
         match self {
-            Self::Health | Self::Listing(_) | Self::Creator(_) => GET,
+            Self::Health | Self::Listing(_) | Self::Creator(_) | Self::Purchases | Self::Purchase(_) => GET,
+            // A HEAD could not carry a paid answer's body: paying for nothing is not offered.
+            Self::Unlock(_) => "GET, OPTIONS",
             Self::Listings => GET_POST,
+            Self::Verification(_) => "POST, OPTIONS",
         }
     }
 }

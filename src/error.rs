@@ -33,6 +33,11 @@ impl ApiError {
         Self::new(401, message)
     }
 
+    /// 403: known who asks, but not allowed.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(403, message)
+    }
+
     /// 404.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(404, message)

@@ -4,6 +4,7 @@ mod app;
 mod cors;
 mod endpoint;
 mod error;
+mod paywall;
 mod respond;
 mod routes;
 
@@ -35,6 +36,10 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Listings if request.method() == Method::Post => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id).await,
+        Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
+        Endpoint::Purchases => routes::purchases::list(app, &request).await,
+        Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
+        Endpoint::Verification(id) => routes::purchases::verify(app, &id, request).await,
         Endpoint::Creator(address) => routes::creators::show(app, &address).await,
     }
 }

@@ -3,3 +3,5 @@
 pub mod creators;
 pub mod health;
 pub mod listings;
+pub mod purchases;
+pub mod unlock;

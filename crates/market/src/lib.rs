@@ -9,6 +9,8 @@ pub mod catalogue;
 pub mod database;
 pub mod listing;
 pub mod proof;
+pub mod purchase;
+pub mod settlement;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
