@@ -46,7 +46,9 @@ pub async fn terms(database: &impl Database, id: &ListingId) -> Result<Option<Te
 pub fn instant(terms: &Terms) -> Option<PaymentRequirements> {
     let offered = terms.modes.contains(&DeliveryMode::Instant);
     let amount = Amount::new(terms.price_lovelace.get())?;
-    offered.then(|| default::requirements(&terms.seller_address, amount, MAX_TIMEOUT_SECONDS, ConfirmationPolicy::IN_BLOCK))
+    offered.then(|| {
+        default::requirements(&terms.seller_address, amount, MAX_TIMEOUT_SECONDS, ConfirmationPolicy::IN_BLOCK)
+    })
 }
 
 /// The whole 402: every way to pay, and why payment is asked for.

@@ -47,12 +47,12 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
     let id: TxHash = id.parse().map_err(|_| unknown())?;
     let header = request.headers().get("x-service-proof")?;
     let body = read_request(&mut request, MAX_BODY).await?;
-    let verdict: Verdict = serde_json::from_slice(&body).map_err(|_| {
-        ApiError::bad_request("verification: must be \"ok\", \"mismatch\" or \"no_result_yet\"")
-    })?;
+    let verdict: Verdict = serde_json::from_slice(&body)
+        .map_err(|_| ApiError::bad_request("verification: must be \"ok\", \"mismatch\" or \"no_result_yet\""))?;
     let database = app.database()?;
     let bought: Owned = database.run(purchase::owner(&id)).await?.first_json()?.ok_or_else(unknown)?;
-    let header = header.ok_or_else(|| forbidden("sign the verdict with the payer's wallet (X-Service-Proof)".into()))?;
+    let header =
+        header.ok_or_else(|| forbidden("sign the verdict with the payer's wallet (X-Service-Proof)".into()))?;
     let proof = Proof::from_header(&header).map_err(|error| forbidden(error.to_string()))?;
     if proof.address != bought.buyer_address {
         return Err(forbidden("only the address that paid may judge the purchase".into()));

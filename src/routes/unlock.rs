@@ -9,7 +9,11 @@
 //! The content is read before anything is submitted: what is paid for can be delivered. A payment that is not in a block
 //! in time is 402 `settlement_pending`, and the same request again goes on waiting for the same transaction.
 
-use cardano::{TxHash, chain::Chain, slots::{Millis, SlotConfig}};
+use cardano::{
+    TxHash,
+    chain::Chain,
+    slots::{Millis, SlotConfig},
+};
 use edge::{chain::Blockfrost, d1::D1, ed25519::WebCrypto};
 use market::{
     ListingId,
@@ -133,7 +137,9 @@ impl Gate<'_> {
             extra,
         };
         match outcome {
-            Outcome::Confirmed(evidence) => self.deliver(&tx, content, &answer(true, None, Some(evidence.extra()))).await,
+            Outcome::Confirmed(evidence) => {
+                self.deliver(&tx, content, &answer(true, None, Some(evidence.extra()))).await
+            }
             Outcome::Pending(evidence) => {
                 let extra = pending(&tx, evidence);
                 let error = "the payment is submitted and not in a block yet: send the same request again";
@@ -152,7 +158,12 @@ impl Gate<'_> {
     }
 
     /// Hands out what was paid for. From then on the payment alone, which anyone can copy from the chain, opens nothing.
-    async fn deliver(&self, tx: &TxHash, content: String, settlement: &SettlementResponse) -> Result<Response, ApiError> {
+    async fn deliver(
+        &self,
+        tx: &TxHash,
+        content: String,
+        settlement: &SettlementResponse,
+    ) -> Result<Response, ApiError> {
         // Who hung up did not get it: their same request may come again.
         if !self.request.inner().signal().aborted() {
             self.database.run(settlement::mark_delivered(tx, edge::now_ms())).await?;
@@ -230,4 +241,3 @@ fn unsettled(error: SettleError<market::database::DatabaseError>) -> ApiError {
         SettleError::Store(error) => error.into(),
     }
 }
-

@@ -138,11 +138,7 @@ pub fn owned(listing: &str, buyer: &Address) -> Statement {
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn verify(
-    db: &impl Database,
-    id: &TxHash,
-    verdict: Verification,
-) -> Result<Option<String>, DatabaseError> {
+pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<String>, DatabaseError> {
     let set = statement!("UPDATE purchases SET verification = ?2 WHERE id = ?1", id.to_string(), verdict.as_str());
     let [_, read] = crate::database::outcomes(db.batch(vec![set, read(id)]).await?)?;
     Ok(read.rows.into_iter().next())
