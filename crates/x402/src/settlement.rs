@@ -28,5 +28,3 @@ pub use evidence::Evidence;
 pub use record::{Claim, Claimed, Record, SettlementStore, State, StateError};
 pub use settle::{Outcome, SettleError, Settler, Sleep};
 
-#[cfg(test)]
-mod tests;

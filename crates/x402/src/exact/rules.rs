@@ -15,9 +15,6 @@ pub mod ttl;
 pub mod value;
 pub mod witnesses;
 
-#[cfg(test)]
-mod cases;
-
 use super::{Facts, Moment, Offer};
 use crate::{Refusal, wire::PaymentRequirements};
 
