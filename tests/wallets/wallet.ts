@@ -47,13 +47,3 @@ export class Wallet {
 
 /** The wallet of somebody by name: the same one in every run. */
 export const walletNamed = (name: string, options: WalletOptions): Wallet => new Wallet(keysNamed(name), options);
-
-/** Puts tADA from the local ledger's faucet on an address. */
-export async function fund(ledger: string, address: string, lovelace: bigint): Promise<void> {
-  const response = await fetch(new URL("/control/faucet", ledger), {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ address, lovelace: lovelace.toString() }),
-  });
-  if (!response.ok) throw new Error(`the faucet answered ${response.status}: ${await response.text()}`);
-}

@@ -1,0 +1,43 @@
+// A buyer without an account: the stock x402 fetch, with a wallet behind it.
+import type { PaymentPayload } from "@x402/core/types";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import type { Wallet } from "../wallets/wallet.ts";
+import { networkTime } from "./chain.ts";
+import type { TransferMethod } from "./method.ts";
+import { ExactCardanoScheme, methodOf } from "./scheme.ts";
+
+export interface BuyerOptions {
+  /** Base address of a Blockfrost API, with `/api/v0`. */
+  readonly blockfrost: string;
+  /** The method to pay by, out of those offered. */
+  readonly method?: string;
+  /** Most lovelace of one payment. */
+  readonly maxLovelace?: bigint;
+  /** Methods beyond `default`. */
+  readonly methods?: Readonly<Record<string, TransferMethod>>;
+}
+
+export interface PayingFetch {
+  /** As `fetch`; pays where the answer is 402. */
+  readonly fetch: typeof globalThis.fetch;
+  /** Every payload that was made, newest last. */
+  readonly payloads: readonly PaymentPayload[];
+}
+
+export function payingFetch(wallet: Wallet, options: BuyerOptions): PayingFetch {
+  const method = options.method ?? "default";
+  const scheme = new ExactCardanoScheme({ wallet, now: networkTime(options.blockfrost) }, options.methods);
+  const cap = (options.maxLovelace ?? 100_000_000n).toString();
+  const networks = ["cardano:preprod", "cip34:0-1"] as const;
+  const payloads: PaymentPayload[] = [];
+  const client = new x402Client()
+    .setSpendControls({
+      allowedAssets: networks.map((network) => ({ network, asset: "lovelace", maxAmountPerPayment: cap })),
+    })
+    .registerPolicy((_version, offers) => offers.filter((offer) => methodOf(offer) === method))
+    .onAfterPaymentCreation(async ({ paymentPayload }) => {
+      payloads.push(paymentPayload as PaymentPayload);
+    });
+  for (const network of networks) client.register(network, scheme);
+  return { fetch: wrapFetchWithPayment(globalThis.fetch, client), payloads };
+}
