@@ -27,4 +27,3 @@ pub use admission::{Admission, AdmitError, admit, replay};
 pub use evidence::Evidence;
 pub use record::{Claim, Claimed, Record, SettlementStore, State, StateError};
 pub use settle::{Outcome, SettleError, Settler, Sleep};
-

@@ -129,6 +129,7 @@ impl Made {
 }
 
 type WireEdit = Box<dyn Fn(&mut Json)>;
+type BytesEdit = Box<dyn Fn(Vec<u8>) -> Vec<u8>>;
 
 /// A payment in all its parts. As made by [`Payment::valid`] it verifies.
 pub struct Payment {
@@ -157,9 +158,9 @@ pub struct Payment {
     /// Changes to the JSON of the payload, after everything else.
     pub wire: Option<WireEdit>,
     /// Changes to the bytes of the transaction, after signing.
-    pub cbor: Option<Box<dyn Fn(Vec<u8>) -> Vec<u8>>>,
+    pub cbor: Option<BytesEdit>,
     /// Changes to the bytes of the body, before signing.
-    pub body_cbor: Option<Box<dyn Fn(Vec<u8>) -> Vec<u8>>>,
+    pub body_cbor: Option<BytesEdit>,
     pub tip_slot: u64,
     pub tip_time_ms: u64,
     pub parameters: ProtocolParameters,
