@@ -20,6 +20,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod address;
+pub mod admin;
 mod codec;
 pub mod collateral;
 pub mod datum;

@@ -71,6 +71,9 @@
 //! - After the first claim the very same header is honoured until the content was delivered; then the payer proves
 //!   ownership with a wallet signature instead ([`Refusal::DuplicateSettlement`] says so).
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
+pub mod escrow;
 pub mod exact;
 mod refusal;
 pub mod settlement;

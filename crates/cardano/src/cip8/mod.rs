@@ -138,7 +138,8 @@ pub enum Cip8Error {
 pub struct SignedMessage {
     public_key: [u8; 32],
     address: Address,
-    hashed: bool,
+    hashed: Option<bool>,
+    protected_headers: Vec<u8>,
     payload: Vec<u8>,
     to_be_signed: Vec<u8>,
     signature: [u8; 64],
@@ -169,6 +170,7 @@ impl SignedMessage {
             public_key: key.public_key,
             address: sign1.address,
             hashed: sign1.hashed,
+            protected_headers: sign1.protected_headers,
             payload: sign1.payload,
             to_be_signed: sign1.to_be_signed,
             signature: sign1.signature,
@@ -187,6 +189,24 @@ impl SignedMessage {
         &self.public_key
     }
 
+    /// What the header `hashed` says, which is not signed; `None` where it is not there.
+    #[must_use]
+    pub const fn says_hashed(&self) -> Option<bool> {
+        self.hashed
+    }
+
+    /// The protected headers' CBOR, as signed.
+    #[must_use]
+    pub fn protected_headers(&self) -> &[u8] {
+        &self.protected_headers
+    }
+
+    /// The Ed25519 signature.
+    #[must_use]
+    pub const fn signature(&self) -> &[u8; 64] {
+        &self.signature
+    }
+
     /// That this address's payment key signed this payload, up to the Ed25519 equation.
     ///
     /// # Errors
@@ -198,7 +218,8 @@ impl SignedMessage {
         if KeyHash::of_public_key(&self.public_key) != *claimed.payment_key() {
             return Err(Cip8Error::OtherKey);
         }
-        let signs_payload = if self.hashed { self.payload == blake2b::<28>(payload) } else { self.payload == payload };
+        let signs_payload =
+            if self.hashed == Some(true) { self.payload == blake2b::<28>(payload) } else { self.payload == payload };
         if !signs_payload {
             return Err(Cip8Error::OtherPayload);
         }

@@ -19,7 +19,9 @@ pub(super) struct Key {
 pub(super) struct Sign1 {
     pub address: Address,
     pub key_id: Option<Vec<u8>>,
-    pub hashed: bool,
+    /// What the header says; `None` where it is not there, which means the same as `false`.
+    pub hashed: Option<bool>,
+    pub protected_headers: Vec<u8>,
     pub payload: Vec<u8>,
     pub to_be_signed: Vec<u8>,
     pub signature: [u8; 64],
@@ -80,6 +82,7 @@ pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
     let message = CoseSign1::from_cbor_value(value).map_err(|_| Cip8Error::Malformed(Part::Signature))?;
     let protected_bytes = message.protected.original_data.as_deref().unwrap_or_default();
     cbor::item(protected_bytes, Part::Signature)?;
+    let protected_headers = protected_bytes.to_vec();
 
     let signature = message.signature.as_slice().try_into().map_err(|_| Cip8Error::SignatureLength)?;
     let to_be_signed = message.tbs_data(&[]);
@@ -97,18 +100,18 @@ pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
     }
     let address = into_bytes(address).ok_or(Cip8Error::NoAddress)?;
     let address = Address::from_bytes(&address).map_err(Cip8Error::Address)?;
-    Ok(Sign1 { address, key_id, hashed, payload, to_be_signed, signature })
+    Ok(Sign1 { address, key_id, hashed, protected_headers, payload, to_be_signed, signature })
 }
 
 /// The one header that wallets leave unprotected. CIP-8 demands it; where some leave it out nothing was hashed.
 /// CIP-8 also demands a version, which libraries leave out; there is one.
-fn hashed(mut unprotected: Header) -> Result<bool, Cip8Error> {
+fn hashed(mut unprotected: Header) -> Result<Option<bool>, Cip8Error> {
     if take_text(&mut unprotected, VERSION).is_some_and(|version| version != Value::from(1)) {
         return Err(Cip8Error::Version);
     }
     let hashed = match take_text(&mut unprotected, HASHED) {
-        None => false,
-        Some(Value::Bool(hashed)) => hashed,
+        None => None,
+        Some(Value::Bool(hashed)) => Some(hashed),
         Some(_) => return Err(Cip8Error::Hashed),
     };
     if unprotected.is_empty() { Ok(hashed) } else { Err(Cip8Error::UnknownParameter(Part::Signature)) }

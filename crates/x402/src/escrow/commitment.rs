@@ -1,0 +1,284 @@
+//! The request commitment: what is bought, digested. The escrow's `input_hash` is its digest.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use cardano::ContentHash;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{jcs, wire::present};
+
+const DOMAIN: &str = "masumi:x402:input:v1\n";
+/// The most parts of a commitment that are looked at; the reference implementation's bound.
+const MAX_PARTS: usize = 32;
+/// The most characters of a part's name and media type; the reference implementation's bounds.
+const MAX_NAME_CHARS: usize = 128;
+const MAX_MEDIA_TYPE_CHARS: usize = 256;
+
+/// What the seller commits to: parts of the request, each with its digest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputCommitment {
+    /// Always `1`.
+    pub version: String,
+    /// Always `sha256`.
+    pub algorithm: String,
+    /// The parts, with unique names, in an order that counts.
+    pub parts: Vec<Part>,
+    /// The digest of the manifest.
+    pub digest: ContentHash,
+}
+
+/// One part of the request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Part {
+    /// Unique among the parts, not empty.
+    pub name: String,
+    /// How the content becomes bytes.
+    pub canonicalization: Canonicalization,
+    /// The content's media type, if it was said.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The content. A part that the client itself sent may come without.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub content: Option<Value>,
+    /// SHA-256 of the content's bytes.
+    pub digest: ContentHash,
+}
+
+/// How a part's content becomes bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Canonicalization {
+    /// RFC 8785.
+    Jcs,
+    /// Unpadded base64url.
+    Raw,
+}
+
+/// The manifest is a commitment without contents and without its own digest.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ManifestPart<'a> {
+    name: &'a str,
+    canonicalization: Canonicalization,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<&'a str>,
+    digest: &'a ContentHash,
+}
+
+/// Why a commitment does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommitmentError {
+    /// A version or an algorithm that does not exist.
+    #[error("inputCommitment.{0} is not supported")]
+    Unsupported(&'static str),
+    /// No part, or more than 32.
+    #[error("inputCommitment.parts has a wrong number of parts")]
+    Parts,
+    /// An empty, overlong or repeated name, or an overlong media type.
+    #[error("inputCommitment.parts[{0}] has a name or media type that is not allowed")]
+    Name(usize),
+    /// A part's digest is not that of its content.
+    #[error("inputCommitment.parts[{0}].digest is not the digest of its content")]
+    PartDigest(usize),
+    /// The commitment's digest is not that of its manifest.
+    #[error("inputCommitment.digest is not the digest of the manifest")]
+    Digest,
+}
+
+impl CommitmentError {
+    /// Whether the wire's shape is wrong, rather than a digest.
+    #[must_use]
+    pub const fn is_of_shape(&self) -> bool {
+        matches!(self, Self::Unsupported(_) | Self::Parts | Self::Name(_))
+    }
+}
+
+impl InputCommitment {
+    /// The commitment of a sale: one part, that names the listing and its content's hash.
+    #[must_use]
+    pub fn of_listing(listing_id: &str, content_hash: &ContentHash) -> Self {
+        let content = json!({ "listingId": listing_id, "contentHash": content_hash });
+        let part = Part {
+            name: "listing".to_owned(),
+            canonicalization: Canonicalization::Jcs,
+            media_type: Some("application/json".to_owned()),
+            // A JSON object of two texts always has canonical bytes.
+            digest: ContentHash::of(&jcs::canonical(&content).unwrap_or_default()),
+            content: Some(content),
+        };
+        let mut commitment = Self {
+            version: "1".to_owned(),
+            algorithm: "sha256".to_owned(),
+            parts: vec![part],
+            digest: ContentHash::new([0; 32]),
+        };
+        commitment.digest = commitment.input_hash();
+        commitment
+    }
+
+    /// The digest of the manifest: what `inputHash` must be.
+    #[must_use]
+    pub fn input_hash(&self) -> ContentHash {
+        let parts: Vec<_> = self.parts.iter().map(Part::manifest).collect();
+        let manifest = json!({ "version": self.version, "algorithm": self.algorithm, "parts": parts });
+        // Texts only: always has canonical bytes. A zero digest would match no commitment.
+        jcs::digest(DOMAIN, &manifest).unwrap_or(ContentHash::new([0; 32]))
+    }
+
+    /// Recomputes every digest. A part that came without its content is taken at its word: who sent the request can
+    /// check it, a facilitator cannot.
+    ///
+    /// # Errors
+    /// The first thing that does not hold.
+    pub fn check(&self) -> Result<(), CommitmentError> {
+        self.check_shape()?;
+        for (index, part) in self.parts.iter().enumerate() {
+            let content = part.content.as_ref().map(|content| part.canonicalization.digest(content));
+            if content.is_some_and(|digest| digest != Some(part.digest)) {
+                return Err(CommitmentError::PartDigest(index));
+            }
+        }
+        if self.input_hash() == self.digest { Ok(()) } else { Err(CommitmentError::Digest) }
+    }
+
+    /// The shape alone, as the scheme's table has it.
+    pub(super) fn check_shape(&self) -> Result<(), CommitmentError> {
+        if self.version != "1" {
+            return Err(CommitmentError::Unsupported("version"));
+        }
+        if self.algorithm != "sha256" {
+            return Err(CommitmentError::Unsupported("algorithm"));
+        }
+        if self.parts.is_empty() || self.parts.len() > MAX_PARTS {
+            return Err(CommitmentError::Parts);
+        }
+        for (index, part) in self.parts.iter().enumerate() {
+            let earlier = self.parts.iter().take(index);
+            let repeated = earlier.into_iter().any(|other| other.name == part.name);
+            let overlong = part.name.chars().count() > MAX_NAME_CHARS
+                || part.media_type.as_ref().is_some_and(|media| media.chars().count() > MAX_MEDIA_TYPE_CHARS);
+            if part.name.is_empty() || repeated || overlong {
+                return Err(CommitmentError::Name(index));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    fn manifest(&self) -> ManifestPart<'_> {
+        ManifestPart {
+            name: &self.name,
+            canonicalization: self.canonicalization,
+            media_type: self.media_type.as_deref(),
+            digest: &self.digest,
+        }
+    }
+}
+
+impl Canonicalization {
+    /// SHA-256 of the content's bytes; `None` where it has none.
+    fn digest(self, content: &Value) -> Option<ContentHash> {
+        let bytes = match self {
+            Self::Jcs => jcs::canonical(content)?,
+            Self::Raw => URL_SAFE_NO_PAD.decode(content.as_str()?).ok()?,
+        };
+        Some(ContentHash::of(&bytes))
+    }
+}
+
+/// What the escrow's `input_hash` is for a sale of this listing: the arbiter's first check.
+#[must_use]
+pub fn listing_input_hash(listing_id: &str, content_hash: &ContentHash) -> ContentHash {
+    InputCommitment::of_listing(listing_id, content_hash).digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sha2::{Digest, Sha256};
+
+    const CONTENT: ContentHash = ContentHash::new([0xcc; 32]);
+
+    fn listing() -> InputCommitment {
+        InputCommitment::of_listing("lst_01", &CONTENT)
+    }
+
+    #[test]
+    fn a_listings_commitment_is_the_hash_of_this_text() {
+        let content = format!(r#"{{"contentHash":"{CONTENT}","listingId":"lst_01"}}"#);
+        let part = hex::encode(Sha256::digest(content));
+        let manifest = format!(
+            "masumi:x402:input:v1\n{{\"algorithm\":\"sha256\",\"parts\":[{{\"canonicalization\":\"jcs\",\
+             \"digest\":\"{part}\",\"mediaType\":\"application/json\",\"name\":\"listing\"}}],\"version\":\"1\"}}"
+        );
+        let expected = hex::encode(Sha256::digest(manifest));
+        assert_eq!(listing().digest.to_string(), expected);
+        assert_eq!(listing_input_hash("lst_01", &CONTENT).to_string(), expected);
+        assert_eq!(listing().check(), Ok(()));
+    }
+
+    #[test]
+    fn another_listing_or_content_is_another_input_hash() {
+        assert_ne!(listing_input_hash("lst_02", &CONTENT), listing().digest);
+        assert_ne!(listing_input_hash("lst_01", &ContentHash::new([0xcd; 32])), listing().digest);
+    }
+
+    #[test]
+    fn leaving_content_out_does_not_change_the_digest() {
+        let mut silent = listing();
+        silent.parts[0].content = None;
+        assert_eq!(silent.check(), Ok(()));
+        assert_eq!(silent.digest, listing().digest);
+    }
+
+    #[test]
+    fn a_changed_digest_or_content_is_refused() {
+        let mut changed = listing();
+        changed.parts[0].content = Some(json!({ "listingId": "lst_02", "contentHash": CONTENT }));
+        assert_eq!(changed.check(), Err(CommitmentError::PartDigest(0)));
+
+        let mut changed = listing();
+        changed.parts[0].content = None;
+        changed.parts[0].digest = CONTENT;
+        assert_eq!(changed.check(), Err(CommitmentError::Digest));
+
+        let mut changed = listing();
+        changed.parts[0].media_type = None;
+        assert_eq!(changed.check(), Err(CommitmentError::Digest));
+    }
+
+    #[test]
+    fn raw_content_is_unpadded_base64url() {
+        // SHA-256("hi").
+        let hi = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4";
+        let digest = |text: &str| Canonicalization::Raw.digest(&json!(text)).map(|digest| digest.to_string());
+        assert_eq!(digest("aGk").as_deref(), Some(hi));
+        for other in ["aGk=", "a+b/", "a", "Zh"] {
+            assert_eq!(digest(other), None, "{other}");
+        }
+        assert_eq!(Canonicalization::Raw.digest(&json!(7)), None);
+    }
+
+    #[test]
+    fn shapes_outside_the_scheme_are_refused() {
+        type Change = fn(&mut InputCommitment);
+        let changes: [(Change, CommitmentError); 7] = [
+            (|c| c.version = "2".into(), CommitmentError::Unsupported("version")),
+            (|c| c.algorithm = "sha512".into(), CommitmentError::Unsupported("algorithm")),
+            (|c| c.parts.clear(), CommitmentError::Parts),
+            (|c| c.parts = vec![c.parts[0].clone(); 33], CommitmentError::Parts),
+            (|c| c.parts.push(c.parts[0].clone()), CommitmentError::Name(1)),
+            (|c| c.parts[0].name.clear(), CommitmentError::Name(0)),
+            (|c| c.parts[0].media_type = Some("x".repeat(257)), CommitmentError::Name(0)),
+        ];
+        for (change, error) in changes {
+            let mut commitment = listing();
+            change(&mut commitment);
+            commitment.digest = commitment.input_hash();
+            assert_eq!(commitment.check(), Err(error));
+        }
+    }
+}

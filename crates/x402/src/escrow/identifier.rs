@@ -1,0 +1,168 @@
+//! `blockchainIdentifier`: a lookup key by which the escrow's tools elsewhere find a payment.
+//!
+//! ```text
+//! hex(LZString.compressToUint8Array(sellerNonce agentIdentifier "." buyerNonce "." signature "." key "." escrow))
+//! ```
+
+/// The most compressed bytes that are unpacked: unpacking may grow with their square.
+const MAX_COMPRESSED_BYTES: usize = 2_048;
+const SELLER_NONCE_CHARS: usize = 64;
+
+/// The parts of an identifier, all as their text on the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identifier {
+    /// 64 hex characters.
+    pub seller_nonce: String,
+    /// Hex; empty for an unregistered seller.
+    pub agent_identifier: String,
+    /// Hex; may be empty.
+    pub buyer_nonce: String,
+    /// COSE_Sign1 hex.
+    pub reference_signature: String,
+    /// COSE_Key hex.
+    pub reference_key: String,
+    /// bech32.
+    pub contract_address: String,
+}
+
+/// Not an identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a blockchainIdentifier")]
+pub struct IdentifierError;
+
+impl Identifier {
+    /// The text that is compressed.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Self { seller_nonce, agent_identifier, buyer_nonce, reference_signature, reference_key, contract_address } =
+            self;
+        format!(
+            "{seller_nonce}{agent_identifier}.{buyer_nonce}.{reference_signature}.{reference_key}.{contract_address}"
+        )
+    }
+
+    /// The identifier on the wire, lowercase hex.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        hex::encode(lz_str::compress_to_uint8_array(&self.text()))
+    }
+
+    /// Reads an identifier from the wire.
+    ///
+    /// # Errors
+    /// [`IdentifierError`] for anything else, and for more than 2,048 compressed bytes.
+    pub fn decode(text: &str) -> Result<Self, IdentifierError> {
+        if text.len() > MAX_COMPRESSED_BYTES.saturating_mul(2) || text.bytes().any(|b| b.is_ascii_uppercase()) {
+            return Err(IdentifierError);
+        }
+        let compressed = hex::decode(text).map_err(|_| IdentifierError)?;
+        let units = lz_str::decompress_from_uint8_array(&compressed).ok_or(IdentifierError)?;
+        let text = String::from_utf16(&units).map_err(|_| IdentifierError)?;
+        let mut segments = text.split('.').map(str::to_owned);
+        let mut next = || segments.next().ok_or(IdentifierError);
+        let (seller, buyer_nonce, reference_signature, reference_key, contract_address) =
+            (next()?, next()?, next()?, next()?, next()?);
+        if segments.next().is_some() {
+            return Err(IdentifierError);
+        }
+        let (nonce, agent) = seller.split_at_checked(SELLER_NONCE_CHARS).ok_or(IdentifierError)?;
+        Ok(Self {
+            seller_nonce: nonce.to_owned(),
+            agent_identifier: agent.to_owned(),
+            buyer_nonce,
+            reference_signature,
+            reference_key,
+            contract_address,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ESCROW: &str = "addr_test1wzs4e6wc95hkwezlccjw9mdvq0r0rsgx6zk34avptga3ftgn37w4g";
+
+    /// scheme_exact_cardano.md, "Identity and compatibility identifier": both vectors.
+    fn vectors() -> [(Identifier, String, &'static str); 2] {
+        let identifier = |nonce: &str, agent: String, buyer: &str, signature: &str, key: &str| Identifier {
+            seller_nonce: nonce.repeat(32),
+            agent_identifier: agent,
+            buyer_nonce: buyer.to_owned(),
+            reference_signature: signature.repeat(16),
+            reference_key: key.to_owned(),
+            contract_address: ESCROW.to_owned(),
+        };
+        let unregistered = identifier("11", String::new(), "", "55", "a10101");
+        let registered = identifier("22", format!("{}01", "aa".repeat(28)), "01020304050607", "66", "a10102");
+        [
+            (
+                unregistered,
+                format!("{}..{}.a10101.{ESCROW}", "11".repeat(32), "55".repeat(16)),
+                "230d7c6574f41d1c0acc96ade8eae04360019f607004d8809c07d005c053019cae007700bce8058680d89818c04e44002c035931a2c00daf5e00ac9bf00b6c401b80473c6535d00e6003cb8b110199db615001ca8eecc6019b58076c603b13763a80",
+            ),
+            (
+                registered,
+                format!("{}{}01.01020304050607.{}.a10102.{ESCROW}", "22".repeat(32), "aa".repeat(28), "66".repeat(16)),
+                "130d7c6574f4218314e4b56f46e00602300e972d82c0662c0162c0562c0362c0763d6975b7d8f3b6f3874381e004d0402700fa005c0298067093803b802f19e4a6d05018c02715001601ac154a5006d36680560bb405b4100dc0239611ae64073001eb494192e4700e000e121e70240066610076240c0ae41e400000",
+            ),
+        ]
+    }
+
+    #[test]
+    fn both_vectors_of_the_scheme_come_out_exactly_in_both_directions() {
+        for (identifier, text, wire) in vectors() {
+            assert_eq!(identifier.text(), text);
+            assert_eq!(identifier.encode(), wire);
+            assert_eq!(Identifier::decode(wire), Ok(identifier));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_identifiers() {
+        let compressed = |text: &str| hex::encode(lz_str::compress_to_uint8_array(text));
+        let good = vectors()[0].2;
+        for other in [
+            String::new(),
+            "zz".into(),
+            "abc".into(),
+            good.to_uppercase(),
+            good[..good.len() - 8].to_owned(),
+            "00".repeat(3_000),
+            compressed("a.b.c.d.e"),
+            compressed(&format!("{}....", "1".repeat(63))),
+            compressed(&format!("{}...", "1".repeat(64))),
+            compressed(&format!("{}.....", "1".repeat(64))),
+        ] {
+            assert_eq!(Identifier::decode(&other), Err(IdentifierError), "{other}");
+        }
+        assert!(Identifier::decode(&compressed(&format!("{}....", "1".repeat(64)))).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn an_identifier_round_trips(
+            nonce in "[0-9a-f]{64}",
+            agent in "([0-9a-f]{2}){0,60}",
+            buyer in "([0-9a-f]{2}){0,13}",
+            signature in "([0-9a-f]{2}){16,300}",
+            key in "([0-9a-f]{2}){1,60}",
+        ) {
+            let identifier = Identifier {
+                seller_nonce: nonce,
+                agent_identifier: agent,
+                buyer_nonce: buyer,
+                reference_signature: signature,
+                reference_key: key,
+                contract_address: ESCROW.to_owned(),
+            };
+            prop_assert_eq!(Identifier::decode(&identifier.encode()), Ok(identifier));
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let _ = Identifier::decode(&hex::encode(bytes));
+        }
+    }
+}

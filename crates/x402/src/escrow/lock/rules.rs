@@ -1,0 +1,229 @@
+//! The rules, one function each.
+
+use super::{
+    Datum, Field, KeyHash, Lock, LockError, MIN_REFERENCE_SIGNATURE_BYTES, State, collateral::MIN_COLLATERAL,
+    collateral::minimum_after_result,
+};
+use ::escrow::{Credential, PlutusAddress};
+
+type Verdict = Result<(), LockError>;
+
+/// A rule.
+pub type Rule = fn(&Lock<'_>) -> Verdict;
+
+/// Every rule about the transaction, in the order in which they are judged.
+pub const RULES: &[Rule] = &[
+    output_count,
+    datum_missing,
+    reference_script,
+    datum_schema,
+    state,
+    result,
+    cooldown,
+    script_party,
+    escrow_party,
+    same_payout,
+    buyer,
+    buyer_witness,
+    seller,
+    seller_return_address,
+    reference_key,
+    reference_signature,
+    seller_nonce,
+    buyer_nonce,
+    agent_identifier,
+    input_hash,
+    pay_by_time,
+    submit_result_time,
+    unlock_time,
+    external_dispute_unlock_time,
+    collateral,
+    value,
+    assets,
+    min_utxo,
+    ttl,
+];
+
+fn holds(condition: bool, error: LockError) -> Verdict {
+    if condition { Ok(()) } else { Err(error) }
+}
+
+/// A rule about the datum.
+fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> Verdict) -> Verdict {
+    lock.datum().map_or(Ok(()), rule)
+}
+
+/// A field that must be as the seller signed it.
+fn signed(lock: &Lock<'_>, field: Field, same: impl FnOnce(&Datum) -> bool) -> Verdict {
+    of_datum(lock, |datum| holds(same(datum), LockError::Mismatch(field)))
+}
+
+fn output_count(lock: &Lock<'_>) -> Verdict {
+    holds(lock.outputs == 1, LockError::OutputCount(lock.outputs))
+}
+
+fn datum_missing(lock: &Lock<'_>) -> Verdict {
+    holds(lock.output.is_none() || lock.datum.is_some(), LockError::DatumMissing)
+}
+
+fn reference_script(lock: &Lock<'_>) -> Verdict {
+    let carries = lock.output.is_some_and(|(_, output)| output.reference_script.is_some());
+    holds(!carries, LockError::ReferenceScript)
+}
+
+fn datum_schema(lock: &Lock<'_>) -> Verdict {
+    match &lock.datum {
+        Some(Err(reason)) => Err(LockError::DatumSchema(*reason)),
+        _ => Ok(()),
+    }
+}
+
+fn state(lock: &Lock<'_>) -> Verdict {
+    of_datum(lock, |datum| holds(datum.state == State::FundsLocked, LockError::State))
+}
+
+fn result(lock: &Lock<'_>) -> Verdict {
+    of_datum(lock, |datum| holds(!datum.has_result(), LockError::Result))
+}
+
+fn cooldown(lock: &Lock<'_>) -> Verdict {
+    of_datum(lock, |datum| holds(datum.seller_cooldown == 0 && datum.buyer_cooldown == 0, LockError::Cooldown))
+}
+
+/// The parties that the terms do not fix. The seller's two addresses are keys because the terms' are.
+fn buyers(datum: &Datum) -> impl Iterator<Item = (&'static str, PlutusAddress)> {
+    let return_address = datum.buyer_return_address.map(|address| ("buyer_return_address", address));
+    [("buyer", datum.buyer)].into_iter().chain(return_address)
+}
+
+fn script_party(lock: &Lock<'_>) -> Verdict {
+    let is_script = |address: &PlutusAddress| matches!(address.payment, Credential::Script(_));
+    let escrow = lock.facts.terms.escrow;
+    of_datum(lock, |datum| {
+        let script = buyers(datum).find(|(_, party)| is_script(party) && *party != escrow);
+        script.map_or(Ok(()), |(name, _)| Err(LockError::ScriptParty(name)))
+    })
+}
+
+fn escrow_party(lock: &Lock<'_>) -> Verdict {
+    let escrow = lock.facts.terms.escrow;
+    of_datum(lock, |datum| {
+        let itself = buyers(datum).find(|(_, party)| *party == escrow);
+        itself.map_or(Ok(()), |(name, _)| Err(LockError::EscrowParty(name)))
+    })
+}
+
+fn same_payout(lock: &Lock<'_>) -> Verdict {
+    of_datum(lock, |datum| holds(datum.buyer_payout_address() != datum.seller_payout_address(), LockError::SamePayout))
+}
+
+fn buyer_key(datum: &Datum) -> Option<KeyHash> {
+    match datum.buyer.payment {
+        Credential::Key(key) => Some(key),
+        Credential::Script(_) => None,
+    }
+}
+
+/// Only the payment credential counts: the buyer may name any stake credential. A script is refused as a party.
+fn buyer(lock: &Lock<'_>) -> Verdict {
+    let payer = lock.facts.payer.payment_key();
+    of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(|key| key == *payer), LockError::Buyer))
+}
+
+/// That there is a signature; whether it is good is a rule about every signature of the transaction.
+fn buyer_witness(lock: &Lock<'_>) -> Verdict {
+    let signed = |key: KeyHash| lock.facts.tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == key);
+    of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(signed), LockError::BuyerWitness))
+}
+
+fn seller(lock: &Lock<'_>) -> Verdict {
+    let seller = PlutusAddress::from(lock.facts.terms.terms.seller);
+    signed(lock, Field::Seller, |datum| datum.seller == seller)
+}
+
+fn seller_return_address(lock: &Lock<'_>) -> Verdict {
+    let declared = lock.facts.terms.terms.seller_return.map(PlutusAddress::from);
+    signed(lock, Field::SellerReturnAddress, |datum| datum.seller_return_address == declared)
+}
+
+fn reference_key(lock: &Lock<'_>) -> Verdict {
+    signed(lock, Field::ReferenceKey, |datum| datum.reference_key == lock.facts.terms.reference_key)
+}
+
+/// The signature that was verified is longer than the 16 bytes that the contract demands; said here all the same.
+fn reference_signature(lock: &Lock<'_>) -> Verdict {
+    signed(lock, Field::ReferenceSignature, |datum| {
+        datum.reference_signature == lock.facts.terms.reference_signature
+            && datum.reference_signature.len() >= MIN_REFERENCE_SIGNATURE_BYTES
+    })
+}
+
+fn seller_nonce(lock: &Lock<'_>) -> Verdict {
+    signed(lock, Field::SellerNonce, |datum| datum.seller_nonce == lock.facts.terms.terms.seller_nonce)
+}
+
+fn buyer_nonce(lock: &Lock<'_>) -> Verdict {
+    signed(lock, Field::BuyerNonce, |datum| datum.buyer_nonce == lock.facts.terms.terms.buyer_nonce)
+}
+
+fn agent_identifier(lock: &Lock<'_>) -> Verdict {
+    let agent = lock.facts.terms.terms.agent_identifier.bytes();
+    signed(lock, Field::AgentIdentifier, |datum| datum.agent_identifier == agent)
+}
+
+fn input_hash(lock: &Lock<'_>) -> Verdict {
+    signed(lock, Field::InputHash, |datum| datum.input_hash == lock.facts.terms.terms.input_hash.as_bytes())
+}
+
+fn pay_by_time(lock: &Lock<'_>) -> Verdict {
+    let deadlines = lock.facts.terms.terms.deadlines;
+    signed(lock, Field::PayByTime, |datum| datum.deadlines.pay_by == deadlines.pay_by)
+}
+
+fn submit_result_time(lock: &Lock<'_>) -> Verdict {
+    let deadlines = lock.facts.terms.terms.deadlines;
+    signed(lock, Field::SubmitResultTime, |datum| datum.deadlines.submit_result == deadlines.submit_result)
+}
+
+fn unlock_time(lock: &Lock<'_>) -> Verdict {
+    let deadlines = lock.facts.terms.terms.deadlines;
+    signed(lock, Field::UnlockTime, |datum| datum.deadlines.unlock == deadlines.unlock)
+}
+
+fn external_dispute_unlock_time(lock: &Lock<'_>) -> Verdict {
+    let dispute = lock.facts.terms.terms.deadlines.external_dispute_unlock;
+    signed(lock, Field::ExternalDisputeUnlockTime, |datum| datum.deadlines.external_dispute_unlock == dispute)
+}
+
+fn collateral(lock: &Lock<'_>) -> Verdict {
+    of_datum(lock, |datum| {
+        let collateral = datum.collateral_return.get();
+        holds(collateral == 0 || collateral >= MIN_COLLATERAL.get(), LockError::Collateral)
+    })
+}
+
+fn value(lock: &Lock<'_>) -> Verdict {
+    let (Some((_, output)), Some(datum)) = (lock.output, lock.datum()) else { return Ok(()) };
+    let price = lock.facts.terms.price;
+    // A sum beyond all ADA is no output's value.
+    let due = price.checked_add(datum.collateral_return).ok_or(LockError::Value(price))?;
+    holds(output.value.lovelace == due, LockError::Value(due))
+}
+
+fn assets(lock: &Lock<'_>) -> Verdict {
+    holds(lock.output.is_none_or(|(_, output)| output.value.assets.is_empty()), LockError::Assets)
+}
+
+fn min_utxo(lock: &Lock<'_>) -> Verdict {
+    let (Some((_, output)), Some(datum)) = (lock.output, lock.datum()) else { return Ok(()) };
+    let locked = output.value.lovelace;
+    let least = minimum_after_result(datum, lock.facts.parameters).ok_or(LockError::MinUtxo(locked))?;
+    holds(locked >= least, LockError::MinUtxo(least))
+}
+
+/// The first slot in which the transaction is no longer valid begins at or before the deadline.
+fn ttl(lock: &Lock<'_>) -> Verdict {
+    let ends = lock.facts.tx.ttl.and_then(|slot| lock.facts.slots.slot_begins_at(slot));
+    let pay_by = lock.facts.terms.terms.deadlines.pay_by;
+    holds(ends.is_some_and(|ends| ends <= pay_by), LockError::Ttl)
+}

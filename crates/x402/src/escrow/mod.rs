@@ -1,0 +1,31 @@
+//! Payments into the `vested_pay` escrow: the second entry of a 402's `accepts`, and what a lock must hold.
+//!
+//! ```text
+//!  issue: listing, price, now, nonce ──> commitment ──> terms ──one signature──> requirements
+//!  retry: accepted ──> the same from its nonce and deadlines ──> equal? then it is ours (nothing was stored)
+//!         transaction ──> lock checks ──> buyer, datum, terms digest
+//! ```
+//!
+//! Source: scheme_exact_cardano.md (x402-foundation/x402), "Masumi assetTransferMethod". The names below are that
+//! document's. The transfer method's own name is configured: this service says `escrow`, the document `masumi`.
+
+mod authorization;
+mod commitment;
+#[cfg(test)]
+mod fixture;
+mod identifier;
+mod jcs;
+mod lock;
+mod method;
+mod quote;
+mod terms;
+mod wire;
+
+pub use authorization::{Allowed, AuthorizationError, AuthorizedTerms};
+pub use commitment::{CommitmentError, InputCommitment, Part, listing_input_hash};
+pub use identifier::{Identifier, IdentifierError};
+pub use lock::{Field, LockError, LockFacts, VerifiedLock, verify_lock};
+pub use method::{TransferMethod, UnknownMethod};
+pub use quote::{IssueError, Issuer, MIN_PROTECTED_PRICE, NotOurQuote, Quote, Sale};
+pub use terms::{AgentIdentifier, Projected, Terms, TermsDigest};
+pub use wire::{DeploymentWire, EscrowExtra, EscrowRequirements, SchemaError};

@@ -1,0 +1,356 @@
+//! The seller's terms, and the one digest that the seller signs.
+
+use std::fmt;
+
+use ::escrow::Deadlines;
+use cardano::{Address, ContentHash};
+use serde::{Deserialize, Serialize};
+
+use super::{jcs, wire::present};
+
+const DOMAIN: &str = "masumi:x402:terms:v1\n";
+const VERSION: &str = "1";
+/// The contract's generation. Any other is another contract.
+const PAYMENT_TYPE: &str = "Web3CardanoV2";
+/// Bytes of a buyer's nonce, where it is not empty (scheme document, "Constraints for `terms`").
+const BUYER_NONCE_BYTES: std::ops::RangeInclusive<usize> = 7..=13;
+/// Bytes of a registry asset's name at most: a policy and an asset name.
+const MAX_AGENT_IDENTIFIER_BYTES: usize = 60;
+/// Digits of a time at most: what a datum of this service holds, 2^53 ms, has 16.
+const MAX_TIME_DIGITS: usize = 16;
+
+/// What the seller promises, as far as the 402's own fields do not say it already.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Wire", into = "Wire")]
+pub struct Terms {
+    /// Who sells, and signs.
+    pub seller: Address,
+    /// Where the seller's money must go, if it was said.
+    pub seller_return: Option<Address>,
+    /// Fresh for every quote.
+    pub seller_nonce: [u8; 32],
+    /// Empty, or 7 to 13 bytes.
+    pub buyer_nonce: Vec<u8>,
+    /// The seller's registry asset.
+    pub agent_identifier: AgentIdentifier,
+    /// What is bought.
+    pub input_hash: ContentHash,
+    /// When what may happen.
+    pub deadlines: Deadlines,
+}
+
+/// Three spellings on the wire of "not registered", which are signed differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentIdentifier {
+    /// No field.
+    Omitted,
+    /// `null`.
+    Null,
+    /// Bytes; none for an unregistered seller.
+    Bytes(Vec<u8>),
+}
+
+impl AgentIdentifier {
+    /// What stands in the datum.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Omitted | Self::Null => &[],
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// The fields of the requirements that the seller signs together with the terms.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Projected<'a> {
+    /// `exact`.
+    pub scheme: &'a str,
+    /// The transfer method's configured name.
+    pub asset_transfer_method: &'a str,
+    /// The network, as the requirements spell it.
+    pub network: &'a str,
+    /// `payTo`.
+    pub contract_address: &'a str,
+    /// The price.
+    pub amount: &'a str,
+    /// What it is in.
+    pub asset: &'a str,
+    /// The 402's validity, seconds.
+    pub max_timeout_seconds: u64,
+}
+
+/// SHA-256 over the signed terms: what the seller signs, and the logical replay key of the payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TermsDigest(pub ContentHash);
+
+impl fmt::Display for TermsDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[derive(Serialize)]
+struct Signed<'a> {
+    #[serde(flatten)]
+    terms: Wire,
+    #[serde(flatten)]
+    projected: Projected<'a>,
+}
+
+impl Terms {
+    /// The digest that the seller signs. `None` only where a text has no canonical form, which these all have.
+    #[must_use]
+    pub fn digest(&self, projected: Projected<'_>) -> Option<TermsDigest> {
+        jcs::digest(DOMAIN, &Signed { terms: self.clone().into(), projected }).map(TermsDigest)
+    }
+}
+
+/// The terms on the wire: a closed object of texts.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Wire {
+    version: String,
+    payment_type: String,
+    seller_address: Address,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    seller_return_address: Option<Address>,
+    seller_nonce: String,
+    buyer_nonce: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    agent_identifier: Option<Option<String>>,
+    input_hash: ContentHash,
+    pay_by_time: String,
+    submit_result_time: String,
+    unlock_time: String,
+    external_dispute_unlock_time: String,
+}
+
+/// Which field of the terms is not as the scheme has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("terms.{0} is malformed")]
+struct Malformed(&'static str);
+
+impl TryFrom<Wire> for Terms {
+    type Error = Malformed;
+
+    fn try_from(wire: Wire) -> Result<Self, Malformed> {
+        if wire.version != VERSION {
+            return Err(Malformed("version"));
+        }
+        if wire.payment_type != PAYMENT_TYPE {
+            return Err(Malformed("paymentType"));
+        }
+        let seller_nonce = bytes(&wire.seller_nonce).and_then(|nonce| nonce.try_into().ok());
+        let buyer_nonce = bytes(&wire.buyer_nonce).ok_or(Malformed("buyerNonce"))?;
+        if !buyer_nonce.is_empty() && !BUYER_NONCE_BYTES.contains(&buyer_nonce.len()) {
+            return Err(Malformed("buyerNonce"));
+        }
+        let agent_identifier = match wire.agent_identifier {
+            None => AgentIdentifier::Omitted,
+            Some(None) => AgentIdentifier::Null,
+            Some(Some(hex)) => {
+                let asset = bytes(&hex).filter(|asset| asset.len() <= MAX_AGENT_IDENTIFIER_BYTES);
+                AgentIdentifier::Bytes(asset.ok_or(Malformed("agentIdentifier"))?)
+            }
+        };
+        Ok(Self {
+            seller: wire.seller_address,
+            seller_return: wire.seller_return_address,
+            seller_nonce: seller_nonce.ok_or(Malformed("sellerNonce"))?,
+            buyer_nonce,
+            agent_identifier,
+            input_hash: wire.input_hash,
+            deadlines: Deadlines {
+                pay_by: time(&wire.pay_by_time).ok_or(Malformed("payByTime"))?,
+                submit_result: time(&wire.submit_result_time).ok_or(Malformed("submitResultTime"))?,
+                unlock: time(&wire.unlock_time).ok_or(Malformed("unlockTime"))?,
+                external_dispute_unlock: time(&wire.external_dispute_unlock_time)
+                    .ok_or(Malformed("externalDisputeUnlockTime"))?,
+            },
+        })
+    }
+}
+
+impl From<Terms> for Wire {
+    fn from(terms: Terms) -> Self {
+        let deadlines = terms.deadlines;
+        Self {
+            version: VERSION.to_owned(),
+            payment_type: PAYMENT_TYPE.to_owned(),
+            seller_address: terms.seller,
+            seller_return_address: terms.seller_return,
+            seller_nonce: hex::encode(terms.seller_nonce),
+            buyer_nonce: hex::encode(terms.buyer_nonce),
+            agent_identifier: match terms.agent_identifier {
+                AgentIdentifier::Omitted => None,
+                AgentIdentifier::Null => Some(None),
+                AgentIdentifier::Bytes(bytes) => Some(Some(hex::encode(bytes))),
+            },
+            input_hash: terms.input_hash,
+            pay_by_time: deadlines.pay_by.to_string(),
+            submit_result_time: deadlines.submit_result.to_string(),
+            unlock_time: deadlines.unlock.to_string(),
+            external_dispute_unlock_time: deadlines.external_dispute_unlock.to_string(),
+        }
+    }
+}
+
+/// Lowercase hex only: each value has one spelling, so that the terms that were read are the terms that were signed.
+pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
+    if text.bytes().any(|b| b.is_ascii_uppercase()) { None } else { hex::decode(text).ok() }
+}
+
+/// A positive decimal number without leading zeros.
+fn time(text: &str) -> Option<u64> {
+    let canonical = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
+    if canonical && text.len() <= MAX_TIME_DIGITS { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, from_value, json, to_value};
+    use sha2::{Digest, Sha256};
+
+    const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
+
+    fn wire() -> Value {
+        json!({
+            "version": "1", "paymentType": "Web3CardanoV2", "sellerAddress": SELLER,
+            "sellerNonce": "ab".repeat(32), "buyerNonce": "", "inputHash": "44".repeat(32),
+            "payByTime": "1785756000000", "submitResultTime": "1785759600000",
+            "unlockTime": "1785763200000", "externalDisputeUnlockTime": "1785766800000",
+        })
+    }
+
+    fn with(field: &str, value: Value) -> Value {
+        let mut wire = wire();
+        wire[field] = value;
+        wire
+    }
+
+    const PROJECTED: Projected<'_> = Projected {
+        scheme: "exact",
+        asset_transfer_method: "escrow",
+        network: "cardano:preprod",
+        contract_address: "addr_test1w",
+        amount: "5000000",
+        asset: "lovelace",
+        max_timeout_seconds: 300,
+    };
+
+    fn digest(wire: Value) -> String {
+        from_value::<Terms>(wire).unwrap().digest(PROJECTED).unwrap().to_string()
+    }
+
+    #[test]
+    fn the_digest_is_the_hash_of_this_text() {
+        let text = format!(
+            "masumi:x402:terms:v1\n{{\"amount\":\"5000000\",\"asset\":\"lovelace\",\"assetTransferMethod\":\"escrow\",\
+             \"buyerNonce\":\"\",\"contractAddress\":\"addr_test1w\",\"externalDisputeUnlockTime\":\"1785766800000\",\
+             \"inputHash\":\"{}\",\"maxTimeoutSeconds\":300,\"network\":\"cardano:preprod\",\
+             \"payByTime\":\"1785756000000\",\"paymentType\":\"Web3CardanoV2\",\"scheme\":\"exact\",\
+             \"sellerAddress\":\"{SELLER}\",\"sellerNonce\":\"{}\",\"submitResultTime\":\"1785759600000\",\
+             \"unlockTime\":\"1785763200000\",\"version\":\"1\"}}",
+            "44".repeat(32),
+            "ab".repeat(32)
+        );
+        assert_eq!(digest(wire()), hex::encode(Sha256::digest(text)));
+    }
+
+    #[test]
+    fn every_signed_field_changes_the_digest() {
+        let base = digest(wire());
+        for changed in [
+            with("sellerReturnAddress", json!(SELLER)),
+            with("sellerNonce", json!("ac".repeat(32))),
+            with("buyerNonce", json!("00".repeat(7))),
+            with("agentIdentifier", json!(null)),
+            with("agentIdentifier", json!("")),
+            with("inputHash", json!("45".repeat(32))),
+            with("payByTime", json!("1785756000001")),
+            with("submitResultTime", json!("1785759600001")),
+            with("unlockTime", json!("1785763200001")),
+            with("externalDisputeUnlockTime", json!("1785766800001")),
+        ] {
+            assert_ne!(digest(changed.clone()), base, "{changed}");
+        }
+        let terms: Terms = from_value(wire()).unwrap();
+        for projected in [
+            Projected { scheme: "other", ..PROJECTED },
+            Projected { asset_transfer_method: "masumi", ..PROJECTED },
+            Projected { network: "cardano:preview", ..PROJECTED },
+            Projected { contract_address: "addr_test1v", ..PROJECTED },
+            Projected { amount: "5000001", ..PROJECTED },
+            Projected { asset: "other", ..PROJECTED },
+            Projected { max_timeout_seconds: 301, ..PROJECTED },
+        ] {
+            assert_ne!(terms.digest(projected).unwrap().to_string(), base, "{projected:?}");
+        }
+    }
+
+    #[test]
+    fn the_three_ways_to_be_unregistered_are_signed_differently() {
+        let digests = [wire(), with("agentIdentifier", json!(null)), with("agentIdentifier", json!(""))].map(digest);
+        assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
+    }
+
+    #[test]
+    fn terms_are_read_and_written_the_same() {
+        for terms in [
+            wire(),
+            with("sellerReturnAddress", json!(SELLER)),
+            with("buyerNonce", json!("01".repeat(13))),
+            with("agentIdentifier", json!(null)),
+            with("agentIdentifier", json!("ab".repeat(60))),
+        ] {
+            assert_eq!(to_value(from_value::<Terms>(terms.clone()).unwrap()).unwrap(), terms);
+        }
+    }
+
+    #[test]
+    fn every_malformed_field_is_refused() {
+        let script = "addr_test1wzs4e6wc95hkwezlccjw9mdvq0r0rsgx6zk34avptga3ftgn37w4g";
+        let mainnet = "addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8";
+        for (field, value) in [
+            ("version", json!("2")),
+            ("version", json!(1)),
+            ("paymentType", json!("Web3CardanoV1")),
+            ("sellerAddress", json!(script)),
+            ("sellerAddress", json!(mainnet)),
+            ("sellerAddress", json!(SELLER.to_uppercase())),
+            ("sellerAddress", json!(null)),
+            ("sellerReturnAddress", json!(null)),
+            ("sellerReturnAddress", json!(script)),
+            ("sellerNonce", json!("ab".repeat(31))),
+            ("sellerNonce", json!("AB".repeat(32))),
+            ("buyerNonce", json!("00".repeat(6))),
+            ("buyerNonce", json!("00".repeat(14))),
+            ("buyerNonce", json!("0")),
+            ("buyerNonce", json!(null)),
+            ("agentIdentifier", json!("a")),
+            ("agentIdentifier", json!("AB")),
+            ("agentIdentifier", json!(7)),
+            ("agentIdentifier", json!("ab".repeat(61))),
+            ("inputHash", json!("44".repeat(31))),
+            ("payByTime", json!(1_785_756_000_000u64)),
+            ("payByTime", json!("0")),
+            ("payByTime", json!("01785756000000")),
+            ("submitResultTime", json!("-1")),
+            ("unlockTime", json!("1e3")),
+            ("externalDisputeUnlockTime", json!("9".repeat(17))),
+            ("externalDisputeUnlockTime", json!("")),
+            ("amount", json!("5000000")),
+            ("collateralReturnLovelace", json!("0")),
+        ] {
+            assert!(from_value::<Terms>(with(field, value.clone())).is_err(), "{field}: {value}");
+        }
+        for field in ["version", "sellerAddress", "sellerNonce", "buyerNonce", "inputHash", "payByTime", "unlockTime"] {
+            let mut terms = wire();
+            terms.as_object_mut().unwrap().remove(field);
+            assert!(from_value::<Terms>(terms).is_err(), "without {field}");
+        }
+    }
+}
