@@ -1,0 +1,11 @@
+/** What the routes work on. */
+
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Faults } from "./faults.ts";
+
+export type Context = {
+  readonly ledger: Ledger;
+  readonly faults: Faults;
+  /** Seconds between blocks; 0 where only the control API makes them. */
+  readonly blockTime: number;
+};

@@ -1,0 +1,31 @@
+/** The body that asks for a fault. */
+import { boolean, type Fields, integer, optionalText } from "./body.ts";
+import { ApiError } from "./errors.ts";
+import type { Fault } from "./faults.ts";
+
+/** A minute: longer than any client waits. */
+const MAX_LATENCY_MS = 60_000;
+const MAX_STALE_BLOCKS = 2160;
+
+export function faultOf(body: Fields): Omit<Fault, "id"> {
+  const when = optionalText(body, "when") ?? "before";
+  if (when !== "before" && when !== "after") throw new ApiError(400, "when must be before or after");
+  const rateLimit = boolean(body, "rateLimit", false);
+  const status = body.status === undefined && !rateLimit ? undefined : integer(body, "status", 429, 200, 599);
+  const fault = {
+    endpoint: optionalText(body, "endpoint") ?? "**",
+    method: optionalText(body, "method")?.toUpperCase(),
+    latencyMs: integer(body, "latencyMs", 0, 0, MAX_LATENCY_MS),
+    status,
+    message: optionalText(body, "message"),
+    reset: boolean(body, "reset", false),
+    dropSubmit: boolean(body, "dropSubmit", false),
+    staleBlocks: integer(body, "staleBlocks", 0, 0, MAX_STALE_BLOCKS),
+    when,
+    remaining: body.times === undefined ? undefined : integer(body, "times", undefined, 1, 1_000_000),
+  } as const;
+  if (!(fault.latencyMs || fault.status || fault.reset || fault.dropSubmit || fault.staleBlocks)) {
+    throw new ApiError(400, "a fault needs latencyMs, status, rateLimit, reset, dropSubmit or staleBlocks");
+  }
+  return fault;
+}

@@ -1,0 +1,319 @@
+/**
+ * The ledger: a chain, a mempool on top of it, and the Emulator's state for each of the two.
+ *
+ *     submit -> rules -> mempool --block--> chain --rollback--> dropped (or mempool again)
+ *                           └--expired, or its input gone--> dropped
+ */
+import { randomBytes } from "node:crypto";
+
+import { CborError, write } from "../cardano/cbor.ts";
+import { blake2b256, hex } from "../cardano/hash.ts";
+import { parameters } from "../cardano/parameters.ts";
+import { type Transaction, transactionOf } from "../cardano/transaction.ts";
+import { type Block, Chain, newRecord, type TxRecord } from "./chain.ts";
+import { Clock } from "./clock.ts";
+import { applyTo, type Emulator, emulatorOf } from "./emulator.ts";
+import { GENESIS_TX, genesisOutputs } from "./genesis.ts";
+import type { Event, Journal } from "./journal.ts";
+import { Pool } from "./pool.ts";
+import { isValidAt } from "./rules/body.ts";
+import { phaseOne } from "./rules/phase-one.ts";
+import { type Refusal, submitMessage, undecodable } from "./rules/refusal.ts";
+
+/** How far blocks on demand may run ahead of the clock, in slots; far below any sensible time to live. */
+const MAX_LEAD_SLOTS = 20;
+
+export type Submitted =
+  | { readonly accepted: true; readonly record: TxRecord }
+  | { readonly accepted: false; readonly message: string; readonly rules: readonly string[] };
+
+export class Ledger {
+  readonly clock = new Clock();
+  readonly chain: Chain;
+  readonly pool: Pool;
+  /** Every transaction ever accepted, in the order of acceptance. */
+  readonly records = new Map<string, TxRecord>();
+  private readonly journal: Journal;
+  private readonly automatic: boolean;
+  private chainState: Emulator;
+  private poolState: Emulator;
+
+  /** `automatic` says that a timer calls `tick`; otherwise only time's own passing moves the slot. */
+  constructor(journal: Journal, automatic: boolean) {
+    this.journal = journal;
+    this.automatic = automatic;
+    const [first, ...past] = journal.past;
+    if (first !== undefined && first.type !== "genesis") throw new Error("the journal does not begin with a genesis");
+    const slot = first?.slot ?? this.clock.slot() - 1;
+    if (first === undefined) journal.write({ type: "genesis", version: 1, slot });
+    this.chain = new Chain({ height: 0, hash: GENESIS_TX, previous: undefined, slot, records: [] }, genesisOutputs());
+    this.pool = new Pool(this.chain);
+    for (const event of past) this.replay(event);
+    this.chainState = this.emulator();
+    this.poolState = this.chainState.snapshot();
+    this.refill(this.pool.drain());
+  }
+
+  get tip(): Block {
+    return this.chain.tip;
+  }
+
+  /**
+   * The slot that a submitted transaction must be valid in. A node takes the one after its tip, so a start of "now" can
+   * be too early for it; without a timer the tip may be old, and the clock's slot counts.
+   */
+  private submissionSlot(): number {
+    const next = this.tip.slot + 1;
+    return this.automatic ? next : Math.max(next, this.clock.slot());
+  }
+
+  /** How far the tip is ahead of the clock, in slots. */
+  get lead(): number {
+    return Math.max(0, this.tip.slot - this.clock.slot());
+  }
+  get mayForgeAtOnce(): boolean {
+    return this.lead < MAX_LEAD_SLOTS;
+  }
+
+  submit(cbor: Uint8Array): Submitted {
+    const tx = decoded(cbor);
+    if (typeof tx === "string") return { accepted: false, message: tx, rules: ["DecoderError"] };
+    const refusals = this.admit(tx);
+    if (refusals.length > 0) {
+      return { accepted: false, message: submitMessage(refusals), rules: refusals.map(({ rule }) => rule) };
+    }
+    const record = newRecord(tx);
+    this.records.set(tx.hash, record);
+    this.pool.add(record);
+    this.journal.write({ type: "accept", hash: tx.hash, cbor: hex(cbor) });
+    return { accepted: true, record };
+  }
+
+  /** Takes an accepted transaction out of the mempool again, with what was built on it. */
+  forget(record: TxRecord, reason: string): void {
+    this.pool.remove(record.tx.hash);
+    this.drop(record, reason);
+    this.poolState = this.chainState.snapshot();
+    this.refill(this.pool.drain());
+  }
+
+  /** Puts these transactions alone into a block at once, past the mempool; throws what the ledger says against them. */
+  include(cbors: readonly Uint8Array[]): Block {
+    const slot = this.nextSlot();
+    const state = this.chainState.snapshot();
+    const inBlock = new Pool(this.chain);
+    const records = cbors.map((cbor) => {
+      const tx = transactionOf(cbor);
+      const refusals = phaseOne({ tx, slot, resolve: (input) => inBlock.resolve(input) });
+      const refusal = refusals[0] ?? applyTo(state, tx, slot);
+      if (refusal) throw new RefusedError(refusal);
+      const record = newRecord(tx);
+      inBlock.add(record);
+      return record;
+    });
+    for (const [i, record] of records.entries()) {
+      this.records.set(record.tx.hash, record);
+      this.journal.write({ type: "accept", hash: record.tx.hash, cbor: hex(cbors[i] ?? record.tx.cbor) });
+    }
+    this.chainState = state;
+    return this.append(slot, records, this.pool.drain());
+  }
+
+  /** Makes the next block from the mempool. */
+  forge(): Block {
+    const slot = this.nextSlot();
+    const waiting = this.pool.drain();
+    const chosen = waiting.every(({ tx }) => isValidAt(tx.body, slot)) && fits(waiting) ? waiting : undefined;
+    if (chosen) {
+      this.chainState = this.poolState;
+      return this.append(slot, chosen, []);
+    }
+    const included: TxRecord[] = [];
+    const left: TxRecord[] = [];
+    for (const record of waiting) {
+      if (!isValidAt(record.tx.body, slot)) this.drop(record, "OutsideValidityIntervalUTxO");
+      else if (!fits([...included, record])) left.push(record);
+      else {
+        const refusal = applyTo(this.chainState, record.tx, slot);
+        if (refusal) left.push(record);
+        else included.push(record);
+      }
+    }
+    return this.append(slot, included, left);
+  }
+
+  /** What the block timer does. A tip ahead of the clock waits for it, unless somebody waits for a block. */
+  tick(): void {
+    if (this.pool.size > 0 || this.lead === 0) this.forge();
+  }
+
+  /** Blocks on demand; those that would run too far ahead move the clock. */
+  forgeMany(count: number): Block {
+    for (let i = 0; i < count; i++) {
+      this.forge();
+      const excess = this.lead - MAX_LEAD_SLOTS;
+      if (excess > 0) this.moveClock(excess);
+    }
+    return this.tip;
+  }
+
+  /** Lets time pass: an empty block at the new slot, which also drops what has expired meanwhile. */
+  advance(seconds: number): Block {
+    this.moveClock(seconds);
+    return this.append(this.nextSlot(), [], this.pool.drain());
+  }
+
+  /** Undoes the newest blocks. Their transactions are dropped, or wait in the mempool again if `keep`. */
+  rollback(blocks: number, keep: boolean): Block {
+    if (blocks >= this.chain.blocks.length)
+      throw new RangeError(`there are only ${this.chain.blocks.length - 1} blocks`);
+    const waiting = this.pool.drain();
+    const undone: TxRecord[] = [];
+    for (let i = 0; i < blocks; i++) undone.unshift(...this.chain.pop().records);
+    for (const record of undone) Object.assign(record, { state: "dropped", reason: "rolled back" });
+    this.journal.write({ type: "rollback", blocks });
+    this.chainState = this.emulator();
+    this.poolState = this.chainState.snapshot();
+    if (keep) for (const { tx } of undone) this.journal.write({ type: "accept", hash: tx.hash });
+    this.refill([...(keep ? undone : []), ...waiting]);
+    return this.tip;
+  }
+
+  close(): void {
+    this.journal.close();
+  }
+
+  private moveClock(seconds: number): void {
+    this.clock.advance(seconds);
+    this.journal.write({ type: "advance", seconds });
+  }
+
+  private nextSlot(): number {
+    return Math.max(this.clock.slot(), this.tip.slot + 1);
+  }
+
+  private admit(tx: Transaction): Refusal[] {
+    const slot = this.submissionSlot();
+    const refusals = phaseOne({ tx, slot, resolve: (input) => this.pool.resolve(input) });
+    if (refusals.length > 0) return refusals;
+    const refusal = applyTo(this.poolState, tx, slot);
+    return refusal ? [refusal] : [];
+  }
+
+  /** Adds a block and lets the rest of the mempool stand the test of the new tip. */
+  private append(slot: number, records: TxRecord[], waiting: readonly TxRecord[]): Block {
+    const previous = this.tip;
+    const hash = blockHash(previous, slot, records);
+    this.journal.write({ type: "block", hash, slot, txs: records.map(({ tx }) => tx.hash) });
+    this.chain.push({ height: previous.height + 1, hash, previous: previous.hash, slot, records });
+    this.poolState = this.chainState.snapshot();
+    this.refill(waiting);
+    return this.tip;
+  }
+
+  private refill(waiting: readonly TxRecord[]): void {
+    for (const record of waiting) {
+      const [refusal] = this.admit(record.tx);
+      if (refusal) this.drop(record, refusal.reason);
+      else this.pool.add(record);
+    }
+  }
+
+  private drop(record: TxRecord, reason: string): void {
+    Object.assign(record, { state: "dropped", reason });
+    this.journal.write({ type: "drop", hash: record.tx.hash, reason });
+  }
+
+  /** The Emulator's state at the tip: from the unspent outputs, or by doing everything again where there is more state. */
+  private emulator(): Emulator {
+    if (this.chain.stakeTransactions === 0) {
+      const unspent = [...this.chain.entries.values()].filter(({ spentBy }) => spentBy === undefined);
+      return emulatorOf(unspent.map((entry) => ({ input: entry, output: entry.output.raw })));
+    }
+    const emulator = emulatorOf(genesisOutputs().map((entry) => ({ input: entry, output: entry.output.raw })));
+    for (const { slot, records } of this.chain.blocks) {
+      for (const { tx } of records) {
+        const refusal = applyTo(emulator, tx, slot);
+        if (refusal) throw new Error(`${tx.hash} was accepted before and is not now: ${refusal.reason}`);
+      }
+    }
+    return emulator;
+  }
+
+  private replay(event: Event): void {
+    switch (event.type) {
+      case "accept": {
+        const record = event.cbor ? newRecord(transactionOf(Buffer.from(event.cbor, "hex"))) : this.known(event.hash);
+        this.records.set(event.hash, record);
+        this.pool.add(record);
+        return;
+      }
+      case "drop":
+        this.pool.remove(event.hash);
+        Object.assign(this.known(event.hash), { state: "dropped", reason: event.reason });
+        return;
+      case "block": {
+        const { height, hash: previous } = this.tip;
+        const records = event.txs.map((hash) => this.known(hash));
+        const rest = this.pool.drain().filter(({ tx }) => !event.txs.includes(tx.hash));
+        this.chain.push({ height: height + 1, hash: event.hash, previous, slot: event.slot, records });
+        for (const record of rest) this.pool.add(record);
+        return;
+      }
+      case "rollback":
+        for (let i = 0; i < event.blocks; i++) {
+          for (const record of this.chain.pop().records) {
+            Object.assign(record, { state: "dropped", reason: "rolled back" });
+          }
+        }
+        return;
+      case "advance":
+        this.clock.advance(event.seconds);
+        return;
+      case "genesis":
+        throw new Error("a second genesis in the journal");
+    }
+  }
+
+  private known(hash: string): TxRecord {
+    const record = this.records.get(hash);
+    if (record === undefined) throw new Error(`the journal names ${hash} before it has it`);
+    return record;
+  }
+}
+
+export class RefusedError extends Error {
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal) {
+    super(refusal.reason);
+    this.refusal = refusal;
+  }
+}
+
+function decoded(cbor: Uint8Array): Transaction | string {
+  try {
+    return transactionOf(cbor);
+  } catch (error) {
+    if (error instanceof CborError || error instanceof TypeError) return undecodable(error.message);
+    throw error;
+  }
+}
+
+/** Whether these transactions fit into one block: bytes and execution units. */
+function fits(records: readonly TxRecord[]): boolean {
+  const redeemers = records.flatMap(({ tx }) => tx.redeemers);
+  const total = (of: (redeemer: (typeof redeemers)[number]) => bigint) =>
+    redeemers.reduce((sum, redeemer) => sum + of(redeemer), 0n);
+  return (
+    BigInt(records.reduce((bytes, { tx }) => bytes + tx.cbor.length, 0)) <= parameters.maxBlockSize &&
+    total(({ memory }) => memory) <= parameters.maxBlockMemory &&
+    total(({ steps }) => steps) <= parameters.maxBlockSteps
+  );
+}
+
+/** With some randomness, so that a block forged again after a rollback is another block. */
+function blockHash(previous: Block, slot: number, records: readonly TxRecord[]): string {
+  const hashes = records.map(({ tx }) => Buffer.from(tx.hash, "hex"));
+  const header = [Buffer.from(previous.hash, "hex"), randomBytes(16), ...hashes].map(write.bytes);
+  return hex(blake2b256(write.array([write.int(previous.height + 1), write.int(slot), ...header])));
+}
