@@ -82,7 +82,8 @@ fn insert(claim: &Claim, now: Millis) -> Statement {
                attempted_at_ms = excluded.attempted_at_ms, reason = NULL, listing_id = excluded.listing_id, \
                mode = excluded.mode, payer = excluded.payer, amount_lovelace = excluded.amount_lovelace, \
                header_digest = excluded.header_digest, terms_digest = excluded.terms_digest \
-             WHERE settlements.state = 'refused' RETURNING {RECORD_JSON}"
+             WHERE settlements.state = 'refused' AND settlements.listing_id = excluded.listing_id \
+               AND settlements.header_digest = excluded.header_digest RETURNING {RECORD_JSON}"
         ),
         tx.as_str(),
         format!("payment:{tx}"),

@@ -1,9 +1,6 @@
 //! Which payments go on to settlement: a new one that verifies, or a known one that comes back the same way.
 
-use cardano::{
-    ContentHash,
-    chain::{Chain, ChainError},
-};
+use cardano::{ContentHash, chain::Chain};
 
 use super::{
     record::{Claim, Record, SettlementStore, State},
@@ -72,22 +69,16 @@ pub async fn admit<S: SettlementStore>(
 }
 
 /// Whether a known payment is taken up where it is. One that the ledger refused is verified anew, unless it did get
-/// into a block after all: a node also refuses what somebody else handed in first.
+/// into a block after all: a node also refuses what somebody else handed in first. Even then it belongs to the header
+/// that brought it first, because by then the transaction may be public.
 async fn resumes<E>(
     record: &Record,
     resource: &str,
     header: &ContentHash,
     chain: &impl Chain,
 ) -> Result<bool, SettleError<E>> {
-    if record.state != State::Refused {
-        replay(record, resource, header)?;
-        return Ok(true);
-    }
-    if replay(record, resource, header).is_err() {
-        return Ok(false);
-    }
-    let included: Result<_, ChainError> = chain.inclusion_of(&record.tx).await;
-    Ok(included?.is_some())
+    replay(record, resource, header)?;
+    Ok(record.state != State::Refused || chain.inclusion_of(&record.tx).await?.is_some())
 }
 
 /// Whether a transaction that was claimed before may be presented again: for the same resource, with the same header,

@@ -15,7 +15,7 @@ pub enum State {
     Submitted,
     /// In a block.
     Included,
-    /// The ledger refused it at its only attempt. The claim no longer holds anything.
+    /// The ledger refused it at its only attempt. The same request may begin again; no other may.
     Refused,
     /// It was in no block before its TTL.
     Expired,
@@ -102,7 +102,7 @@ pub struct Record {
 pub enum Claimed {
     /// Written: the caller submits, as attempt number 1 (or, after a refusal, the next).
     New(Record),
-    /// The transaction was claimed before, and not refused.
+    /// The transaction was claimed before, and that claim holds.
     Known(Record),
     /// The terms are bound to another transaction, for ever.
     Conflict(TxHash),
@@ -117,9 +117,9 @@ pub trait SettlementStore {
     /// The record of a transaction.
     async fn find(&self, tx: &TxHash) -> Result<Option<Record>, Self::Error>;
 
-    /// Inserts the record in state claimed, one attempt begun at `now`; where the transaction has a record in state
-    /// refused, that record begins again (the new claim's fields, state claimed, attempts + 1). Otherwise says what
-    /// is there. Nothing is written on a conflict.
+    /// Inserts the record in state claimed, one attempt begun at `now`. Where the transaction has a record in state
+    /// refused with the same resource and header, that record begins again: state claimed, attempts + 1, begun at `now`.
+    /// Otherwise says what is there. Nothing is written on a conflict.
     async fn claim(&self, claim: &Claim, now: Millis) -> Result<Claimed, Self::Error>;
 
     /// Counts another attempt, begun at `now`, if exactly `attempts` were begun so far; whether it did.
