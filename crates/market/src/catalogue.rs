@@ -23,7 +23,7 @@ const MAX_QUERY: usize = 200;
 
 /// A listing as JSON: the card, `sales`, and `sellerReputation` once the seller has a closed escrow.
 /// The score is rounded half up.
-const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || sales || \
+pub(crate) const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || sales || \
     CASE WHEN seller_withdrawn + seller_refunded = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
     ((200 * seller_withdrawn + seller_withdrawn + seller_refunded) / (2 * (seller_withdrawn + seller_refunded))) || \
     ',\"basis\":' || (seller_withdrawn + seller_refunded) || '}' END || '}'";
@@ -79,7 +79,10 @@ pub async fn one(db: &impl Database, id: &ListingId) -> Result<Option<String>, D
 pub async fn creator(db: &impl Database, address: &Address) -> Result<String, DatabaseError> {
     let address = address.to_string();
     let listings = format!("SELECT {LISTING_JSON} FROM listings WHERE seller_address = ?1 ORDER BY seq DESC");
-    let [listings, seller] = outcomes(db.batch(vec![statement!(listings, address.as_str()), seller(&address)]).await?)?;
+    let [listings, seller] = outcomes(
+        db.batch(vec![statement!(listings, address.as_str()), statement!(seller_figures("?1"), address.as_str())])
+            .await?,
+    )?;
     let mut page = format!("{{\"address\":\"{address}\",\"listings\":{}", array(&listings.rows));
     match seller.first() {
         Some(figures) => page.push_str(figures),
@@ -89,13 +92,13 @@ pub async fn creator(db: &impl Database, address: &Address) -> Result<String, Da
     Ok(page)
 }
 
-/// A seller's figures, as members to append to a JSON object: `,"sales":1,"sellerReputation":{...}`.
-fn seller(address: &str) -> Statement {
-    statement!(
+/// SQL that reads a seller's figures as members to append to a JSON object: `,"sales":1,"sellerReputation":{...}`.
+/// `address` is an SQL expression.
+pub(crate) fn seller_figures(address: &str) -> String {
+    format!(
         "SELECT ',\"sales\":' || sales || CASE WHEN withdrawn + refunded = 0 THEN '' ELSE \
-         ',\"sellerReputation\":{\"score\":' || ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
-         ',\"basis\":' || (withdrawn + refunded) || '}' END FROM sellers WHERE address = ?1",
-        address
+         ',\"sellerReputation\":{{\"score\":' || ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
+         ',\"basis\":' || (withdrawn + refunded) || '}}' END FROM sellers WHERE address = {address}"
     )
 }
 

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+pub mod account;
 pub mod catalogue;
 pub mod database;
 pub mod listing;

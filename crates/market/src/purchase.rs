@@ -13,7 +13,7 @@ use crate::{
 const MAX_LISTED: u32 = 1_000;
 
 /// A purchase as the public JSON, with its timeline in the chain's order.
-const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode, \
+pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode, \
     'buyerAddress', buyer_address, 'txHash', id, 'status', status, \
     'events', (SELECT json_group_array(json_object('status', e.status, 'txHash', e.tx_hash, 'at', CAST(e.at_ms AS TEXT))) \
       FROM (SELECT * FROM purchase_events WHERE purchase_id = purchases.id ORDER BY at_ms, position) AS e), \

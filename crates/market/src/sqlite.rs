@@ -10,6 +10,7 @@ use crate::database::{Database, DatabaseError, Outcome, Param, Statement};
 pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0001_catalogue.sql"),
     include_str!("../../../d1-migrations/0002_purchases.sql"),
+    include_str!("../../../d1-migrations/0003_accounts.sql"),
 ];
 
 /// An in-memory database with the service's schema.

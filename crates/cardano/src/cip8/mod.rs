@@ -207,6 +207,12 @@ impl SignedMessage {
         &self.signature
     }
 
+    /// What was signed: the message's bytes, or (28 bytes) their BLAKE2b-224 where the wallet hashed them.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
     /// That this address's payment key signed this payload, up to the Ed25519 equation.
     ///
     /// # Errors

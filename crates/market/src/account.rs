@@ -1,0 +1,325 @@
+//! Accounts: sign-in by wallet, sessions, limits, and what an account looks like.
+//!
+//! A challenge is a digest that only the owner's wallet can sign. It is kept for five minutes under its own digest, so
+//! that asking for challenges in somebody's name disturbs nobody; the first answer claims it by an insert.
+
+use cardano::{Address, ContentHash, Lovelace};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    catalogue::LISTING_JSON,
+    database::{Database, DatabaseError, Statement, outcomes},
+    proof::digest,
+    purchase::PURCHASE_JSON,
+    statement,
+};
+
+/// How long a challenge can be answered, in ms.
+pub const CHALLENGE_MS: u64 = 5 * 60 * 1_000;
+/// How long a session lasts, in ms.
+pub const SESSION_MS: u64 = 7 * DAY_MS;
+/// A UTC day, in ms: daily budgets begin anew at midnight UTC.
+pub const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// What a new account may spend per purchase.
+pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
+/// What a new account may spend per day.
+pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
+/// The most that an account may allow per purchase, in ADA.
+pub const MAX_PER_PAYMENT_ADA: u32 = 100;
+/// The most that an account may allow per day, in ADA.
+pub const MAX_DAILY_BUDGET_ADA: u32 = 500;
+/// The account of the shared demo wallet, whose limits are the defaults and cannot be changed.
+pub const DEMO_OWNER: &str = "demo";
+/// The version of the derivation that new service wallets are made with.
+pub const KEY_VERSION: u32 = 1;
+/// Purchases and listings that an account's page shows at most.
+const MAX_SHOWN: u32 = 1_000;
+
+/// The UTC day of a time.
+#[must_use]
+pub const fn day(now_ms: u64) -> u64 {
+    now_ms / DAY_MS
+}
+
+/// What an owner's wallet signs to sign in.
+#[must_use]
+pub fn signin_digest(owner: &Address, nonce: &str) -> ContentHash {
+    digest(&["service:signin:v1", &owner.to_string(), nonce])
+}
+
+/// A challenge that waits for its answer, as it is kept under its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Challenge {
+    /// Whose wallet is to sign.
+    pub owner: Address,
+    /// What it is to sign.
+    pub digest: ContentHash,
+    /// Until when, POSIX ms.
+    pub expires_at: u64,
+}
+
+/// A bearer token: shown once, kept as its SHA-256.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// A new token of 256 random bits.
+    #[must_use]
+    pub fn new(random: [u8; 32]) -> Self {
+        Self(hex::encode(random))
+    }
+
+    /// A token as presented, if it has the shape of one.
+    #[must_use]
+    pub fn presented(text: &str) -> Option<Self> {
+        let shaped = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        shaped.then(|| Self(text.to_owned()))
+    }
+
+    /// The token itself, for its holder.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// What is stored and looked up.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        ContentHash::of(self.0.as_bytes()).to_string()
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// An account, as far as requests need it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Account {
+    /// The address signed in with, or [`DEMO_OWNER`].
+    pub owner: String,
+    /// The service wallet's address.
+    pub wallet_address: Address,
+    /// The version of its derivation.
+    pub key_version: u32,
+    /// Most per purchase.
+    pub max_per_payment: Lovelace,
+    /// Most per UTC day.
+    pub daily_budget: Lovelace,
+}
+
+const ACCOUNT_JSON: &str = "json_object('owner', owner, 'walletAddress', wallet_address, 'keyVersion', key_version, \
+    'maxPerPayment', CAST(max_per_payment AS TEXT), 'dailyBudget', CAST(daily_budget AS TEXT))";
+
+/// The owner of a live session, as a scalar subquery over `?1` (the token's hash) and `?2` (now).
+const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
+
+/// Opens a session for whoever answers this challenge first, with the account on the first sign-in.
+/// `None` when the challenge was answered before.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn sign_in(
+    db: &impl Database,
+    challenge: &Challenge,
+    wallet: &Address,
+    token: &Token,
+    now_ms: u64,
+) -> Result<Option<Account>, DatabaseError> {
+    let (owner, hash, digest) = (challenge.owner.to_string(), token.hash(), challenge.digest.to_string());
+    let claim = statement!(
+        "INSERT INTO challenge_claims (digest, claimed_by, expires_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        digest.as_str(),
+        hash.as_str(),
+        // Kept longer than the challenge can live anywhere, so that a lagging copy of it is of no use.
+        now_ms.saturating_add(DAY_MS),
+    );
+    let account = statement!(
+        "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
+         SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6 \
+         WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?7 AND claimed_by = ?8) ON CONFLICT DO NOTHING",
+        owner.as_str(),
+        wallet.to_string(),
+        i64::from(KEY_VERSION),
+        DEFAULT_MAX_PER_PAYMENT,
+        DEFAULT_DAILY_BUDGET,
+        now_ms,
+        digest.as_str(),
+        hash.as_str(),
+    );
+    let session = statement!(
+        "INSERT INTO sessions (token_hash, owner, expires_at_ms) SELECT ?1, ?2, ?3 \
+         WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?4 AND claimed_by = ?1)",
+        hash.as_str(),
+        owner.as_str(),
+        now_ms.saturating_add(SESSION_MS),
+        digest.as_str(),
+    );
+    let statements = vec![
+        statement!("DELETE FROM challenge_claims WHERE expires_at_ms <= ?1", now_ms),
+        statement!("DELETE FROM sessions WHERE expires_at_ms <= ?1", now_ms),
+        claim,
+        account,
+        session,
+        by_session(&hash, now_ms),
+    ];
+    let [_, _, _, _, _, account] = outcomes(db.batch(statements).await?)?;
+    account.first_json()
+}
+
+/// The statement that reads the account of a live session as [`Account`].
+#[must_use]
+pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
+    statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE owner = {SESSION_OWNER}"), token_hash, now_ms)
+}
+
+/// Ends a session; whether there was one.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn sign_out(db: &impl Database, token: &Token, now_ms: u64) -> Result<bool, DatabaseError> {
+    let end = statement!(
+        "DELETE FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2 RETURNING owner",
+        token.hash(),
+        now_ms
+    );
+    Ok(db.run(end).await?.first().is_some())
+}
+
+/// Makes the account of the shared demo wallet, if it is not there.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn demo(db: &impl Database, wallet: &Address, now_ms: u64) -> Result<Account, DatabaseError> {
+    let insert = statement!(
+        "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
+         VALUES (?1, ?2, 0, CAST(?3 AS INTEGER), CAST(?4 AS INTEGER), ?5) ON CONFLICT DO NOTHING",
+        DEMO_OWNER,
+        wallet.to_string(),
+        DEFAULT_MAX_PER_PAYMENT,
+        DEFAULT_DAILY_BUDGET,
+        now_ms,
+    );
+    let read = statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE owner = ?1"), DEMO_OWNER);
+    let [_, account] = outcomes(db.batch(vec![insert, read]).await?)?;
+    account.first_json()?.ok_or_else(|| DatabaseError("no demo account".into()))
+}
+
+/// Limits that an owner sets, in whole ADA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    max_per_payment_ada: u32,
+    daily_budget_ada: u32,
+}
+
+/// Limits out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitsError {
+    /// Per purchase.
+    #[error("maxPerPaymentAda: must be a whole number from 1 to {MAX_PER_PAYMENT_ADA}")]
+    PerPayment,
+    /// Per day.
+    #[error("dailyBudgetAda: must be a whole number from maxPerPaymentAda to {MAX_DAILY_BUDGET_ADA}")]
+    Daily,
+}
+
+impl Limits {
+    /// The limits in lovelace: per purchase, per day.
+    ///
+    /// # Errors
+    /// Which of them is out of range.
+    pub fn checked(self) -> Result<(Lovelace, Lovelace), LimitsError> {
+        if !(1..=MAX_PER_PAYMENT_ADA).contains(&self.max_per_payment_ada) {
+            return Err(LimitsError::PerPayment);
+        }
+        if !(self.max_per_payment_ada..=MAX_DAILY_BUDGET_ADA).contains(&self.daily_budget_ada) {
+            return Err(LimitsError::Daily);
+        }
+        Ok((Lovelace::from_ada(self.max_per_payment_ada), Lovelace::from_ada(self.daily_budget_ada)))
+    }
+}
+
+/// Sets the limits of a live session's account; whether there is such a session.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn set_limits(
+    db: &impl Database,
+    token: &Token,
+    (max_per_payment, daily_budget): (Lovelace, Lovelace),
+    now_ms: u64,
+) -> Result<bool, DatabaseError> {
+    let set = statement!(
+        format!(
+            "UPDATE accounts SET max_per_payment = CAST(?3 AS INTEGER), daily_budget = CAST(?4 AS INTEGER) \
+             WHERE owner = {SESSION_OWNER} RETURNING owner"
+        ),
+        token.hash(),
+        now_ms,
+        max_per_payment,
+        daily_budget,
+    );
+    Ok(db.run(set).await?.first().is_some())
+}
+
+/// What a live session's owner sees of the account, but for the balance, which the chain knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The account.
+    pub account: Account,
+    /// Spent today, of the daily budget.
+    pub spent_today: Lovelace,
+    /// A JSON array of purchases, by the owner's wallet or the service wallet, newest first.
+    pub purchases: String,
+    /// A JSON array of what the account sells, newest first.
+    pub listings: String,
+    /// JSON members to append: `,"sales":1,"sellerReputation":{...}`.
+    pub figures: String,
+}
+
+/// Reads [`View`] in one batch; `None` where there is no such session.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<View>, DatabaseError> {
+    let hash = token.hash();
+    let spent = format!(
+        "SELECT CAST(coalesce(sum(amount_lovelace), 0) AS TEXT) FROM spends \
+         WHERE owner = {SESSION_OWNER} AND day = ?3 AND state <> 'returned'"
+    );
+    let purchases = format!(
+        "SELECT {PURCHASE_JSON} FROM purchases WHERE buyer_address IN ({SESSION_OWNER}, \
+           (SELECT wallet_address FROM accounts WHERE owner = {SESSION_OWNER})) \
+         ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_SHOWN}"
+    );
+    let listings = format!(
+        "SELECT {LISTING_JSON} FROM listings WHERE seller_address = {SESSION_OWNER} ORDER BY seq DESC LIMIT {MAX_SHOWN}"
+    );
+    let figures = crate::catalogue::seller_figures(SESSION_OWNER);
+    let [account, spent, purchases, listings, figures] = outcomes(
+        db.batch(vec![
+            by_session(&hash, now_ms),
+            statement!(spent, hash.as_str(), now_ms, day(now_ms)),
+            statement!(purchases, hash.as_str(), now_ms),
+            statement!(listings, hash.as_str(), now_ms),
+            statement!(figures, hash.as_str(), now_ms),
+        ])
+        .await?,
+    )?;
+    let Some(account) = account.first_json()? else {
+        return Ok(None);
+    };
+    let spent_today = spent.first().and_then(|text| text.parse().ok());
+    Ok(Some(View {
+        account,
+        spent_today: spent_today.ok_or_else(|| DatabaseError("today's sum cannot be read".into()))?,
+        purchases: format!("[{}]", purchases.rows.join(",")),
+        listings: format!("[{}]", listings.rows.join(",")),
+        figures: figures.first().unwrap_or(",\"sales\":0").to_owned(),
+    }))
+}
