@@ -1,9 +1,19 @@
 //! What a route works with: the ports, made when they are first needed, and the request's counts.
 
-use edge::{Usage, chain::Blockfrost, d1::D1, settings};
-use worker::{Context, Env};
+use cardano::keys::{SigningKey, derive_wallet_key};
+use edge::{
+    Usage,
+    chain::Blockfrost,
+    challenges::Challenges,
+    d1::D1,
+    settings::{self, SettingError},
+};
+use worker::{Context, Env, Request};
 
-use crate::error::ApiError;
+use crate::{
+    error::ApiError,
+    limits::{self, Limiter},
+};
 
 /// One request's view of the worker's bindings.
 pub struct App {
@@ -42,5 +52,29 @@ impl App {
         let base =
             settings::required(&self.env, "BLOCKFROST_URL").map_err(|error| ApiError::internal("settings", error))?;
         Ok(Blockfrost::new(&base, settings::optional(&self.env, "BLOCKFROST_PROJECT_ID"), self.usage.clone()))
+    }
+
+    pub fn challenges(&self) -> Result<Challenges, ApiError> {
+        let store = self.env.kv("CHALLENGES").map_err(|error| ApiError::internal("KV binding", error))?;
+        Ok(Challenges::new(store))
+    }
+
+    /// The key of an account's service wallet.
+    pub fn wallet_key(&self, version: u32, owner: &str) -> Result<SigningKey, ApiError> {
+        const NAME: &str = "WALLET_MASTER_SECRET";
+        const PROBLEM: &str = "must be at least 64 hexadecimal characters (32 random bytes)";
+        let unusable = SettingError { name: NAME, problem: PROBLEM };
+        let secret = settings::secret_bytes(&self.env, NAME).map_err(|error| ApiError::misconfigured(&error, ""))?;
+        derive_wallet_key(&secret, version, owner).map_err(|error| ApiError::misconfigured(&unusable, error))
+    }
+
+    /// Takes one from what `key` may ask for.
+    pub async fn limit(&self, limiter: Limiter, key: &str) -> Result<(), ApiError> {
+        limits::take(&self.env, limiter, key).await
+    }
+
+    /// Where a request comes from.
+    pub fn client(&self, request: &Request) -> String {
+        limits::client(request)
     }
 }

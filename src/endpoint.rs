@@ -21,6 +21,18 @@ pub enum Endpoint {
     Purchase(String),
     /// `/purchases/{id}/verification`
     Verification(String),
+    /// `/auth/challenge`
+    Challenge,
+    /// `/auth/verify`
+    SignIn,
+    /// `/auth/logout`
+    SignOut,
+    /// `/me`
+    Me,
+    /// `/me/agent-limits`
+    AgentLimits,
+    /// `/me/purchases/{id}/content`
+    BoughtContent(String),
 }
 
 /// What a request asks for.
@@ -36,6 +48,7 @@ pub enum Resolved {
     Unknown,
 }
 
+const POST: &str = "POST, OPTIONS";
 const GET: &str = "GET, HEAD, OPTIONS";
 const GET_POST: &str = "GET, HEAD, POST, OPTIONS";
 
@@ -43,7 +56,11 @@ impl Endpoint {
     fn parse(path: &str) -> Option<Self> {
         let mut segments = path.strip_prefix('/')?.split('/');
         let (first, second, third) = (segments.next()?, segments.next(), segments.next());
-        if segments.next().is_some() {
+        let (fourth, more) = (segments.next(), segments.next());
+        if let ("me", Some("purchases"), Some(id), Some("content"), None) = (first, second, third, fourth, more) {
+            return Some(Self::BoughtContent(id.to_owned()));
+        }
+        if fourth.is_some() {
             return None;
         }
         match (first, second, third) {
@@ -55,6 +72,11 @@ impl Endpoint {
             ("purchases", Some(id), None) => Some(Self::Purchase(id.to_owned())),
             ("purchases", Some(id), Some("verification")) => Some(Self::Verification(id.to_owned())),
             ("creators", Some(address), None) => Some(Self::Creator(address.to_owned())),
+            ("auth", Some("challenge"), None) => Some(Self::Challenge),
+            ("auth", Some("verify"), None) => Some(Self::SignIn),
+            ("auth", Some("logout"), None) => Some(Self::SignOut),
+            ("me", None, None) => Some(Self::Me),
+            ("me", Some("agent-limits"), None) => Some(Self::AgentLimits),
             _ => None,
         }
     }
@@ -62,10 +84,12 @@ impl Endpoint {
     const fn allowed(&self) -> &'static str {
         match self {
             Self::Health | Self::Listing(_) | Self::Creator(_) | Self::Purchases | Self::Purchase(_) => GET,
+            Self::Me | Self::BoughtContent(_) => GET,
             // A HEAD could not carry a paid answer's body: paying for nothing is not offered.
             Self::Unlock(_) => "GET, OPTIONS",
             Self::Listings => GET_POST,
-            Self::Verification(_) => "POST, OPTIONS",
+            Self::Verification(_) | Self::Challenge | Self::SignIn | Self::SignOut => POST,
+            Self::AgentLimits => "PUT, OPTIONS",
         }
     }
 }

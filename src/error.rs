@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use cardano::chain::ChainError;
-use edge::http::BodyError;
+use edge::{http::BodyError, settings::SettingError};
 use market::database::DatabaseError;
 use worker::{Response, Result, console_error};
 
@@ -54,6 +54,31 @@ impl ApiError {
     /// 503: something that we need does not answer; it is not the client's fault and trying again is safe.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self { header: Some(("retry-after", RETRY_AFTER.to_string())), ..Self::new(503, message) }
+    }
+
+    /// 410: it was there, and is not to be had any more.
+    pub fn gone(message: impl Into<String>) -> Self {
+        Self::new(410, message)
+    }
+
+    /// 429: asked for too often.
+    pub fn too_many(seconds: u32) -> Self {
+        Self {
+            header: Some(("retry-after", seconds.to_string())),
+            ..Self::new(429, format!("too many requests: try again in {seconds} seconds"))
+        }
+    }
+
+    /// 503, with the reason in our log.
+    pub fn unavailable_because(what: &str, error: impl Display) -> Self {
+        console_error!("{what}: {error}");
+        Self::unavailable(format!("{what} cannot be reached; try again in a few seconds"))
+    }
+
+    /// 500: the operator has to set something. Names it, never its value.
+    pub fn misconfigured(setting: &SettingError, error: impl Display) -> Self {
+        console_error!("{setting}: {error}");
+        Self::new(500, format!("the service is not configured: {setting}"))
     }
 
     /// 500: our own mistake. The details go to the log; they never hold secrets.

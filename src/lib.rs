@@ -4,9 +4,11 @@ mod app;
 mod cors;
 mod endpoint;
 mod error;
+mod limits;
 mod paywall;
 mod respond;
 mod routes;
+mod session;
 
 use app::App;
 use endpoint::{Endpoint, Resolved};
@@ -40,6 +42,12 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
         Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
         Endpoint::Verification(id) => routes::purchases::verify(app, &id, request).await,
+        Endpoint::Challenge => routes::auth::challenge(app, request).await,
+        Endpoint::SignIn => routes::auth::verify(app, request).await,
+        Endpoint::SignOut => routes::auth::logout(app, &request).await,
+        Endpoint::Me => routes::me::show(app, &request).await,
+        Endpoint::AgentLimits => routes::me::set_limits(app, request).await,
+        Endpoint::BoughtContent(id) => routes::me::content(app, &id, &request).await,
         Endpoint::Creator(address) => routes::creators::show(app, &address).await,
     }
 }

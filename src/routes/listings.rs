@@ -2,20 +2,22 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use cardano::ContentHash;
+use cardano::{Address, ContentHash};
 use edge::{
     ed25519::WebCrypto,
     http::{BodyError, read_request},
 };
 use market::{
     ListingId,
+    account::{self, Account},
     catalogue::{self, Filter, Stored},
+    database::Database,
     listing::{self, NewListing},
     proof::{Proof, ProofError},
 };
 use worker::{Request, Response};
 
-use crate::{app::App, error::ApiError, respond};
+use crate::{app::App, error::ApiError, respond, session};
 
 thread_local! {
     /// The whole catalogue as this isolate last read it, by its version. D1 is asked for the version each time.
@@ -90,14 +92,20 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
 /// Bytes of a new listing's body: its content, in which JSON may spell a byte with six, and all the rest.
 const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
 
-/// A new listing, offered by a signed proof.
+/// A new listing: the session's owner sells, or the address that signed the offer.
 pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiError> {
+    if let Some(token) = session::token(&request)? {
+        let session = app.database()?.run(account::by_session(&token.hash(), app.now_ms())).await?;
+        let account: Account = session.first_json()?.ok_or_else(|| ApiError::unauthorized(session::SIGN_IN))?;
+        let owner = account.owner.parse().map_err(|error| ApiError::internal("owner", error))?;
+        let offer = offer(&mut request, Some(owner)).await?;
+        return store(app, &offer, None).await;
+    }
     let header = request.headers().get("x-service-proof")?.ok_or_else(|| {
         ApiError::unauthorized("sign in, or sign the offer with the seller's wallet (header X-Service-Proof)")
     })?;
     let proof = Proof::from_header(&header).map_err(|error| ApiError::unauthorized(error.to_string()))?;
-    let body = body(&mut request).await?;
-    let offer = NewListing::from_json(&body, None).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let offer = offer(&mut request, None).await?;
     let digest = proof.listing_digest(&offer.content_hash(), offer.price);
     let checked = if proof.address == offer.seller {
         proof.check(&WebCrypto, &digest, app.now_ms()).await
@@ -105,13 +113,19 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
         Err(ProofError::OtherAddress(offer.seller))
     };
     checked.map_err(|error| ApiError::unauthorized(error.to_string()))?;
+    store(app, &offer, Some(&digest.to_string())).await
+}
+
+async fn offer(request: &mut Request, seller: Option<Address>) -> Result<NewListing, ApiError> {
+    let body = body(request).await?;
+    NewListing::from_json(&body, seller).map_err(|error| ApiError::bad_request(error.to_string()))
+}
+
+async fn store(app: &App, offer: &NewListing, proof: Option<&str>) -> Result<Response, ApiError> {
     let random = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
     let id = ListingId::new(app.now_ms(), random);
-    match catalogue::store(&app.database()?, &id, &offer, Some(&digest.to_string()), app.now_ms()).await? {
-        Stored::Listing(json) => {
-            let listing: serde_json::Value =
-                serde_json::from_str(&json).map_err(|error| ApiError::internal("listing", error))?;
-            let id = listing.get("id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+    match catalogue::store(&app.database()?, &id, offer, proof, app.now_ms()).await? {
+        Stored::Listing { id, json } => {
             let mut response = respond::json(json)?.with_status(201);
             response.headers_mut().set("location", &format!("/listings/{id}"))?;
             Ok(response)

@@ -1,7 +1,9 @@
 //! One file for each resource: parse, call a crate, render.
 
+pub mod auth;
 pub mod creators;
 pub mod health;
 pub mod listings;
+pub mod me;
 pub mod purchases;
 pub mod unlock;

@@ -148,6 +148,25 @@ impl Output {
 }
 
 #[derive(Deserialize)]
+struct AddressTotal {
+    amount: Vec<Amount>,
+}
+
+/// `/addresses/{address}`: the lovelace there.
+///
+/// # Errors
+/// Not of the documented shape.
+pub fn balance(body: &[u8]) -> Answer<Lovelace> {
+    let total: AddressTotal = json(body, "address")?;
+    let mut lovelace = total.amount.iter().filter(|amount| amount.unit == "lovelace");
+    match (lovelace.next(), lovelace.next()) {
+        (None, _) => Ok(Lovelace::ZERO),
+        (Some(amount), None) => amount.quantity.parse().or_else(|_| malformed("an amount of lovelace")),
+        _ => malformed("two amounts of lovelace at one address"),
+    }
+}
+
+#[derive(Deserialize)]
 struct TransactionUtxos {
     hash: TxHash,
     outputs: Vec<Output>,

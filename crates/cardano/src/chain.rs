@@ -119,6 +119,8 @@ pub trait Chain {
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
     /// The unspent outputs at an address (bech32), at most as many as the adapter's bound.
     async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError>;
+    /// What an address (bech32) holds in lovelace, in one call.
+    async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError>;
     /// Hands a signed transaction to the network. Not retried by the adapter after an unknown outcome.
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError>;
 }

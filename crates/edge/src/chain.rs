@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cardano::{
-    TxHash, blockfrost,
+    Lovelace, TxHash, blockfrost,
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     params::ProtocolParameters,
 };
@@ -138,6 +138,12 @@ impl Chain for Blockfrost {
             }
         }
         Ok(all)
+    }
+
+    async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
+        // An address that no transaction ever named is unknown: it holds nothing.
+        let body = self.read(&format!("/addresses/{address}")).await?;
+        body.map_or(Ok(Lovelace::ZERO), |body| blockfrost::balance(&body))
     }
 
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {

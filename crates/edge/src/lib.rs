@@ -3,6 +3,7 @@
 //! Besides the workers themselves this is the only crate that names `worker`.
 
 pub mod chain;
+pub mod challenges;
 pub mod d1;
 pub mod ed25519;
 pub mod http;

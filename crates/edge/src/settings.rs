@@ -1,6 +1,7 @@
 //! What an operator configures: variables and secrets of the worker.
 
 use worker::Env;
+use zeroize::Zeroizing;
 
 /// A variable or secret that is missing or unusable. The text names it and says what to set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,4 +25,14 @@ pub fn optional(env: &Env, name: &'static str) -> Option<String> {
 /// It is not set.
 pub fn required(env: &Env, name: &'static str) -> Result<String, SettingError> {
     optional(env, name).ok_or(SettingError { name, problem: "is not set" })
+}
+
+/// A secret of hexadecimal digits, as bytes that are wiped when dropped.
+///
+/// # Errors
+/// It is not set, or not hexadecimal.
+pub fn secret_bytes(env: &Env, name: &'static str) -> Result<Zeroizing<Vec<u8>>, SettingError> {
+    let text = Zeroizing::new(required(env, name)?);
+    let bytes = hex::decode(text.trim()).map_err(|_| SettingError { name, problem: "must be hexadecimal" })?;
+    Ok(Zeroizing::new(bytes))
 }

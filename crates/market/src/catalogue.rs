@@ -105,8 +105,13 @@ pub(crate) fn seller_figures(address: &str) -> String {
 /// What the content of a new listing is stored under, and whether the offer made it now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// The listing as JSON: new, or made by the same signed offer before.
-    Listing(String),
+    /// The listing: new, or made by the same signed offer before.
+    Listing {
+        /// Its id.
+        id: String,
+        /// The listing as JSON.
+        json: String,
+    },
     /// The same signature came before with other words around it.
     OfferChanged,
 }
@@ -151,7 +156,7 @@ pub async fn store(
         listing.content.as_str(),
     );
     let sql = format!(
-        "SELECT {LISTING_JSON} FROM listings WHERE (id = ?1 OR proof_digest = ?2) AND title = ?3 AND description = ?4 \
+        "SELECT id || ' ' || {LISTING_JSON} FROM listings WHERE (id = ?1 OR proof_digest = ?2) AND title = ?3 AND description = ?4 \
          AND instant = ?5 AND protected = ?6 AND category IS ?7 AND coalesce(card ->> 'previewMedia', '') = ?8"
     );
     let read = statement!(
@@ -166,7 +171,8 @@ pub async fn store(
         listing.preview_media.as_deref().unwrap_or_default(),
     );
     let [_, _, read] = outcomes(db.batch(vec![insert, content, read]).await?)?;
-    Ok(read.rows.into_iter().next().map_or(Stored::OfferChanged, Stored::Listing))
+    let listing = read.first().and_then(|row| row.split_once(' '));
+    Ok(listing.map_or(Stored::OfferChanged, |(id, json)| Stored::Listing { id: id.to_owned(), json: json.to_owned() }))
 }
 
 /// What a paywall needs to know of a listing; the content is not part of it.

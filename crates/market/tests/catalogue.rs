@@ -36,7 +36,7 @@ fn offer(title: &str, price: u64, modes: &[&str], category: Option<&str>) -> New
 fn put(db: &Sqlite, number: u8, listing: &NewListing) -> ListingId {
     let id = ListingId::new(1_700_000_000_000 + u64::from(number), [number; 10]);
     let stored = block(catalogue::store(db, &id, listing, None, 1_700_000_000_000)).unwrap();
-    assert!(matches!(stored, Stored::Listing(_)));
+    assert!(matches!(stored, Stored::Listing { .. }));
     id
 }
 
