@@ -1,0 +1,50 @@
+// Method `escrow` (`masumi` upstream): the amount is locked under terms that the seller signed.
+import { commonTerms, require, type TransferMethod, validUntil } from "../method.ts";
+import { signPayment } from "../transaction.ts";
+import { collateralFor } from "./collateral.ts";
+import { escrowDatum, type Lock } from "./datum.ts";
+import { escrowAddress } from "./deployment.ts";
+import { type Deployment, readExtra } from "./extra.ts";
+import { type Approve, checkOffer } from "./terms.ts";
+
+export interface EscrowOptions {
+  /** What the application wants to buy. */
+  readonly approve: Approve;
+  /** Which arbiters the application trusts. */
+  readonly trust: (deployment: Deployment) => boolean;
+  /** Where to read the price of a byte: a Blockfrost API, with `/api/v0`. */
+  readonly blockfrost: string;
+  /** The contract's blueprint, where it is not this repository's. */
+  readonly blueprint?: URL;
+}
+
+async function coinsPerByte(blockfrost: string): Promise<bigint> {
+  const response = await fetch(`${blockfrost}/epochs/latest/parameters`, { headers: { project_id: "preprod" } });
+  if (!response.ok) throw new Error(`/epochs/latest/parameters answered ${response.status}`);
+  const { coins_per_utxo_size } = (await response.json()) as { coins_per_utxo_size: string };
+  return BigInt(coins_per_utxo_size);
+}
+
+export function payEscrow(options: EscrowOptions): TransferMethod {
+  return async (buyer, offer) => {
+    const { lovelace } = commonTerms(offer);
+    const extra = readExtra(offer.extra);
+    require(extra.deployment, "the deployment's parameters are not in the terms");
+    require(options.trust(extra.deployment), "the application does not trust the arbiters");
+    require(escrowAddress(extra.deployment, options.blueprint) === offer.payTo, "payTo is another contract");
+    const now = await buyer.now();
+    await checkOffer(offer, extra, now, options.approve);
+    const { sellerAddress, sellerReturnAddress, payByTime } = extra.terms;
+    require((sellerReturnAddress ?? sellerAddress) !== buyer.wallet.address, "the seller would be the buyer");
+
+    const parties = { buyer: buyer.wallet.address, extra };
+    const collateral = collateralFor(parties, offer.payTo, lovelace, await coinsPerByte(options.blockfrost));
+    const lock: Lock = { ...parties, collateral };
+    return signPayment(buyer.wallet, {
+      payTo: offer.payTo,
+      lovelace: lovelace + collateral,
+      datum: escrowDatum(lock),
+      validUntil: Math.min(validUntil(now, offer), Number(payByTime)),
+    });
+  };
+}
