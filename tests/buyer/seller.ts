@@ -20,6 +20,8 @@ export const CONTENT = "a prompt that was paid for";
 export async function startSeller(offers: () => PaymentRequirements[]): Promise<Seller> {
   const received: PaymentPayload[] = [];
   const server: Server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    // Buyers may think for longer than an idle connection is kept.
+    response.setHeader("connection", "close");
     const header = request.headers["payment-signature"];
     if (typeof header !== "string") {
       const required = encodePaymentRequiredHeader({

@@ -12,8 +12,19 @@ const VALIDATOR = "vested_pay.vested_pay.spend";
 /** This repository's contract. */
 export const ourBlueprint = new URL("../../../contracts/plutus.json", import.meta.url);
 
+/** Applying parameters takes seconds, and the same ones always give the same address. */
+const known = new Map<string, string>();
+
 /** The preprod address of the contract with these parameters. */
 export function escrowAddress(deployment: Deployment, blueprint: URL = ourBlueprint): string {
+  const { requiredAdmins, adminVkeys, cooldownPeriod } = deployment;
+  const key = JSON.stringify([blueprint.href, requiredAdmins, adminVkeys, cooldownPeriod]);
+  const address = known.get(key) ?? derive(deployment, blueprint);
+  known.set(key, address);
+  return address;
+}
+
+function derive(deployment: Deployment, blueprint: URL): string {
   const { validators } = JSON.parse(readFileSync(blueprint, "utf8")) as Blueprint;
   const validator = validators.find(({ title }) => title === VALIDATOR);
   if (!validator) throw new Error(`the blueprint has no ${VALIDATOR}`);
