@@ -1,5 +1,6 @@
-//! Transactions: read from bytes that somebody else made ([`SignedTx::parse`]).
+//! Transactions: read from bytes that somebody else made ([`SignedTx::parse`]), and built ([`build`]).
 
+pub mod build;
 mod decode;
 
 pub use decode::{

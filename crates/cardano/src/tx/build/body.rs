@@ -1,0 +1,144 @@
+//! The transaction body in the ledger's form, and what it weighs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pallas_codec::utils::NonEmptySet;
+use pallas_primitives::{
+    ExUnits as LedgerExUnits, Hash, Set, TransactionInput,
+    conway::{
+        LanguageViews, RedeemerTag, Redeemers, RedeemersKey, RedeemersValue, ScriptData, TransactionBody,
+        TransactionOutput,
+    },
+};
+
+use super::{
+    collateral::Collateral,
+    error::BuildError,
+    output::cbor,
+    signing,
+    sources::{Checked, ScriptSource},
+};
+use crate::{
+    fees::{self, Weight},
+    hash::{KeyHash, TxRef},
+    params::ProtocolParameters,
+};
+
+/// Plutus V3 in the ledger's numbering of languages.
+const PLUTUS_V3: u8 = 2;
+
+/// A transaction that still lacks its fee, its change and its collateral.
+pub(super) struct Frame<'a> {
+    body: TransactionBody<'a>,
+    planned_outputs: usize,
+    redeemers: Option<Redeemers>,
+    checked: &'a Checked<'a>,
+    params: &'a ProtocolParameters,
+}
+
+/// A transaction's bytes and what they must pay.
+pub(super) struct Written {
+    pub(super) body: Vec<u8>,
+    pub(super) tx_bytes: usize,
+    pub(super) min_fee: u64,
+}
+
+impl<'a> Frame<'a> {
+    /// The frame for these inputs, which must be in the ledger's order.
+    pub(super) fn new(
+        checked: &'a Checked<'a>,
+        inputs: &BTreeSet<TxRef>,
+        params: &'a ProtocolParameters,
+    ) -> Result<Self, BuildError> {
+        let plan = checked.plan;
+        let redeemers = redeemers(&checked.scripts, inputs)?;
+        let read: BTreeSet<TxRef> = plan.reference_inputs.iter().map(|input| input.reference).collect();
+        let signers: BTreeSet<KeyHash> = plan.required_signers.iter().copied().collect();
+        let signers = signers.iter().map(|key| Hash::new(*key.as_bytes())).collect();
+        let body = TransactionBody {
+            inputs: Set::from(inputs.iter().map(input).collect::<Vec<_>>()),
+            outputs: checked.outputs.clone(),
+            fee: 0,
+            ttl: Some(plan.validity.until),
+            certificates: None,
+            withdrawals: None,
+            auxiliary_data_hash: None,
+            validity_interval_start: plan.validity.from,
+            mint: None,
+            script_data_hash: redeemers.as_ref().map(|redeemers| script_data_hash(redeemers, params)),
+            collateral: None,
+            required_signers: NonEmptySet::from_vec(signers),
+            network_id: None,
+            collateral_return: None,
+            total_collateral: None,
+            reference_inputs: NonEmptySet::from_vec(read.iter().map(input).collect()),
+            voting_procedures: None,
+            proposal_procedures: None,
+            treasury_value: None,
+            donation: None,
+        };
+        Ok(Self { body, planned_outputs: checked.outputs.len(), redeemers, checked, params })
+    }
+
+    /// Whether scripts run, which takes collateral.
+    pub(super) const fn runs_scripts(&self) -> bool {
+        self.redeemers.is_some()
+    }
+
+    /// The body's redeemers, for its witnesses.
+    pub(super) fn redeemers(self) -> Option<Redeemers> {
+        self.redeemers
+    }
+
+    /// Writes the transaction with this fee, change and collateral, and weighs it with so many signatures.
+    pub(super) fn write(
+        &mut self,
+        fee: u64,
+        change: Vec<TransactionOutput<'a>>,
+        collateral: Option<Collateral>,
+        signatures: usize,
+    ) -> Result<Written, BuildError> {
+        self.body.fee = fee;
+        self.body.outputs.truncate(self.planned_outputs);
+        self.body.outputs.extend(change);
+        if let Some(Collateral { inputs, total, back }) = collateral {
+            self.body.collateral = NonEmptySet::from_vec(inputs.iter().map(input).collect());
+            self.body.total_collateral = Some(total);
+            self.body.collateral_return = back;
+        }
+        let body = cbor(&self.body)?;
+        let tx = signing::encode(&body, self.redeemers.clone(), vec![([0; 32], [0; 64]); signatures])?;
+        let weight = Weight {
+            tx_bytes: tx.len(),
+            ex_units: self.checked.ex_units,
+            reference_script_bytes: self.checked.reference_script_bytes,
+        };
+        let min_fee = fees::min_fee(self.params, &weight).ok_or(BuildError::OutOfRange)?.get();
+        Ok(Written { body, tx_bytes: tx.len(), min_fee })
+    }
+}
+
+fn input(reference: &TxRef) -> TransactionInput {
+    TransactionInput { transaction_id: Hash::new(*reference.tx.as_bytes()), index: reference.index.into() }
+}
+
+/// A redeemer names its input by its place in the ledger's order of all inputs.
+fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Option<Redeemers>, BuildError> {
+    if scripts.is_empty() {
+        return Ok(None);
+    }
+    let mut redeemers = BTreeMap::new();
+    for script in scripts {
+        let place = inputs.iter().position(|input| *input == script.reference).and_then(|place| place.try_into().ok());
+        let key = RedeemersKey { tag: RedeemerTag::Spend, index: place.ok_or(BuildError::OutOfRange)? };
+        let ex_units = LedgerExUnits { mem: script.ex_units.mem, steps: script.ex_units.steps };
+        redeemers.insert(key, RedeemersValue { data: script.redeemer.clone(), ex_units });
+    }
+    Ok(Some(Redeemers::Map(redeemers)))
+}
+
+/// Binds redeemers and cost model to the body (Alonzo, `hashScriptIntegrity`). Datums are inline: none are hashed here.
+fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Hash<32> {
+    let views = LanguageViews::from_iter([(PLUTUS_V3, params.cost_model_v3.clone())]);
+    ScriptData { redeemers: Some(redeemers.clone()), datums: None, language_views: Some(views) }.hash()
+}

@@ -1,0 +1,174 @@
+//! Lovelace and native assets in the ledger's own form, with checked sums.
+
+use std::collections::BTreeMap;
+
+use pallas_codec::utils::PositiveCoin;
+use pallas_primitives::{Bytes, Hash, conway};
+
+use super::error::BuildError;
+use crate::{
+    chain::{AssetUnit, Value},
+    money::Lovelace,
+};
+
+/// Hex digits of a policy id.
+const POLICY_HEX: usize = 56;
+/// Hex digits of the longest asset name: 32 bytes.
+const MAX_NAME_HEX: usize = 64;
+
+/// A native asset: policy id and name.
+pub(super) type Asset = ([u8; 28], Vec<u8>);
+
+/// What outputs hold, alone or together. No asset has a quantity of zero.
+///
+/// One output holds at most `u64::MAX` of an asset; several can hold more together, and anybody can send such
+/// outputs to anybody, so sums are wider.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bundle {
+    pub(super) lovelace: u64,
+    pub(super) assets: BTreeMap<Asset, u128>,
+}
+
+impl Bundle {
+    pub(super) fn read(value: &Value) -> Result<Self, BuildError> {
+        let mut assets = BTreeMap::new();
+        for (unit, &quantity) in value.assets.iter().filter(|(_, quantity)| **quantity > 0) {
+            assets.insert(read_unit(unit)?, quantity.into());
+        }
+        Ok(Self { lovelace: value.lovelace.get(), assets })
+    }
+
+    pub(super) fn checked_add(mut self, other: &Self) -> Option<Self> {
+        self.lovelace = self.lovelace.checked_add(other.lovelace)?;
+        for (asset, quantity) in &other.assets {
+            let sum = self.assets.entry(asset.clone()).or_default();
+            *sum = sum.checked_add(*quantity)?;
+        }
+        Some(self)
+    }
+
+    pub(super) fn checked_sum<'a>(bundles: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        bundles.into_iter().try_fold(Self::default(), Self::checked_add)
+    }
+
+    /// The assets of which `self` holds less than `wanted`, and how much less.
+    pub(super) fn assets_short_of<'a>(&self, wanted: &'a Self) -> Vec<(&'a Asset, u128)> {
+        let short = |(asset, quantity): (&'a Asset, &u128)| {
+            let missing = quantity.saturating_sub(self.assets.get(asset).copied().unwrap_or_default());
+            (missing > 0).then_some((asset, missing))
+        };
+        wanted.assets.iter().filter_map(short).collect()
+    }
+
+    /// The assets that are left when `spent` is taken out, which `self` must hold.
+    pub(super) fn assets_without(&self, spent: &Self) -> BTreeMap<Asset, u128> {
+        let left = |(asset, quantity): (&Asset, &u128)| {
+            let left = quantity.saturating_sub(spent.assets.get(asset).copied().unwrap_or_default());
+            (left > 0).then(|| (asset.clone(), left))
+        };
+        self.assets.iter().filter_map(left).collect()
+    }
+
+    pub(super) fn to_value(&self) -> Result<Value, BuildError> {
+        let asset = |(asset, quantity): (&Asset, &u128)| Ok((write_unit(asset), one_output(*quantity)?));
+        Ok(Value {
+            lovelace: Lovelace::new(self.lovelace).ok_or(BuildError::OutOfRange)?,
+            assets: self.assets.iter().map(asset).collect::<Result<_, BuildError>>()?,
+        })
+    }
+
+    pub(super) fn to_ledger(&self) -> Result<conway::Value, BuildError> {
+        if self.assets.is_empty() {
+            return Ok(conway::Value::Coin(self.lovelace));
+        }
+        let mut policies: conway::Multiasset<PositiveCoin> = BTreeMap::new();
+        for ((policy, name), quantity) in &self.assets {
+            let quantity = PositiveCoin::try_from(one_output(*quantity)?).map_err(|_| BuildError::OutOfRange)?;
+            policies.entry(Hash::new(*policy)).or_default().insert(Bytes::from(name.clone()), quantity);
+        }
+        Ok(conway::Value::Multiasset(self.lovelace, policies))
+    }
+}
+
+fn one_output(quantity: u128) -> Result<u64, BuildError> {
+    u64::try_from(quantity).map_err(|_| BuildError::OutOfRange)
+}
+
+/// Blockfrost's `unit`: policy id and name in hex without a separator.
+pub(super) fn write_unit((policy, name): &Asset) -> AssetUnit {
+    let mut unit = hex::encode(policy);
+    unit.push_str(&hex::encode(name));
+    unit
+}
+
+fn read_unit(unit: &str) -> Result<Asset, BuildError> {
+    let malformed = BuildError::Malformed { what: "a native asset's unit" };
+    let parts = unit.split_at_checked(POLICY_HEX).filter(|(_, name)| name.len() <= MAX_NAME_HEX);
+    let (policy, name) = parts.ok_or_else(|| malformed.clone())?;
+    let policy = hex::decode(policy).ok().and_then(|bytes| bytes.try_into().ok());
+    let name = hex::decode(name).ok();
+    policy.zip(name).ok_or(malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(lovelace: u64, assets: &[(&str, u64)]) -> Value {
+        Value {
+            lovelace: Lovelace::new(lovelace).unwrap(),
+            assets: assets.iter().map(|(unit, quantity)| ((*unit).to_owned(), *quantity)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_unit_is_a_policy_and_at_most_32_bytes_of_name() {
+        let policy = "ab".repeat(28);
+        for good in [policy.clone(), format!("{policy}00"), format!("{policy}{}", "ff".repeat(32))] {
+            let bundle = Bundle::read(&value(1, &[(&good, 5)])).unwrap();
+            assert_eq!(bundle.to_value().unwrap(), value(1, &[(&good, 5)]));
+        }
+        let bad =
+            [policy[2..].to_owned(), format!("{policy}0"), format!("{policy}{}", "ff".repeat(33)), "é".repeat(28)];
+        for bad in bad {
+            assert!(Bundle::read(&value(1, &[(&bad, 5)])).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_asset_of_quantity_zero_is_no_asset() {
+        assert_eq!(
+            Bundle::read(&value(1, &[(&"ab".repeat(28), 0)])).unwrap(),
+            Bundle { lovelace: 1, ..Bundle::default() }
+        );
+    }
+
+    #[test]
+    fn a_sum_that_one_output_cannot_hold_is_kept_but_not_written() {
+        let unit = "ab".repeat(28);
+        let most = Bundle::read(&value(1, &[(&unit, u64::MAX)])).unwrap();
+        let one = Bundle::read(&value(1, &[(&unit, 1)])).unwrap();
+        let sum = most.checked_add(&one).unwrap();
+        assert_eq!(sum.assets.values().sum::<u128>(), u128::from(u64::MAX) + 1);
+        assert_eq!(sum.to_value(), Err(BuildError::OutOfRange));
+        assert_eq!(sum.to_ledger(), Err(BuildError::OutOfRange));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_and_what_was_spent_are_what_there_was(
+            held in proptest::collection::vec(1u64..1000, 4), part in proptest::collection::vec(0u64..1000, 4),
+        ) {
+            let bundle = |quantities: &[u64]| {
+                let units: Vec<String> = (0..4).map(|n| format!("{}{n:02}", "ab".repeat(28))).collect();
+                let assets: Vec<(&str, u64)> = units.iter().map(String::as_str).zip(quantities.iter().copied()).collect();
+                Bundle::read(&value(0, &assets)).unwrap()
+            };
+            let spent: Vec<u64> = held.iter().zip(&part).map(|(held, part)| *held.min(part)).collect();
+            let (held, spent) = (bundle(&held), bundle(&spent));
+            let left = Bundle { lovelace: 0, assets: held.assets_without(&spent) };
+            prop_assert_eq!(left.checked_add(&spent), Some(held));
+        }
+    }
+}

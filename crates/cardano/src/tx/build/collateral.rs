@@ -1,0 +1,130 @@
+//! Collateral: what the ledger takes if a script fails after all. All but the ledger's share comes back.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use pallas_primitives::conway::TransactionOutput;
+
+use super::{
+    bundle::Bundle,
+    destination::Destination,
+    error::BuildError,
+    output::{cbor, encode_plain, min_lovelace_plain},
+    sources::Source,
+};
+use crate::{
+    fees,
+    hash::{KeyHash, TxHash, TxRef},
+    money::Lovelace,
+    params::ProtocolParameters,
+};
+
+/// A name as long as any, to weigh a transaction whose collateral is still missing.
+const SOME_INPUT: TxRef = TxRef { tx: TxHash::new([0; 32]), index: u16::MAX };
+
+/// What the body says about collateral.
+#[derive(Clone)]
+pub(super) struct Collateral {
+    pub(super) inputs: BTreeSet<TxRef>,
+    pub(super) total: u64,
+    pub(super) back: Option<TransactionOutput<'static>>,
+}
+
+/// Collateral for a fee, or a stand-in of the same size and how much lovelace is missing for a true one.
+pub(super) struct Pledge {
+    collateral: Collateral,
+    keys: BTreeSet<KeyHash>,
+    missing: Option<u64>,
+}
+
+impl Pledge {
+    pub(super) fn collateral(&self) -> Collateral {
+        self.collateral.clone()
+    }
+
+    pub(super) const fn keys(&self) -> &BTreeSet<KeyHash> {
+        &self.keys
+    }
+
+    /// The inputs put up.
+    pub(super) fn inputs(self) -> Result<Vec<TxRef>, BuildError> {
+        let Some(missing) = self.missing else { return Ok(self.collateral.inputs.into_iter().collect()) };
+        let missing = Lovelace::new(missing).ok_or(BuildError::OutOfRange)?;
+        Err(BuildError::CollateralMissing { missing })
+    }
+}
+
+/// Chooses collateral for this fee.
+///
+/// One UTxO if one is enough: the smallest that is, of those listed first. `preferred` are inputs of the same
+/// transaction, which nobody else can spend meanwhile; others would have to be reserved in addition.
+pub(super) fn choose(
+    preferred: &[&Source],
+    others: &[&Source],
+    home: &Destination,
+    fee: u64,
+    params: &ProtocolParameters,
+) -> Result<Pledge, BuildError> {
+    let fee = Lovelace::new(fee).ok_or(BuildError::OutOfRange)?;
+    let total = fees::min_collateral(params, fee).ok_or(BuildError::OutOfRange)?.get();
+    for list in [preferred, others] {
+        let mut smallest: Vec<&Source> = list.to_vec();
+        smallest.sort_by_key(|source| (!source.bundle.assets.is_empty(), source.bundle.lovelace, source.reference));
+        for source in smallest {
+            if let Some(pledge) = put_up(&[source], total, home, params)? {
+                return Ok(pledge);
+            }
+        }
+    }
+    let mut richest: Vec<&Source> = preferred.iter().chain(others).copied().collect();
+    richest.sort_by_key(|source| (!source.bundle.assets.is_empty(), Reverse(source.bundle.lovelace)));
+    richest.truncate(usize::try_from(params.max_collateral_inputs).unwrap_or(usize::MAX));
+    match put_up(&richest, total, home, params)? {
+        Some(pledge) => Ok(pledge),
+        None => stand_in(total, home, params),
+    }
+}
+
+/// These inputs as collateral, if they hold enough for the ledger's share and for the output that brings back the rest.
+fn put_up(
+    sources: &[&Source],
+    total: u64,
+    home: &Destination,
+    params: &ProtocolParameters,
+) -> Result<Option<Pledge>, BuildError> {
+    let held = Bundle::checked_sum(sources.iter().map(|source| &source.bundle)).ok_or(BuildError::OutOfRange)?;
+    let Some(rest) = held.lovelace.checked_sub(total).filter(|_| !sources.is_empty()) else { return Ok(None) };
+    let Some(back) = bring_back(Bundle { lovelace: rest, ..held }, home, params)? else { return Ok(None) };
+    let inputs = sources.iter().map(|source| source.reference).collect();
+    let keys = sources.iter().map(|source| source.key).collect();
+    Ok(Some(Pledge { collateral: Collateral { inputs, total, back }, keys, missing: None }))
+}
+
+/// The output that brings this back: none if there is nothing, and no answer if it cannot be an output.
+#[allow(clippy::option_option, reason = "no output needed and no output possible are different answers")]
+fn bring_back(
+    rest: Bundle,
+    home: &Destination,
+    params: &ProtocolParameters,
+) -> Result<Option<Option<TransactionOutput<'static>>>, BuildError> {
+    if rest == Bundle::default() {
+        return Ok(Some(None));
+    }
+    // A sum of assets that no output can hold is as unfit as one that is too large.
+    let Ok(value) = rest.to_ledger() else { return Ok(None) };
+    let fits = u64::try_from(cbor(&value)?.len()).is_ok_and(|bytes| bytes <= params.max_value_size);
+    if !fits || rest.lovelace < min_lovelace_plain(home, &rest, params)? {
+        return Ok(None);
+    }
+    Ok(Some(Some(encode_plain(home, &rest)?)))
+}
+
+fn stand_in(total: u64, home: &Destination, params: &ProtocolParameters) -> Result<Pledge, BuildError> {
+    let least = min_lovelace_plain(home, &Bundle::default(), params)?;
+    let back = encode_plain(home, &Bundle { lovelace: least, ..Bundle::default() })?;
+    let collateral = Collateral { inputs: BTreeSet::from([SOME_INPUT]), total, back: Some(back) };
+    Ok(Pledge {
+        collateral,
+        keys: home.payment_key().copied().into_iter().collect(),
+        missing: total.checked_add(least),
+    })
+}

@@ -1,0 +1,74 @@
+//! Parameters, keys and wallets for this module's tests.
+
+use std::collections::BTreeSet;
+
+use super::{NewOutput, TxPlan, Validity, Wallet};
+use crate::{
+    address::Address,
+    chain::{Utxo, Value},
+    hash::{TxHash, TxRef},
+    keys::SigningKey,
+    money::Lovelace,
+    params::{ProtocolParameters, Rational},
+};
+
+pub(super) static NOTHING_RESERVED: BTreeSet<TxRef> = BTreeSet::new();
+pub(super) const FOREVER: Validity = Validity { from: None, until: 100_000_000 };
+
+/// Preprod's parameters, epoch 240; the cost model is left to tests that need it.
+pub(crate) fn preprod() -> ProtocolParameters {
+    ProtocolParameters {
+        min_fee_a: 44,
+        min_fee_b: 155_381,
+        coins_per_utxo_byte: 4310,
+        max_tx_size: 16_384,
+        max_value_size: 5000,
+        collateral_percent: 150,
+        max_collateral_inputs: 3,
+        price_mem: Rational { numerator: 577, denominator: 10_000 },
+        price_step: Rational { numerator: 721, denominator: 10_000_000 },
+        max_tx_ex_mem: 14_000_000,
+        max_tx_ex_steps: 10_000_000_000,
+        min_fee_ref_script_cost_per_byte: Rational { numerator: 15, denominator: 1 },
+        cost_model_v3: vec![1, -2, 3],
+    }
+}
+
+/// A key from a seed of equal bytes.
+pub(super) fn key(seed: u8) -> SigningKey {
+    SigningKey::from_seed(&[seed; 32]).unwrap()
+}
+
+pub(super) fn lovelace(amount: u64) -> Lovelace {
+    Lovelace::new(amount).unwrap()
+}
+
+pub(super) fn reference(number: u32) -> TxRef {
+    let mut hash = [0; 32];
+    hash[..4].copy_from_slice(&number.to_be_bytes());
+    TxRef { tx: TxHash::new(hash), index: (number % 7) as u16 }
+}
+
+/// A UTxO with native assets given as (policy byte, name, quantity).
+pub(super) fn utxo(number: u32, at: Address, amount: u64, assets: &[(u8, &str, u64)]) -> Utxo {
+    let unit = |(policy, name, quantity): &(u8, &str, u64)| {
+        (format!("{}{}", hex::encode([*policy; 28]), hex::encode(name)), *quantity)
+    };
+    Utxo {
+        reference: reference(number),
+        address: at.to_string(),
+        value: Value { lovelace: lovelace(amount), assets: assets.iter().map(unit).collect() },
+        inline_datum: None,
+        datum_hash: None,
+        reference_script: None,
+    }
+}
+
+pub(super) fn wallet(address: Address, utxos: &[Utxo]) -> Wallet<'_> {
+    Wallet { address, utxos, reserved: &NOTHING_RESERVED }
+}
+
+/// A plan that pays one plain output.
+pub(super) fn pay(to: Address, amount: u64) -> TxPlan {
+    TxPlan { outputs: vec![NewOutput::pay(to, lovelace(amount))], validity: FOREVER, ..TxPlan::default() }
+}

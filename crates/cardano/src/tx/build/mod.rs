@@ -1,0 +1,111 @@
+//! Building transactions: facts in, bytes out. No clock, no network, no randomness, so that building twice from the
+//! same facts gives the same bytes.
+//!
+//! ```text
+//! TxPlan  what it shall do:     outputs, script inputs, references, validity
+//! Wallet  what can pay for it:  UTxOs, less those promised to others
+//!    |  build
+//!    v
+//! Draft   balanced, its id final; scripts can be evaluated
+//!    |  sign
+//!    v
+//! BuiltTx bytes to submit, inputs to reserve, change to spend next
+//! ```
+//!
+//! A plan whose scripts need execution units is built twice: first with the most that a transaction may use, evaluated
+//! by the provider, then with what the evaluation said and a margin.
+//!
+//! The fee is the least that the ledger accepts for the bytes. It is higher, by at most 1 %, only where the inputs are
+//! worth so little more than outputs and fee that no further input and no change output is needed.
+
+mod body;
+mod bundle;
+mod change;
+mod collateral;
+mod destination;
+mod error;
+#[cfg(test)]
+mod fixtures;
+mod output;
+mod plan;
+mod select;
+mod settle;
+mod signing;
+mod sources;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub use destination::{Destination, DestinationError};
+pub use error::BuildError;
+pub use plan::{NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity, Wallet};
+pub use signing::{BuiltTx, Draft, TxFacts};
+pub use sweep::{Sweep, sweep};
+
+use self::{
+    settle::{Settled, Terms},
+    sources::{Checked, Reach},
+};
+use crate::{
+    address::Address,
+    chain::Utxo,
+    hash::{TxHash, TxRef},
+    money::Lovelace,
+    params::ProtocolParameters,
+};
+
+/// Makes a plan into a balanced transaction that the wallet pays for.
+///
+/// # Errors
+/// What is missing or wrong, with amounts.
+pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) -> Result<Draft, BuildError> {
+    let checked = Checked::new(plan, params)?;
+    let pool = sources::spendable(wallet, &checked.used(), Reach::Plain);
+    let home = Destination::from(wallet.address);
+    let terms = Terms { checked: &checked, params, rest_to: home, rest_wanted: false, home };
+    let settled = select::select(&terms, &pool)?;
+    draft(&checked, settled, &home, &wallet.address)
+}
+
+/// Names what a settled transaction makes.
+fn draft(
+    checked: &Checked<'_>,
+    settled: Settled,
+    rest_to: &Destination,
+    wallet: &Address,
+) -> Result<Draft, BuildError> {
+    let tx_id = TxHash::of_body(&settled.body);
+    let rest = settled
+        .change
+        .iter()
+        .map(|bundle| Ok(NewOutput { to: *rest_to, value: bundle.to_value()?, inline_datum: None, script: None }));
+    let made = checked.plan.outputs.iter().cloned().map(Ok).chain(rest).collect::<Result<Vec<_>, BuildError>>()?;
+    let outputs = (0u16..).zip(made).map(|(index, output)| utxo(TxRef { tx: tx_id, index }, output));
+    let outputs: Vec<Utxo> = outputs.collect();
+    let home = wallet.to_string();
+    let spendable = |utxo: &&Utxo| utxo.address == home && utxo.datum_hash.is_none() && utxo.reference_script.is_none();
+    let change = outputs.iter().filter(spendable).cloned().collect();
+    let facts = TxFacts {
+        tx_id,
+        fee: Lovelace::new(settled.fee).ok_or(BuildError::OutOfRange)?,
+        inputs: settled.inputs.into_iter().collect(),
+        collateral: settled.collateral,
+        outputs,
+        change,
+        valid_until_slot: checked.plan.validity.until,
+    };
+    Ok(Draft { body: settled.body, redeemers: settled.redeemers, keys: settled.keys, facts })
+}
+
+fn utxo(reference: TxRef, output: NewOutput) -> Utxo {
+    let datum_hash = output.inline_datum.as_deref().map(crate::hash::blake2b::<32>);
+    let reference_script = output.script.as_deref().map(output::script_hash);
+    Utxo {
+        reference,
+        address: output.to.to_string(),
+        value: output.value,
+        inline_datum: output.inline_datum,
+        datum_hash,
+        reference_script,
+    }
+}

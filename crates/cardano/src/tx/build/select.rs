@@ -1,0 +1,122 @@
+//! Which of the wallet's UTxOs pay.
+//!
+//! The smallest plain UTxO that is enough alone, otherwise the largest first: few inputs, and big ones are left for
+//! others where a small one will do. UTxOs with native assets come last, since their assets must be carried to change.
+
+use super::{
+    error::BuildError,
+    settle::{Settled, Terms, Unsettled, settle},
+    sources::Source,
+};
+use crate::{hash::TxRef, money::Lovelace};
+
+/// Balances the plan with as many of the wallet's UTxOs as it takes.
+pub(super) fn select(terms: &Terms<'_>, pool: &[Source]) -> Result<Settled, BuildError> {
+    let assets_last: Vec<&Source> = {
+        let (plain, rich): (Vec<&Source>, Vec<&Source>) = pool.iter().partition(|s| s.bundle.assets.is_empty());
+        plain.into_iter().chain(rich).collect()
+    };
+    match Selection::new(terms, assets_last)?.run() {
+        Err(Unsettled::TooLarge(_)) => {}
+        done => return terms.conclude(done, pool),
+    }
+    // Many small plain UTxOs do not fit into a transaction: fewer and larger ones, whatever they carry, may.
+    terms.conclude(Selection::new(terms, pool.iter().collect())?.run(), pool)
+}
+
+impl Terms<'_> {
+    fn conclude(&self, result: Result<Settled, Unsettled>, pool: &[Source]) -> Result<Settled, BuildError> {
+        let bytes = match result {
+            Ok(settled) => return Ok(settled),
+            Err(Unsettled::Failed(error)) => return Err(error),
+            Err(Unsettled::Short(short)) => return Err(insufficient(short.saturating_add(self.input_fee()))),
+            Err(Unsettled::TooLarge(bytes)) => bytes,
+        };
+        // A wallet that is poor as well is told so: merging its UTxOs would not help it.
+        let held = pool.iter().fold(self.checked.brought.lovelace, |sum, s| sum.saturating_add(s.bundle.lovelace));
+        let needed = self.checked.paid.lovelace.saturating_add(self.params.min_fee_b);
+        Err(match needed.checked_sub(held) {
+            Some(short) if short > 0 => insufficient(short.saturating_add(self.input_fee())),
+            _ => BuildError::TooLarge { bytes, limit: self.params.max_tx_size },
+        })
+    }
+}
+
+fn insufficient(missing: u64) -> BuildError {
+    Lovelace::new(missing).map_or(BuildError::OutOfRange, |missing| BuildError::Insufficient { missing })
+}
+
+struct Selection<'a> {
+    terms: &'a Terms<'a>,
+    /// Not chosen yet, in the order of preference; the plain ones among them from large to small.
+    idle: Vec<&'a Source>,
+    chosen: Vec<&'a Source>,
+}
+
+impl<'a> Selection<'a> {
+    fn new(terms: &'a Terms<'a>, idle: Vec<&'a Source>) -> Result<Self, BuildError> {
+        let mut selection = Self { terms, idle, chosen: Vec::new() };
+        selection.cover_assets();
+        Ok(selection)
+    }
+
+    /// For each asset that the outputs need: the UTxOs that hold most of it.
+    fn cover_assets(&mut self) {
+        let paid = &self.terms.checked.paid;
+        let brought = &self.terms.checked.brought;
+        for (asset, mut missing) in brought.assets_short_of(paid) {
+            let holds = |source: &Source| source.bundle.assets.get(asset).copied().unwrap_or_default();
+            missing = missing.saturating_sub(self.chosen.iter().map(|source| holds(source)).sum());
+            let mut holders: Vec<&Source> = self.idle.iter().copied().filter(|source| holds(source) > 0).collect();
+            holders.sort_by_key(|source| (std::cmp::Reverse(holds(source)), source.reference));
+            for holder in holders {
+                if missing == 0 {
+                    break;
+                }
+                missing = missing.saturating_sub(holds(holder));
+                self.choose(holder.reference);
+            }
+        }
+    }
+
+    fn run(mut self) -> Result<Settled, Unsettled> {
+        loop {
+            match settle(self.terms, &self.chosen, &self.idle) {
+                Err(Unsettled::Short(short)) if self.add(short) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Adds UTxOs for this much more; false if there are none.
+    fn add(&mut self, short: u64) -> bool {
+        let mut short = short;
+        let mut added = false;
+        while short > 0 {
+            let Some(source) = self.next(short) else { break };
+            // With assets comes a larger change output: see what is still missing then.
+            let carries = !source.bundle.assets.is_empty();
+            short = short.saturating_add(self.terms.input_fee()).saturating_sub(source.bundle.lovelace);
+            self.choose(source.reference);
+            added = true;
+            if carries {
+                break;
+            }
+        }
+        added
+    }
+
+    fn next(&self, short: u64) -> Option<&'a Source> {
+        let enough = short.saturating_add(self.terms.input_fee());
+        let plain = self.idle.iter().filter(|source| source.bundle.assets.is_empty());
+        let fits = plain.filter(|source| source.bundle.lovelace >= enough);
+        fits.min_by_key(|source| (source.bundle.lovelace, source.reference)).or_else(|| self.idle.first()).copied()
+    }
+
+    fn choose(&mut self, reference: TxRef) {
+        if let Some(place) = self.idle.iter().position(|source| source.reference == reference) {
+            let source = self.idle.remove(place);
+            self.chosen.push(source);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Fee, change and collateral for given inputs.
+//!
+//! ```text
+//! inputs = outputs + fee + change          fee = min_fee(bytes of the transaction, in which all of these are)
+//! ```
+//!
+//! The fee is found as a fixed point from below, so it is the least that pays for the bytes it is written with.
+
+use std::collections::BTreeSet;
+
+use pallas_primitives::conway::{Redeemers, TransactionOutput};
+
+use super::{
+    body::{Frame, Written},
+    bundle::{Bundle, write_unit},
+    change,
+    collateral::{self, Pledge},
+    destination::Destination,
+    error::BuildError,
+    output::{encode_plain, min_lovelace_plain},
+    sources::{Checked, Source},
+};
+use crate::{
+    fees,
+    hash::{KeyHash, TxRef},
+    params::ProtocolParameters,
+};
+
+/// The fee can exceed the minimum by at most one part in this many, and only where the inputs hold a little more than
+/// outputs and fee and there is nothing to add so that change becomes possible.
+const FEE_TOLERANCE: u64 = 100;
+/// Rounds until the fee stops growing. Each round that is not the last makes the transaction at least a byte longer,
+/// which only the few changes of integer widths can do.
+const MAX_ROUNDS: usize = 16;
+
+/// CBOR of one more input, at most: a pair of 32 bytes with head and a 16-bit index, and the growth of the set's head.
+const INPUT_BYTES: u64 = 1 + 34 + 3 + 2;
+/// CBOR of the first signature: the field's key, the set's tag and head, a pair of 32 and 64 bytes with heads.
+const SIGNATURE_BYTES: u64 = 1 + 3 + 1 + 1 + 34 + 66;
+
+/// What does not depend on which inputs are chosen.
+pub(super) struct Terms<'a> {
+    pub(super) checked: &'a Checked<'a>,
+    pub(super) params: &'a ProtocolParameters,
+    /// Where whatever is left goes.
+    pub(super) rest_to: Destination,
+    /// Whether something must be left.
+    pub(super) rest_wanted: bool,
+    /// The wallet's own address: where unspent collateral goes.
+    pub(super) home: Destination,
+}
+
+impl Terms<'_> {
+    /// What one more input costs.
+    pub(super) fn input_fee(&self) -> u64 {
+        self.params.min_fee_a.saturating_mul(INPUT_BYTES)
+    }
+}
+
+/// A balanced transaction.
+pub(super) struct Settled {
+    pub(super) body: Vec<u8>,
+    pub(super) redeemers: Option<Redeemers>,
+    pub(super) fee: u64,
+    pub(super) inputs: BTreeSet<TxRef>,
+    pub(super) collateral: Vec<TxRef>,
+    pub(super) change: Vec<Bundle>,
+    pub(super) keys: BTreeSet<KeyHash>,
+}
+
+/// Why given inputs do not make a transaction.
+pub(super) enum Unsettled {
+    /// This much more lovelace would do, if it came in an input of no bytes.
+    Short(u64),
+    /// More bytes than a transaction may have.
+    TooLarge(usize),
+    /// No inputs would help.
+    Failed(BuildError),
+}
+
+impl From<BuildError> for Unsettled {
+    fn from(error: BuildError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Balances the plan over its own inputs and the chosen ones. `idle` are wallet UTxOs that could be collateral.
+pub(super) fn settle(terms: &Terms<'_>, chosen: &[&Source], idle: &[&Source]) -> Result<Settled, Unsettled> {
+    let attempt = Attempt::new(terms, chosen, idle)?;
+    let short = match attempt.with_change() {
+        Err(Unsettled::Short(short)) => short,
+        done => return done,
+    };
+    match attempt.without_change()? {
+        Some(settled) => Ok(settled),
+        None => Err(Unsettled::Short(short)),
+    }
+}
+
+struct Attempt<'a> {
+    terms: &'a Terms<'a>,
+    inputs: BTreeSet<TxRef>,
+    spent: Vec<&'a Source>,
+    idle: &'a [&'a Source],
+    held: u64,
+    groups: Vec<Bundle>,
+    keys: BTreeSet<KeyHash>,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(terms: &'a Terms<'a>, chosen: &[&'a Source], idle: &'a [&'a Source]) -> Result<Self, BuildError> {
+        let checked = terms.checked;
+        let held = Bundle::checked_sum(chosen.iter().map(|source| &source.bundle).chain([&checked.brought]));
+        let held = held.ok_or(BuildError::OutOfRange)?;
+        if let Some((asset, missing)) = held.assets_short_of(&checked.paid).first() {
+            return Err(BuildError::AssetMissing { unit: write_unit(asset), missing: *missing });
+        }
+        let spent: Vec<&Source> = checked.forced.iter().chain(chosen.iter().copied()).collect();
+        let scripts = checked.scripts.iter().map(|script| script.reference);
+        let signers = checked.plan.required_signers.iter().copied();
+        Ok(Self {
+            terms,
+            inputs: spent.iter().map(|source| source.reference).chain(scripts).collect(),
+            keys: spent.iter().map(|source| source.key).chain(signers).collect(),
+            spent,
+            idle,
+            held: held.lovelace,
+            groups: change::split(&held.assets_without(&checked.paid), terms.params),
+        })
+    }
+
+    /// All assets in change, and what lovelace is left in the first change output.
+    fn with_change(&self) -> Result<Settled, Unsettled> {
+        let mut change = self.groups.clone();
+        let mut least = 0u64;
+        for bundle in &mut change {
+            bundle.lovelace = min_lovelace_plain(&self.terms.rest_to, bundle, self.terms.params)?;
+            least = least.checked_add(bundle.lovelace).ok_or(BuildError::OutOfRange)?;
+        }
+        let first_least = change.first().map_or(0, |bundle| bundle.lovelace);
+        let mut frame = self.frame()?;
+        let mut fee = self.terms.params.min_fee_b;
+        for _ in 0..MAX_ROUNDS {
+            let needed = self.terms.checked.paid.lovelace.checked_add(fee).and_then(|sum| sum.checked_add(least));
+            let needed = needed.ok_or(BuildError::OutOfRange)?;
+            let free = self.held.saturating_sub(needed);
+            if let Some(first) = change.first_mut() {
+                first.lovelace = first_least.checked_add(free).ok_or(BuildError::OutOfRange)?;
+            }
+            let (written, pledge) = self.write(&mut frame, fee, &change)?;
+            if written.min_fee > fee {
+                fee = written.min_fee;
+                continue;
+            }
+            self.check_size(&written)?;
+            return match needed.checked_sub(self.held) {
+                Some(short) if short > 0 => Err(Unsettled::Short(short.saturating_add(self.signature_fee()))),
+                _ => self.settled(frame, written, fee, pledge, change),
+            };
+        }
+        Err(BuildError::OutOfRange.into())
+    }
+
+    /// Everything in outputs and fee, if that fits within the tolerance.
+    fn without_change(&self) -> Result<Option<Settled>, Unsettled> {
+        let has_assets = self.groups.iter().any(|bundle| !bundle.assets.is_empty());
+        let Some(fee) = self.held.checked_sub(self.terms.checked.paid.lovelace) else { return Ok(None) };
+        if has_assets || self.terms.rest_wanted || self.inputs.is_empty() || fee < self.terms.params.min_fee_b {
+            return Ok(None);
+        }
+        let mut frame = self.frame()?;
+        let (written, pledge) = self.write(&mut frame, fee, &[])?;
+        let Some(excess) = fee.checked_sub(written.min_fee) else { return Ok(None) };
+        if excess > written.min_fee.checked_div(FEE_TOLERANCE).unwrap_or_default() {
+            return Ok(None);
+        }
+        self.check_size(&written)?;
+        self.settled(frame, written, fee, pledge, Vec::new()).map(Some)
+    }
+
+    fn frame(&self) -> Result<Frame<'a>, BuildError> {
+        Frame::new(self.terms.checked, &self.inputs, self.terms.params)
+    }
+
+    fn write(
+        &self,
+        frame: &mut Frame<'a>,
+        fee: u64,
+        change: &[Bundle],
+    ) -> Result<(Written, Option<Pledge>), BuildError> {
+        let outputs = change.iter().map(|bundle| encode_plain(&self.terms.rest_to, bundle));
+        let outputs: Vec<TransactionOutput<'a>> = outputs.collect::<Result<_, _>>()?;
+        let pledge = if frame.runs_scripts() {
+            Some(collateral::choose(&self.spent, self.idle, &self.terms.home, fee, self.terms.params)?)
+        } else {
+            None
+        };
+        let signatures = self.keys(pledge.as_ref()).len();
+        let written = frame.write(fee, outputs, pledge.as_ref().map(Pledge::collateral), signatures)?;
+        Ok((written, pledge))
+    }
+
+    /// The keys that must sign: those of inputs and collateral, and those that scripts ask for.
+    fn keys(&self, pledge: Option<&Pledge>) -> BTreeSet<KeyHash> {
+        self.keys.iter().chain(pledge.map(Pledge::keys).into_iter().flatten()).copied().collect()
+    }
+
+    /// What the wallet's own signature costs, if the first input of the wallet would bring it about.
+    fn signature_fee(&self) -> u64 {
+        let signs = self.terms.home.payment_key().is_some_and(|key| self.keys.contains(key));
+        if signs { 0 } else { self.terms.params.min_fee_a.saturating_mul(SIGNATURE_BYTES) }
+    }
+
+    fn check_size(&self, written: &Written) -> Result<(), Unsettled> {
+        match fees::ledger_size(written.tx_bytes) {
+            Some(size) if size <= self.terms.params.max_tx_size => Ok(()),
+            _ => Err(Unsettled::TooLarge(written.tx_bytes)),
+        }
+    }
+
+    fn settled(
+        &self,
+        frame: Frame<'_>,
+        written: Written,
+        fee: u64,
+        pledge: Option<Pledge>,
+        change: Vec<Bundle>,
+    ) -> Result<Settled, Unsettled> {
+        let keys = self.keys(pledge.as_ref());
+        let collateral = pledge.map(Pledge::inputs).transpose()?.unwrap_or_default();
+        let inputs = self.inputs.clone();
+        Ok(Settled { body: written.body, redeemers: frame.redeemers(), fee, inputs, collateral, change, keys })
+    }
+}

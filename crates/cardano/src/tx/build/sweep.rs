@@ -1,0 +1,95 @@
+//! Emptying a wallet: everything but a reserve goes to one address, native assets too.
+
+use std::collections::BTreeSet;
+
+use super::{
+    bundle::Bundle,
+    destination::Destination,
+    draft,
+    error::BuildError,
+    plan::{NewOutput, TxPlan, Validity, Wallet},
+    settle::{Settled, Terms, Unsettled, settle},
+    signing::Draft,
+    sources::{Checked, Reach, Source, spendable},
+};
+use crate::{hash::TxRef, money::Lovelace, params::ProtocolParameters};
+
+/// A transaction that empties a wallet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    /// The transaction.
+    pub draft: Draft,
+    /// The lovelace that arrives at the address, beside the native assets.
+    pub sent: Lovelace,
+    /// UTxOs of the wallet that do not fit into this transaction, from large to small: sweep again. Reserved ones and
+    /// those that carry a reference script are never swept and not listed.
+    pub left: Vec<TxRef>,
+}
+
+/// Sends all that the wallet holds, less `reserve` (which stays as one plain UTxO; none if zero) and the fee, to `to`.
+///
+/// UTxOs with datums are swept, too. If not all UTxOs fit into one transaction, the largest are swept.
+///
+/// # Errors
+/// [`BuildError::NothingToSweep`] when what would arrive cannot be an output, [`BuildError::OutputBelowMinimum`] when
+/// the reserve cannot be one.
+pub fn sweep(
+    wallet: &Wallet<'_>,
+    to: impl Into<Destination>,
+    reserve: Lovelace,
+    validity: Validity,
+    params: &ProtocolParameters,
+) -> Result<Sweep, BuildError> {
+    let keep = (reserve > Lovelace::ZERO).then(|| NewOutput::pay(wallet.address, reserve));
+    let plan = TxPlan { outputs: keep.into_iter().collect(), validity, ..TxPlan::default() };
+    let checked = Checked::new(&plan, params)?;
+    let pool = spendable(wallet, &BTreeSet::new(), Reach::WithDatum);
+    let rest_to = to.into();
+    let terms = Terms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
+    let (settled, count) = largest(&terms, &pool)?;
+    let sent = Bundle::checked_sum(&settled.change).map(|sum| sum.lovelace).and_then(Lovelace::new);
+    let sent = sent.ok_or(BuildError::OutOfRange)?;
+    let left = pool.iter().skip(count).map(|source| source.reference).collect();
+    Ok(Sweep { draft: draft(&checked, settled, &rest_to, &wallet.address)?, sent, left })
+}
+
+/// The transaction over as many of the largest UTxOs as fit, and how many these are.
+fn largest(terms: &Terms<'_>, pool: &[Source]) -> Result<(Settled, usize), BuildError> {
+    let of = |count: usize| settle(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
+    let too_large = match of(pool.len()) {
+        Ok(settled) => return Ok((settled, pool.len())),
+        Err(Unsettled::TooLarge(bytes)) => bytes,
+        Err(other) => return Err(reason(terms, pool, other)),
+    };
+    let mut best = Err(BuildError::TooLarge { bytes: too_large, limit: terms.params.max_tx_size });
+    let (mut fits, mut over) = (0, pool.len());
+    while let Some(half) = over.checked_sub(fits).and_then(|gap| gap.checked_div(2)).filter(|half| *half > 0) {
+        let count = fits.saturating_add(half);
+        match of(count) {
+            Ok(settled) => {
+                best = Ok((settled, count));
+                fits = count;
+            }
+            Err(Unsettled::TooLarge(_)) => over = count,
+            // Too little among the largest few; more of them may be enough.
+            Err(Unsettled::Short(_)) => fits = count,
+            Err(other) => return Err(reason(terms, pool, other)),
+        }
+    }
+    best
+}
+
+fn reason(terms: &Terms<'_>, pool: &[Source], why: Unsettled) -> BuildError {
+    match why {
+        Unsettled::Failed(error) => error,
+        Unsettled::TooLarge(bytes) => BuildError::TooLarge { bytes, limit: terms.params.max_tx_size },
+        Unsettled::Short(short) => {
+            let balance = Bundle::checked_sum(pool.iter().map(|source| &source.bundle)).map(|sum| sum.lovelace);
+            let missing = short.saturating_add(terms.input_fee());
+            match (balance.and_then(Lovelace::new), Lovelace::new(missing)) {
+                (Some(balance), Some(missing)) => BuildError::NothingToSweep { balance, missing },
+                _ => BuildError::OutOfRange,
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Emptying wallets, case by case.
+
+use super::checker::approve;
+use crate::{
+    address::Address,
+    chain::Utxo,
+    tx::build::{
+        BuildError, Sweep,
+        fixtures::{FOREVER, key, lovelace, preprod, reference, utxo, wallet},
+        sweep,
+    },
+};
+
+fn home() -> Address {
+    key(1).enterprise_address()
+}
+
+fn owner() -> Address {
+    key(2).enterprise_address()
+}
+
+fn swept(utxos: &[Utxo], reserve: u64) -> Sweep {
+    let sweep = sweep(&wallet(home(), utxos), owner(), lovelace(reserve), FOREVER, &preprod()).unwrap();
+    let built = sweep.draft.clone().sign(&[&key(1)]).unwrap();
+    let approved = approve(&built, utxos, &preprod());
+    assert_eq!(approved.min_fee, built.facts.fee.get());
+    let kept: u64 = built.facts.change.iter().map(|utxo| utxo.value.lovelace.get()).sum();
+    assert_eq!(kept, reserve);
+    sweep
+}
+
+#[test]
+fn everything_but_the_reserve_arrives() {
+    let utxos = [utxo(1, home(), 9_000_000, &[(7, "t", 3)]), utxo(2, home(), 3_000_000, &[(7, "t", 4)])];
+    for reserve in [0, 2_000_000] {
+        let sweep = swept(&utxos, reserve);
+        let fee = sweep.draft.facts().fee.get();
+        assert_eq!(sweep.sent, lovelace(12_000_000 - reserve - fee));
+        let assets = sweep.draft.facts().outputs.iter().flat_map(|output| output.value.assets.values());
+        assert_eq!(assets.sum::<u64>(), 7);
+        assert!(sweep.left.is_empty());
+    }
+}
+
+#[test]
+fn a_datum_is_no_reason_to_stay_but_a_reference_script_is() {
+    let mut utxos: Vec<Utxo> = (1..=3).map(|n| utxo(n, home(), 5_000_000, &[])).collect();
+    utxos[0].inline_datum = Some(vec![0]);
+    utxos[1].reference_script = Some(crate::ScriptHash::new([0; 28]));
+    assert_eq!(swept(&utxos, 0).draft.facts().inputs, [reference(1), reference(3)]);
+}
+
+#[test]
+fn what_does_not_fit_is_left_for_the_next_sweep() {
+    let mut utxos: Vec<Utxo> = (0..1000).map(|n| utxo(n, home(), 1_000_000 + u64::from(n), &[])).collect();
+    let mut sweeps = 0;
+    while !utxos.is_empty() {
+        let sweep = swept(&utxos, 0);
+        let taken = sweep.draft.facts().inputs.len();
+        assert!(sweep.left.is_empty() || taken > 400, "{taken} inputs");
+        assert_eq!(taken + sweep.left.len(), utxos.len());
+        utxos.retain(|utxo| sweep.left.contains(&utxo.reference));
+        sweeps += 1;
+    }
+    assert_eq!(sweeps, 3);
+}
+
+#[test]
+fn many_assets_are_spread_over_outputs() {
+    let names: Vec<String> = (0..240).map(|n| format!("asset number {n:019}")).collect();
+    let utxos: Vec<Utxo> = (0..24u32)
+        .map(|n| {
+            let own = names.iter().skip(n as usize * 10).take(10);
+            let assets: Vec<(u8, &str, u64)> = own.map(|name| (n as u8, name.as_str(), u64::MAX - 1)).collect();
+            utxo(n, home(), 4_000_000, &assets)
+        })
+        .collect();
+    let sweep = swept(&utxos, 2_000_000);
+    assert!(sweep.left.is_empty() && sweep.draft.facts().outputs.len() > 3);
+}
+
+#[test]
+fn more_of_an_asset_than_one_output_can_hold_does_not_lock_the_wallet() {
+    let utxos: Vec<Utxo> = (0..3).map(|n| utxo(n, home(), 5_000_000, &[(7, "flood", u64::MAX)])).collect();
+    let sweep = sweep(&wallet(home(), &utxos), owner(), lovelace(0), FOREVER, &preprod());
+    assert_eq!(sweep.unwrap().draft.facts().outputs.len(), 3);
+}
+
+#[test]
+fn an_empty_or_poor_wallet_has_nothing_to_sweep() {
+    for (held, reserve) in
+        [(vec![], 2_000_000), (vec![2_000_000], 2_000_000), (vec![3_000_000], 2_000_000), (vec![1_000_000], 0)]
+    {
+        let utxos: Vec<Utxo> = (1u32..).zip(&held).map(|(n, amount)| utxo(n, home(), *amount, &[])).collect();
+        let refused = sweep(&wallet(home(), &utxos), owner(), lovelace(reserve), FOREVER, &preprod());
+        let Err(BuildError::NothingToSweep { balance, missing }) = refused else { panic!("{held:?}: {refused:?}") };
+        assert_eq!(balance, lovelace(held.iter().sum()));
+        let mut topped = utxos.clone();
+        topped.push(utxo(9, home(), missing.get(), &[]));
+        swept(&topped, reserve);
+    }
+}
