@@ -131,7 +131,9 @@ function run(args: string[], state: string): Promise<void> {
     });
     child.once("error", reject);
     child.once("exit", (code) =>
-      code === 0 ? resolve() : reject(new Error(`wrangler ${args.join(" ")} failed; see ${join(state, "migrations.log")}`)),
+      code === 0
+        ? resolve()
+        : reject(new Error(`wrangler ${args.join(" ")} failed; see ${join(state, "migrations.log")}`)),
     );
   });
 }
