@@ -58,6 +58,8 @@ export type Transaction = {
     readonly referenceInputs: readonly Input[];
     readonly votes: boolean;
     readonly proposals: readonly Item[];
+    /** What the submitter believes the treasury to hold. */
+    readonly treasury: bigint | undefined;
     readonly donation: bigint;
   };
   readonly signatures: readonly { readonly key: Uint8Array; readonly signature: Uint8Array }[];
@@ -84,7 +86,7 @@ export function transactionOf(cbor: Uint8Array): Transaction {
   if (flag !== 20 && flag !== 21) throw new CborError("validity flag: not a boolean");
   const fields = fieldsOf(witnesses, "witness set", WITNESS_KEYS);
   const plutus = (key: number, language: 1 | 2 | 3) =>
-    setOf(fields.get(key), `Plutus V${language} scripts`).map((item) =>
+    witnessesOf(fields.get(key), `Plutus V${language} scripts`).map((item) =>
       plutusScript(language, expect(item, "bytes", "script").value),
     );
   return {
@@ -92,17 +94,17 @@ export function transactionOf(cbor: Uint8Array): Transaction {
     hash: hex(blake2b256(raw(body))),
     size: cbor.length - 1,
     body: bodyOf(body),
-    signatures: setOf(fields.get(0), "key witnesses").map((item) => {
+    signatures: witnessesOf(fields.get(0), "key witnesses").map((item) => {
       const [key, signature] = expect(item, "array", "key witness").items;
       return { key: hashOf(key, 32, "verification key"), signature: hashOf(signature, 64, "signature") };
     }),
     scripts: [
-      ...setOf(fields.get(1), "native scripts").map(nativeScript),
+      ...witnessesOf(fields.get(1), "native scripts").map(nativeScript),
       ...plutus(3, 1),
       ...plutus(6, 2),
       ...plutus(7, 3),
     ],
-    datums: setOf(fields.get(4), "datums").map(raw),
+    datums: witnessesOf(fields.get(4), "datums").map(raw),
     redeemers: redeemersOf(fields.get(5)),
     valid: flag === 21,
     auxiliaryData: auxiliary.kind === "simple" && auxiliary.value === 22 ? undefined : auxiliary,
@@ -141,16 +143,29 @@ function bodyOf(item: Item): Transaction["body"] {
     referenceInputs: inputsOf(fields.get(18), "reference inputs"),
     votes: fields.has(19),
     proposals: setOf(fields.get(20), "proposals"),
+    treasury: whole(21, "treasury"),
     donation: whole(22, "donation") ?? 0n,
   };
 }
 
-/** The members of a set, tagged or not. Absent is empty; present but empty, or with a member twice, is malformed. */
-function setOf(item: Item | undefined, what: string, mayBeEmpty = false): Item[] {
+/** The members of a list, with the set's tag or without it. Absent is empty; present but empty is malformed. */
+function listOf(item: Item | undefined, what: string, mayBeEmpty: boolean): Item[] {
   if (item === undefined) return [];
   if (item.kind === "tag" && item.tag !== SET_TAG) throw new CborError(`${what}: tag ${item.tag}`);
   const { items } = expect(item.kind === "tag" ? item.item : item, "array", what);
   if (items.length === 0 && !mayBeEmpty) throw new CborError(`${what}: present but empty`);
+  return items;
+}
+
+/** A part of the witness set: until protocol version 12 a member may come twice and counts once. */
+function witnessesOf(item: Item | undefined, what: string): Item[] {
+  const items = listOf(item, what, false);
+  return [...new Map(items.map((member) => [hex(raw(member)), member])).values()];
+}
+
+/** A set of the body, where a member twice is malformed. */
+function setOf(item: Item | undefined, what: string, mayBeEmpty = false): Item[] {
+  const items = listOf(item, what, mayBeEmpty);
   if (new Set(items.map((member) => hex(raw(member)))).size !== items.length) {
     throw new CborError(`${what}: the same member twice`);
   }

@@ -3,7 +3,7 @@ import { TESTNET } from "../../cardano/address.ts";
 import { parameters } from "../../cardano/parameters.ts";
 import type { Transaction } from "../../cardano/transaction.ts";
 import { refOf } from "../../cardano/transaction.ts";
-import { fromList, inputText, mismatch, type Refusal, utxo } from "./refusal.ts";
+import { coin, fromList, inputText, mismatch, type Refusal, utxo } from "./refusal.ts";
 import type { View } from "./view.ts";
 
 export function inputsAreGiven(view: View): Refusal[] {
@@ -64,4 +64,14 @@ export function bodyIsForThisNetwork(view: View): Refusal[] {
   const { network } = view.tx.body;
   if (network === undefined || network === BigInt(TESTNET)) return [];
   return [utxo("WrongNetworkInTxBody", mismatch("Mainnet", "Testnet"))];
+}
+
+/** No rewards are ever paid here and donations arrive at the end of an epoch, so the treasury stays empty. */
+const TREASURY = 0n;
+
+export function treasuryIsTheOneStated(view: View): Refusal[] {
+  const { treasury } = view.tx.body;
+  if (treasury === undefined || treasury === TREASURY) return [];
+  const rule = "ConwayTreasuryValueMismatch";
+  return [{ rule, reason: `${rule} ${mismatch(coin(treasury), coin(TREASURY))}` }];
 }

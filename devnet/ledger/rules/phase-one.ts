@@ -17,6 +17,7 @@ const RULES: readonly ((view: View) => Refusal[])[] = [
   body.outputsAreOnThisNetwork,
   body.withdrawalsAreOnThisNetwork,
   body.bodyIsForThisNetwork,
+  body.treasuryIsTheOneStated,
   money.feeIsEnough,
   money.valueIsConserved,
   money.outputsAreLargeEnough,

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { type Emulator, emulatorOf } from "../ledger/emulator.ts";
+import { CASES, type Fixture, fixture } from "./rule-cases.ts";
+import { ledger, type Running } from "./support.ts";
+
+/**
+ * The Emulator without the devnet's own rules: what it refuses by itself is stated in each case, so that a new version
+ * which is laxer, or stricter, shows here.
+ */
+let devnet: Running;
+let held: Fixture;
+let emulator: Emulator;
+before(async () => {
+  devnet = await ledger();
+  held = await fixture(devnet);
+  const unspent = [...devnet.ledger.chain.entries.values()].filter(({ spentBy }) => spentBy === undefined);
+  emulator = emulatorOf(unspent.map((entry) => ({ input: entry, output: entry.output.raw })));
+  emulator.setSlot(held.slot);
+});
+after(() => devnet.stop());
+
+for (const { name, bad, emulator: refuses } of CASES) {
+  test(`the Emulator alone ${refuses ? "refuses" : "accepts"} ${name}`, () => {
+    const [coin, other] = held.coins;
+    assert.ok(coin && other);
+    let isRefused = false;
+    let error = "";
+    try {
+      const result = emulator.snapshot().submitTx(bad(held, coin, other));
+      isRefused = !result.isSuccess;
+      error = result.error ?? "";
+    } catch (thrown) {
+      isRefused = true;
+      error = `threw ${thrown}`;
+    }
+    assert.equal(isRefused, refuses, error);
+  });
+}
