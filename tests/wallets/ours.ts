@@ -1,13 +1,13 @@
-// The service's own CIP-8 code, run natively over a pipe (crates/cardano/examples/cip8.rs).
+// The service's own code, run natively over a pipe: a crate's example that answers one JSON object a line.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Answers to requests, in order. */
-export function ours<Answer>(requests: readonly object[]): Answer[] {
+/** Answers of an example to requests, in order. */
+export function ask<Answer>(crate: string, example: string, requests: readonly object[]): Answer[] {
   const input = requests.map((request) => `${JSON.stringify(request)}\n`).join("");
-  const run = spawnSync("cargo", ["run", "--quiet", "-p", "cardano", "--example", "cip8"], {
+  const run = spawnSync("cargo", ["run", "--quiet", "-p", crate, "--example", example], {
     cwd: root,
     input,
     encoding: "utf8",

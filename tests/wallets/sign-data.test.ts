@@ -4,9 +4,10 @@ import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 import { Address } from "@evolution-sdk/evolution";
 import { addressOf, keyHashHex, keysNamed, seedHex } from "./keys.ts";
-import { ours } from "./ours.ts";
+import { ask } from "./ours.ts";
 import { checkers, type DataSignature, signers } from "./sign-data.ts";
 
+const ours = <Answer>(requests: object[]): Answer[] => ask<Answer>("cardano", "cip8", requests);
 const kinds = ["base", "enterprise"] as const;
 const fresh = () => ({ keys: keysNamed(randomBytes(16).toString("hex")), payload: randomBytes(32).toString("hex") });
 

@@ -1,0 +1,91 @@
+//! The escrow's quotes and locks for other programs, one JSON object a line: how the tests hold this crate against a
+//! buyer that somebody else could have written. Every request carries the sale; with a `transaction` (base64) the
+//! lock in it is verified against the `accepted` entry, without one a quote is issued.
+
+use std::io::{BufRead, Write, stdin, stdout};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef, blockfrost,
+    keys::SigningKey,
+    slots::{Millis, SlotConfig},
+    tx::SignedTx,
+};
+use escrow::{Deployment, Parameters};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use x402_cardano::escrow::{Issuer, LockFacts, Quote, Sale, TransferMethod, verify_lock};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    seed: String,
+    script_hash: ScriptHash,
+    deployment: Parameters,
+    listing_id: String,
+    content_hash: ContentHash,
+    price: Lovelace,
+    /// POSIX ms.
+    now: Millis,
+    nonce: String,
+    accepted: Option<Value>,
+    transaction: Option<String>,
+    payer: Option<Address>,
+    /// Blockfrost's protocol parameters.
+    parameters: Option<Value>,
+}
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Fallible<()> {
+    let mut out = stdout().lock();
+    for line in stdin().lock().lines() {
+        writeln!(out, "{}", answer(serde_json::from_str(&line?)?)?)?;
+    }
+    Ok(())
+}
+
+fn bytes(text: &str) -> Fallible<[u8; 32]> {
+    Ok(hex::decode(text)?.try_into().map_err(|_| "expected 32 bytes")?)
+}
+
+fn answer(request: Request) -> Fallible<Value> {
+    let seller = SigningKey::from_seed(&bytes(&request.seed)?)?;
+    let deployment = Deployment {
+        script_hash: request.script_hash,
+        parameters: request.deployment.clone(),
+        reference_script: TxRef { tx: TxHash::new([0; 32]), index: 0 },
+        reference_script_bytes: 0,
+    };
+    let issuer = Issuer {
+        seller: &seller,
+        seller_address: seller.enterprise_address(),
+        deployment: &deployment,
+        method: TransferMethod::Escrow,
+    };
+    let sale = Sale { listing_id: &request.listing_id, content_hash: request.content_hash, price: request.price };
+    let Some(accepted) = &request.accepted else {
+        return Ok(issuer.issue(&sale, request.now, bytes(&request.nonce)?)?.to_json()?);
+    };
+    Ok(match issuer.recognise(&sale, accepted) {
+        Ok(quote) => lock(&request, &issuer, &quote)?,
+        Err(reason) => json!({ "verdict": reason.to_string() }),
+    })
+}
+
+fn lock(request: &Request, issuer: &Issuer<'_>, quote: &Quote) -> Fallible<Value> {
+    let missing = "a lock needs a transaction, a payer and parameters";
+    let tx = SignedTx::parse(&STANDARD.decode(request.transaction.as_ref().ok_or(missing)?)?)?;
+    let parameters = serde_json::to_vec(request.parameters.as_ref().ok_or(missing)?)?;
+    let facts = LockFacts {
+        tx: &tx,
+        terms: &quote.authorized(issuer),
+        payer: request.payer.as_ref().ok_or(missing)?,
+        parameters: &blockfrost::protocol_parameters(&parameters)?,
+        slots: &SlotConfig::PREPROD,
+    };
+    Ok(match verify_lock(facts) {
+        Ok(lock) => json!({ "verdict": "ok", "collateral": lock.collateral, "locked": lock.locked }),
+        Err(reason) => json!({ "verdict": reason.to_string() }),
+    })
+}
