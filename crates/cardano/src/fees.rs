@@ -24,7 +24,7 @@ const TIER_MULTIPLIER: Rational = Rational { numerator: 6, denominator: 5 };
 pub const MAX_REFERENCE_SCRIPT_BYTES: u64 = 200 * 1024;
 /// A submitted transaction has one byte, `is_valid`, that the ledger does not count in its size: neither for the
 /// fee nor for the maximum (Alonzo, `toCBORForSizeComputation`).
-pub const IS_VALID_BYTES: u64 = 1;
+pub const IS_VALID_BYTES: usize = 1;
 
 /// What a transaction's scripts may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,14 +56,14 @@ pub struct Weight {
 
 /// The size that the ledger sees in a submitted transaction of this many bytes.
 #[must_use]
-pub fn ledger_size(tx_bytes: usize) -> Option<u64> {
-    u64::try_from(tx_bytes).ok()?.checked_sub(IS_VALID_BYTES)
+pub fn ledger_size(tx_bytes: usize) -> Option<usize> {
+    tx_bytes.checked_sub(IS_VALID_BYTES)
 }
 
 /// The least fee that the ledger accepts for a transaction of this weight.
 #[must_use]
 pub fn min_fee(params: &ProtocolParameters, weight: &Weight) -> Option<Lovelace> {
-    let linear = ledger_size(weight.tx_bytes)?.checked_mul(params.min_fee_a)?.checked_add(params.min_fee_b)?;
+    let linear = params.min_fee(ledger_size(weight.tx_bytes)?)?.get();
     let scripts = execution_fee(params, weight.ex_units)?;
     let references =
         reference_script_fee(params.min_fee_ref_script_cost_per_byte, TIER_MULTIPLIER, weight.reference_script_bytes)?;

@@ -55,7 +55,8 @@ impl ProtocolParameters {
         bytes.checked_mul(self.coins_per_utxo_byte).and_then(Lovelace::new)
     }
 
-    /// The least fee of a transaction of this many bytes without scripts; `None` out of range.
+    /// The least fee of a transaction of this many bytes, as the ledger counts them, without scripts; `None` out of range.
+    /// [`crate::fees::min_fee`] is the whole rule.
     #[must_use]
     pub fn min_fee(&self, tx_bytes: usize) -> Option<Lovelace> {
         let bytes = u64::try_from(tx_bytes).ok()?;

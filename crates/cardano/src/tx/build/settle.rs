@@ -212,7 +212,8 @@ impl<'a> Attempt<'a> {
     }
 
     fn check_size(&self, written: &Written) -> Result<(), Unsettled> {
-        match fees::ledger_size(written.tx_bytes) {
+        let size = fees::ledger_size(written.tx_bytes).and_then(|size| u64::try_from(size).ok());
+        match size {
             Some(size) if size <= self.terms.params.max_tx_size => Ok(()),
             _ => Err(Unsettled::TooLarge(written.tx_bytes)),
         }
