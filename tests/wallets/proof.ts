@@ -1,4 +1,4 @@
-// The service's signed texts (service-api.md, "Signed requests without a session") and the header that carries them.
+// The texts that wallets sign for the service (requests without an account), and the header that carries the proof.
 import { createHash } from "node:crypto";
 import type { DataSignature } from "./sign-data.ts";
 
