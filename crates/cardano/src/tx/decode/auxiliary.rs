@@ -47,20 +47,17 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<AuxiliaryData>, Dec
 /// `[metadata, [native scripts]]`.
 fn pair_form(reader: &mut Reader<'_>) -> Result<bool, CborError> {
     let mut fields = reader.array()?;
-    if !reader.more(&mut fields)? {
-        return Err(CborError::Type);
-    }
+    reader.expect(&mut fields)?;
     labels(reader)?;
-    if !reader.more(&mut fields)? {
-        return Err(CborError::Type);
-    }
+    reader.expect(&mut fields)?;
     let mut scripts = reader.array()?;
     let mut has_scripts = false;
     while reader.more(&mut scripts)? {
         reader.skip()?;
         has_scripts = true;
     }
-    if reader.more(&mut fields)? { Err(CborError::Type) } else { Ok(has_scripts) }
+    reader.end(&mut fields)?;
+    Ok(has_scripts)
 }
 
 /// `259({0: metadata, 1: native scripts, 2..4: Plutus scripts})`.

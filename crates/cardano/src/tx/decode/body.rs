@@ -30,7 +30,7 @@ pub(super) fn read(bytes: &[u8], parts: &mut BTreeMap<Part, Vec<u8>>) -> Result<
     let (mut inputs, mut outputs, mut fee) = (None, None, None);
     let (mut ttl, mut validity_start, mut network_id, mut auxiliary_data_hash) = (None, None, None, None);
     let mut required_signers = Vec::new();
-    let mut fields = reader.map().map_err(|_| DecodeError::Malformed("body"))?;
+    let mut fields = reader.record(Reader::map).map_err(|_| DecodeError::Malformed("body"))?;
     while reader.more(&mut fields)? {
         let key = reader.uint().map_err(|_| DecodeError::Malformed("body"))?;
         let part = match key {
@@ -114,13 +114,13 @@ pub(super) fn set<T: Ord + Copy>(
 }
 
 fn input(reader: &mut Reader<'_>) -> Result<TxRef, CborError> {
-    let mut fields = reader.array()?;
-    let mut next = |reader: &mut Reader<'_>| if reader.more(&mut fields)? { Ok(()) } else { Err(CborError::Type) };
-    next(reader)?;
+    let mut pair = reader.record(Reader::array)?;
+    reader.expect(&mut pair)?;
     let tx = TxHash::new(reader.hash()?);
-    next(reader)?;
+    reader.expect(&mut pair)?;
     let index = u16::try_from(reader.uint()?).map_err(|_| CborError::Type)?;
-    if reader.more(&mut fields)? { Err(CborError::Type) } else { Ok(TxRef { tx, index }) }
+    reader.end(&mut pair)?;
+    Ok(TxRef { tx, index })
 }
 
 fn output_list(reader: &mut Reader<'_>) -> Result<Vec<Output>, DecodeError> {

@@ -168,6 +168,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The head of an array or map of fixed shape (a body, an output): its length is written down. The ledger's decoder
+    /// would also take it without; no wallet writes that, and other decoders refuse it.
+    pub(super) fn record(
+        &mut self,
+        head: impl FnOnce(&mut Self) -> Result<Items, CborError>,
+    ) -> Result<Items, CborError> {
+        match head(self)? {
+            Items(None) => Err(CborError::Type),
+            items => Ok(items),
+        }
+    }
+
     pub(super) fn array(&mut self) -> Result<Items, CborError> {
         match self.head()? {
             Head::Array(length) => Ok(Items(length)),
@@ -208,6 +220,16 @@ impl<'a> Reader<'a> {
             }
             None => Ok(true),
         }
+    }
+
+    /// Another item (or pair) must follow.
+    pub(super) fn expect(&mut self, items: &mut Items) -> Result<(), CborError> {
+        if self.more(items)? { Ok(()) } else { Err(CborError::Type) }
+    }
+
+    /// No other item (or pair) may follow.
+    pub(super) fn end(&mut self, items: &mut Items) -> Result<(), CborError> {
+        if self.more(items)? { Err(CborError::Type) } else { Ok(()) }
     }
 
     /// Passes over one item, whatever it is, and gives its bytes.

@@ -99,7 +99,7 @@ type Fields = (Vec<u8>, (Value, usize), Option<OutputDatum>, Option<Vec<u8>>);
 
 fn array_form(reader: &mut Reader<'_>) -> Result<Fields, DecodeError> {
     let malformed = DecodeError::Malformed("output");
-    let mut fields = reader.array()?;
+    let mut fields = reader.record(Reader::array).map_err(|_| malformed)?;
     if !reader.more(&mut fields)? {
         return Err(malformed);
     }
@@ -120,7 +120,7 @@ fn array_form(reader: &mut Reader<'_>) -> Result<Fields, DecodeError> {
 
 fn map_form(reader: &mut Reader<'_>) -> Result<Fields, DecodeError> {
     let (mut owner, mut held, mut datum, mut script) = (None, None, None, None);
-    let mut fields = reader.map()?;
+    let mut fields = reader.record(Reader::map).map_err(|_| DecodeError::Malformed("output"))?;
     while reader.more(&mut fields)? {
         match reader.uint().map_err(|_| DecodeError::Malformed("output"))? {
             0 => owner = Some(address(reader)?),
@@ -153,7 +153,7 @@ fn value(reader: &mut Reader<'_>) -> Result<(Value, usize), DecodeError> {
             value.lovelace = lovelace(reader, NAME)?;
             return Ok(value);
         }
-        let mut fields = reader.array().map_err(|_| DecodeError::Malformed(NAME))?;
+        let mut fields = reader.record(Reader::array).map_err(|_| DecodeError::Malformed(NAME))?;
         if !reader.more(&mut fields)? {
             return Err(DecodeError::Malformed(NAME));
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     DecodeError, Part,
-    cbor::{CborError, Items, Reader},
+    cbor::{CborError, Reader},
 };
 use crate::hash::KeyHash;
 
@@ -30,7 +30,7 @@ pub(super) fn read(
     parts: &mut BTreeMap<Part, Vec<u8>>,
 ) -> Result<Vec<VkeyWitness>, DecodeError> {
     let mut witnesses = Vec::new();
-    let mut fields = reader.map().map_err(|_| DecodeError::Malformed("witness set"))?;
+    let mut fields = reader.record(Reader::map).map_err(|_| DecodeError::Malformed("witness set"))?;
     while reader.more(&mut fields)? {
         let part = match reader.uint().map_err(|_| DecodeError::Malformed("witness set"))? {
             0 => {
@@ -66,8 +66,11 @@ fn vkey_witnesses(reader: &mut Reader<'_>) -> Result<Vec<VkeyWitness>, DecodeErr
 }
 
 fn vkey_witness(reader: &mut Reader<'_>) -> Result<VkeyWitness, CborError> {
-    if reader.array()? != Items::exactly(2) {
-        return Err(CborError::Type);
-    }
-    Ok(VkeyWitness { key: reader.hash()?, signature: reader.hash()? })
+    let mut pair = reader.record(Reader::array)?;
+    reader.expect(&mut pair)?;
+    let key = reader.hash()?;
+    reader.expect(&mut pair)?;
+    let signature = reader.hash()?;
+    reader.end(&mut pair)?;
+    Ok(VkeyWitness { key, signature })
 }
