@@ -75,6 +75,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
         #[test]
         fn every_value_fits_and_nothing_is_lost(
             assets in proptest::collection::btree_map(

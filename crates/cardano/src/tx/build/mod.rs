@@ -17,6 +17,25 @@
 //!
 //! The fee is the least that the ledger accepts for the bytes. It is higher, by at most 1 %, only where the inputs are
 //! worth so little more than outputs and fee that no further input and no change output is needed.
+//!
+//! ```
+//! # use std::collections::BTreeSet;
+//! # use cardano::{Address, Lovelace, chain::Utxo, keys::SigningKey, params::ProtocolParameters};
+//! use cardano::tx::build::{BuildError, BuiltTx, NewOutput, TxPlan, Validity, Wallet, build};
+//!
+//! fn pay(
+//!     key: &SigningKey, utxos: &[Utxo], to: Address, price: Lovelace, now_slot: u64, params: &ProtocolParameters,
+//! ) -> Result<BuiltTx, BuildError> {
+//!     let reserved = BTreeSet::new();
+//!     let wallet = Wallet { address: key.enterprise_address(), utxos, reserved: &reserved };
+//!     let plan = TxPlan {
+//!         outputs: vec![NewOutput::pay(to, price)],
+//!         validity: Validity { from: None, until: now_slot + 300 },
+//!         ..TxPlan::default()
+//!     };
+//!     build(&plan, &wallet, params)?.sign(&[key])
+//! }
+//! ```
 
 mod body;
 mod bundle;

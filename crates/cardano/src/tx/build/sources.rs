@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     chain::Utxo,
-    fees::ExUnits,
+    fees::{ExUnits, MAX_REFERENCE_SCRIPT_BYTES},
     hash::{KeyHash, TxRef},
     params::ProtocolParameters,
 };
@@ -59,6 +59,7 @@ impl<'a> Checked<'a> {
         let ex_units = total_ex_units(plan, params)?;
         let script_bytes = plan.reference_inputs.iter().map(|input| input.script_bytes);
         let reference_script_bytes = script_bytes.into_iter().try_fold(0u64, u64::checked_add);
+        let reference_script_bytes = reference_script_bytes.filter(|bytes| *bytes <= MAX_REFERENCE_SCRIPT_BYTES);
         Ok(Self {
             plan,
             outputs,

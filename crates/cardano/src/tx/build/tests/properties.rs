@@ -49,7 +49,7 @@ fn reserved(utxos: &[Utxo], every: usize) -> BTreeSet<TxRef> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn a_payment_is_exact_or_says_what_is_missing(

@@ -154,4 +154,7 @@ fn script_inputs_that_cannot_be_are_refused() {
     both.reference_inputs[0].reference = reference(50);
     let both = build(&both, &wallet(home(), &utxos), &preprod()).unwrap_err();
     assert_eq!(both, BuildError::UsedTwice(reference(50)));
+    let mut heavy = unlock(vec![locked(50, 7_000_000)]);
+    heavy.reference_inputs[0].script_bytes = 200 * 1024 + 1;
+    assert_eq!(build(&heavy, &wallet(home(), &utxos), &preprod()).unwrap_err(), BuildError::OutOfRange);
 }
