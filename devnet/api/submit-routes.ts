@@ -10,7 +10,7 @@ import type { Context } from "./context.ts";
 import { ApiError } from "./errors.ts";
 
 export function submitRoutes(app: FastifyInstance, { ledger, faults }: Context): void {
-  app.post("/tx/submit", (request) => {
+  app.post("/tx/submit", (request, reply) => {
     if (!/^application\/cbor\b/.test(request.headers["content-type"] ?? "")) {
       throw new ApiError(400, "Invalid Content-Type. Set it to application/cbor and send the transaction's bytes.");
     }
@@ -18,6 +18,8 @@ export function submitRoutes(app: FastifyInstance, { ledger, faults }: Context):
     if (!result.accepted) throw new ApiError(400, result.message);
     if (faults.of(request).some(({ dropSubmit }) => dropSubmit))
       ledger.forget(result.record, "a fault dropped the submission");
+    // A bare text would go out as plain text; the documentation has a JSON string.
+    reply.type("application/json; charset=utf-8");
     return JSON.stringify(result.record.tx.hash);
   });
 
