@@ -8,6 +8,7 @@ use edge::{
     d1::D1,
     settings::{self, SettingError},
 };
+use market::account::Account;
 use worker::{Context, Env, Request};
 
 use crate::{
@@ -66,6 +67,17 @@ impl App {
         let unusable = SettingError { name: NAME, problem: PROBLEM };
         let secret = settings::secret_bytes(&self.env, NAME).map_err(|error| ApiError::misconfigured(&error, ""))?;
         derive_wallet_key(&secret, version, owner).map_err(|error| ApiError::misconfigured(&unusable, error))
+    }
+
+    /// The key of an account's service wallet, for the address on record and no other.
+    pub fn account_key(&self, account: &Account) -> Result<SigningKey, ApiError> {
+        let key = self.wallet_key(account.key_version, &account.owner)?;
+        if key.enterprise_address() == account.wallet_address {
+            return Ok(key);
+        }
+        let changed =
+            SettingError { name: "WALLET_MASTER_SECRET", problem: "is not the one this wallet was made with" };
+        Err(ApiError::misconfigured(&changed, &account.wallet_address))
     }
 
     /// Takes one from what `key` may ask for.

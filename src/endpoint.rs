@@ -31,6 +31,10 @@ pub enum Endpoint {
     Me,
     /// `/me/agent-limits`
     AgentLimits,
+    /// `/me/buy`
+    Buy,
+    /// `/me/wallet/withdraw`
+    Withdraw,
     /// `/me/purchases/{id}/content`
     BoughtContent(String),
 }
@@ -76,6 +80,8 @@ impl Endpoint {
             ("auth", Some("verify"), None) => Some(Self::SignIn),
             ("auth", Some("logout"), None) => Some(Self::SignOut),
             ("me", None, None) => Some(Self::Me),
+            ("me", Some("buy"), None) => Some(Self::Buy),
+            ("me", Some("wallet"), Some("withdraw")) => Some(Self::Withdraw),
             ("me", Some("agent-limits"), None) => Some(Self::AgentLimits),
             _ => None,
         }
@@ -88,7 +94,7 @@ impl Endpoint {
             // A HEAD could not carry a paid answer's body: paying for nothing is not offered.
             Self::Unlock(_) => "GET, OPTIONS",
             Self::Listings => GET_POST,
-            Self::Verification(_) | Self::Challenge | Self::SignIn | Self::SignOut => POST,
+            Self::Verification(_) | Self::Challenge | Self::SignIn | Self::SignOut | Self::Buy | Self::Withdraw => POST,
             Self::AgentLimits => "PUT, OPTIONS",
         }
     }

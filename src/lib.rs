@@ -46,6 +46,8 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::SignIn => routes::auth::verify(app, request).await,
         Endpoint::SignOut => routes::auth::logout(app, &request).await,
         Endpoint::Me => routes::me::show(app, &request).await,
+        Endpoint::Buy => routes::me::buy(app, request).await,
+        Endpoint::Withdraw => routes::me::withdraw(app, &request).await,
         Endpoint::AgentLimits => routes::me::set_limits(app, request).await,
         Endpoint::BoughtContent(id) => routes::me::content(app, &id, &request).await,
         Endpoint::Creator(address) => routes::creators::show(app, &address).await,

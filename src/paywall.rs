@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
+use cardano::slots::Millis;
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, Terms},
@@ -10,6 +11,7 @@ use market::{
 use url::Url;
 use x402_cardano::{
     exact::default,
+    settlement::Sleep,
     wire::{Amount, ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, Version2},
 };
 
@@ -20,6 +22,19 @@ pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
 /// Terms that an isolate keeps in its memory. Listings never change, so what is kept is never stale.
 const MAX_KEPT: usize = 2_000;
+
+/// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
+pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
+
+/// Waiting by the runtime's timer.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer;
+
+impl Sleep for Timer {
+    async fn sleep(&self, ms: Millis) {
+        edge::sleep(std::time::Duration::from_millis(ms)).await;
+    }
+}
 
 thread_local! {
     static TERMS: RefCell<HashMap<String, Terms>> = RefCell::new(HashMap::new());

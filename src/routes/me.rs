@@ -1,17 +1,28 @@
-//! `GET /me`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`
+//! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
 use cardano::{TxHash, chain::Chain};
+use edge::ed25519::WebCrypto;
 use market::{
+    DeliveryMode, ListingId,
     account::{self, Account, Limits},
+    buy::{self, BuyError, Order, Ports},
     catalogue,
     database::{Database, outcomes},
     purchase::{self, Owned},
+    withdraw::{self, WithdrawError},
 };
+use serde::Deserialize;
 use serde_json::json;
 use worker::{Request, Response};
 
 use super::auth;
-use crate::{app::App, error::ApiError, respond, session};
+use crate::{
+    app::App,
+    error::ApiError,
+    limits::Limiter,
+    paywall::{self, SCHEDULE, Timer},
+    respond, session,
+};
 
 fn signed_out() -> ApiError {
     ApiError::unauthorized(session::SIGN_IN)
@@ -77,4 +88,80 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     }
     let content = database.run(catalogue::content(&bought.listing_id)).await?.rows.into_iter().next();
     Ok(respond::private_text(content.ok_or_else(unknown)?)?)
+}
+
+/// The account of a live session.
+async fn account(app: &App, request: &Request) -> Result<Account, ApiError> {
+    let token = session::required(request)?;
+    let session = app.database()?.run(account::by_session(&token.hash(), app.now_ms())).await?;
+    session.first_json()?.ok_or_else(signed_out)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wish {
+    listing_id: Option<String>,
+    mode: Option<String>,
+}
+
+/// A purchase paid from the service wallet.
+pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
+    let account = account(app, &request).await?;
+    app.limit(Limiter::Buy, &account.owner).await?;
+    let wish: Wish = auth::body(&mut request).await?;
+    let required = |name| ApiError::bad_request(format!("{name}: is required"));
+    let id = wish.listing_id.ok_or_else(|| required("listingId"))?;
+    let mode = wish.mode.ok_or_else(|| required("mode"))?;
+    let mode: DeliveryMode = mode.parse().map_err(|()| ApiError::bad_request("mode: must be instant or protected"))?;
+    let unknown = || ApiError::bad_request("listingId: no such listing");
+    let id: ListingId = id.parse().map_err(|_| unknown())?;
+    let (database, chain) = (app.database()?, app.chain()?);
+    let terms = paywall::terms(&database, &id).await?.ok_or_else(unknown)?;
+    let not_offered = || ApiError::bad_request(format!("mode: this listing does not offer {}", mode.as_str()));
+    let requirements = match mode {
+        DeliveryMode::Instant => paywall::instant(&terms).ok_or_else(not_offered)?,
+        DeliveryMode::Protected => return Err(not_offered()),
+    };
+    let key = app.account_key(&account)?;
+    let jitter = u64::from_le_bytes(edge::random().map_err(|error| ApiError::internal("randomness", error))?);
+    let ports = Ports {
+        database: &database,
+        chain: &chain,
+        signatures: &WebCrypto,
+        sleep: &Timer,
+        now: app.now_ms(),
+        jitter,
+        schedule: &SCHEDULE,
+    };
+    let order = Order { account: &account, key: &key, terms: &terms, mode, requirements: &requirements };
+    let bought = buy::buy(&ports, &order).await.map_err(not_bought)?;
+    let content = json!(bought.content);
+    let body =
+        format!("{{\"purchase\":{},\"content\":{content},\"alreadyOwned\":{}}}", bought.purchase, bought.already_owned);
+    let mut response = respond::json(body)?;
+    response.headers_mut().set("cache-control", "private, no-store")?;
+    Ok(response)
+}
+
+fn not_bought(error: BuyError) -> ApiError {
+    match error {
+        BuyError::Database(error) => error.into(),
+        BuyError::Chain(error) => error.into(),
+        BuyError::Pending(_) => ApiError::unavailable(error.to_string()),
+        error => ApiError::bad_request(error.to_string()),
+    }
+}
+
+/// The service wallet's money, back to its owner.
+pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let account = account(app, request).await?;
+    app.limit(Limiter::Withdraw, &account.owner).await?;
+    let key = app.account_key(&account)?;
+    let sent = withdraw::withdraw(&app.database()?, &app.chain()?, &account, &key, app.now_ms()).await;
+    let sent = sent.map_err(|error| match error {
+        WithdrawError::Database(error) => error.into(),
+        WithdrawError::Chain(error) => error.into(),
+        error => ApiError::bad_request(error.to_string()),
+    })?;
+    Ok(respond::json(json!({ "tx": sent.tx, "lovelace": sent.lovelace }).to_string())?)
 }

@@ -9,11 +9,7 @@
 //! The content is read before anything is submitted: what is paid for can be delivered. A payment that is not in a block
 //! in time is 402 `settlement_pending`, and the same request again goes on waiting for the same transaction.
 
-use cardano::{
-    TxHash,
-    chain::Chain,
-    slots::{Millis, SlotConfig},
-};
+use cardano::{TxHash, chain::Chain, slots::SlotConfig};
 use edge::{chain::Blockfrost, d1::D1, ed25519::WebCrypto};
 use market::{
     ListingId,
@@ -27,28 +23,22 @@ use worker::{Request, Response, console_log};
 use x402_cardano::{
     Refusal,
     exact::{Moment, default},
-    settlement::{Evidence, Outcome, SettleError, SettlementStore, Settler, Sleep, admit},
+    settlement::{Evidence, Outcome, SettleError, SettlementStore, Settler, admit},
     wire::{
         ConfirmationPolicy, Network, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, SettlementExtra,
         SettlementResponse, SettlementStatus, encode_header,
     },
 };
 
-use crate::{app::App, error::ApiError, paywall, respond};
+use crate::{
+    app::App,
+    error::ApiError,
+    paywall::{self, SCHEDULE, Timer},
+    respond,
+};
 
-/// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
-const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
 /// Outside calls that one look may take: a retried read each of the transaction and the tip.
 const CALLS_PER_LOOK: u32 = 3;
-
-/// Waiting by the runtime's timer.
-struct Timer;
-
-impl Sleep for Timer {
-    async fn sleep(&self, ms: Millis) {
-        edge::sleep(std::time::Duration::from_millis(ms)).await;
-    }
-}
 
 /// One request at the paywall.
 struct Gate<'a> {

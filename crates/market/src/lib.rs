@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod account;
+pub mod buy;
 pub mod catalogue;
 pub mod database;
 pub mod listing;
@@ -14,5 +15,7 @@ pub mod purchase;
 pub mod settlement;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod wallet;
+pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};

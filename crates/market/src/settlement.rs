@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Settlements<'a, D>(pub &'a D);
 
-const RECORD_JSON: &str = "json_object('tx', tx_id, 'resource', listing_id, 'header', header_digest, 'payer', payer, \
+pub(crate) const RECORD_JSON: &str = "json_object('tx', tx_id, 'resource', listing_id, 'header', header_digest, 'payer', payer, \
     'amount', CAST(amount_lovelace AS TEXT), 'cbor', cbor, 'validUntil', valid_until_slot, 'state', state, \
     'attempts', attempts, 'attemptedAtMs', attempted_at_ms, 'delivered', json(iif(delivered_at_ms IS NULL, 'false', 'true')))";
 
@@ -58,25 +58,27 @@ impl TryFrom<Row> for Record {
     }
 }
 
-fn record(row: &crate::database::Outcome) -> Result<Option<Record>, DatabaseError> {
+pub(crate) fn record(row: &crate::database::Outcome) -> Result<Option<Record>, DatabaseError> {
     row.first_json::<Row>()?.map(Record::try_from).transpose()
 }
 
-fn by_id(tx: &TxHash) -> Statement {
+pub(crate) fn by_id(tx: &TxHash) -> Statement {
     statement!(format!("SELECT {RECORD_JSON} FROM settlements WHERE tx_id = ?1 AND payer IS NOT NULL"), tx.to_string())
 }
 
-/// Writes nothing where the terms belong to another transaction, or where the transaction has a live record.
-fn insert(claim: &Claim, now: Millis) -> Statement {
+/// The statement that writes a claim down, unless the terms belong to another transaction, or the transaction has a live
+/// record. With a `wallet` of ours it is written only if its spend was granted.
+pub(crate) fn insert_claim(claim: &Claim, now: Millis, wallet: Option<&str>) -> Statement {
     let mode = if claim.terms_digest.is_some() { DeliveryMode::Protected } else { DeliveryMode::Instant };
     let payment = &claim.payment;
     let tx = payment.tx_id.to_string();
     statement!(
         format!(
             "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, \
-               created_at_ms, listing_id, mode, payer, amount_lovelace, header_digest, terms_digest) \
-             SELECT ?1, ?2, ?3, 'claimed', ?4, 1, ?5, ?5, ?6, ?7, ?8, CAST(?9 AS INTEGER), ?10, ?11 \
+               created_at_ms, listing_id, mode, payer, amount_lovelace, header_digest, terms_digest, wallet) \
+             SELECT ?1, ?2, ?3, 'claimed', ?4, 1, ?5, ?5, ?6, ?7, ?8, CAST(?9 AS INTEGER), ?10, ?11, ?12 \
              WHERE NOT EXISTS (SELECT 1 FROM settlements WHERE terms_digest = ?11 AND tx_id <> ?1) \
+             AND (?12 IS NULL OR EXISTS (SELECT 1 FROM spends WHERE tx_id = ?1 AND state = 'open')) \
              ON CONFLICT (tx_id) DO UPDATE SET cbor = excluded.cbor, state = 'claimed', \
                valid_until_slot = excluded.valid_until_slot, attempts = attempts + 1, \
                attempted_at_ms = excluded.attempted_at_ms, reason = NULL, listing_id = excluded.listing_id, \
@@ -96,6 +98,7 @@ fn insert(claim: &Claim, now: Millis) -> Statement {
         payment.amount.to_string(),
         claim.header.to_string(),
         claim.terms_digest.map(|digest| digest.to_string()),
+        wallet,
     )
 }
 
@@ -113,7 +116,8 @@ impl<D: Database> SettlementStore for Settlements<'_, D> {
             claim.terms_digest.map(|digest| digest.to_string()),
             tx.to_string(),
         );
-        let [new, known, holder] = outcomes(self.0.batch(vec![insert(claim, now), by_id(&tx), holder]).await?)?;
+        let [new, known, holder] =
+            outcomes(self.0.batch(vec![insert_claim(claim, now, None), by_id(&tx), holder]).await?)?;
         if let Some(record) = record(&new)? {
             return Ok(Claimed::New(record));
         }

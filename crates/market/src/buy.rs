@@ -1,0 +1,348 @@
+//! Buying from a service wallet: the same terms, verification and settlement as an outside payer's, in process.
+//!
+//! ```text
+//! owned? ──> content                                   unfinished? ──> look, settle on
+//!    └─> build from what may be spent ──> verify ──> claim with spend and inputs ──> submit ──> block ──> content
+//!              └──<── inputs taken by another, or change not sent yet: again ──<──┘
+//! ```
+
+use std::collections::BTreeMap;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Address, Lovelace, TxHash, TxRef,
+    chain::{Chain, ChainError, Tip, Utxo},
+    keys::{SigningKey, VerifyEd25519},
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+    tx::build::{BuildError, BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
+};
+use x402_cardano::{
+    Refusal,
+    exact::{Facts, InputState, Moment, default},
+    settlement::{Admission, Outcome, SettleError, Settler, Sleep, admit},
+    wire::{
+        ConfirmationPolicy, ExactPayload, HeaderError, PaymentPayload, PaymentRequirements, Version2, encode_header,
+    },
+};
+
+use crate::{
+    account::Account,
+    catalogue::{self, Terms},
+    database::{Database, DatabaseError, outcomes},
+    listing::DeliveryMode,
+    purchase::{self, Owned},
+    settlement::record,
+    wallet::{NotGranted, Promises, Spend, SpendError, WalletSettlements, close_overdue, open_purchase, promises},
+};
+
+/// How long a payment of ours stays valid, in seconds: a dozen blocks of preprod, within `maxTimeoutSeconds`.
+const VALID_SECONDS: u64 = 240;
+/// How often a purchase is built again because another took its inputs first.
+const MAX_TRIES: u32 = 60;
+/// The longest pause between tries, in ms.
+const MAX_PAUSE_MS: Millis = 400;
+/// Milliseconds of waiting for other payments of the wallet, all tries together.
+const PATIENCE_MS: Millis = 25_000;
+
+/// The outside world of a purchase.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports<'a, D, C, V, Z> {
+    /// The database.
+    pub database: &'a D,
+    /// The chain.
+    pub chain: &'a C,
+    /// Signature checks.
+    pub signatures: &'a V,
+    /// Waiting.
+    pub sleep: &'a Z,
+    /// POSIX ms.
+    pub now: Millis,
+    /// A number that differs between requests: spreads tries that collide.
+    pub jitter: u64,
+    /// Waits in ms between looks for a block.
+    pub schedule: &'a [Millis],
+}
+
+/// What is bought, and who pays.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    /// The account.
+    pub account: &'a Account,
+    /// Its service wallet's key.
+    pub key: &'a SigningKey,
+    /// The listing.
+    pub terms: &'a Terms,
+    /// How.
+    pub mode: DeliveryMode,
+    /// The terms of payment as an outside payer would be given them.
+    pub requirements: &'a PaymentRequirements,
+}
+
+/// A purchase and what it bought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bought {
+    /// The purchase as JSON.
+    pub purchase: String,
+    /// What was bought.
+    pub content: String,
+    /// Whether it was bought before, so that nothing was paid now.
+    pub already_owned: bool,
+}
+
+/// Why nothing was bought. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuyError {
+    /// A limit, or another payment, is in the way.
+    #[error(transparent)]
+    NotGranted(#[from] NotGranted),
+    /// The wallet holds too little.
+    #[error("not enough tADA in the service wallet: send at least {} more to {wallet}", missing.display_tada())]
+    Insufficient {
+        /// How much more is needed.
+        missing: Lovelace,
+        /// Where to.
+        wallet: Address,
+    },
+    /// The listing is the account's own.
+    #[error("this is your own listing: nobody can pay themselves")]
+    OwnListing,
+    /// No transaction can be built from what the wallet holds.
+    #[error("payment failed: {0}")]
+    Build(BuildError),
+    /// Our own payment does not keep our own terms.
+    #[error("payment failed: {0}")]
+    Refused(Refusal),
+    /// The ledger said no; nothing was paid.
+    #[error("payment failed: the ledger refused the transaction, nothing was paid: {0}")]
+    Ledger(String),
+    /// It was in no block in time; nothing was paid.
+    #[error("payment failed: the transaction was in no block in time, nothing was paid: try again")]
+    Expired,
+    /// Submitted, and not in a block yet.
+    #[error(
+        "the payment {0} is submitted and not in a block yet: call again to get the content; nothing is paid twice"
+    )]
+    Pending(TxHash),
+    /// The database cannot be asked.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The chain cannot be asked.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}
+
+impl From<SettleError<SpendError>> for BuyError {
+    fn from(error: SettleError<SpendError>) -> Self {
+        match error {
+            SettleError::Refused(refusal) => Self::Refused(refusal),
+            SettleError::Chain(error) => Self::Chain(error),
+            SettleError::Store(SpendError::Database(error)) => Self::Database(error),
+            SettleError::Store(SpendError::NotGranted(why)) => Self::NotGranted(why),
+        }
+    }
+}
+
+impl From<HeaderError> for BuyError {
+    fn from(error: HeaderError) -> Self {
+        Self::Refused(Refusal::Header(error))
+    }
+}
+
+/// What the chain says, read once for all tries.
+struct ChainView {
+    tip: Tip,
+    parameters: ProtocolParameters,
+    utxos: Vec<Utxo>,
+}
+
+/// Whether to go on, after one try.
+enum Try {
+    Done(Outcome, TxHash),
+    Again,
+}
+
+/// Buys, or finds that it is bought.
+///
+/// # Errors
+/// Why not. Either nothing was paid, or the payment is on record and the same call takes it up again.
+pub async fn buy<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
+    ports: &Ports<'_, D, C, V, Z>,
+    order: &Order<'_>,
+) -> Result<Bought, BuyError> {
+    let owner: Option<Address> = order.account.owner.parse().ok();
+    let wallet = order.account.wallet_address;
+    if order.terms.seller_address == wallet || Some(order.terms.seller_address) == owner {
+        return Err(BuyError::OwnListing);
+    }
+    if let Some(bought) = already_bought(ports, order, owner).await? {
+        return Ok(bought);
+    }
+    if let Some(open) = record(&ports.database.run(open_purchase(order.account, &order.terms.id)).await?)? {
+        let tx = open.tx;
+        let outcome = settle(ports, order, Vec::new(), Admission::Known(Box::new(open))).await?;
+        return finish(ports, order, outcome, tx).await;
+    }
+    let (outcome, tx) = pay(ports, order).await?;
+    finish(ports, order, outcome, tx).await
+}
+
+async fn already_bought<D: Database, C, V, Z>(
+    ports: &Ports<'_, D, C, V, Z>,
+    order: &Order<'_>,
+    owner: Option<Address>,
+) -> Result<Option<Bought>, BuyError> {
+    let wallet = order.account.wallet_address;
+    let by = |buyer: &Address| purchase::owned(&order.terms.id, buyer);
+    let batch = vec![by(&wallet), by(&owner.unwrap_or(wallet)), catalogue::content(&order.terms.id)];
+    let [by_wallet, by_owner, content] = outcomes(ports.database.batch(batch).await?)?;
+    let owned: Option<Owned> = match by_wallet.first_json()? {
+        Some(owned) => Some(owned),
+        None => by_owner.first_json()?,
+    };
+    let (Some(owned), Some(content)) = (owned, content.first()) else {
+        return Ok(None);
+    };
+    let purchase = purchase::one(ports.database, &owned.id).await?;
+    Ok(purchase.map(|purchase| Bought { purchase, content: content.to_owned(), already_owned: true }))
+}
+
+/// The purchase and the content, once the payment is in a block.
+async fn finish<D: Database, C, V, Z>(
+    ports: &Ports<'_, D, C, V, Z>,
+    order: &Order<'_>,
+    outcome: Outcome,
+    tx: TxHash,
+) -> Result<Bought, BuyError> {
+    match outcome {
+        Outcome::Confirmed(_) => {}
+        Outcome::Pending(_) => return Err(BuyError::Pending(tx)),
+        Outcome::Refused(reason) => return Err(BuyError::Ledger(reason)),
+        Outcome::Expired => return Err(BuyError::Expired),
+    }
+    let batch = vec![
+        purchase::read(&tx),
+        catalogue::content(&order.terms.id),
+        crate::settlement::mark_delivered(&tx, ports.now),
+    ];
+    let [purchase, content, _] = outcomes(ports.database.batch(batch).await?)?;
+    match (purchase.first(), content.first()) {
+        (Some(purchase), Some(content)) => {
+            Ok(Bought { purchase: purchase.to_owned(), content: content.to_owned(), already_owned: false })
+        }
+        _ => Err(DatabaseError(format!("purchase {tx} or its content is not there")).into()),
+    }
+}
+
+/// Pays, trying again while other payments of the same wallet get in between.
+async fn pay<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
+    ports: &Ports<'_, D, C, V, Z>,
+    order: &Order<'_>,
+) -> Result<(Outcome, TxHash), BuyError> {
+    let wallet = order.account.wallet_address;
+    let view = ChainView {
+        tip: ports.chain.tip().await?,
+        parameters: ports.chain.protocol_parameters().await?,
+        utxos: ports.chain.utxos_at(&wallet.to_string()).await?,
+    };
+    close_overdue::<BuyError>(ports.database, ports.chain, &wallet, view.tip.slot).await?;
+    let mut waited: Millis = 0;
+    for attempt in 0..MAX_TRIES {
+        if let Try::Done(outcome, tx) = attempt_once(ports, order, &view).await? {
+            return Ok((outcome, tx));
+        }
+        // Spread between requests, longer with each try.
+        let step = Millis::from(attempt).saturating_add(1).saturating_mul(20).min(MAX_PAUSE_MS);
+        let spread = ports.jitter.rotate_left(attempt).checked_rem(step.saturating_add(1)).unwrap_or(0);
+        let pause = step.saturating_add(spread);
+        waited = waited.saturating_add(pause);
+        if waited > PATIENCE_MS {
+            break;
+        }
+        ports.sleep.sleep(pause).await;
+    }
+    Err(NotGranted::InputsTaken.into())
+}
+
+async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
+    ports: &Ports<'_, D, C, V, Z>,
+    order: &Order<'_>,
+    view: &ChainView,
+) -> Result<Try, BuyError> {
+    let wallet = order.account.wallet_address;
+    let [sent, reserved] = outcomes(ports.database.batch(promises(&wallet, ports.now).into()).await?)?;
+    let promised = Promises::read(&wallet, &sent, &reserved)?;
+    let utxos = promised.spendable(&view.utxos);
+    let built = match build_payment(ports, order, view, &utxos) {
+        Ok(built) => built,
+        // Change of a payment that is being sent right now will be spendable in a moment.
+        Err(BuildError::Insufficient { .. } | BuildError::TooLarge { .. }) if promised.in_flight => {
+            return Ok(Try::Again);
+        }
+        Err(BuildError::Insufficient { missing }) => return Err(BuyError::Insufficient { missing, wallet }),
+        Err(error) => return Err(BuyError::Build(error)),
+    };
+    let inputs: BTreeMap<TxRef, InputState> =
+        utxos.into_iter().map(|utxo| (utxo.reference, InputState::Unspent(utxo))).collect();
+    let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip };
+    let header = header(order.requirements, &built)?;
+    let spend = Spend { account: order.account, inputs: built.facts.inputs.clone(), now: ports.now };
+    let store = WalletSettlements::new(ports.database, spend);
+    let moment = Moment { now_ms: ports.now, slots: SlotConfig::PREPROD };
+    let admission = admit(&header, &order.terms.id, None, &store, ports.chain, async |offer| {
+        Ok(default::verify_with_facts(order.requirements, offer, &facts, ports.signatures, moment).await?)
+    })
+    .await?;
+    match settle(ports, order, built.facts.inputs, admission).await {
+        Ok(outcome) => Ok(Try::Done(outcome, built.facts.tx_id)),
+        Err(BuyError::NotGranted(NotGranted::InputsTaken)) => Ok(Try::Again),
+        Err(error) => Err(error),
+    }
+}
+
+fn build_payment<D, C, V, Z>(
+    ports: &Ports<'_, D, C, V, Z>,
+    order: &Order<'_>,
+    view: &ChainView,
+    utxos: &[Utxo],
+) -> Result<BuiltTx, BuildError> {
+    let now_slot = SlotConfig::PREPROD.slot_at(ports.now).unwrap_or(0).max(view.tip.slot);
+    let until = now_slot.saturating_add(VALID_SECONDS);
+    let plan = TxPlan {
+        outputs: vec![NewOutput::pay(order.terms.seller_address, order.terms.price_lovelace)],
+        validity: Validity { from: None, until },
+        ..TxPlan::default()
+    };
+    let reserved = std::collections::BTreeSet::new();
+    let wallet = Wallet { address: order.account.wallet_address, utxos, reserved: &reserved };
+    build(&plan, &wallet, &view.parameters)?.sign(&[order.key])
+}
+
+/// The payment as an outside payer's client would send it.
+fn header(requirements: &PaymentRequirements, built: &BuiltTx) -> Result<String, BuyError> {
+    let nonce = built.facts.inputs.first().ok_or(BuyError::Build(BuildError::Malformed { what: "a payment" }))?;
+    Ok(encode_header(&PaymentPayload {
+        x402_version: Version2,
+        resource: None,
+        accepted: requirements.clone(),
+        payload: ExactPayload { transaction: STANDARD.encode(&built.cbor), nonce: nonce.to_string() },
+        extensions: None,
+    })?)
+}
+
+async fn settle<D: Database, C: Chain, V, Z: Sleep>(
+    ports: &Ports<'_, D, C, V, Z>,
+    order: &Order<'_>,
+    inputs: Vec<TxRef>,
+    admission: Admission,
+) -> Result<Outcome, BuyError> {
+    let store = WalletSettlements::new(ports.database, Spend { account: order.account, inputs, now: ports.now });
+    let settler = Settler {
+        chain: ports.chain,
+        store: &store,
+        sleep: ports.sleep,
+        policy: ConfirmationPolicy::IN_BLOCK,
+        schedule: ports.schedule,
+    };
+    Ok(settler.settle(admission, ports.now).await?)
+}
