@@ -2,7 +2,7 @@
 
 pub mod blueprint;
 pub mod derive;
-pub mod parameters;
+pub mod matrix;
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
@@ -13,6 +13,8 @@ use clap::{Args, Subcommand};
 pub enum Command {
     /// Print the script and the preprod address that a blueprint has with these parameters.
     Derive(derive::Arguments),
+    /// Hold a compiled contract against the rules, case by case, in the Plutus evaluator.
+    Matrix(matrix::Arguments),
 }
 
 /// Which blueprint to work with.
@@ -36,5 +38,6 @@ impl BlueprintArgument {
 pub fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Derive(arguments) => derive::run(&arguments),
+        Command::Matrix(arguments) => matrix::run(&arguments),
     }
 }

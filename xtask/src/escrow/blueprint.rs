@@ -3,12 +3,12 @@
 
 use std::{fs, path::Path};
 
-use bech32::{Bech32, Hrp};
 use cardano::{ScriptHash, hash::blake2b};
+use escrow::{Parameters, PlutusAddress};
+use pallas_codec::minicbor;
+use pallas_primitives::PlutusData;
 use serde::Deserialize;
-use uplc::{Fragment, PlutusData, ast::Data, tx::apply_params_to_script};
-
-use super::parameters::Parameters;
+use uplc::tx::apply_params_to_script;
 
 /// The validator that the service deals with.
 const VALIDATOR: &str = "vested_pay.vested_pay.spend";
@@ -16,9 +16,6 @@ const VALIDATOR: &str = "vested_pay.vested_pay.spend";
 const PARAMETER_TYPES: [&str; 3] = ["integer", "list", "integer"];
 /// The tag that the ledger puts before a Plutus V3 script when it hashes it (CIP-35 of the ledger specification).
 const PLUTUS_V3: u8 = 3;
-/// CIP-19 header of an address on a test network with a script as payment credential and no stake credential.
-const TESTNET_SCRIPT_HEADER: u8 = 0x70;
-const TESTNET_HRP: Hrp = Hrp::parse_unchecked("addr_test");
 
 /// A blueprint's escrow validator before its parameters are applied.
 #[derive(Clone, Debug)]
@@ -139,21 +136,21 @@ impl Blueprint {
         Ok(Self { code })
     }
 
-    /// The script with these parameters.
+    /// The script with these parameters, which are not judged here: see [`Parameters::check`].
     ///
     /// # Errors
     /// When the blueprint's code is no Plutus program.
     pub fn apply(&self, parameters: &Parameters) -> Result<Script, BlueprintError> {
-        self.apply_data(parameters.to_data())
+        self.apply_data(&parameters.to_data())
     }
 
-    /// The script with any arguments, however unwise; deployments go through [`Blueprint::apply`].
+    /// The script with any arguments, however unwise. Deployments go through [`Blueprint::apply`].
     ///
     /// # Errors
     /// As [`Blueprint::apply`].
-    pub fn apply_data(&self, arguments: Vec<PlutusData>) -> Result<Script, BlueprintError> {
+    pub fn apply_data(&self, arguments: &[PlutusData]) -> Result<Script, BlueprintError> {
         let not_a_program = |error: &dyn std::fmt::Debug| BlueprintError::NotAProgram(format!("{error:?}"));
-        let arguments = Data::list(arguments).encode_fragment().map_err(|error| not_a_program(&error))?;
+        let arguments = minicbor::to_vec(arguments).map_err(|error| not_a_program(&error))?;
         let cbor = apply_params_to_script(&arguments, &self.code).map_err(|error| not_a_program(&error))?;
         let hash = script_hash(&cbor);
         Ok(Script { cbor, hash })
@@ -167,18 +164,10 @@ impl Blueprint {
 }
 
 impl Script {
-    /// The script's address on preprod, without a stake credential (CIP-19 type 7), in bech32.
+    /// Where escrows of the script lie: without a stake credential. Its text is the preprod address in bech32.
     #[must_use]
-    pub fn address(&self) -> String {
-        let bytes = self.address_bytes();
-        // Infallible: 29 bytes under a fixed prefix are far below bech32's length limit.
-        bech32::encode::<Bech32>(TESTNET_HRP, &bytes).unwrap_or_default()
-    }
-
-    /// The raw bytes of [`Script::address`].
-    #[must_use]
-    pub fn address_bytes(&self) -> Vec<u8> {
-        [&[TESTNET_SCRIPT_HEADER], self.hash.as_bytes().as_slice()].concat()
+    pub const fn address(&self) -> PlutusAddress {
+        PlutusAddress::script(self.hash)
     }
 }
 
@@ -195,4 +184,78 @@ fn data_type(schema: &serde_json::Value, definitions: &serde_json::Map<String, s
 
 fn script_hash(script: &[u8]) -> ScriptHash {
     ScriptHash::new(blake2b(&[&[PLUTUS_V3], script].concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: &str = include_str!("../../../contracts/plutus.json");
+
+    fn edited(edit: impl FnOnce(&mut serde_json::Value)) -> Result<Blueprint, BlueprintError> {
+        let mut document = serde_json::from_str(OURS).unwrap();
+        edit(&mut document);
+        Blueprint::parse(&document.to_string())
+    }
+
+    fn parameters() -> Parameters {
+        let admin = |n: u8| cardano::KeyHash::new([n; 28]);
+        Parameters { required_admins: 2, admin_vkeys: vec![admin(1), admin(2), admin(3)], cooldown_period: 60_000 }
+    }
+
+    #[test]
+    fn our_own_blueprint_has_the_interface() {
+        assert!(edited(|_| ()).is_ok());
+    }
+
+    #[test]
+    fn other_parameters_are_another_address() {
+        let blueprint = Blueprint::parse(OURS).unwrap();
+        let script = |parameters| blueprint.apply(&parameters).unwrap();
+        let ours = script(parameters());
+        assert_eq!(ours, script(parameters()));
+        assert!(ours.address().to_string().starts_with("addr_test1w"));
+        let mut reversed = parameters();
+        reversed.admin_vkeys.reverse();
+        for other in [
+            Parameters { required_admins: 1, ..parameters() },
+            Parameters { cooldown_period: 60_001, ..parameters() },
+            reversed,
+        ] {
+            assert_ne!(script(other.clone()).hash, ours.hash, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_edited_script_is_refused() {
+        let refused = edited(|document| {
+            for validator in document["validators"].as_array_mut().unwrap() {
+                let code = validator["compiledCode"].as_str().unwrap().replace("00", "01");
+                validator["compiledCode"] = code.into();
+            }
+        });
+        assert!(matches!(refused, Err(BlueprintError::HashMismatch { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn a_validator_with_other_parameters_is_refused() {
+        let refused = edited(|document| {
+            for validator in document["validators"].as_array_mut().unwrap() {
+                validator["parameters"].as_array_mut().unwrap().swap(0, 1);
+            }
+        });
+        assert!(matches!(refused, Err(BlueprintError::WrongParameters(_))), "{refused:?}");
+    }
+
+    #[test]
+    fn a_blueprint_without_the_validator_is_refused() {
+        let refused = edited(|document| document["validators"] = serde_json::json!([]));
+        assert!(matches!(refused, Err(BlueprintError::NoValidator)), "{refused:?}");
+    }
+
+    #[test]
+    fn a_blueprint_for_another_language_version_is_refused() {
+        let refused = edited(|document| document["preamble"]["plutusVersion"] = "v2".into());
+        assert!(matches!(refused, Err(BlueprintError::WrongPlutusVersion(_))), "{refused:?}");
+    }
 }

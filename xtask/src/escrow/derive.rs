@@ -4,7 +4,10 @@ use std::{error::Error, process::ExitCode};
 
 use clap::Args;
 
-use super::{BlueprintArgument, parameters::Parameters};
+use cardano::KeyHash;
+use escrow::Parameters;
+
+use super::BlueprintArgument;
 
 /// The parameters of a deployment.
 #[derive(Args)]
@@ -25,8 +28,35 @@ pub struct Arguments {
     script: bool,
 }
 
+/// Why a deployment's parameters are refused before an address exists: once funds are locked, nobody can repair it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParametersRefused {
+    /// Not a key hash.
+    #[error("admin {0:?} is not a key hash: expected 56 lowercase hexadecimal characters")]
+    MalformedAdmin(String),
+    /// Cooldowns run forward.
+    #[error("a cooldown of {0} ms is negative")]
+    NegativeCooldown(i64),
+    /// Unusable together.
+    #[error(transparent)]
+    Unusable(#[from] escrow::deployment::ParameterError),
+}
+
+/// The parameters that a command line names.
+///
+/// # Errors
+/// Each way in which a deployment with them could lock funds for good.
+pub fn parameters(required: u32, admins: &[String], cooldown_ms: i64) -> Result<Parameters, ParametersRefused> {
+    let key_hash = |text: &String| text.parse().map_err(|_| ParametersRefused::MalformedAdmin(text.clone()));
+    let admin_vkeys = admins.iter().map(key_hash).collect::<Result<Vec<KeyHash>, _>>()?;
+    let cooldown_period = u64::try_from(cooldown_ms).map_err(|_| ParametersRefused::NegativeCooldown(cooldown_ms))?;
+    let parameters = Parameters { required_admins: required, admin_vkeys, cooldown_period };
+    parameters.check()?;
+    Ok(parameters)
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let parameters = Parameters::parse(arguments.required, &arguments.admins, arguments.cooldown)?;
+    let parameters = parameters(arguments.required, &arguments.admins, arguments.cooldown)?;
     let script = arguments.blueprint.load()?.apply(&parameters)?;
     println!("hash     {}", script.hash);
     println!("address  {}", script.address());
@@ -35,4 +65,45 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         println!("script   {}", hex::encode(&script.cbor));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use escrow::deployment::ParameterError;
+
+    fn admins(n: usize) -> Vec<String> {
+        vec!["ab".repeat(28); n]
+    }
+
+    #[test]
+    fn a_threshold_that_the_votes_reach_is_accepted_up_to_the_last_vote() {
+        for required in 1..=3 {
+            assert!(parameters(required, &admins(3), 0).is_ok(), "{required}");
+        }
+    }
+
+    #[test]
+    fn an_unreachable_threshold_is_refused() {
+        assert_eq!(parameters(3, &admins(2), 0), Err(ParameterError::Unreachable.into()));
+    }
+
+    #[test]
+    fn a_threshold_of_nobody_and_an_empty_admin_list_are_refused() {
+        assert_eq!(parameters(0, &admins(1), 0), Err(ParameterError::Empty.into()));
+        assert_eq!(parameters(1, &[], 0), Err(ParameterError::Empty.into()));
+    }
+
+    #[test]
+    fn a_negative_cooldown_is_refused() {
+        assert_eq!(parameters(1, &admins(1), -1), Err(ParametersRefused::NegativeCooldown(-1)));
+    }
+
+    #[test]
+    fn a_malformed_key_hash_is_refused_by_name() {
+        for bad in ["", "ab", &"AB".repeat(28), &"ab".repeat(32), &"zz".repeat(28)] {
+            let refused = parameters(1, &[bad.to_owned()], 0);
+            assert_eq!(refused, Err(ParametersRefused::MalformedAdmin(bad.to_owned())));
+        }
+    }
 }

@@ -1,0 +1,119 @@
+//! The Plutus evaluator: which transactions a compiled contract accepts, and at what cost.
+
+use std::cell::RefCell;
+
+use cardano::slots::SlotConfig;
+use escrow::Parameters;
+use uplc::tx::eval_phase_two_raw_with_protocol;
+
+use super::{cbor, transaction::Transaction};
+use crate::escrow::blueprint::{Blueprint, BlueprintError, Script};
+
+/// Memory units that the scripts of one transaction may use on preprod and mainnet.
+pub const MAX_MEMORY: u64 = 14_000_000;
+/// CPU steps that the scripts of one transaction may use on preprod and mainnet.
+pub const MAX_STEPS: u64 = 10_000_000_000;
+/// Conway after the Plomin hard fork, which preprod and mainnet run.
+const PROTOCOL_VERSION: u16 = 10;
+
+/// What one transaction's scripts used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Units {
+    /// Memory units.
+    pub memory: u64,
+    /// CPU steps.
+    pub steps: u64,
+}
+
+/// What the evaluator says of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All scripts succeed within the limits.
+    Accepts(Units),
+    /// A script fails.
+    Refuses,
+}
+
+/// Why the evaluator has no answer: never a script's doing.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluatorError {
+    /// The script cannot be made.
+    #[error(transparent)]
+    Blueprint(#[from] BlueprintError),
+    /// The transaction is not one: a mistake of the case.
+    #[error("the evaluator cannot read the transaction: {0}")]
+    Unreadable(String),
+}
+
+/// A contract, ready to be run under any parameters.
+pub struct Evaluator {
+    blueprint: Blueprint,
+    /// Scripts by their parameters; the cases share a few.
+    applied: RefCell<Vec<(Parameters, Script)>>,
+}
+
+impl Evaluator {
+    /// An evaluator of this contract.
+    #[must_use]
+    pub const fn new(blueprint: Blueprint) -> Self {
+        Self { blueprint, applied: RefCell::new(Vec::new()) }
+    }
+
+    /// The script under these parameters, wise or not.
+    ///
+    /// # Errors
+    /// When the blueprint's code is no program.
+    pub fn script(&self, parameters: &Parameters) -> Result<Script, BlueprintError> {
+        if let Some((_, script)) = self.applied.borrow().iter().find(|(applied, _)| applied == parameters) {
+            return Ok(script.clone());
+        }
+        let script = self.blueprint.apply(parameters)?;
+        self.applied.borrow_mut().push((parameters.clone(), script.clone()));
+        Ok(script)
+    }
+
+    /// Runs every script of the transaction, each in its real script context.
+    ///
+    /// # Errors
+    /// When the transaction cannot be read; a script that fails is an [`Outcome`].
+    pub fn run(&self, parameters: &Parameters, transaction: &Transaction) -> Result<Outcome, EvaluatorError> {
+        let unreadable = |error: &dyn std::fmt::Display| EvaluatorError::Unreadable(error.to_string());
+        let script = self.script(parameters)?;
+        let encoded = cbor::encode(transaction, &script.cbor).map_err(|error| unreadable(&error))?;
+        let slots = SlotConfig::PREPROD;
+        let evaluated = eval_phase_two_raw_with_protocol(
+            &encoded.transaction,
+            &encoded.resolved,
+            None,
+            (MAX_STEPS, MAX_MEMORY),
+            (slots.zero_time_ms, slots.zero_slot, slots.slot_length_ms),
+            PROTOCOL_VERSION,
+            true,
+            |_| (),
+        );
+        match evaluated {
+            Ok(redeemers) => {
+                let mut units = Units::default();
+                for (_, result) in redeemers {
+                    let cost = result.cost();
+                    units.memory = units.memory.saturating_add(cost.mem.unsigned_abs());
+                    units.steps = units.steps.saturating_add(cost.cpu.unsigned_abs());
+                }
+                let within = units.memory <= MAX_MEMORY && units.steps <= MAX_STEPS;
+                Ok(if within { Outcome::Accepts(units) } else { Outcome::Refuses })
+            }
+            Err(error) => match root(error) {
+                uplc::tx::error::Error::Machine(..) => Ok(Outcome::Refuses),
+                error => Err(unreadable(&error)),
+            },
+        }
+    }
+}
+
+/// The error inside the name of the redeemer that it happened to.
+fn root(error: uplc::tx::error::Error) -> uplc::tx::error::Error {
+    match error {
+        uplc::tx::error::Error::RedeemerError { err, .. } => root(*err),
+        error => error,
+    }
+}
