@@ -95,3 +95,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let differences = report::print(&judged, arguments.all);
     Ok(if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,7 +74,8 @@ fn body(cbor: &mut Cbor, transaction: &Transaction, inputs: impl ExactSizeIterat
     let slot = |time| SlotConfig::PREPROD.slot_at(time);
     let (from, until) = (transaction.validity.from.and_then(slot), transaction.validity.until.and_then(slot));
     let fields = [from.is_some(), until.is_some(), !transaction.signers.is_empty()];
-    cbor.map(4 + fields.iter().filter(|present| **present).count() as u64)?;
+    let optional = fields.iter().filter(|present| **present).count() as u64;
+    cbor.map(optional.saturating_add(4))?;
     cbor.u8(0)?.array(inputs.len() as u64)?;
     for input in inputs {
         write_reference(cbor, input)?;
@@ -102,7 +103,7 @@ fn body(cbor: &mut Cbor, transaction: &Transaction, inputs: impl ExactSizeIterat
 
 fn output(cbor: &mut Cbor, output: &Output) -> Written {
     let has_datum = output.attached != Attached::Nothing;
-    cbor.map(2 + u64::from(has_datum) + u64::from(output.has_script))?;
+    cbor.map([true, true, has_datum, output.has_script].iter().filter(|present| **present).count() as u64)?;
     cbor.u8(0)?.bytes(&output.address.to_bytes())?;
     cbor.u8(1)?;
     value(cbor, &output.value)?;

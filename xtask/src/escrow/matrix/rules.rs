@@ -88,6 +88,42 @@ pub enum Broken {
 }
 
 impl Broken {
+    /// Every rule.
+    pub const ALL: &[Self] = &[
+        Self::SpentIsEscrow,
+        Self::RedeemerIsAction,
+        Self::ActorHasKey,
+        Self::OtherPartyHasKey,
+        Self::ReferenceIsLong,
+        Self::Bounded,
+        Self::InputsDiffer,
+        Self::HashedAlone,
+        Self::OutputIsEscrow,
+        Self::OutputHasNoScript,
+        Self::OutputsDiffer,
+        Self::State,
+        Self::Signed,
+        Self::NotEarly,
+        Self::NotLate,
+        Self::CollateralLocked,
+        Self::Continues,
+        Self::TermsFollow,
+        Self::ValueKept,
+        Self::Ends,
+        Self::CollateralReturned,
+        Self::SellerPaid,
+        Self::BuyerPaid,
+        Self::BuyerShare,
+        Self::SellerShare,
+        Self::SharesAreValues,
+        Self::PoliciesAscend,
+        Self::ThresholdReachable,
+        Self::FewSignatures,
+        Self::ShortHeaders,
+        Self::SignatureSize,
+        Self::Votes,
+    ];
+
     /// Whether only our contract promises this. Another one with the interface may do without.
     #[must_use]
     pub const fn is_ours_alone(self) -> bool {

@@ -11,6 +11,9 @@ use crate::escrow::matrix::{
     transaction::{Attached, Output, Transaction, Value},
 };
 
+/// Another way to attach the same datum, or another datum.
+type Reattach = fn(Attached) -> Attached;
+
 /// A token beside the lovelace.
 fn with_tokens(quantity: u64) -> Value {
     let mut value = Value::lovelace(LOCKED);
@@ -31,28 +34,28 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn values(group: &mut Group, name: &str, spending: &Spending) {
-    let lovelace = |lovelace: u64| move |tx: &mut Transaction| goes_on(tx).value.lovelace = lovelace;
+    let lovelace = |lovelace: u64| move |tx: &mut Transaction| goes_on(tx, |output| output.value.lovelace = lovelace);
     group.forbidden(Broken::ValueKept, format!("{name} 1 lovelace short"), spending, lovelace(LOCKED - 1));
     group.permitted(format!("{name} with 1 lovelace more"), spending, lovelace(LOCKED + 1));
     group.forbidden(Broken::ValueKept, format!("{name} with a token added"), spending, |tx| {
-        goes_on(tx).value = with_tokens(1);
+        goes_on(tx, |output| output.value = with_tokens(1));
     });
 
     let rich = Spending { value: with_tokens(5), ..spending.clone() };
-    let tokens = |quantity| move |tx: &mut Transaction| goes_on(tx).value = with_tokens(quantity);
+    let tokens = |quantity| move |tx: &mut Transaction| goes_on(tx, |output| output.value = with_tokens(quantity));
     group.permitted(format!("{name} with its tokens"), &rich, |_| ());
     group.forbidden(Broken::ValueKept, format!("{name} a token short"), &rich, tokens(4));
     group.forbidden(Broken::ValueKept, format!("{name} with more of its tokens"), &rich, tokens(6));
     group.forbidden(Broken::ValueKept, format!("{name} without its tokens"), &rich, |tx| {
-        goes_on(tx).value = Value::lovelace(LOCKED);
+        goes_on(tx, |output| output.value = Value::lovelace(LOCKED));
     });
     group.forbidden(Broken::ValueKept, format!("{name} with lovelace for its tokens"), &rich, |tx| {
-        goes_on(tx).value = Value::lovelace(LOCKED * 2);
+        goes_on(tx, |output| output.value = Value::lovelace(LOCKED * 2));
     });
 }
 
 fn places(group: &mut Group, name: &str, spending: &Spending) {
-    let moves = |address: PlutusAddress| move |tx: &mut Transaction| goes_on(tx).address = address;
+    let moves = |address: PlutusAddress| move |tx: &mut Transaction| goes_on(tx, |output| output.address = address);
     let staked = PlutusAddress { stake: Some(Credential::Key(STRANGER)), ..AT_SCRIPT };
     group.forbidden(Broken::Continues, format!("{name} under a stake key"), spending, moves(staked));
     group.forbidden(Broken::Continues, format!("{name} to a wallet"), spending, moves(key_address(STRANGER)));
@@ -72,26 +75,24 @@ fn places(group: &mut Group, name: &str, spending: &Spending) {
 
 fn datums(group: &mut Group, name: &str, spending: &Spending) {
     group.forbidden(Broken::OutputHasNoScript, format!("{name} with a script"), spending, |tx| {
-        goes_on(tx).has_script = true;
+        goes_on(tx, |output| output.has_script = true);
     });
     group.forbidden(Broken::OutputsDiffer, format!("{name} twice"), spending, |tx| {
-        let copy = goes_on(tx).clone();
-        tx.outputs.push(copy);
+        let copy = tx.outputs.iter().find(|output| output.address == AT_SCRIPT).cloned();
+        tx.outputs.extend(copy);
     });
-    for (text, attach) in [
-        (
-            "by hash",
-            (|attached| match attached {
-                Attached::Escrow(datum) => Attached::HashedEscrow(datum),
-                other => other,
-            }) as fn(Attached) -> Attached,
-        ),
+    let by_hash = |attached: Attached| match attached {
+        Attached::Escrow(datum) => Attached::HashedEscrow(datum),
+        other => other,
+    };
+    let attachments: [(&str, Reattach); 3] = [
+        ("by hash", by_hash),
         ("without a datum", |_| Attached::Nothing),
         ("with another datum", |_| Attached::Other(vec![0x05])),
-    ] {
+    ];
+    for (text, attach) in attachments {
         let mut transaction = spending.transaction();
-        let output = goes_on(&mut transaction);
-        output.attached = attach(output.attached.clone());
+        goes_on(&mut transaction, |output| output.attached = attach(output.attached.clone()));
         // Two rules at once: no output there is an escrow, so none goes on.
         group.add(format!("{name} {text}"), spending, transaction, super::Shows::Cell);
     }
@@ -107,7 +108,9 @@ fn datums(group: &mut Group, name: &str, spending: &Spending) {
     }
 }
 
-fn goes_on(transaction: &mut Transaction) -> &mut Output {
-    let at = transaction.outputs.iter().position(|output| output.address == AT_SCRIPT).unwrap_or(0);
-    &mut transaction.outputs[at]
+/// Changes the output in which the escrow goes on.
+fn goes_on(transaction: &mut Transaction, change: impl FnOnce(&mut Output)) {
+    if let Some(output) = transaction.outputs.iter_mut().find(|output| output.address == AT_SCRIPT) {
+        change(output);
+    }
 }

@@ -11,6 +11,11 @@ use crate::escrow::matrix::{
     votes::MAX_PROTECTED_HEADERS,
 };
 
+/// A share as a redeemer spells it.
+type Spelled = Vec<(Vec<u8>, escrow::redeemer::Assets)>;
+/// A way to spoil a signature.
+type Spoil = fn(&mut AdminSignature);
+
 pub(super) fn cases() -> Vec<Case> {
     let mut group = Group::new("settlements");
     let spending = Spending::new(Action::WithdrawDisputed, State::Disputed);
@@ -100,7 +105,7 @@ fn weights(group: &mut Group, spending: &Spending) {
 fn signatures(group: &mut Group, spending: &Spending) {
     let digest = spending.decision().digest();
     let good = |n: u8| Admin(n).signs(HEADERS, &digest);
-    let spoil: [(&str, Broken, fn(&mut AdminSignature)); 7] = [
+    let spoil: [(&str, Broken, Spoil); 7] = [
         ("another signature", Broken::Votes, |signature| flip(&mut signature.signature)),
         ("another key", Broken::Votes, |signature| flip(&mut signature.verification_key)),
         ("other headers", Broken::Votes, |signature| flip(&mut signature.protected_headers)),
@@ -243,7 +248,7 @@ fn values(group: &mut Group, spending: &Spending) {
     let (policy, other) = (vec![0x70; 28], vec![0x71; 28]);
     let credit = |quantity| (b"credit".to_vec(), quantity);
     let ada = |quantity| (vec![], vec![(vec![], quantity)]);
-    let decide = |buyer_value: Vec<(Vec<u8>, Vec<(Vec<u8>, u64)>)>| {
+    let decide = |buyer_value: Spelled| {
         let decision = DisputeWithdrawal { buyer_value: AssetValue(buyer_value), ..spending.decision() };
         let digest = decision.digest();
         settle(decision, vec![Admin(1).signs(HEADERS, &digest), Admin(2).signs(HEADERS, &digest)])
@@ -255,7 +260,7 @@ fn values(group: &mut Group, spending: &Spending) {
             paid.tokens.insert((of, b"debit".to_vec()), 5);
         }
     }
-    let mut case = |rule: Option<Broken>, name: &str, buyer_value: Vec<(Vec<u8>, Vec<(Vec<u8>, u64)>)>| {
+    let mut case = |rule: Option<Broken>, name: &str, buyer_value: Spelled| {
         let redeemer = decide(buyer_value);
         let change = |tx: &mut Transaction| {
             hands(tx, redeemer);

@@ -33,10 +33,9 @@ pub(super) fn cases() -> Vec<Case> {
             group.forbidden(Broken::NotLate, format!("{name} 1 ms late"), &over, |_| ());
         }
         for moment in rule.ends {
-            let others: Vec<_> = rule.ends.iter().copied().filter(|other| other != moment).collect();
-            let earlier = with(&spending, &others, until);
-            let name = format!("{name} before {moment:?} only");
-            group.permitted(name, &earlier, |_| ());
+            let missed = with(&spending, rule.ends, until);
+            let only = with(&missed, &[*moment], until.saturating_add(1));
+            group.permitted(format!("{name} before {moment:?} only"), &only, |_| ());
         }
     }
     group.cases
