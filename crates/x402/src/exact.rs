@@ -2,17 +2,19 @@
 //! submits it.
 //!
 //! ```text
-//! header ──parse──> Offer ──rules without the chain──> Facts ──rules with the chain──> VerifiedPayment
-//!                  (offer.rs)      (rules/)          (facts.rs)       (rules/)
+//! header ──parse──> Offer ──rules, signatures──> payer's facts ──rules──> all facts ──rules──> VerifiedPayment
+//!                  (offer.rs)    (rules/)          (facts.rs)
 //! ```
 //!
 //! Reads come first and in one place ([`Facts::gather`]); every rule is a pure function in a file of its own, and the
-//! list of rules of a transfer method is one array. Source of the rules: `scheme_exact_cardano.md`, "Facilitator
+//! order of the rules is one file (judge.rs). Source of the rules: `scheme_exact_cardano.md`, "Facilitator
 //! Verification Rules"; each file names its rule.
 
 pub mod default;
 mod facts;
+mod judge;
 mod offer;
+pub mod protected;
 mod rules;
 
 use cardano::{

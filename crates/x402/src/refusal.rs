@@ -9,7 +9,10 @@ use cardano::{
     tx::{DecodeError, Part},
 };
 
-use crate::wire::HeaderError;
+use crate::{
+    escrow::{LockError, NotOurQuote},
+    wire::HeaderError,
+};
 
 /// Why a payment is refused. Nothing was paid, unless the variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +34,13 @@ pub enum Refusal {
     /// The requirements, which are ours, make no sense. A fault of the service.
     #[error("the payment requirements are invalid: {0}")]
     Requirements(&'static str),
+
+    /// The accepted entry is not a quote of ours.
+    #[error("{0}")]
+    Quote(#[from] NotOurQuote),
+    /// The lock into the escrow is not as the terms ask for.
+    #[error("{0}")]
+    Lock(LockError),
 
     /// `payload.transaction` is not base64.
     #[error("payload.transaction is not base64 (standard alphabet, padded)")]
@@ -211,6 +221,8 @@ impl Refusal {
             Self::Scheme => "unsupported_scheme",
             Self::Network(_) => "network_mismatch",
             Self::AcceptedDiffers(_) => "invalid_exact_cardano_payload_accepted_mismatch",
+            Self::Quote(refusal) => refusal.code(),
+            Self::Lock(refusal) => refusal.code(),
             Self::Requirements(_) => "invalid_exact_cardano_requirements",
             Self::TransactionNotBase64 | Self::TransactionMalformed(_) => {
                 "invalid_exact_cardano_payload_transaction_decode_failed"

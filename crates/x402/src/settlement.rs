@@ -23,7 +23,7 @@ mod record;
 mod response;
 mod settle;
 
-pub use admission::{Admission, AdmitError, admit, replay};
+pub use admission::{Admission, AdmitError, Request, admit, admit_offer, replay};
 pub use evidence::Evidence;
 pub use record::{Claim, Claimed, Record, SettlementStore, State, StateError};
 pub use settle::{Outcome, SettleError, Settler, Sleep};

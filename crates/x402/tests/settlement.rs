@@ -384,6 +384,26 @@ fn a_payment_that_is_not_even_readable_costs_no_outside_call() {
 }
 
 #[test]
+fn inputs_that_a_stranger_made_up_cost_three_calls() {
+    let mut payment = Payment::valid();
+    for tx in 0..10 {
+        payment.inputs.push(Input { reference: reference(0x40 + tx, 0), state: InputState::Unknown });
+    }
+    payment.inputs[0].state = InputState::Unknown;
+    let world = World::new(payment);
+    let refusal = world.pay().unwrap_err();
+    assert!(matches!(refusal, SettleError::Refused(Refusal::NonceNotUnspent(_))), "{refusal:?}");
+    assert_eq!(world.calls.get(), 3, "the nonce's transaction, the parameters, the newest block");
+
+    // Somebody else's money: there, but not signed for.
+    let mut payment = Payment::valid();
+    payment.signers = vec![FRIEND];
+    let world = World::new(payment);
+    assert_eq!(world.pay(), Err(Refusal::MissingSignature(key_hash(BUYER)).into()));
+    assert_eq!(world.calls.get(), 3);
+}
+
+#[test]
 fn the_outside_calls_of_a_payment_stay_within_their_budget() {
     let of = |transactions: usize| {
         let mut payment = Payment::valid();

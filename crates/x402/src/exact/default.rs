@@ -11,10 +11,8 @@ use serde_json::{Map, json};
 
 use super::{
     Facts, Moment, Offer, VerifiedPayment, VerifyError,
-    rules::{
-        Case, ChainRule, Rule, Situation, accepted, amount, fee, inputs, metadata, min_utxo, network, nonce, plain,
-        recipient, size, ttl, value, witnesses,
-    },
+    judge::Method,
+    rules::{Case, plain},
 };
 use crate::{
     Refusal,
@@ -47,43 +45,7 @@ pub fn requirements(
     }
 }
 
-/// The rules that need nothing but the payment, cheapest first.
-const RULES: [Rule; 15] = [
-    accepted::scheme,
-    accepted::unchanged,
-    method_is_default,
-    network::network_id,
-    network::output_addresses,
-    plain::has_no_other_part,
-    plain::outputs_are_plain,
-    plain::is_marked_valid,
-    metadata::has_no_scripts,
-    metadata::matches_its_hash,
-    nonce::is_an_input,
-    recipient::is_paid,
-    amount::is_enough,
-    witnesses::exist,
-    witnesses::required_signers_signed,
-];
-
-/// The rules that need the chain.
-const CHAIN_RULES: [ChainRule; 15] = [
-    ttl::is_set,
-    ttl::has_not_passed,
-    ttl::is_near_enough,
-    ttl::has_begun,
-    nonce::is_unspent,
-    inputs::are_unspent,
-    inputs::are_key_locked,
-    inputs::carry_no_script,
-    nonce::payer_is_not_payee,
-    witnesses::owners_signed,
-    value::is_conserved,
-    size::transaction_fits,
-    size::values_fit,
-    min_utxo::is_held,
-    fee::covers_the_minimum,
-];
+const METHOD_RULES: Method = Method(&[method_is_default, plain::outputs_are_plain]);
 
 /// Verifies a payment: every rule but the last, that it is confirmed, which is settlement's.
 ///
@@ -96,11 +58,8 @@ pub async fn verify(
     signatures: &impl VerifyEd25519,
     moment: Moment,
 ) -> Result<VerifiedPayment, VerifyError> {
-    let case = Case { requirements, offer };
-    judge_alone(&case)?;
-    witnesses::verify(signatures, offer).await?;
-    let facts = Facts::gather(chain, &offer.tx.inputs).await?;
-    Ok(judge(&Situation { case, facts: &facts, moment })?)
+    let (payment, _) = METHOD_RULES.verify(Case { requirements, offer }, chain, signatures, moment).await?;
+    Ok(payment)
 }
 
 /// As [`verify`], with facts that were gathered before.
@@ -114,27 +73,7 @@ pub async fn verify_with_facts(
     signatures: &impl VerifyEd25519,
     moment: Moment,
 ) -> Result<VerifiedPayment, Refusal> {
-    let case = Case { requirements, offer };
-    judge_alone(&case)?;
-    witnesses::verify(signatures, offer).await?;
-    judge(&Situation { case, facts, moment })
-}
-
-fn judge_alone(case: &Case<'_>) -> Result<(), Refusal> {
-    RULES.iter().try_for_each(|rule| rule(case))
-}
-
-fn judge(situation: &Situation<'_>) -> Result<VerifiedPayment, Refusal> {
-    CHAIN_RULES.iter().try_for_each(|rule| rule(situation))?;
-    let Case { requirements, offer } = situation.case;
-    Ok(VerifiedPayment {
-        tx_id: offer.tx.id,
-        payer: nonce::payer(situation)?,
-        inputs: offer.tx.inputs.clone(),
-        valid_until: offer.tx.ttl.ok_or(Refusal::TtlMissing)?,
-        amount: requirements.amount,
-        cbor: offer.tx.cbor().to_vec(),
-    })
+    METHOD_RULES.verify_with_facts(Case { requirements, offer }, facts, signatures, moment).await
 }
 
 fn method_is_default(case: &Case<'_>) -> Result<(), Refusal> {

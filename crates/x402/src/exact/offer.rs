@@ -1,8 +1,10 @@
 //! What a buyer hands over, read into types: the transaction and the nonce.
 
+use std::collections::BTreeSet;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    TxRef,
+    TxHash, TxRef,
     tx::{DecodeError, MAX_TX_BYTES, SignedTx},
 };
 
@@ -29,6 +31,12 @@ impl Offer {
     /// Whatever keeps it from being a payment.
     pub fn from_header(value: &str) -> Result<Self, Refusal> {
         Self::from_payload(decode_header(value)?)
+    }
+
+    /// The transactions whose outputs it spends.
+    #[must_use]
+    pub fn sources(&self) -> BTreeSet<TxHash> {
+        self.tx.inputs.iter().map(|input| input.tx).collect()
     }
 
     /// Reads a payment that came some other way.

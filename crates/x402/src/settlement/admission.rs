@@ -43,9 +43,8 @@ impl Admission {
 /// Why a payment was not admitted.
 pub type AdmitError<E> = SettleError<E>;
 
-/// Reads a payment's header, looks it up, and verifies it with `verify` if it is new.
-///
-/// `resource` is what the request is for; `terms_digest` binds signed terms to their first transaction.
+/// Reads a payment's header, looks it up, and verifies it with `verify` if it is new. `resource` is what the request
+/// is for.
 ///
 /// # Errors
 /// A refusal, or a chain or store that cannot be asked.
@@ -57,14 +56,40 @@ pub async fn admit<S: SettlementStore>(
     chain: &impl Chain,
     verify: impl AsyncFnOnce(&Offer) -> Result<VerifiedPayment, VerifyError>,
 ) -> Result<Admission, AdmitError<S::Error>> {
-    let offer = Offer::from_header(header)?;
+    let request = Request { header, resource, terms_digest };
+    admit_offer(&Offer::from_header(header)?, &request, store, chain, verify).await
+}
+
+/// Where a payment comes from and what it is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The value of `PAYMENT-SIGNATURE`.
+    pub header: &'a str,
+    /// What is asked for.
+    pub resource: &'a str,
+    /// The digest of the signed terms that are paid under, where there are any: it stays with the first transaction.
+    pub terms_digest: Option<ContentHash>,
+}
+
+/// As [`admit`], with an offer that was read from the header already: to choose the transfer method by it.
+///
+/// # Errors
+/// As [`admit`].
+pub async fn admit_offer<S: SettlementStore>(
+    offer: &Offer,
+    request: &Request<'_>,
+    store: &S,
+    chain: &impl Chain,
+    verify: impl AsyncFnOnce(&Offer) -> Result<VerifiedPayment, VerifyError>,
+) -> Result<Admission, AdmitError<S::Error>> {
+    let Request { header, resource, terms_digest } = *request;
     let digest = ContentHash::of(header.as_bytes());
     if let Some(record) = store.find(&offer.tx.id).await.map_err(SettleError::Store)?
         && resumes(&record, resource, &digest, chain).await?
     {
         return Ok(Admission::Known(Box::new(record)));
     }
-    let payment = verify(&offer).await?;
+    let payment = verify(offer).await?;
     Ok(Admission::New(Box::new(Claim { resource: resource.to_owned(), header: digest, terms_digest, payment })))
 }
 

@@ -2,8 +2,21 @@
 
 use cardano::{Address, TxRef, chain::Utxo};
 
-use super::Situation;
-use crate::{Refusal, exact::InputState};
+use super::{Case, Situation};
+use crate::{
+    Refusal,
+    exact::{InputState, MAX_INPUT_TRANSACTIONS},
+};
+
+/// They come from few enough transactions to look up.
+pub fn are_few(case: &Case<'_>) -> Result<(), Refusal> {
+    let found = case.offer.sources().len();
+    if found <= MAX_INPUT_TRANSACTIONS {
+        Ok(())
+    } else {
+        Err(Refusal::TooManyInputTransactions { found, most: MAX_INPUT_TRANSACTIONS })
+    }
+}
 
 /// Every input is there to be spent.
 pub fn are_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {

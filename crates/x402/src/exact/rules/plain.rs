@@ -1,7 +1,9 @@
 //! Rule 6: a transaction "that moves value the inputs and outputs do not show" cannot be balanced from outside and is
 //! refused; so is everything else that a plain payment does without.
 
-use super::Case;
+use cardano::tx::Output;
+
+use super::{Case, recipient::pay_to_bytes};
 use crate::Refusal;
 
 /// Nothing minted, certified, withdrawn, voted, proposed or donated; no collateral, reference inputs, scripts,
@@ -12,12 +14,19 @@ pub fn has_no_other_part(case: &Case<'_>) -> Result<(), Refusal> {
 
 /// No output carries a datum or a script.
 pub fn outputs_are_plain(case: &Case<'_>) -> Result<(), Refusal> {
-    case.offer
-        .tx
-        .outputs
-        .iter()
-        .position(|output| output.datum.is_some() || output.reference_script.is_some())
-        .map_or(Ok(()), |index| Err(Refusal::OutputNotPlain(index)))
+    are_plain(case, |_| true)
+}
+
+/// No output but those at `payTo` carries a datum or a script.
+pub fn other_outputs_are_plain(case: &Case<'_>) -> Result<(), Refusal> {
+    let pay_to = pay_to_bytes(case)?;
+    are_plain(case, |output| output.address != pay_to)
+}
+
+fn are_plain(case: &Case<'_>, judged: impl Fn(&Output) -> bool) -> Result<(), Refusal> {
+    let laden = |output: &Output| output.datum.is_some() || output.reference_script.is_some();
+    let found = case.offer.tx.outputs.iter().position(|output| judged(output) && laden(output));
+    found.map_or(Ok(()), |index| Err(Refusal::OutputNotPlain(index)))
 }
 
 /// The transaction does not say of itself that its scripts fail: such a one pays nothing.

@@ -8,7 +8,7 @@ use cardano::{
     keys::{self, VerifyEd25519},
 };
 
-use super::{Case, Situation, inputs::resolved};
+use super::{Case, Situation, inputs::resolved, nonce};
 use crate::{Refusal, exact::Offer};
 
 /// There is at least one signature.
@@ -21,6 +21,16 @@ pub fn required_signers_signed(case: &Case<'_>) -> Result<(), Refusal> {
     let signers = signers(case.offer);
     let absent = case.offer.tx.required_signers.iter().find(|key| !signers.contains(*key));
     absent.map_or(Ok(()), |key| Err(Refusal::MissingSignature(*key)))
+}
+
+/// The payer signed.
+pub fn payer_signed(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let payer = nonce::payer(situation)?;
+    if signers(situation.case.offer).contains(payer.payment_key()) {
+        Ok(())
+    } else {
+        Err(Refusal::MissingSignature(*payer.payment_key()))
+    }
 }
 
 /// Every owner of an input signed.
