@@ -9,10 +9,7 @@ use cardano::{
     tx::{DecodeError, Part},
 };
 
-use crate::{
-    escrow::{LockError, NotOurQuote},
-    wire::HeaderError,
-};
+use crate::{escrow::LockError, wire::HeaderError};
 
 /// Why a payment is refused. Nothing was paid, unless the variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,13 +31,6 @@ pub enum Refusal {
     /// The requirements, which are ours, make no sense. A fault of the service.
     #[error("the payment requirements are invalid: {0}")]
     Requirements(&'static str),
-
-    /// The accepted entry is not a quote of ours.
-    #[error("{0}")]
-    Quote(#[from] NotOurQuote),
-    /// The lock into the escrow is not as the terms ask for.
-    #[error("{0}")]
-    Lock(LockError),
 
     /// `payload.transaction` is not base64.
     #[error("payload.transaction is not base64 (standard alphabet, padded)")]
@@ -193,6 +183,16 @@ pub enum Refusal {
         tip: u64,
     },
 
+    /// The accepted entry is no quote of this service for this listing.
+    #[error("the accepted requirements are not a quote of this service for this listing: request the terms again")]
+    QuoteUnknown,
+    /// The quote's time to pay is over.
+    #[error("this quote's time to pay is over: request the terms again and pay under the new ones")]
+    QuoteOver,
+    /// The lock breaks a rule of the escrow.
+    #[error(transparent)]
+    Lock(LockError),
+
     /// The same payment again, after it was delivered or by somebody else.
     #[error("this transaction was already used: a returning buyer sends X-Service-Proof instead of paying")]
     DuplicateSettlement,
@@ -221,8 +221,6 @@ impl Refusal {
             Self::Scheme => "unsupported_scheme",
             Self::Network(_) => "network_mismatch",
             Self::AcceptedDiffers(_) => "invalid_exact_cardano_payload_accepted_mismatch",
-            Self::Quote(refusal) => refusal.code(),
-            Self::Lock(refusal) => refusal.code(),
             Self::Requirements(_) => "invalid_exact_cardano_requirements",
             Self::TransactionNotBase64 | Self::TransactionMalformed(_) => {
                 "invalid_exact_cardano_payload_transaction_decode_failed"
@@ -257,6 +255,9 @@ impl Refusal {
             Self::TtlExpired { .. } => "invalid_exact_cardano_payload_ttl_expired",
             Self::TtlTooFar { .. } => "invalid_exact_cardano_payload_ttl_too_far",
             Self::NotYetValid { .. } => "invalid_exact_cardano_payload_not_yet_valid",
+            Self::QuoteUnknown => "masumi_terms_unknown",
+            Self::QuoteOver => "masumi_terms_expired",
+            Self::Lock(error) => error.code(),
             Self::DuplicateSettlement => "duplicate_settlement",
             Self::OtherResource => "invalid_exact_cardano_payload_other_resource",
             Self::LedgerRefused(_) => "exact_cardano_settlement_definitively_rejected",

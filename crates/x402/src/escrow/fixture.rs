@@ -12,14 +12,14 @@ use pallas_codec::minicbor::{Encoder, data::Tag};
 use super::{Issuer, Quote, Sale, TransferMethod};
 use ::escrow::{Datum, Deployment, Parameters, PlutusAddress, State};
 
-pub(super) const NOW: Millis = 1_785_756_000_000;
-pub(super) const NONCE: [u8; 32] = [0xab; 32];
+pub(crate) const NOW: Millis = 1_785_756_000_000;
+pub(crate) const NONCE: [u8; 32] = [0xab; 32];
 
-pub(super) fn key(seed: u8) -> SigningKey {
+pub(crate) fn key(seed: u8) -> SigningKey {
     SigningKey::from_seed(&[seed; 32]).unwrap()
 }
 
-pub(super) fn deployment() -> Deployment {
+pub(crate) fn deployment() -> Deployment {
     Deployment {
         script_hash: ScriptHash::new([0xee; 28]),
         parameters: Parameters {
@@ -32,22 +32,22 @@ pub(super) fn deployment() -> Deployment {
     }
 }
 
-pub(super) fn sale() -> Sale<'static> {
+pub(crate) fn sale() -> Sale<'static> {
     Sale { listing_id: "lst_01", content_hash: ContentHash::new([0xcc; 32]), price: Lovelace::from_ada(5) }
 }
 
 /// Runs a test with an issuer.
-pub(super) fn with_issuer<T>(method: TransferMethod, test: impl FnOnce(&Issuer<'_>) -> T) -> T {
+pub(crate) fn with_issuer<T>(method: TransferMethod, test: impl FnOnce(&Issuer<'_>) -> T) -> T {
     let (seller, deployment) = (key(1), deployment());
     let seller_address = seller.enterprise_address();
     test(&Issuer { seller: &seller, seller_address, deployment: &deployment, method })
 }
 
-pub(super) fn quote() -> Quote {
+pub(crate) fn quote() -> Quote {
     with_issuer(TransferMethod::Escrow, |issuer| issuer.issue(&sale(), NOW, NONCE).unwrap())
 }
 
-pub(super) fn parameters() -> ProtocolParameters {
+pub(crate) fn parameters() -> ProtocolParameters {
     let one = Rational { numerator: 1, denominator: 1 };
     ProtocolParameters {
         min_fee_a: 44,
@@ -66,13 +66,13 @@ pub(super) fn parameters() -> ProtocolParameters {
     }
 }
 
-pub(super) enum Attached {
+pub(crate) enum Attached {
     Nothing,
     Hash,
     Inline(Vec<u8>),
 }
 
-pub(super) struct TestOutput {
+pub(crate) struct TestOutput {
     pub address: Vec<u8>,
     pub lovelace: u64,
     pub token: bool,
@@ -81,7 +81,7 @@ pub(super) struct TestOutput {
 }
 
 /// A lock before it is a transaction.
-pub(super) struct TestLock {
+pub(crate) struct TestLock {
     pub outputs: Vec<TestOutput>,
     pub ttl: Option<u64>,
     pub witnesses: Vec<SigningKey>,
@@ -174,7 +174,7 @@ impl TestOutput {
 }
 
 /// The datum of an honest lock of this quote.
-pub(super) fn honest_datum(quote: &Quote) -> Datum {
+pub(crate) fn honest_datum(quote: &Quote) -> Datum {
     let extra = &quote.requirements.extra;
     Datum {
         buyer: buyer().into(),
@@ -196,12 +196,12 @@ pub(super) fn honest_datum(quote: &Quote) -> Datum {
     }
 }
 
-pub(super) fn buyer() -> Address {
+pub(crate) fn buyer() -> Address {
     key(2).enterprise_address()
 }
 
 /// Runs a future that never waits.
-pub(super) fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match future.as_mut().poll(&mut context) {

@@ -12,7 +12,7 @@
 mod authorization;
 mod commitment;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod identifier;
 mod jcs;
 mod lock;
