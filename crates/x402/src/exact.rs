@@ -13,8 +13,8 @@
 pub mod default;
 mod facts;
 mod judge;
-pub mod lock;
 mod offer;
+pub mod protected;
 mod rules;
 
 use cardano::{

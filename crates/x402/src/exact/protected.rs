@@ -72,8 +72,8 @@ impl Taken {
         moment: Moment,
     ) -> Result<VerifiedProtected, VerifyError> {
         self.is_open(moment)?;
-        let (payment, facts) = METHOD_RULES.verify(self.case(offer), chain, signatures, moment).await?;
-        Ok(self.judge(payment, offer, &facts, moment)?)
+        let (payment, lock) = verify(&self.requirements, &self.terms, offer, chain, signatures, moment).await?;
+        Ok(VerifiedProtected { payment, lock })
     }
 
     /// As [`Taken::verify`], with facts that were gathered before.
@@ -88,37 +88,60 @@ impl Taken {
         moment: Moment,
     ) -> Result<VerifiedProtected, Refusal> {
         self.is_open(moment)?;
-        let payment = METHOD_RULES.verify_with_facts(self.case(offer), facts, signatures, moment).await?;
-        self.judge(payment, offer, facts, moment)
-    }
-
-    const fn case<'a>(&'a self, offer: &'a Offer) -> Case<'a> {
-        Case { requirements: &self.requirements, offer }
+        let (payment, lock) =
+            verify_with_facts(&self.requirements, &self.terms, offer, facts, signatures, moment).await?;
+        Ok(VerifiedProtected { payment, lock })
     }
 
     /// The quote must still be open: a payment that was claimed in time is resumed without this.
     const fn is_open(&self, moment: Moment) -> Result<(), Refusal> {
         if self.quote.is_open_at(moment.now_ms) { Ok(()) } else { Err(Refusal::QuoteOver) }
     }
+}
 
-    fn judge(
-        &self,
-        payment: VerifiedPayment,
-        offer: &Offer,
-        facts: &Facts,
-        moment: Moment,
-    ) -> Result<VerifiedProtected, Refusal> {
-        let lock = verify_lock(LockFacts {
-            tx: &offer.tx,
-            terms: &self.terms,
-            payer: &payment.payer,
-            parameters: &facts.parameters,
-            slots: &moment.slots,
-        })
-        .map_err(Refusal::Lock)?;
-        // The buyer of the escrow: the same key as the nonce's owner, at the address that the buyer chose.
-        Ok(VerifiedProtected { payment: VerifiedPayment { payer: lock.buyer, ..payment }, lock })
-    }
+/// Verifies a lock under terms that are known to be ours: every rule but that it is confirmed.
+///
+/// # Errors
+/// The first rule that it breaks, or a chain that cannot be asked.
+pub async fn verify(
+    requirements: &PaymentRequirements,
+    terms: &AuthorizedTerms,
+    offer: &Offer,
+    chain: &impl Chain,
+    signatures: &impl VerifyEd25519,
+    moment: Moment,
+) -> Result<(VerifiedPayment, VerifiedLock), VerifyError> {
+    let (payment, facts) = METHOD_RULES.verify(Case { requirements, offer }, chain, signatures, moment).await?;
+    Ok(judge_lock(terms, offer, payment, &facts, moment)?)
+}
+
+/// As [`verify`], with facts that were gathered before.
+///
+/// # Errors
+/// The first rule that it breaks.
+pub async fn verify_with_facts(
+    requirements: &PaymentRequirements,
+    terms: &AuthorizedTerms,
+    offer: &Offer,
+    facts: &Facts,
+    signatures: &impl VerifyEd25519,
+    moment: Moment,
+) -> Result<(VerifiedPayment, VerifiedLock), Refusal> {
+    let payment = METHOD_RULES.verify_with_facts(Case { requirements, offer }, facts, signatures, moment).await?;
+    judge_lock(terms, offer, payment, facts, moment)
+}
+
+fn judge_lock(
+    terms: &AuthorizedTerms,
+    offer: &Offer,
+    payment: VerifiedPayment,
+    facts: &Facts,
+    moment: Moment,
+) -> Result<(VerifiedPayment, VerifiedLock), Refusal> {
+    let (tx, payer, parameters) = (&offer.tx, &payment.payer, &facts.parameters);
+    let lock = verify_lock(LockFacts { tx, terms, payer, parameters, slots: &moment.slots }).map_err(Refusal::Lock)?;
+    // The buyer of the escrow: the same key as the nonce's owner, at the address that the buyer chose.
+    Ok((VerifiedPayment { payer: lock.buyer, ..payment }, lock))
 }
 
 /// A quote as an entry of `accepts`.
