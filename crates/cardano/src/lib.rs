@@ -9,6 +9,7 @@ pub mod address;
 pub mod blockfrost;
 pub mod chain;
 pub mod cip8;
+pub mod evaluation;
 pub mod fees;
 pub mod hash;
 pub mod keys;

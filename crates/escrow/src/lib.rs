@@ -29,6 +29,7 @@ pub mod deployment;
 pub mod dispute;
 pub mod evidence;
 pub mod payout;
+pub mod plan;
 pub mod redeemer;
 pub mod result;
 pub mod rules;

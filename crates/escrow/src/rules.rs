@@ -115,7 +115,8 @@ mod table {
     use super::{ResultChange, ResultIs, ResultSubmitted, Rule, WithdrawAuthorized, to};
 
     /// protocol-facts, "Escrow rules"; README of `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
-    /// No two rows fit one escrow and one action; where no row fits, the contract refuses.
+    /// No two rows fit one escrow and one action; where no row fits, the contract refuses. (A refund request finds a
+    /// result exactly where the state says that there is one: only a forged lock could differ.)
     pub const RULES: &[Rule] = &[
         Rule { action: Action::SubmitResult, by: Party::Seller, from: &[FundsLocked, ResultSubmitted], result: ResultIs::Empty,
                starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult],
@@ -130,10 +131,10 @@ mod table {
                starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult, Moment::ExternalDisputeUnlock],
                effect: to(Disputed, ResultChange::Set) },
 
-        Rule { action: Action::SetRefundRequested, by: Party::Buyer, from: &[FundsLocked, ResultSubmitted, Disputed], result: ResultIs::Empty,
+        Rule { action: Action::SetRefundRequested, by: Party::Buyer, from: &[FundsLocked], result: ResultIs::Empty,
                starts: &[Moment::BuyerCooldown], ends: &[Moment::Unlock],
                effect: to(RefundRequested, ResultChange::Keep) },
-        Rule { action: Action::SetRefundRequested, by: Party::Buyer, from: &[FundsLocked, ResultSubmitted, Disputed], result: ResultIs::Present,
+        Rule { action: Action::SetRefundRequested, by: Party::Buyer, from: &[ResultSubmitted, Disputed], result: ResultIs::Present,
                starts: &[Moment::BuyerCooldown], ends: &[Moment::Unlock],
                effect: to(Disputed, ResultChange::Keep) },
 

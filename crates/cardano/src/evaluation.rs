@@ -1,0 +1,108 @@
+//! What a transaction's scripts need, as a provider finds out by running them.
+//!
+//! Source: Blockfrost's OpenAPI description (`/utils/txs/evaluate`), which passes on Ogmios 5's `EvaluateTx` answer.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{chain::ChainError, fees::ExUnits};
+
+/// Characters of a script's complaint that are kept.
+const MAX_REASON: usize = 2_000;
+
+/// The provider's answer to a transaction with scripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evaluation {
+    /// Every script accepted: units of each spending redeemer, by its input's place among the inputs.
+    Accepted(BTreeMap<usize, ExUnits>),
+    /// A script refused, or the transaction cannot be evaluated; with the provider's reason (bounded).
+    Refused(String),
+}
+
+/// The port to whoever runs scripts. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Evaluate {
+    /// Runs the scripts of a transaction, signed or not.
+    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError>;
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    result: Outcome,
+}
+
+#[derive(Deserialize)]
+enum Outcome {
+    EvaluationResult(BTreeMap<String, Units>),
+    EvaluationFailure(Value),
+}
+
+#[derive(Deserialize)]
+struct Units {
+    memory: u64,
+    steps: u64,
+}
+
+/// `/utils/txs/evaluate`.
+///
+/// # Errors
+/// Not of the documented shape.
+pub fn evaluation(body: &[u8]) -> Result<Evaluation, ChainError> {
+    let malformed = |what: &str| ChainError::Malformed(format!("evaluation: {what}"));
+    let answer: Answer = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;
+    match answer.result {
+        Outcome::EvaluationFailure(reason) => {
+            Ok(Evaluation::Refused(reason.to_string().chars().take(MAX_REASON).collect()))
+        }
+        Outcome::EvaluationResult(redeemers) => {
+            let mut spends = BTreeMap::new();
+            for (name, Units { memory, steps }) in redeemers {
+                let place = name.strip_prefix("spend:").and_then(|place| place.parse().ok());
+                spends.insert(
+                    place.ok_or_else(|| malformed("a redeemer that spends nothing"))?,
+                    ExUnits { mem: memory, steps },
+                );
+            }
+            Ok(Evaluation::Accepted(spends))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_told_by_the_inputs_place() {
+        let body = br#"{"type":"jsonwsp/response","result":{"EvaluationResult":
+            {"spend:1":{"memory":1700,"steps":476468},"spend:0":{"memory":5,"steps":6}}}}"#;
+        let units = BTreeMap::from([(0, ExUnits { mem: 5, steps: 6 }), (1, ExUnits { mem: 1700, steps: 476_468 })]);
+        assert_eq!(evaluation(body), Ok(Evaluation::Accepted(units)));
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_reason_within_bounds() {
+        let body = br#"{"result":{"EvaluationFailure":{"ScriptFailures":{"spend:0":["no"]}}}}"#;
+        let reason = r#"{"ScriptFailures":{"spend:0":["no"]}}"#.to_owned();
+        assert_eq!(evaluation(body), Ok(Evaluation::Refused(reason)));
+        let long = format!(r#"{{"result":{{"EvaluationFailure":"{}"}}}}"#, "x".repeat(10_000));
+        let Ok(Evaluation::Refused(reason)) = evaluation(long.as_bytes()) else { panic!("a refusal") };
+        assert_eq!(reason.chars().count(), MAX_REASON);
+    }
+
+    #[test]
+    fn other_answers_are_refused() {
+        for body in [
+            "",
+            "{}",
+            r#"{"result":{}}"#,
+            r#"{"result":{"EvaluationResult":{"mint:0":{"memory":1,"steps":1}}}}"#,
+            r#"{"result":{"EvaluationResult":{"spend:x":{"memory":1,"steps":1}}}}"#,
+            r#"{"result":{"EvaluationResult":{"spend:0":{"memory":-1,"steps":1}}}}"#,
+        ] {
+            assert!(matches!(evaluation(body.as_bytes()), Err(ChainError::Malformed(_))), "{body}");
+        }
+    }
+}

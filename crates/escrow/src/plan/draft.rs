@@ -1,0 +1,67 @@
+//! From a step to a transaction that its keys can sign: built, evaluated by the provider, built again.
+
+use cardano::{
+    chain::ChainError,
+    evaluation::{Evaluate, Evaluation},
+    fees::ExUnits,
+    tx::build::{BuildError, Draft, TxPlan, Wallet, build},
+};
+
+use super::{ChainTime, Escrow, PlanError, Planner, Step};
+
+/// Why there is no transaction for a step.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DraftError {
+    /// It cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The wallet cannot pay for it.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The contract refuses it, against the rules that it was planned by; with the provider's reason.
+    #[error("the contract refuses the transaction: {0}")]
+    Refused(String),
+    /// The provider cannot be asked.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}
+
+impl Planner<'_> {
+    /// The transaction for a step at this time, paid for by this wallet.
+    ///
+    /// # Errors
+    /// See [`DraftError`]; nothing was reserved or sent.
+    pub async fn draft(
+        &self,
+        provider: &impl Evaluate,
+        escrow: &Escrow,
+        step: &Step,
+        time: ChainTime,
+        wallet: &Wallet<'_>,
+    ) -> Result<Draft, DraftError> {
+        let plan = self.plan(escrow, step, time)?;
+        self.draft_of(provider, escrow, plan, wallet).await
+    }
+
+    /// The transaction for a plan.
+    ///
+    /// # Errors
+    /// As [`Planner::draft`].
+    pub async fn draft_of(
+        &self,
+        provider: &impl Evaluate,
+        escrow: &Escrow,
+        plan: TxPlan,
+        wallet: &Wallet<'_>,
+    ) -> Result<Draft, DraftError> {
+        let first = build(&plan, wallet, self.parameters)?;
+        let units = match provider.evaluate(&first.unsigned_cbor()?).await? {
+            Evaluation::Refused(reason) => return Err(DraftError::Refused(reason)),
+            Evaluation::Accepted(units) => units,
+        };
+        let place = first.input_place(&escrow.utxo.reference);
+        let units: Option<&ExUnits> = place.and_then(|place| units.get(&place));
+        let units = units.ok_or_else(|| ChainError::Malformed("an evaluation of something else".to_owned()))?;
+        Ok(build(&self.with_units(plan, *units), wallet, self.parameters)?)
+    }
+}

@@ -1,0 +1,117 @@
+//! When a transaction may be valid, in slots.
+
+use cardano::{
+    slots::{Millis, SlotConfig},
+    tx::build::Validity,
+};
+
+use super::PlanError;
+use crate::rules::Refusal;
+
+/// How long a transaction may wait for a block. Enough for several on preprod (one in 20 s on average); the cooldown
+/// counts from its end, so no longer than needed.
+const WINDOW_MS: Millis = 180_000;
+/// A transaction with less time than this would mostly be lost: it is not made.
+const LEAST_WINDOW_MS: Millis = 20_000;
+
+/// What the time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainTime {
+    /// The slot of the newest block. A node takes nothing that is valid only after it.
+    pub tip_slot: u64,
+    /// The escrow's clock: the later of the wall clock and the newest block's time, POSIX ms.
+    pub now: Millis,
+}
+
+impl ChainTime {
+    /// The slots in which an action is possible that opens and closes at these times.
+    pub(super) fn validity(
+        self,
+        opens: Option<Millis>,
+        closes: Option<Millis>,
+        slots: &SlotConfig,
+    ) -> Result<Validity, PlanError> {
+        let opens = opens.unwrap_or(0);
+        let from = first_slot_from(opens, slots).ok_or(PlanError::OutOfRange)?;
+        if from > self.tip_slot {
+            return Err(PlanError::NotYet(opens));
+        }
+        let wished = self.now.checked_add(WINDOW_MS).ok_or(PlanError::OutOfRange)?;
+        let until = match closes {
+            Some(closes) => wished.min(closes.checked_sub(1).ok_or(PlanError::OutOfRange)?),
+            None => wished,
+        };
+        let late = || PlanError::Refused(Refusal::TooLate(closes.unwrap_or(wished)));
+        if until < self.now.saturating_add(LEAST_WINDOW_MS) {
+            return Err(late());
+        }
+        // The slot that contains this time begins at or before it.
+        let until = slots.slot_at(until).ok_or(PlanError::OutOfRange)?;
+        if until <= from.max(self.tip_slot) {
+            return Err(late());
+        }
+        Ok(Validity { from: Some(from), until })
+    }
+}
+
+/// The first slot that begins at or after this time; the first that is known where the time is before it.
+fn first_slot_from(time: Millis, slots: &SlotConfig) -> Option<u64> {
+    let Some(slot) = slots.slot_at(time) else { return Some(slots.zero_slot) };
+    if slots.slot_begins_at(slot)? == time { Some(slot) } else { slot.checked_add(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SLOTS: SlotConfig = SlotConfig::PREPROD;
+    const NOW: Millis = 1_785_756_000_000;
+
+    fn time(now: Millis) -> ChainTime {
+        ChainTime { tip_slot: SLOTS.slot_at(now).unwrap(), now }
+    }
+
+    #[test]
+    fn without_deadlines_a_transaction_has_three_minutes() {
+        let validity = time(NOW).validity(None, None, &SLOTS).unwrap();
+        assert_eq!(validity.from, Some(SLOTS.zero_slot));
+        assert_eq!(SLOTS.slot_begins_at(validity.until), Some(NOW + 180_000));
+    }
+
+    #[test]
+    fn an_action_waits_for_a_block_after_its_opening() {
+        let opens = NOW + 5_000;
+        let lagging = ChainTime { tip_slot: SLOTS.slot_at(NOW + 4_999).unwrap(), now: NOW + 60_000 };
+        assert_eq!(lagging.validity(Some(opens), None, &SLOTS), Err(PlanError::NotYet(opens)));
+        assert!(time(opens).validity(Some(opens), None, &SLOTS).is_ok());
+    }
+
+    #[test]
+    fn too_little_time_before_the_end_is_too_late() {
+        let closes = NOW + 20_001;
+        assert!(time(NOW).validity(None, Some(closes), &SLOTS).is_ok());
+        let late = Err(PlanError::Refused(Refusal::TooLate(closes)));
+        assert_eq!(time(NOW + 1).validity(None, Some(closes), &SLOTS), late);
+        assert_eq!(time(closes).validity(None, Some(closes), &SLOTS), late);
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_is_inside_every_deadline(
+            opens in proptest::option::of(NOW - 1_000_000..NOW + 1_000_000),
+            closes in proptest::option::of(NOW - 1_000_000..NOW + 1_000_000),
+            lag in 0..100_000u64,
+        ) {
+            let time = ChainTime { tip_slot: SLOTS.slot_at(NOW - lag).unwrap(), now: NOW };
+            if let Ok(validity) = time.validity(opens, closes, &SLOTS) {
+                let from = SLOTS.slot_begins_at(validity.from.unwrap()).unwrap();
+                let until = SLOTS.slot_begins_at(validity.until).unwrap();
+                prop_assert!(opens.is_none_or(|opens| from >= opens), "the contract: from >= opens");
+                prop_assert!(closes.is_none_or(|closes| until < closes), "the contract: until < closes");
+                prop_assert!(validity.from.unwrap() <= time.tip_slot, "a node takes it at once");
+                prop_assert!(until > NOW, "it can still be taken");
+            }
+        }
+    }
+}
