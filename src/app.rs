@@ -14,6 +14,7 @@ use worker::{Context, Env, Request};
 use crate::{
     error::ApiError,
     limits::{self, Limiter},
+    paywall::Protection,
 };
 
 /// One request's view of the worker's bindings.
@@ -53,6 +54,11 @@ impl App {
         let base =
             settings::required(&self.env, "BLOCKFROST_URL").map_err(|error| ApiError::internal("settings", error))?;
         Ok(Blockfrost::new(&base, settings::optional(&self.env, "BLOCKFROST_PROJECT_ID"), self.usage.clone()))
+    }
+
+    /// The escrow of protected sales, where one is deployed.
+    pub fn protection(&self) -> Result<Option<Protection>, ApiError> {
+        Protection::configured(&self.env).map_err(|error| ApiError::misconfigured(&error, ""))
     }
 
     pub fn challenges(&self) -> Result<Challenges, ApiError> {

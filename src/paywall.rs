@@ -2,14 +2,19 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use cardano::slots::Millis;
+use cardano::{Address, keys::SigningKey, slots::Millis};
+use edge::settings::{self, SettingError};
+use escrow::Deployment;
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, Terms},
-    database::Database,
+    chain_state,
+    database::{Database, outcomes},
 };
 use url::Url;
+use worker::Env;
 use x402_cardano::{
+    escrow::{Issuer, Quote, Sale, TransferMethod},
     exact::default,
     settlement::Sleep,
     wire::{Amount, ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, Version2},
@@ -40,34 +45,112 @@ thread_local! {
     static TERMS: RefCell<HashMap<String, Terms>> = RefCell::new(HashMap::new());
 }
 
-/// A listing's terms: from this isolate's memory, or in one batch.
-pub async fn terms(database: &impl Database, id: &ListingId) -> Result<Option<Terms>, ApiError> {
+/// The seller of record of protected sales, and the escrow that they lock into.
+pub struct Protection {
+    deployment: Deployment,
+    seller: SigningKey,
+    seller_address: Address,
+    method: TransferMethod,
+}
+
+impl Protection {
+    /// What the operator configured; `None` where no escrow is deployed.
+    ///
+    /// # Errors
+    /// A setting that is there and unusable.
+    pub fn configured(env: &Env) -> Result<Option<Self>, SettingError> {
+        const RECORD: &str = "ESCROW_DEPLOYMENT";
+        const METHOD: &str = "ESCROW_TRANSFER_METHOD";
+        const SECRET: &str = "SELLER_SECRET";
+        let Some(record) = settings::optional(env, RECORD) else {
+            return Ok(None);
+        };
+        let unusable = |name, problem| SettingError { name, problem };
+        let deployment: Deployment = serde_json::from_str(&record)
+            .map_err(|_| unusable(RECORD, "is not a deployment record (cargo xtask escrow deploy)"))?;
+        deployment.parameters.check().map_err(|_| unusable(RECORD, "has parameters that strand disputes"))?;
+        let method = match settings::optional(env, METHOD) {
+            None => TransferMethod::default(),
+            Some(name) => name.parse().map_err(|_| unusable(METHOD, "must be escrow or masumi"))?,
+        };
+        let seed = settings::secret_bytes(env, SECRET)?;
+        let wrong = || unusable(SECRET, "must be 64 hexadecimal characters (32 random bytes)");
+        let seed: &[u8; 32] = seed.as_slice().try_into().map_err(|_| wrong())?;
+        let seller = SigningKey::from_seed(seed).map_err(|_| wrong())?;
+        let seller_address = seller.enterprise_address();
+        Ok(Some(Self { deployment, seller, seller_address, method }))
+    }
+
+    /// Who signs quotes.
+    pub const fn issuer(&self) -> Issuer<'_> {
+        Issuer {
+            seller: &self.seller,
+            seller_address: self.seller_address,
+            deployment: &self.deployment,
+            method: self.method,
+        }
+    }
+
+    /// The method's name on the wire.
+    pub const fn method(&self) -> &'static str {
+        self.method.name()
+    }
+
+    /// A quote for a protected sale, where the listing offers it. One signature; nothing is stored.
+    pub fn quote(&self, terms: &Terms, clock: Millis, nonce: [u8; 32]) -> Option<Quote> {
+        let offered = terms.modes.contains(&DeliveryMode::Protected);
+        offered.then(|| self.issuer().issue(&sale(terms), clock, nonce).ok()).flatten()
+    }
+}
+
+/// What is sold, as quotes commit to it.
+pub fn sale(terms: &Terms) -> Sale<'_> {
+    Sale { listing_id: &terms.id, content_hash: terms.content_hash, price: terms.price_lovelace }
+}
+
+/// A listing's terms, and the clock of escrow matters.
+#[derive(Clone, Debug)]
+pub struct Priced {
+    /// The terms.
+    pub terms: Terms,
+    /// The later of the wall clock and the newest block's time, POSIX ms.
+    pub clock: Millis,
+}
+
+/// A listing's terms: from this isolate's memory, or in one batch. The clock is read, in the same batch, only where the
+/// listing offers protection.
+pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Result<Option<Priced>, ApiError> {
     if let Some(terms) = TERMS.with_borrow(|kept| kept.get(id.as_str()).cloned()) {
-        return Ok(Some(terms));
+        let clock = if terms.modes.contains(&DeliveryMode::Protected) {
+            chain_state::clock(&database.run(chain_state::read_time()).await?, now)?
+        } else {
+            now
+        };
+        return Ok(Some(Priced { terms, clock }));
     }
-    let terms: Option<Terms> = database.run(catalogue::terms(id)).await?.first_json()?;
-    if let Some(terms) = &terms {
-        TERMS.with_borrow_mut(|kept| {
-            if kept.len() >= MAX_KEPT {
-                kept.clear();
-            }
-            kept.insert(id.as_str().to_owned(), terms.clone());
-        });
-    }
-    Ok(terms)
+    let [terms, time] = outcomes(database.batch(vec![catalogue::terms(id), chain_state::read_time()]).await?)?;
+    let Some(terms) = terms.first_json::<Terms>()? else {
+        return Ok(None);
+    };
+    TERMS.with_borrow_mut(|kept| {
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(id.as_str().to_owned(), terms.clone());
+    });
+    Ok(Some(Priced { clock: chain_state::clock(&time, now)?, terms }))
 }
 
 /// The requirements of an instant payment; `None` where the listing does not offer it.
 pub fn instant(terms: &Terms) -> Option<PaymentRequirements> {
     let offered = terms.modes.contains(&DeliveryMode::Instant);
     let amount = Amount::new(terms.price_lovelace.get())?;
-    offered.then(|| {
-        default::requirements(&terms.seller_address, amount, MAX_TIMEOUT_SECONDS, ConfirmationPolicy::IN_BLOCK)
-    })
+    let policy = ConfirmationPolicy::IN_BLOCK;
+    offered.then(|| default::requirements(&terms.seller_address, amount, MAX_TIMEOUT_SECONDS, policy))
 }
 
 /// The whole 402: every way to pay, and why payment is asked for.
-pub fn payment_required(terms: &Terms, url: &Url, error: &str) -> PaymentRequired {
+pub fn payment_required(terms: &Terms, accepts: Vec<PaymentRequirements>, url: &Url, error: &str) -> PaymentRequired {
     let mut resource = url.clone();
     resource.set_query(None);
     resource.set_fragment(None);
@@ -79,7 +162,7 @@ pub fn payment_required(terms: &Terms, url: &Url, error: &str) -> PaymentRequire
             description: Some(terms.title.clone()),
             mime_type: Some("text/plain".to_owned()),
         },
-        accepts: instant(terms).into_iter().collect(),
+        accepts,
         extensions: None,
     }
 }

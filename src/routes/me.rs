@@ -20,7 +20,7 @@ use crate::{
     app::App,
     error::ApiError,
     limits::Limiter,
-    paywall::{self, SCHEDULE, Timer},
+    paywall::{self, Priced, SCHEDULE, Timer},
     respond, session,
 };
 
@@ -116,7 +116,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let unknown = || ApiError::bad_request("listingId: no such listing");
     let id: ListingId = id.parse().map_err(|_| unknown())?;
     let (database, chain) = (app.database()?, app.chain()?);
-    let terms = paywall::terms(&database, &id).await?.ok_or_else(unknown)?;
+    let Priced { terms, .. } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
     let not_offered = || ApiError::bad_request(format!("mode: this listing does not offer {}", mode.as_str()));
     let requirements = match mode {
         DeliveryMode::Instant => paywall::instant(&terms).ok_or_else(not_offered)?,

@@ -9,12 +9,17 @@
 //! The content is read before anything is submitted: what is paid for can be delivered. A payment that is not in a block
 //! in time is 402 `settlement_pending`, and the same request again goes on waiting for the same transaction.
 
-use cardano::{TxHash, chain::Chain, slots::SlotConfig};
+use cardano::{
+    TxHash,
+    chain::{Chain, Tip},
+    slots::{Millis, SlotConfig},
+};
 use edge::{chain::Blockfrost, d1::D1, ed25519::WebCrypto};
 use market::{
     ListingId,
     catalogue::{self, Terms},
-    database::Database,
+    chain_state,
+    database::{Database, DatabaseError},
     proof::Proof,
     purchase::{self, Owned},
     settlement::{self, Settlements},
@@ -22,18 +27,18 @@ use market::{
 use worker::{Request, Response, console_log};
 use x402_cardano::{
     Refusal,
-    exact::{Moment, default},
-    settlement::{Evidence, Outcome, SettleError, SettlementStore, Settler, admit},
+    exact::{Moment, Offer, default, protected},
+    settlement::{Admission, Evidence, Outcome, SettleError, SettlementStore, Settler, admit_offer},
     wire::{
-        ConfirmationPolicy, Network, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, SettlementExtra,
-        SettlementResponse, SettlementStatus, encode_header,
+        ConfirmationPolicy, Network, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements,
+        SettlementExtra, SettlementResponse, SettlementStatus, encode_header,
     },
 };
 
 use crate::{
     app::App,
     error::ApiError,
-    paywall::{self, SCHEDULE, Timer},
+    paywall::{self, Priced, Protection, SCHEDULE, Timer},
     respond,
 };
 
@@ -45,6 +50,8 @@ struct Gate<'a> {
     app: &'a App,
     request: &'a Request,
     terms: Terms,
+    clock: Millis,
+    protection: Option<Protection>,
     database: D1,
 }
 
@@ -53,8 +60,8 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     let unknown = || ApiError::not_found("no such listing");
     let id: ListingId = id.parse().map_err(|_| unknown())?;
     let database = app.database()?;
-    let terms = paywall::terms(&database, &id).await?.ok_or_else(unknown)?;
-    let gate = Gate { app, request, terms, database };
+    let Priced { terms, clock } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
+    let gate = Gate { app, request, terms, clock, protection: app.protection()?, database };
     if let Some(payment) = request.headers().get(PAYMENT_SIGNATURE)? {
         return gate.paid(&payment).await;
     }
@@ -68,7 +75,7 @@ impl Gate<'_> {
     /// 402 with the terms, and why: a stable code in the header, words in the body. `settlement` tells what became of a
     /// payment that was tried.
     fn ask(&self, code: &str, error: &str, settlement: Option<SettlementResponse>) -> Result<Response, ApiError> {
-        let required = paywall::payment_required(&self.terms, &self.request.url()?, code);
+        let required = paywall::payment_required(&self.terms, self.accepts()?, &self.request.url()?, code);
         let header = encode_header(&required).map_err(|error| ApiError::internal("terms", error))?;
         let mut response = respond::json(serde_json::json!({ "error": error }).to_string())?.with_status(402);
         response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
@@ -78,6 +85,18 @@ impl Gate<'_> {
             response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         }
         Ok(response)
+    }
+
+    /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
+    fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
+        let mut accepts: Vec<_> = paywall::instant(&self.terms).into_iter().collect();
+        if let Some(protection) = &self.protection {
+            let nonce = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
+            if let Some(quote) = protection.quote(&self.terms, self.clock, nonce) {
+                accepts.push(protected::requirements(&quote).map_err(|error| ApiError::internal("quote", error))?);
+            }
+        }
+        Ok(accepts)
     }
 
     fn refuse(&self, refusal: &Refusal) -> Result<Response, ApiError> {
@@ -90,17 +109,60 @@ impl Gate<'_> {
         content.ok_or_else(|| ApiError::internal("content", format!("{} has none", self.terms.id)))
     }
 
+    async fn admit_instant(
+        &self,
+        header: &str,
+        offer: &Offer,
+        chain: &Blockfrost,
+    ) -> Result<Admission, SettleError<DatabaseError>> {
+        let requirements = paywall::instant(&self.terms).ok_or(Refusal::AcceptedDiffers("extra"))?;
+        let request = x402_cardano::settlement::Request { header, resource: &self.terms.id, terms_digest: None };
+        admit_offer(offer, &request, &Settlements(&self.database), chain, async |offer| {
+            default::verify(&requirements, offer, chain, &WebCrypto, self.moment()).await
+        })
+        .await
+    }
+
+    async fn admit_protected(
+        &self,
+        header: &str,
+        offer: &Offer,
+        protection: &Protection,
+        chain: &Blockfrost,
+    ) -> Result<Admission, SettleError<DatabaseError>> {
+        let issuer = protection.issuer();
+        let quote = protected::quoted(offer, |entry| issuer.recognise(&paywall::sale(&self.terms), entry))?;
+        let requirements = protected::requirements(&quote)?;
+        let terms = quote.authorized(&issuer);
+        let terms_digest = Some(quote.terms_digest.0);
+        let request = x402_cardano::settlement::Request { header, resource: &self.terms.id, terms_digest };
+        admit_offer(offer, &request, &Settlements(&self.database), chain, async |offer| {
+            if !quote.is_open_at(self.clock) {
+                return Err(Refusal::QuoteOver.into());
+            }
+            let verified = protected::verify(&requirements, &terms, offer, chain, &WebCrypto, self.moment()).await?;
+            Ok(verified.0)
+        })
+        .await
+    }
+
+    const fn moment(&self) -> Moment {
+        Moment { now_ms: self.clock, slots: SlotConfig::PREPROD }
+    }
+
     async fn paid(&self, header: &str) -> Result<Response, ApiError> {
         let chain = self.app.chain()?;
         let store = Settlements(&self.database);
-        let Some(requirements) = paywall::instant(&self.terms) else {
-            return self.ask("mode_not_offered", "this listing does not offer instant payment", None);
+        let offer = match Offer::from_header(header) {
+            Ok(offer) => offer,
+            Err(refusal) => return self.refuse(&refusal),
         };
-        let moment = Moment { now_ms: self.app.now_ms(), slots: SlotConfig::PREPROD };
-        let admission = admit(header, &self.terms.id, None, &store, &chain, async |offer| {
-            default::verify(&requirements, offer, &chain, &WebCrypto, moment).await
-        })
-        .await;
+        let admission = match (offer.accepted.asset_transfer_method(), &self.protection) {
+            (method, Some(protection)) if method == protection.method() => {
+                self.admit_protected(header, &offer, protection, &chain).await
+            }
+            _ => self.admit_instant(header, &offer, &chain).await,
+        };
         let admission = match admission {
             Ok(admission) => admission,
             Err(SettleError::Refused(refusal)) => return self.refuse(&refusal),
@@ -128,7 +190,7 @@ impl Gate<'_> {
         };
         match outcome {
             Outcome::Confirmed(evidence) => {
-                self.deliver(&tx, content, &answer(true, None, Some(evidence.extra()))).await
+                self.deliver(&tx, content, chain.newest(), &answer(true, None, Some(evidence.extra()))).await
             }
             Outcome::Pending(evidence) => {
                 let extra = pending(&tx, evidence);
@@ -152,11 +214,16 @@ impl Gate<'_> {
         &self,
         tx: &TxHash,
         content: String,
+        newest: Option<Tip>,
         settlement: &SettlementResponse,
     ) -> Result<Response, ApiError> {
+        let mut notes: Vec<_> = newest.as_ref().map(chain_state::note).into_iter().collect();
         // Who hung up did not get it: their same request may come again.
         if !self.request.inner().signal().aborted() {
-            self.database.run(settlement::mark_delivered(tx, edge::now_ms())).await?;
+            notes.push(settlement::mark_delivered(tx, edge::now_ms()));
+        }
+        if !notes.is_empty() {
+            self.database.batch(notes).await?;
         }
         let mut response = respond::private_text(content)?;
         let header = encode_header(settlement).map_err(|error| ApiError::internal("settlement", error))?;

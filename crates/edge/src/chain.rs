@@ -1,6 +1,6 @@
 //! The chain port over Blockfrost's HTTP API: time-outs, bounded retries of what is safe to repeat, and a budget.
 
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 use cardano::{
     Lovelace, TxHash, blockfrost,
@@ -36,13 +36,20 @@ pub struct Blockfrost {
     base: String,
     project_id: Option<String>,
     usage: Usage,
+    newest: Cell<Option<Tip>>,
 }
 
 impl Blockfrost {
     /// The provider at this base URL (with its `/api/v0`).
     #[must_use]
     pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
-        Self { base: base.trim_end_matches('/').to_owned(), project_id, usage }
+        Self { base: base.trim_end_matches('/').to_owned(), project_id, usage, newest: Cell::new(None) }
+    }
+
+    /// The newest block that this adapter was told of, if it asked.
+    #[must_use]
+    pub const fn newest(&self) -> Option<Tip> {
+        self.newest.get()
     }
 
     async fn once(
@@ -108,7 +115,9 @@ impl Blockfrost {
 
 impl Chain for Blockfrost {
     async fn tip(&self) -> Result<Tip, ChainError> {
-        blockfrost::tip(&self.read_known("/blocks/latest").await?)
+        let tip = blockfrost::tip(&self.read_known("/blocks/latest").await?)?;
+        self.newest.set(Some(tip));
+        Ok(tip)
     }
 
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {

@@ -8,6 +8,7 @@
 pub mod account;
 pub mod buy;
 pub mod catalogue;
+pub mod chain_state;
 pub mod database;
 pub mod listing;
 pub mod proof;

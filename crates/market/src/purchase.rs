@@ -1,7 +1,9 @@
 //! Purchases: what was bought, by whom, and what became of it. They exist once their transaction is in a block.
 
-use cardano::{Address, TxHash, chain::Inclusion};
+use cardano::{Address, Lovelace, TxHash, chain::Inclusion};
+use escrow::Datum;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::{
     database::{Database, DatabaseError, Statement},
@@ -57,6 +59,73 @@ pub fn record_instant(tx: &TxHash, inclusion: &Inclusion) -> [Statement; 2] {
         ),
         event(&tx, &tx, "settled", inclusion.time_ms, 0),
     ]
+}
+
+/// The escrow that a lock made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEscrow {
+    /// Which output of the lock's transaction it is.
+    pub index: u16,
+    /// Its address, bech32.
+    pub address: String,
+    /// Its datum.
+    pub datum: Datum,
+    /// What it holds.
+    pub locked: Lovelace,
+}
+
+/// The statements that record a lock that is in a block: the purchase, its timeline, the escrow to watch, and (by
+/// trigger) the figures. Recording it again changes nothing.
+#[must_use]
+pub fn record_protected(tx: &TxHash, inclusion: &Inclusion, escrow: &NewEscrow) -> [Statement; 3] {
+    let tx = tx.to_string();
+    [
+        statement!(
+            "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, status, \
+               bought_at_ms, escrow) \
+             SELECT p.tx_id, p.listing_id, p.mode, l.seller_address, p.payer, p.amount_lovelace, ?2, ?3, ?4 \
+             FROM settlements p JOIN listings l ON l.id = p.listing_id WHERE p.tx_id = ?1 AND p.mode = 'protected' \
+             ON CONFLICT (id) DO NOTHING",
+            tx.as_str(),
+            escrow.datum.state.name(),
+            inclusion.time_ms,
+            escrow_json(&tx, &escrow.address, &escrow.datum),
+        ),
+        event(&tx, &tx, escrow.datum.state.name(), inclusion.time_ms, 0),
+        statement!(
+            "INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, next_at_ms) \
+             SELECT id, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6 FROM purchases WHERE id = ?1 ON CONFLICT DO NOTHING",
+            tx.as_str(),
+            format!("{tx}#{}", escrow.index),
+            escrow.address.as_str(),
+            hex::encode(escrow.datum.to_cbor()),
+            escrow.locked,
+            escrow.datum.deadlines.submit_result,
+        ),
+    ]
+}
+
+/// An escrow as the public JSON. `purchase` is the lock's transaction id, by which the purchaser is identified.
+#[must_use]
+pub fn escrow_json(purchase: &str, address: &str, datum: &Datum) -> String {
+    let deadlines = &datum.deadlines;
+    let mut escrow = serde_json::Map::new();
+    escrow.insert("address".into(), json!(address));
+    escrow.insert("inputHash".into(), json!(hex::encode(&datum.input_hash)));
+    if !datum.result_hash.is_empty() {
+        escrow.insert("resultHash".into(), json!(hex::encode(&datum.result_hash)));
+    }
+    escrow.insert("identifierFromPurchaser".into(), json!(purchase));
+    escrow.insert(
+        "deadlines".into(),
+        json!({
+            "payBy": deadlines.pay_by.to_string(),
+            "submitResult": deadlines.submit_result.to_string(),
+            "unlock": deadlines.unlock.to_string(),
+            "externalDisputeUnlock": deadlines.external_dispute_unlock.to_string(),
+        }),
+    );
+    serde_json::Value::Object(escrow).to_string()
 }
 
 /// The statement that adds an event to a purchase's timeline, once. `position` orders events of one block.

@@ -1,6 +1,12 @@
 //! Where payments are written down: the x402 crate's store in SQL. Each method is one atomic batch.
 
-use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Inclusion, slots::Millis};
+use cardano::{
+    Address, ContentHash, Lovelace, TxHash,
+    chain::Inclusion,
+    slots::Millis,
+    tx::{AddressKind, OutputDatum, SignedTx},
+};
+use escrow::{Datum, PlutusAddress};
 use serde::Deserialize;
 use x402_cardano::{
     settlement::{Claim, Claimed, Record, SettlementStore, State},
@@ -10,7 +16,8 @@ use x402_cardano::{
 use crate::{
     database::{Database, DatabaseError, Statement, outcomes},
     listing::DeliveryMode,
-    purchase, statement,
+    purchase::{self, NewEscrow},
+    statement,
 };
 
 /// The settlements of this database.
@@ -161,8 +168,13 @@ impl<D: Database> SettlementStore for Settlements<'_, D> {
             inclusion.slot,
             inclusion.time_ms,
         );
-        let [purchase, event] = purchase::record_instant(tx, inclusion);
-        self.0.batch(vec![mark, purchase, event]).await.map(|_| ())
+        let lock = statement!("SELECT cbor FROM settlements WHERE tx_id = ?1 AND mode = 'protected'", tx.to_string());
+        let mut statements = vec![mark];
+        match self.0.run(lock).await?.first() {
+            None => statements.extend(purchase::record_instant(tx, inclusion)),
+            Some(cbor) => statements.extend(purchase::record_protected(tx, inclusion, &escrow_in(tx, cbor)?)),
+        }
+        self.0.batch(statements).await.map(|_| ())
     }
 
     async fn mark_refused(&self, tx: &TxHash, attempts: u32, reason: &str) -> Result<bool, DatabaseError> {
@@ -183,6 +195,21 @@ impl<D: Database> SettlementStore for Settlements<'_, D> {
         );
         self.0.run(mark).await.map(|_| ())
     }
+}
+
+/// The escrow in a lock that was verified before it was written down.
+fn escrow_in(tx: &TxHash, cbor: &str) -> Result<NewEscrow, DatabaseError> {
+    let broken = || DatabaseError(format!("the lock {tx} cannot be read"));
+    let cbor = hex::decode(cbor).map_err(|_| broken())?;
+    let tx = SignedTx::parse(&cbor).map_err(|_| broken())?;
+    let escrow = (0_u16..).zip(&tx.outputs).find_map(|(index, output)| {
+        let (AddressKind::Script(script), Some(OutputDatum::Inline(cbor))) = (output.owner, &output.datum) else {
+            return None;
+        };
+        let address = PlutusAddress::script(script).to_string();
+        Some(NewEscrow { index, address, datum: Datum::from_cbor(cbor).ok()?, locked: output.value.lovelace })
+    });
+    escrow.ok_or_else(broken)
 }
 
 /// The statement that notes that content was handed out for a payment: from now on the payment alone opens nothing.

@@ -11,6 +11,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0001_catalogue.sql"),
     include_str!("../../../d1-migrations/0002_purchases.sql"),
     include_str!("../../../d1-migrations/0003_accounts.sql"),
+    include_str!("../../../d1-migrations/0004_escrows.sql"),
 ];
 
 /// An in-memory database with the service's schema.
