@@ -130,18 +130,11 @@ impl Gate<'_> {
         protection: &Protection,
         chain: &Blockfrost,
     ) -> Result<Admission, SettleError<DatabaseError>> {
-        let issuer = protection.issuer();
-        let quote = protected::quoted(offer, |entry| issuer.recognise(&paywall::sale(&self.terms), entry))?;
-        let requirements = protected::requirements(&quote)?;
-        let terms = quote.authorized(&issuer);
-        let terms_digest = Some(quote.terms_digest.0);
+        let taken = protected::Taken::recognise(&protection.issuer(), &paywall::sale(&self.terms), offer)?;
+        let terms_digest = Some(taken.terms_digest().0);
         let request = x402_cardano::settlement::Request { header, resource: &self.terms.id, terms_digest };
         admit_offer(offer, &request, &Settlements(&self.database), chain, async |offer| {
-            if !quote.is_open_at(self.clock) {
-                return Err(Refusal::QuoteOver.into());
-            }
-            let verified = protected::verify(&requirements, &terms, offer, chain, &WebCrypto, self.moment()).await?;
-            Ok(verified.0)
+            Ok(taken.verify(offer, chain, &WebCrypto, self.moment()).await?.payment)
         })
         .await
     }

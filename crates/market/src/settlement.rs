@@ -1,14 +1,10 @@
 //! Where payments are written down: the x402 crate's store in SQL. Each method is one atomic batch.
 
-use cardano::{
-    Address, ContentHash, Lovelace, TxHash,
-    chain::Inclusion,
-    slots::Millis,
-    tx::{AddressKind, OutputDatum, SignedTx},
-};
-use escrow::{Datum, PlutusAddress};
+use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Inclusion, slots::Millis, tx::SignedTx};
+use escrow::PlutusAddress;
 use serde::Deserialize;
 use x402_cardano::{
+    exact::protected::escrow_of,
     settlement::{Claim, Claimed, Record, SettlementStore, State},
     wire::Amount,
 };
@@ -202,14 +198,9 @@ fn escrow_in(tx: &TxHash, cbor: &str) -> Result<NewEscrow, DatabaseError> {
     let broken = || DatabaseError(format!("the lock {tx} cannot be read"));
     let cbor = hex::decode(cbor).map_err(|_| broken())?;
     let tx = SignedTx::parse(&cbor).map_err(|_| broken())?;
-    let escrow = (0_u16..).zip(&tx.outputs).find_map(|(index, output)| {
-        let (AddressKind::Script(script), Some(OutputDatum::Inline(cbor))) = (output.owner, &output.datum) else {
-            return None;
-        };
-        let address = PlutusAddress::script(script).to_string();
-        Some(NewEscrow { index, address, datum: Datum::from_cbor(cbor).ok()?, locked: output.value.lovelace })
-    });
-    escrow.ok_or_else(broken)
+    let (index, script, datum) = escrow_of(&tx).ok_or_else(broken)?;
+    let locked = tx.outputs.get(usize::from(index)).map(|output| output.value.lovelace).ok_or_else(broken)?;
+    Ok(NewEscrow { index, address: PlutusAddress::script(script).to_string(), datum, locked })
 }
 
 /// The statement that notes that content was handed out for a payment: from now on the payment alone opens nothing.
