@@ -14,7 +14,7 @@ use escrow::{
     Datum, Deadlines, Deployment, Parameters, State,
     plan::{ChainTime, Escrow, Planner},
 };
-use xtask::escrow::{blueprint::Blueprint, parameters::Parameters as ScriptParameters};
+use xtask::escrow::blueprint::Blueprint;
 
 use crate::devnet::Devnet;
 
@@ -44,9 +44,7 @@ impl World {
         let devnet = Devnet::start();
         let admins =
             Parameters { required_admins: 1, admin_vkeys: vec![arbiter.key_hash()], cooldown_period: COOLDOWN };
-        let cooldown = i64::try_from(COOLDOWN).unwrap();
-        let script =
-            blueprint().apply(&ScriptParameters::new(1, admins.admin_vkeys.clone(), cooldown).unwrap()).unwrap();
+        let script = blueprint().apply(&admins).unwrap();
         let mut world = Self {
             parameters: devnet.parameters(),
             deployment: Deployment {
