@@ -6,7 +6,7 @@ export const HELP = `Local Cardano ledger with Blockfrost's HTTP API (preprod).
   node devnet/main.ts [--port 8990] [--state <folder>] [--block-time 1]
 
   --port        where to listen on 127.0.0.1       (DEVNET_PORT, 8990; 0 picks a free one)
-  --state       folder that keeps the ledger        (DEVNET_STATE, .devnet)
+  --state       folder that keeps the ledger        (DEVNET_STATE, .state/ledger)
   --block-time  seconds between blocks; 0 for only  (DEVNET_BLOCK_TIME, 1)
                 those that /control/block makes
   --help        this text
@@ -22,7 +22,7 @@ export function optionsOf(args: readonly string[], env: NodeJS.ProcessEnv): Opti
   if (values.help) return undefined;
   return {
     port: number(values.port ?? env.DEVNET_PORT ?? "8990", "port", 65_535),
-    state: values.state ?? env.DEVNET_STATE ?? ".devnet",
+    state: values.state ?? env.DEVNET_STATE ?? ".state/ledger",
     blockTime: number(values["block-time"] ?? env.DEVNET_BLOCK_TIME ?? "1", "block-time", 3600),
   };
 }

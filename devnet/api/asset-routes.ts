@@ -32,8 +32,6 @@ export function assetRoutes(app: FastifyInstance, { ledger }: Context): void {
       initial_mint_tx_hash: records[0].tx.hash,
       mint_or_burn_count: records.length,
       onchain_metadata: null,
-      onchain_metadata_standard: null,
-      onchain_metadata_extra: null,
       metadata: null,
     };
   });

@@ -61,7 +61,8 @@ export class Faults {
 }
 
 function patternOf(endpoint: string): RegExp {
-  const path = endpoint.startsWith("/") || endpoint.startsWith("*") ? endpoint : `/${endpoint}`;
+  const bare = endpoint.replace(/^\/api\/v0(?=\/)/, "");
+  const path = /^[/*]/.test(bare) ? bare : `/${bare}`;
   const escaped = path.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`^${escaped.replace(/\*\*?/g, (stars) => (stars === "**" ? ".*" : "[^/]*"))}$`);
 }

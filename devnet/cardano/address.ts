@@ -102,6 +102,7 @@ export function parseText(text: string): Named | undefined {
 export const stakeText = ({ kind, hash }: Credential): string =>
   encode("stake_test", Uint8Array.of(kind === "script" ? 0xf0 : 0xe0, ...Buffer.from(hash, "hex")));
 
+export const vrfText = (key: Uint8Array): string => encode("vrf_vk", key);
 export const poolText = (hash: Uint8Array): string => encode("pool", hash);
 
 /** A token's fingerprint (CIP-14). */

@@ -4,12 +4,10 @@
  *     submit -> rules -> mempool --block--> chain --rollback--> dropped (or mempool again)
  *                           └--expired, or its input gone--> dropped
  */
-import { randomBytes } from "node:crypto";
-
-import { CborError, write } from "../cardano/cbor.ts";
-import { blake2b256, hex } from "../cardano/hash.ts";
-import { parameters } from "../cardano/parameters.ts";
+import { CborError } from "../cardano/cbor.ts";
+import { hex } from "../cardano/hash.ts";
 import { type Transaction, transactionOf } from "../cardano/transaction.ts";
+import { blockHash, fitting, recordsOf } from "./block.ts";
 import { type Block, Chain, newRecord, type TxRecord } from "./chain.ts";
 import { Clock } from "./clock.ts";
 import { applyTo, type Emulator, emulatorOf } from "./emulator.ts";
@@ -51,7 +49,7 @@ export class Ledger {
     for (const event of past) this.replay(event);
     this.chainState = this.emulator();
     this.poolState = this.chainState.snapshot();
-    this.refill(this.pool.drain());
+    this.refill(recordsOf(this.pool.drain()));
   }
 
   get tip(): Block {
@@ -84,7 +82,7 @@ export class Ledger {
     }
     const record = newRecord(tx);
     this.records.set(tx.hash, record);
-    this.pool.add(record);
+    this.enter(record);
     this.journal.write({ type: "accept", hash: tx.hash, cbor: hex(cbor) });
     return { accepted: true, record };
   }
@@ -93,8 +91,7 @@ export class Ledger {
   forget(record: TxRecord, reason: string): void {
     this.pool.remove(record.tx.hash);
     this.drop(record, reason);
-    this.poolState = this.chainState.snapshot();
-    this.refill(this.pool.drain());
+    this.restart(recordsOf(this.pool.drain()));
   }
 
   /** Puts these transactions alone into a block at once, past the mempool; throws what the ledger says against them. */
@@ -116,30 +113,34 @@ export class Ledger {
       this.journal.write({ type: "accept", hash: record.tx.hash, cbor: hex(cbors[i] ?? record.tx.cbor) });
     }
     this.chainState = state;
-    return this.append(slot, records, this.pool.drain());
+    const waiting = recordsOf(this.pool.drain());
+    this.append(slot, records);
+    this.restart(waiting);
+    return this.tip;
   }
 
-  /** Makes the next block from the mempool. */
+  /** Makes the next block from the mempool: as many of its transactions, in their order, as fit. */
   forge(): Block {
     const slot = this.nextSlot();
+    this.expire(slot);
     const waiting = this.pool.drain();
-    const chosen = waiting.every(({ tx }) => isValidAt(tx.body, slot)) && fits(waiting) ? waiting : undefined;
-    if (chosen) {
-      this.chainState = this.poolState;
-      return this.append(slot, chosen, []);
-    }
-    const included: TxRecord[] = [];
-    const left: TxRecord[] = [];
-    for (const record of waiting) {
-      if (!isValidAt(record.tx.body, slot)) this.drop(record, "OutsideValidityIntervalUTxO");
-      else if (!fits([...included, record])) left.push(record);
-      else {
-        const refusal = applyTo(this.chainState, record.tx, slot);
-        if (refusal) left.push(record);
-        else included.push(record);
-      }
-    }
-    return this.append(slot, included, left);
+    const count = fitting(recordsOf(waiting));
+    const included = waiting.slice(0, count);
+    this.chainState = included.at(-1)?.after ?? this.chainState;
+    this.append(slot, recordsOf(included));
+    if (count === waiting.length) this.poolState = this.chainState.snapshot();
+    // What did not fit still stands on what is in the block now, so the mempool's state stays as it is.
+    for (const { record, after } of waiting.slice(count)) this.pool.add(record, after);
+    return this.tip;
+  }
+
+  /** Drops what cannot be in a block of this slot any more, with what was built on it. */
+  private expire(slot: number): void {
+    if (this.pool.inOrder().every(({ tx }) => isValidAt(tx.body, slot))) return;
+    const waiting = recordsOf(this.pool.drain());
+    const expired = waiting.filter(({ tx }) => !isValidAt(tx.body, slot));
+    for (const record of expired) this.drop(record, "OutsideValidityIntervalUTxO");
+    this.restart(waiting.filter((record) => !expired.includes(record)));
   }
 
   /** What the block timer does. A tip ahead of the clock waits for it, unless somebody waits for a block. */
@@ -160,22 +161,24 @@ export class Ledger {
   /** Lets time pass: an empty block at the new slot, which also drops what has expired meanwhile. */
   advance(seconds: number): Block {
     this.moveClock(seconds);
-    return this.append(this.nextSlot(), [], this.pool.drain());
+    const slot = this.nextSlot();
+    this.expire(slot);
+    this.append(slot, []);
+    return this.tip;
   }
 
   /** Undoes the newest blocks. Their transactions are dropped, or wait in the mempool again if `keep`. */
   rollback(blocks: number, keep: boolean): Block {
     if (blocks >= this.chain.blocks.length)
       throw new RangeError(`there are only ${this.chain.blocks.length - 1} blocks`);
-    const waiting = this.pool.drain();
+    const waiting = recordsOf(this.pool.drain());
     const undone: TxRecord[] = [];
     for (let i = 0; i < blocks; i++) undone.unshift(...this.chain.pop().records);
     for (const record of undone) Object.assign(record, { state: "dropped", reason: "rolled back" });
     this.journal.write({ type: "rollback", blocks });
     this.chainState = this.emulator();
-    this.poolState = this.chainState.snapshot();
     if (keep) for (const { tx } of undone) this.journal.write({ type: "accept", hash: tx.hash });
-    this.refill([...(keep ? undone : []), ...waiting]);
+    this.restart([...(keep ? undone : []), ...waiting]);
     return this.tip;
   }
 
@@ -200,23 +203,31 @@ export class Ledger {
     return refusal ? [refusal] : [];
   }
 
-  /** Adds a block and lets the rest of the mempool stand the test of the new tip. */
-  private append(slot: number, records: TxRecord[], waiting: readonly TxRecord[]): Block {
+  private append(slot: number, records: TxRecord[]): void {
     const previous = this.tip;
     const hash = blockHash(previous, slot, records);
     this.journal.write({ type: "block", hash, slot, txs: records.map(({ tx }) => tx.hash) });
     this.chain.push({ height: previous.height + 1, hash, previous: previous.hash, slot, records });
+  }
+
+  /** Fills the empty mempool again on top of the chain: each transaction stands the test of the new tip, or is dropped. */
+  private restart(waiting: readonly TxRecord[]): void {
     this.poolState = this.chainState.snapshot();
     this.refill(waiting);
-    return this.tip;
   }
 
   private refill(waiting: readonly TxRecord[]): void {
     for (const record of waiting) {
       const [refusal] = this.admit(record.tx);
       if (refusal) this.drop(record, refusal.reason);
-      else this.pool.add(record);
+      else this.enter(record);
     }
+  }
+
+  /** Adds what was just admitted, with the state that it left behind: a block up to it needs nothing done again. */
+  private enter(record: TxRecord): void {
+    this.pool.add(record, this.poolState);
+    this.poolState = this.poolState.snapshot();
   }
 
   private drop(record: TxRecord, reason: string): void {
@@ -255,7 +266,7 @@ export class Ledger {
       case "block": {
         const { height, hash: previous } = this.tip;
         const records = event.txs.map((hash) => this.known(hash));
-        const rest = this.pool.drain().filter(({ tx }) => !event.txs.includes(tx.hash));
+        const rest = recordsOf(this.pool.drain()).filter(({ tx }) => !event.txs.includes(tx.hash));
         this.chain.push({ height: height + 1, hash: event.hash, previous, slot: event.slot, records });
         for (const record of rest) this.pool.add(record);
         return;
@@ -297,23 +308,4 @@ function decoded(cbor: Uint8Array): Transaction | string {
     if (error instanceof CborError || error instanceof TypeError) return undecodable(error.message);
     throw error;
   }
-}
-
-/** Whether these transactions fit into one block: bytes and execution units. */
-function fits(records: readonly TxRecord[]): boolean {
-  const redeemers = records.flatMap(({ tx }) => tx.redeemers);
-  const total = (of: (redeemer: (typeof redeemers)[number]) => bigint) =>
-    redeemers.reduce((sum, redeemer) => sum + of(redeemer), 0n);
-  return (
-    BigInt(records.reduce((bytes, { tx }) => bytes + tx.cbor.length, 0)) <= parameters.maxBlockSize &&
-    total(({ memory }) => memory) <= parameters.maxBlockMemory &&
-    total(({ steps }) => steps) <= parameters.maxBlockSteps
-  );
-}
-
-/** With some randomness, so that a block forged again after a rollback is another block. */
-function blockHash(previous: Block, slot: number, records: readonly TxRecord[]): string {
-  const hashes = records.map(({ tx }) => Buffer.from(tx.hash, "hex"));
-  const header = [Buffer.from(previous.hash, "hex"), randomBytes(16), ...hashes].map(write.bytes);
-  return hex(blake2b256(write.array([write.int(previous.height + 1), write.int(slot), ...header])));
 }

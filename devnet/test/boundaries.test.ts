@@ -15,13 +15,13 @@ import {
   scriptSpend,
   sized,
   withUnits,
-} from "./rule-cases.ts";
-import { alice, bob, build, type Draft, ledger, outputBytes, type Running, SUCCEEDS } from "./support.ts";
+} from "./drafts.ts";
+import { alice, bob, build, type Draft, type Json, ledger, outputBytes, type Running, SUCCEEDS } from "./support.ts";
 
 /** What the API serves, tried from both sides: the exact value passes and the next one does not. */
 let devnet: Running;
 let held: Fixture;
-let served: { [name: string]: any };
+let served: Json;
 before(async () => {
   devnet = await ledger();
   held = await fixture(devnet);

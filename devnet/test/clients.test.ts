@@ -15,8 +15,8 @@ import {
 } from "@evolution-sdk/evolution";
 
 import { hex } from "../cardano/hash.ts";
-import { COIN, scriptAddress, scriptSpend, UNITS } from "./rule-cases.ts";
-import { alice, bob, build, ledger, type Running, SUCCEEDS, until } from "./support.ts";
+import { COIN, scriptSpend, UNITS } from "./drafts.ts";
+import { alice, bob, build, ledger, type Running, SUCCEEDS, scriptAddress, until } from "./support.ts";
 
 // The ESM builds of these two do not find libsodium where npm puts it; their CommonJS builds do.
 const require = createRequire(import.meta.url);

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Emulator, emulatorOf } from "../ledger/emulator.ts";
-import { CASES, type Fixture, fixture } from "./rule-cases.ts";
+import { type Fixture, fixture } from "./drafts.ts";
+import { CASES } from "./rule-cases.ts";
 import { ledger, type Running } from "./support.ts";
 
 /**

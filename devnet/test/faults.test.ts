@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 
 import type { Input } from "../cardano/transaction.ts";
-import { COIN, payment } from "./rule-cases.ts";
+import { COIN, payment } from "./drafts.ts";
 import { alice, build, ledger, type Running } from "./support.ts";
 
 let devnet: Running;

@@ -5,7 +5,7 @@ import { decode, write } from "../cardano/cbor.ts";
 import { hex } from "../cardano/hash.ts";
 import { type Input, refOf } from "../cardano/transaction.ts";
 import { emulatorOf } from "../ledger/emulator.ts";
-import { COIN, type Fixture, fixture, payment, scriptSpend, sized } from "./rule-cases.ts";
+import { COIN, type Fixture, fixture, payment, scriptSpend, sized } from "./drafts.ts";
 import { alice, bob, build, FAILS, ledger, type Running, until, walletOf } from "./support.ts";
 
 let devnet: Running;

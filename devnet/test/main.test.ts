@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { write } from "../cardano/cbor.ts";
-import { COIN, payment } from "./rule-cases.ts";
+import { COIN, payment } from "./drafts.ts";
 import { alice, bob, build, callers } from "./support.ts";
 
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));

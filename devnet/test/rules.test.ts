@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { CASES, type Fixture, fixture, payment } from "./rule-cases.ts";
+import { type Fixture, fixture, payment } from "./drafts.ts";
+import { CASES } from "./rule-cases.ts";
 import { alice, build, ledger, type Running } from "./support.ts";
 
 let devnet: Running;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { concat, write } from "../cardano/cbor.ts";
-import { blake2b256, hex } from "../cardano/hash.ts";
+import { blake2b224, blake2b256, hex } from "../cardano/hash.ts";
 import { parameters, served } from "../cardano/parameters.ts";
 import type { Input } from "../cardano/transaction.ts";
 import { type Devnet, start } from "../devnet.ts";
@@ -13,11 +13,14 @@ import { signWith, type Wallet, walletOf } from "../ledger/genesis.ts";
 
 export { type Wallet, walletOf } from "../ledger/genesis.ts";
 
-export type Answer = { readonly status: number; readonly body: any; readonly headers: Headers };
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers by their documented fields, and fail where those are not there
+export type Json = any;
+
+export type Answer = { readonly status: number; readonly body: Json; readonly headers: Headers };
 
 export type Running = Devnet & {
   readonly get: (path: string, headers?: { [name: string]: string }) => Promise<Answer>;
-  readonly control: (path: string, body?: unknown, method?: string) => Promise<any>;
+  readonly control: (path: string, body?: unknown, method?: string) => Promise<Json>;
   readonly submit: (cbor: Uint8Array) => Promise<Answer>;
   /** Gives coins in a block at once; answers the outputs. */
   readonly fund: (wallet: Wallet | string, lovelace: bigint, more?: object) => Promise<Input[]>;
@@ -183,3 +186,7 @@ export async function until(
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/** The test network's address of a Plutus V3 script. */
+export const scriptAddress = (script: Uint8Array): Uint8Array =>
+  concat([Uint8Array.of(0x70), blake2b224(concat([Uint8Array.of(3), script]))]);

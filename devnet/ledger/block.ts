@@ -1,0 +1,32 @@
+/** What makes a block: which transactions fit into it, and its name. */
+import { randomBytes } from "node:crypto";
+
+import { write } from "../cardano/cbor.ts";
+import { blake2b256, hex } from "../cardano/hash.ts";
+import { parameters } from "../cardano/parameters.ts";
+import type { Block, TxRecord } from "./chain.ts";
+import type { Waiting } from "./pool.ts";
+
+export const recordsOf = (waiting: readonly Waiting[]): TxRecord[] => waiting.map(({ record }) => record);
+
+/** How many of these, from the first, fit into one block: bytes and execution units. */
+export function fitting(records: readonly TxRecord[]): number {
+  let [bytes, memory, steps] = [0n, 0n, 0n];
+  const over = records.findIndex(({ tx }) => {
+    bytes += BigInt(tx.cbor.length);
+    for (const redeemer of tx.redeemers) {
+      memory += redeemer.memory;
+      steps += redeemer.steps;
+    }
+    const { maxBlockSize, maxBlockMemory, maxBlockSteps } = parameters;
+    return bytes > maxBlockSize || memory > maxBlockMemory || steps > maxBlockSteps;
+  });
+  return over < 0 ? records.length : over;
+}
+
+/** With some randomness, so that a block forged again after a rollback is another block. */
+export function blockHash(previous: Block, slot: number, records: readonly TxRecord[]): string {
+  const hashes = records.map(({ tx }) => Buffer.from(tx.hash, "hex"));
+  const header = [Buffer.from(previous.hash, "hex"), randomBytes(16), ...hashes].map(write.bytes);
+  return hex(blake2b256(write.array([write.int(previous.height + 1), write.int(slot), ...header])));
+}
