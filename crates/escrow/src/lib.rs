@@ -33,6 +33,7 @@ pub mod plan;
 pub mod redeemer;
 pub mod result;
 pub mod rules;
+pub mod spend;
 
 pub use address::{Credential, PlutusAddress};
 pub use codec::NotOurs;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use cardano::{
-    Address, Lovelace, blockfrost,
+    Address, Lovelace, TxHash, blockfrost,
     chain::{ChainError, Submission, Tip, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation},
     params::ProtocolParameters,
@@ -60,6 +60,11 @@ impl Devnet {
     pub fn utxos_at(&self, address: &str) -> Vec<Utxo> {
         let (status, body) = self.request("GET", &format!("/api/v0/addresses/{address}/utxos"), "", &[]);
         if status == 404 { vec![] } else { blockfrost::utxos(&body, address).unwrap() }
+    }
+
+    pub fn outputs_of(&self, tx: &TxHash) -> Vec<Utxo> {
+        let traced = blockfrost::outputs(&self.get(&format!("/api/v0/txs/{tx}/utxos")), tx).unwrap();
+        traced.into_iter().filter(|output| !output.collateral).map(|output| output.utxo).collect()
     }
 
     pub fn give(&self, to: &Address, amount: Lovelace) {

@@ -8,12 +8,13 @@ use cardano::{
     tx::build::BuiltTx,
 };
 use escrow::{
-    AdminSignature, Datum, Deadlines, State, admin,
+    Action, AdminSignature, Datum, Deadlines, State, admin,
     dispute::{DisputeWithdrawal, Split},
     evidence::Winner,
     payout::creator_payout,
     plan::{DraftError, Escrow, PlanError, Step},
     rules::Refusal,
+    spend::{Ending, Spent},
 };
 
 const RESULT: ContentHash = ContentHash::new([0x77; 32]);
@@ -33,7 +34,17 @@ fn locked(world: &mut World) -> Escrow {
 fn attempt(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> Result<BuiltTx, DraftError> {
     let utxos = world.utxos(key);
     let draft = block_on(world.planner().draft(&world.devnet, escrow, step, world.time(), &wallet(key, &utxos)))?;
-    Ok(world.accept(draft, key))
+    let built = world.accept(draft, key);
+    // The watcher's reading of what happened, from what the chain shows of the transaction.
+    let spent = escrow.spent_into(&world.outputs_of(&built), &world.deployment);
+    let action = step.action();
+    match (&spent, action) {
+        (Spent::Continues(next), _) => assert_eq!(next.utxo.reference.tx, built.facts.tx_id),
+        (Spent::Ended(Ending::Refunded), Action::WithdrawRefund | Action::WithdrawDisputed) => {}
+        (Spent::Ended(Ending::Withdrawn), Action::Withdraw | Action::WithdrawDisputed) => {}
+        other => panic!("{other:?}"),
+    }
+    Ok(built)
 }
 
 fn step(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> Escrow {

@@ -153,11 +153,12 @@ impl World {
 
     /// The escrow that continues in this transaction's first output.
     pub fn continued(&self, built: &BuiltTx) -> Escrow {
-        let address = self.deployment.address().to_string();
-        let reference = TxRef { tx: built.facts.tx_id, index: 0 };
-        let on_chain = self.devnet.utxos_at(&address);
-        let utxo = on_chain.into_iter().find(|utxo| utxo.reference == reference).expect("it continues");
-        Escrow::read(utxo, &self.deployment).unwrap()
+        Escrow::read(self.outputs_of(built).remove(0), &self.deployment).unwrap()
+    }
+
+    /// A transaction's outputs as the chain shows them.
+    pub fn outputs_of(&self, built: &BuiltTx) -> Vec<Utxo> {
+        self.devnet.outputs_of(&built.facts.tx_id)
     }
 }
 

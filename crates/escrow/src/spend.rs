@@ -1,0 +1,191 @@
+//! What became of an escrow, from the outputs of the transaction that spent it.
+//!
+//! The contract ends an escrow in one way only from each state, so neither redeemer nor signatures need to be asked for.
+
+use cardano::{Lovelace, chain::Utxo};
+
+use crate::{
+    address::PlutusAddress,
+    codec::to_cbor,
+    datum::Datum,
+    deployment::Deployment,
+    dispute::output_reference,
+    plan::Escrow,
+    redeemer::Action,
+    rules::{Effect, Payout, Rule},
+};
+
+/// What became of an escrow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spent {
+    /// It goes on.
+    Continues(Box<Escrow>),
+    /// It ended.
+    Ended(Ending),
+}
+
+/// How an escrow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// The seller was paid, or got more of a settlement.
+    Withdrawn,
+    /// The buyer was paid, or got more of a settlement.
+    Refunded,
+    /// Neither was.
+    Closed,
+}
+
+impl Ending {
+    /// The purchase's status in the API.
+    #[must_use]
+    pub const fn status(self) -> &'static str {
+        match self {
+            Self::Withdrawn => "withdrawn",
+            Self::Refunded => "refunded",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+impl Escrow {
+    /// What became of this escrow in the transaction with these outputs, which spent it and whose scripts succeeded.
+    #[must_use]
+    pub fn spent_into(&self, outputs: &[Utxo], deployment: &Deployment) -> Spent {
+        let escrows = outputs.iter().filter_map(|output| Self::read(output.clone(), deployment).ok());
+        // The contract allows one output with an escrow's reference signature: its continuation.
+        let mut same = escrows.filter(|escrow| escrow.datum.reference_signature == self.datum.reference_signature);
+        match same.next() {
+            Some(escrow) => Spent::Continues(Box::new(escrow)),
+            None => Spent::Ended(self.ending(outputs)),
+        }
+    }
+
+    fn ending(&self, outputs: &[Utxo]) -> Ending {
+        match ends_by(&self.datum) {
+            Some(Payout::SellerCollects) => Ending::Withdrawn,
+            Some(Payout::BuyerRefunded) => Ending::Refunded,
+            Some(Payout::AsSigned) => {
+                let buyer = self.tagged_to(self.datum.buyer_payout_address(), outputs);
+                let seller = self.tagged_to(self.datum.seller_payout_address(), outputs);
+                match buyer.cmp(&seller) {
+                    std::cmp::Ordering::Greater => Ending::Refunded,
+                    std::cmp::Ordering::Less => Ending::Withdrawn,
+                    std::cmp::Ordering::Equal => Ending::Closed,
+                }
+            }
+            None => Ending::Closed,
+        }
+    }
+
+    /// The lovelace that outputs tagged with this escrow's name pay to an address.
+    fn tagged_to(&self, address: PlutusAddress, outputs: &[Utxo]) -> Lovelace {
+        let (tag, address) = (to_cbor(&output_reference(&self.utxo.reference)), address.to_string());
+        let tagged = |output: &&Utxo| output.address == address && output.inline_datum.as_ref() == Some(&tag);
+        outputs.iter().filter(tagged).map(|output| output.value.lovelace).sum()
+    }
+}
+
+/// The one way in which the contract lets this escrow end; `None` where it does not.
+fn ends_by(datum: &Datum) -> Option<Payout> {
+    let ends = |action| match Rule::find(action, datum)?.effect {
+        Effect::End(payout) => Some(payout),
+        Effect::Continue { .. } => None,
+    };
+    Action::ALL.into_iter().find_map(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use cardano::{KeyHash, ScriptHash, TxHash, TxRef, chain::Value};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        datum::{
+            State,
+            tests::{any_datum, published},
+        },
+        deployment::Parameters,
+    };
+
+    fn deployment() -> Deployment {
+        let admin_vkeys = vec![KeyHash::new([1; 28])];
+        Deployment {
+            script_hash: ScriptHash::new([0xee; 28]),
+            parameters: Parameters { required_admins: 1, admin_vkeys, cooldown_period: 60_000 },
+            reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
+            reference_script_bytes: 4_000,
+        }
+    }
+
+    fn output(address: PlutusAddress, lovelace: u64, inline_datum: Option<Vec<u8>>) -> Utxo {
+        Utxo {
+            reference: TxRef { tx: TxHash::new([8; 32]), index: 0 },
+            address: address.to_string(),
+            value: Value { lovelace: Lovelace::new(lovelace).unwrap(), ..Value::default() },
+            inline_datum,
+            datum_hash: None,
+            reference_script: None,
+        }
+    }
+
+    fn escrow(state: State) -> Escrow {
+        let has_result = matches!(state, State::ResultSubmitted | State::Disputed | State::WithdrawAuthorized);
+        let result_hash = if has_result { vec![0x99; 32] } else { vec![] };
+        let datum = Datum { state, result_hash, ..published() };
+        Escrow::read(output(deployment().address(), 7_000_000, Some(datum.to_cbor())), &deployment()).unwrap()
+    }
+
+    #[test]
+    fn an_escrow_goes_on_in_the_output_with_its_reference_signature() {
+        let old = escrow(State::FundsLocked);
+        let after = Datum { state: State::RefundRequested, ..old.datum.clone() };
+        let other = Datum { reference_signature: vec![0x56; 16], ..old.datum.clone() };
+        let outputs = [
+            output(old.datum.buyer, 1_000_000, None),
+            output(deployment().address(), 7_000_000, Some(other.to_cbor())),
+            output(deployment().address(), 7_000_000, Some(after.to_cbor())),
+        ];
+        let Spent::Continues(new) = old.spent_into(&outputs, &deployment()) else { panic!("it goes on") };
+        assert_eq!(new.datum, after);
+        assert_eq!(old.spent_into(&outputs[..2], &deployment()), Spent::Ended(Ending::Refunded));
+    }
+
+    #[test]
+    fn how_an_escrow_ends_follows_from_its_state() {
+        for (state, ending) in [
+            (State::FundsLocked, Ending::Refunded),
+            (State::RefundRequested, Ending::Refunded),
+            (State::RefundAuthorized, Ending::Refunded),
+            (State::ResultSubmitted, Ending::Withdrawn),
+            (State::WithdrawAuthorized, Ending::Withdrawn),
+            (State::Disputed, Ending::Closed),
+        ] {
+            assert_eq!(escrow(state).spent_into(&[], &deployment()), Spent::Ended(ending), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_settlement_counts_for_who_got_more_in_tagged_outputs() {
+        let disputed = escrow(State::Disputed);
+        let tag = || Some(to_cbor(&output_reference(&disputed.utxo.reference)));
+        let other_tag = Some(to_cbor(&output_reference(&TxRef { index: 9, ..disputed.utxo.reference })));
+        let (buyer, seller) = (disputed.datum.buyer, disputed.datum.seller);
+        let ending = |outputs: &[Utxo]| disputed.spent_into(outputs, &deployment());
+        let most = |to| output(to, 5_000_000, tag());
+        let least = |to| output(to, 2_000_000, tag());
+        assert_eq!(ending(&[most(buyer), least(seller)]), Spent::Ended(Ending::Refunded));
+        assert_eq!(ending(&[least(buyer), most(seller)]), Spent::Ended(Ending::Withdrawn));
+        assert_eq!(ending(&[least(buyer), least(seller)]), Spent::Ended(Ending::Closed));
+        let untagged = [least(seller), output(buyer, 9_000_000, None), output(buyer, 9_000_000, other_tag)];
+        assert_eq!(ending(&untagged), Spent::Ended(Ending::Withdrawn));
+    }
+
+    proptest! {
+        #[test]
+        fn no_escrow_can_end_in_two_ways(datum in any_datum()) {
+            let ends = |action| Rule::find(action, &datum).is_some_and(|rule| matches!(rule.effect, Effect::End(_)));
+            prop_assert!(Action::ALL.into_iter().filter(|action| ends(*action)).count() <= 1);
+        }
+    }
+}
