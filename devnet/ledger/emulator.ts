@@ -23,6 +23,9 @@ export const encodeInput = ({ txHash, index }: Input): Uint8Array =>
 
 export const emulatorOf = (unspent: readonly Unspent[]): Emulator => new Emulator(utxoMap(unspent), SlotConfig.preprod);
 
+/** The rule of bytes that no node could read as a transaction. */
+export const UNREADABLE = "DecoderError";
+
 /** Applies a transaction; answers the refusal, or nothing when it went through. */
 export function applyTo(emulator: Emulator, tx: Transaction, slot: number): Refusal | undefined {
   emulator.setSlot(slot);
@@ -31,7 +34,7 @@ export function applyTo(emulator: Emulator, tx: Transaction, slot: number): Refu
     if (result.isSuccess) return undefined;
     return refusalOf(result.error ?? "refused without a reason", result.logs ?? []);
   } catch (error) {
-    return utxo("DecoderError", `(${JSON.stringify(text(error))})`);
+    return { rule: UNREADABLE, reason: text(error) };
   }
 }
 

@@ -10,7 +10,7 @@ import { type Transaction, transactionOf } from "../cardano/transaction.ts";
 import { blockHash, fitting, recordsOf } from "./block.ts";
 import { type Block, Chain, newRecord, type TxRecord } from "./chain.ts";
 import { Clock } from "./clock.ts";
-import { applyTo, type Emulator, emulatorOf } from "./emulator.ts";
+import { applyTo, type Emulator, emulatorOf, UNREADABLE } from "./emulator.ts";
 import { GENESIS_TX, genesisOutputs } from "./genesis.ts";
 import type { Event, Journal } from "./journal.ts";
 import { Pool } from "./pool.ts";
@@ -75,10 +75,12 @@ export class Ledger {
 
   submit(cbor: Uint8Array): Submitted {
     const tx = decoded(cbor);
-    if (typeof tx === "string") return { accepted: false, message: tx, rules: ["DecoderError"] };
+    if (typeof tx === "string") return { accepted: false, message: tx, rules: [UNREADABLE] };
     const refusals = this.admit(tx);
-    if (refusals.length > 0) {
-      return { accepted: false, message: submitMessage(refusals), rules: refusals.map(({ rule }) => rule) };
+    const [first] = refusals;
+    if (first) {
+      const message = first.rule === UNREADABLE ? undecodable(first.reason) : submitMessage(refusals);
+      return { accepted: false, message, rules: refusals.map(({ rule }) => rule) };
     }
     const record = newRecord(tx);
     this.records.set(tx.hash, record);
