@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes ──bounded──> well formed CBOR ──> [body, witnesses, isValid, auxiliary data]
-//!                    (cbor.rs)             body.rs  witnesses.rs       auxiliary.rs
+//!                    (well_formed.rs)      body.rs  witnesses.rs       auxiliary.rs
 //!                                            │ output.rs
 //!                                            └ id = BLAKE2b-256 of exactly these bytes
 //! ```
@@ -18,6 +18,7 @@ mod auxiliary;
 mod body;
 mod cbor;
 mod output;
+mod well_formed;
 mod witnesses;
 
 use std::collections::BTreeMap;
@@ -141,7 +142,7 @@ impl SignedTx {
         if bytes.len() > MAX_TX_BYTES {
             return Err(DecodeError::TooLarge);
         }
-        cbor::check_well_formed(bytes)?;
+        well_formed::check(bytes)?;
         let mut reader = cbor::Reader::new(bytes);
         // The ledger's size, and so its fee, counts on the one byte of this array's head: no other form of it is read.
         if reader.array().map_err(|_| DecodeError::NotATransaction)? != cbor::Items::exactly(4) {

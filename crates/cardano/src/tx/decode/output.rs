@@ -4,6 +4,7 @@ use super::{
     DecodeError,
     body::lovelace,
     cbor::{self, Head, Reader},
+    well_formed,
 };
 use crate::{
     address::{Address, AddressError},
@@ -207,6 +208,6 @@ fn datum_option(reader: &mut Reader<'_>) -> Result<OutputDatum, DecodeError> {
 fn embedded(reader: &mut Reader<'_>, name: &'static str) -> Result<Vec<u8>, DecodeError> {
     reader.tag(24).map_err(|_| DecodeError::Malformed(name))?;
     let bytes = reader.bytes().map_err(|_| DecodeError::Malformed(name))?;
-    cbor::check_well_formed(bytes)?;
+    well_formed::check(bytes)?;
     Ok(bytes.to_vec())
 }

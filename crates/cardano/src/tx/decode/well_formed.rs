@@ -1,0 +1,123 @@
+//! Whether bytes are CBOR at all, and of the kind that a ledger reads.
+//!
+//! Iterative, so that no nesting can exhaust a stack; and where duplicate keys and lengths that are longer than needed end.
+
+use std::collections::BTreeSet;
+
+use super::cbor::{CborError, Head, MAX_CBOR_DEPTH, Reader};
+
+/// Whether the bytes are exactly one item that a [`Reader`] can be trusted with.
+pub(super) fn check(bytes: &[u8]) -> Result<(), CborError> {
+    let mut reader = Reader::new(bytes);
+    walk(&mut reader)?;
+    if reader.at == bytes.len() { Ok(()) } else { Err(CborError::Trailing) }
+}
+
+/// A container that the walk is inside of.
+struct Frame<'a> {
+    start: usize,
+    kind: Kind<'a>,
+    /// Items or pairs still to come; `None` until a break.
+    left: Option<u64>,
+}
+
+enum Kind<'a> {
+    Array,
+    Tag,
+    Map {
+        keys: BTreeSet<&'a [u8]>,
+        /// Whether a key was read whose value is to come.
+        value_due: bool,
+    },
+    Chunks {
+        text: bool,
+    },
+}
+
+/// Passes over one item, checking all of it.
+pub(super) fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
+    let mut stack: Vec<Frame<'a>> = Vec::new();
+    loop {
+        let start = reader.at;
+        let head = reader.head()?;
+        if let Some(Frame { kind: Kind::Chunks { text }, .. }) = stack.last()
+            && !matches!((head, text), (Head::Break, _) | (Head::Bytes(Some(_)), false) | (Head::Text(Some(_)), true))
+        {
+            return Err(CborError::Structure);
+        }
+        let ended = match head {
+            Head::Break => Some(end_indefinite(&mut stack)?),
+            Head::Bytes(Some(length)) => {
+                reader.take(length)?;
+                Some(start)
+            }
+            Head::Text(Some(length)) => {
+                str::from_utf8(reader.take(length)?).map_err(|_| CborError::NotUtf8)?;
+                Some(start)
+            }
+            Head::Uint(_) | Head::Nint(_) | Head::Bool(_) | Head::Null | Head::Array(Some(0)) | Head::Map(Some(0)) => {
+                Some(start)
+            }
+            Head::Bytes(None) => push(&mut stack, start, Kind::Chunks { text: false }, None)?,
+            Head::Text(None) => push(&mut stack, start, Kind::Chunks { text: true }, None)?,
+            Head::Array(left) => push(&mut stack, start, Kind::Array, left)?,
+            Head::Tag(_) => push(&mut stack, start, Kind::Tag, Some(1))?,
+            Head::Map(left) => push(&mut stack, start, Kind::Map { keys: BTreeSet::new(), value_due: false }, left)?,
+        };
+        if let Some(start) = ended
+            && close(&mut stack, reader, start)?
+        {
+            return Ok(());
+        }
+    }
+}
+
+fn push<'a>(
+    stack: &mut Vec<Frame<'a>>,
+    start: usize,
+    kind: Kind<'a>,
+    left: Option<u64>,
+) -> Result<Option<usize>, CborError> {
+    if stack.len() >= MAX_CBOR_DEPTH {
+        return Err(CborError::TooDeep);
+    }
+    stack.push(Frame { start, kind, left });
+    Ok(None)
+}
+
+/// Ends the innermost container at a break; gives where it began.
+fn end_indefinite(stack: &mut Vec<Frame<'_>>) -> Result<usize, CborError> {
+    match stack.pop() {
+        Some(Frame { kind: Kind::Map { value_due: true, .. } | Kind::Tag, .. }) => Err(CborError::Structure),
+        Some(Frame { start, left: None, .. }) => Ok(start),
+        _ => Err(CborError::Structure),
+    }
+}
+
+/// Counts an item that began at `start` and ended here towards what contains it; whether the outermost ended.
+fn close<'a>(stack: &mut Vec<Frame<'a>>, reader: &Reader<'a>, mut start: usize) -> Result<bool, CborError> {
+    loop {
+        let Some(frame) = stack.last_mut() else { return Ok(true) };
+        if let Kind::Map { keys, value_due } = &mut frame.kind {
+            *value_due = !*value_due;
+            if *value_due {
+                let key = reader.bytes.get(start..reader.at).ok_or(CborError::Truncated)?;
+                if !keys.insert(key) {
+                    return Err(CborError::DuplicateKey);
+                }
+                return Ok(false);
+            }
+        }
+        match &mut frame.left {
+            None => return Ok(false),
+            Some(left) => {
+                *left = left.saturating_sub(1);
+                if *left > 0 {
+                    return Ok(false);
+                }
+                start = frame.start;
+                stack.pop();
+            }
+        }
+    }
+}
