@@ -17,6 +17,7 @@ mod identifier;
 mod jcs;
 mod lock;
 mod method;
+mod pay;
 mod quote;
 mod terms;
 mod wire;
@@ -26,6 +27,7 @@ pub use commitment::{CommitmentError, InputCommitment, Part, listing_input_hash}
 pub use identifier::{Identifier, IdentifierError};
 pub use lock::{Field, LockError, LockFacts, VerifiedLock, verify_lock};
 pub use method::{TransferMethod, UnknownMethod};
+pub use pay::{PayError, PlannedLock};
 pub use quote::{IssueError, Issuer, MIN_PROTECTED_PRICE, NotOurQuote, Quote, Sale};
 pub use terms::{AgentIdentifier, Projected, Terms, TermsDigest};
 pub use wire::{DeploymentWire, EscrowExtra, EscrowRequirements, SchemaError};

@@ -1,0 +1,168 @@
+//! The buyer's side: the output that locks a payment under terms that the seller signed. Service wallets pay with it.
+
+use cardano::{
+    Address, Lovelace,
+    chain::Value,
+    params::ProtocolParameters,
+    slots::SlotConfig,
+    tx::build::{Destination, DestinationError, NewOutput},
+};
+
+use super::authorization::AuthorizedTerms;
+use ::escrow::{Datum, PlutusAddress, State, collateral::collateral_for};
+
+/// A lock before a wallet pays for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedLock {
+    /// The output that holds the escrow: price and collateral.
+    pub output: NewOutput,
+    /// Its datum.
+    pub datum: Datum,
+    /// The latest slot that may be the end of the transaction's validity.
+    pub latest_end: u64,
+}
+
+/// Why terms cannot be locked under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayError {
+    /// Both parties would be paid at one address.
+    #[error("the buyer's and the seller's payout addresses are the same")]
+    SamePayout,
+    /// The escrow's address cannot be paid to.
+    #[error(transparent)]
+    Address(#[from] DestinationError),
+    /// An amount or a time beyond what the ledger counts.
+    #[error("an amount or a time is out of range")]
+    OutOfRange,
+}
+
+impl AuthorizedTerms {
+    /// The lock by which this buyer pays, with the least collateral that carries it to its end. Refunds go to the
+    /// return address, if there is one.
+    ///
+    /// # Errors
+    /// See [`PayError`].
+    pub fn lock_for(
+        &self,
+        buyer: &Address,
+        return_address: Option<&Address>,
+        parameters: &ProtocolParameters,
+        slots: &SlotConfig,
+    ) -> Result<PlannedLock, PayError> {
+        let mut datum = self.datum_for(buyer, return_address);
+        if datum.buyer_payout_address() == datum.seller_payout_address() {
+            return Err(PayError::SamePayout);
+        }
+        datum.collateral_return = collateral_for(self.price, &datum, parameters).ok_or(PayError::OutOfRange)?;
+        let locked = self.price.checked_add(datum.collateral_return).ok_or(PayError::OutOfRange)?;
+        let output = NewOutput {
+            to: Destination::from_bytes(&self.escrow.to_bytes())?,
+            value: Value { lovelace: locked, ..Value::default() },
+            inline_datum: Some(datum.to_cbor()),
+            script: None,
+        };
+        let latest_end = slots.slot_at(datum.deadlines.pay_by).ok_or(PayError::OutOfRange)?;
+        Ok(PlannedLock { output, datum, latest_end })
+    }
+
+    fn datum_for(&self, buyer: &Address, return_address: Option<&Address>) -> Datum {
+        Datum {
+            buyer: (*buyer).into(),
+            buyer_return_address: return_address.copied().map(PlutusAddress::from),
+            seller: self.terms.seller.into(),
+            seller_return_address: self.terms.seller_return.map(PlutusAddress::from),
+            reference_key: self.reference_key.clone(),
+            reference_signature: self.reference_signature.clone(),
+            seller_nonce: self.terms.seller_nonce.to_vec(),
+            buyer_nonce: self.terms.buyer_nonce.clone(),
+            agent_identifier: self.terms.agent_identifier.bytes().to_vec(),
+            collateral_return: Lovelace::ZERO,
+            input_hash: self.terms.input_hash.as_bytes().to_vec(),
+            result_hash: vec![],
+            deadlines: self.terms.deadlines,
+            seller_cooldown: 0,
+            buyer_cooldown: 0,
+            state: State::FundsLocked,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use cardano::{
+        TxHash, TxRef,
+        chain::Utxo,
+        tx::{
+            SignedTx,
+            build::{TxPlan, Validity, Wallet, build},
+        },
+    };
+
+    use super::*;
+    use crate::escrow::{
+        LockFacts, TransferMethod, VerifiedLock,
+        fixture::{buyer, honest_datum, key, parameters, quote, with_issuer},
+        verify_lock,
+    };
+    use ::escrow::collateral::MIN_COLLATERAL;
+
+    fn terms(price: Lovelace) -> AuthorizedTerms {
+        let terms = with_issuer(TransferMethod::Escrow, |issuer| quote().authorized(issuer));
+        AuthorizedTerms { price, ..terms }
+    }
+
+    /// Pays with a wallet and verifies the transaction as a seller would.
+    fn paid_and_verified(terms: &AuthorizedTerms, return_address: Option<&Address>) -> VerifiedLock {
+        let parameters = parameters();
+        let lock = terms.lock_for(&buyer(), return_address, &parameters, &SlotConfig::PREPROD).unwrap();
+        let utxos = [Utxo {
+            reference: TxRef { tx: TxHash::new([3; 32]), index: 0 },
+            address: buyer().to_string(),
+            value: Value { lovelace: Lovelace::from_ada(50), ..Value::default() },
+            inline_datum: None,
+            datum_hash: None,
+            reference_script: None,
+        }];
+        let wallet = Wallet { address: buyer(), utxos: &utxos, reserved: &BTreeSet::new() };
+        let validity = Validity { from: None, until: lock.latest_end };
+        let plan = TxPlan { outputs: vec![lock.output], validity, ..TxPlan::default() };
+        let tx = build(&plan, &wallet, &parameters).unwrap().sign(&[&key(2)]).unwrap();
+        let tx = SignedTx::parse(&tx.cbor).unwrap();
+        let verified = verify_lock(LockFacts {
+            tx: &tx,
+            terms,
+            payer: &buyer(),
+            parameters: &parameters,
+            slots: &SlotConfig::PREPROD,
+        })
+        .unwrap();
+        assert_eq!(verified.datum, lock.datum);
+        verified
+    }
+
+    #[test]
+    fn what_our_wallets_lock_is_what_our_paywall_takes() {
+        let verified = paid_and_verified(&terms(Lovelace::from_ada(5)), None);
+        assert_eq!((verified.locked, verified.collateral), (Lovelace::from_ada(5), Lovelace::ZERO));
+        assert_eq!(verified.datum, honest_datum(&quote()));
+    }
+
+    #[test]
+    fn a_price_that_cannot_carry_the_result_is_locked_with_collateral() {
+        let verified = paid_and_verified(&terms(Lovelace::from_ada(2)), None);
+        assert!(verified.collateral >= MIN_COLLATERAL);
+        assert_eq!(verified.locked, Lovelace::from_ada(2).checked_add(verified.collateral).unwrap());
+    }
+
+    #[test]
+    fn refunds_may_go_elsewhere_but_not_to_the_seller() {
+        let home = key(8).enterprise_address();
+        let verified = paid_and_verified(&terms(Lovelace::from_ada(5)), Some(&home));
+        assert_eq!(verified.datum.buyer_return_address, Some(home.into()));
+        let seller = key(1).enterprise_address();
+        let same = terms(Lovelace::from_ada(5)).lock_for(&buyer(), Some(&seller), &parameters(), &SlotConfig::PREPROD);
+        assert_eq!(same, Err(PayError::SamePayout));
+    }
+}
