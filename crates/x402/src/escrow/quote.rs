@@ -11,10 +11,12 @@ use cardano::{
     slots::Millis,
 };
 use serde_json::Value;
+use subtle::ConstantTimeEq;
 
 use super::{
     authorization::AuthorizedTerms,
     commitment::InputCommitment,
+    jcs,
     method::TransferMethod,
     terms::{AgentIdentifier, Terms, TermsDigest},
     wire::{ASSET, ConfirmationPolicy, DeploymentWire, EscrowExtra, EscrowRequirements, SCHEME, SchemaError},
@@ -142,8 +144,9 @@ impl Issuer<'_> {
         };
         let terms_digest = requirements.terms_digest().ok_or(IssueError::Time)?;
         let signed = cip8::sign(self.seller, &self.seller_address, terms_digest.0.as_bytes())?;
-        requirements.extra.reference_key = hex::decode(signed.key).unwrap_or_default();
-        requirements.extra.reference_signature = hex::decode(signed.signature).unwrap_or_default();
+        let bytes = |hex: &str, part| hex::decode(hex).map_err(|_| Cip8Error::NotHex(part));
+        requirements.extra.reference_key = bytes(&signed.key, cip8::Part::Key)?;
+        requirements.extra.reference_signature = bytes(&signed.signature, cip8::Part::Signature)?;
         requirements.extra.blockchain_identifier = requirements.identifier().encode();
         Ok(Quote { requirements, terms_digest })
     }
@@ -161,7 +164,10 @@ impl Issuer<'_> {
     }
 }
 
-/// Whether an entry is this quote, field by field. The network may be spelled in its other form.
+/// Whether an entry is this quote in every field. The network may be spelled in its other form.
+///
+/// The signature in our quote is not known to whoever sent the entry, so the comparison must not tell by its duration
+/// how much of it was guessed.
 fn same_entry(accepted: &Value, quote: &Quote) -> bool {
     let Ok(mut ours) = quote.to_json() else { return false };
     if accepted.get("network").and_then(Value::as_str) == Some(NETWORK_ALIAS)
@@ -169,7 +175,10 @@ fn same_entry(accepted: &Value, quote: &Quote) -> bool {
     {
         *network = NETWORK_ALIAS.into();
     }
-    ours == *accepted
+    match (jcs::canonical(accepted), jcs::canonical(&ours)) {
+        (Some(accepted), Some(ours)) => accepted.ct_eq(&ours).into(),
+        _ => false,
+    }
 }
 
 impl Quote {
