@@ -1,6 +1,7 @@
 //! The escrow contract: from its blueprint to an address, and the proof that it keeps its rules.
 
 pub mod blueprint;
+pub mod deploy;
 pub mod derive;
 pub mod matrix;
 
@@ -13,6 +14,10 @@ use clap::{Args, Subcommand};
 pub enum Command {
     /// Print the script and the preprod address that a blueprint has with these parameters.
     Derive(derive::Arguments),
+    /// Publish the script on the chain and write the deployment record.
+    Deploy(deploy::Arguments),
+    /// Show a deployment record and hold it against the chain.
+    Show(deploy::ShowArguments),
     /// Hold a compiled contract against the rules, case by case, in the Plutus evaluator.
     Matrix(matrix::Arguments),
 }
@@ -38,6 +43,8 @@ impl BlueprintArgument {
 pub fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Derive(arguments) => derive::run(&arguments),
+        Command::Deploy(arguments) => deploy::run(&arguments),
+        Command::Show(arguments) => deploy::show(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments),
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::escrow;
+use xtask::{escrow, secret};
 
 /// Operator and developer commands.
 #[derive(Parser)]
@@ -18,11 +18,16 @@ enum Command {
     /// The escrow contract: derive its address, check its rules.
     #[command(subcommand)]
     Escrow(escrow::Command),
+    /// Print the address of a secret.
+    Address(secret::Arguments),
 }
 
 fn main() -> ExitCode {
-    let Command::Escrow(command) = Cli::parse().command;
-    match escrow::run(command) {
+    let done = match Cli::parse().command {
+        Command::Escrow(command) => escrow::run(command),
+        Command::Address(arguments) => secret::run(&arguments).map(|()| ExitCode::SUCCESS).map_err(Into::into),
+    };
+    match done {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");

@@ -1,0 +1,151 @@
+//! `cargo xtask escrow deploy`: publishes the contract as a reference script and writes the deployment record.
+//! `cargo xtask escrow show`: the record, held against the chain.
+
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use cardano::{
+    TxRef,
+    slots::SlotConfig,
+    tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
+};
+use clap::Args;
+use escrow::{Deployment, Parameters};
+
+use super::{BlueprintArgument, blueprint::Script, derive};
+use crate::{provider::Provider, secret};
+
+/// How long the publishing transaction stays valid, and how long to wait for it, in seconds.
+const VALID_SECONDS: u64 = 600;
+
+/// What to deploy, and who pays.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    blueprint: BlueprintArgument,
+    #[command(flatten)]
+    provider: Provider,
+    /// Key hashes of the arbiters, separated by commas; by default the one whose secret is in ARBITER_SECRET.
+    #[arg(long, value_delimiter = ',')]
+    admins: Vec<String>,
+    /// Votes that a decision on a dispute needs.
+    #[arg(long, default_value_t = 1)]
+    required: u32,
+    /// How long a party waits between two of its own actions, in ms.
+    #[arg(long, default_value_t = 60_000, allow_negative_numbers = true)]
+    cooldown: i64,
+    /// The environment variable with the secret of the key that pays, and that will hold the script's output.
+    #[arg(long, default_value = "SELLER_SECRET")]
+    payer: String,
+    /// Where to write the record. A record that is there and still holds is kept.
+    #[arg(long, default_value = "escrow.json")]
+    out: PathBuf,
+}
+
+/// Which record to show.
+#[derive(Args)]
+pub struct ShowArguments {
+    #[command(flatten)]
+    provider: Provider,
+    /// The deployment record.
+    #[arg(default_value = "escrow.json")]
+    record: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let admins = match arguments.admins.as_slice() {
+        [] => vec![secret::key("ARBITER_SECRET")?.key_hash().to_string()],
+        admins => admins.to_vec(),
+    };
+    let parameters = derive::parameters(arguments.required, &admins, arguments.cooldown)?;
+    let script = arguments.blueprint.load()?.apply(&parameters)?;
+    if let Some(record) = kept(arguments, &script, &parameters)? {
+        println!("deployed already");
+        print(&record);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let record = publish(arguments, script, parameters)?;
+    fs::write(&arguments.out, serde_json::to_string(&record)?)?;
+    print(&record);
+    println!("record   {}", arguments.out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn show(arguments: &ShowArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let record = read(&arguments.record)?;
+    print(&record);
+    if holds(&arguments.provider, &record)? {
+        println!("chain    the script is there");
+        Ok(ExitCode::SUCCESS)
+    } else {
+        println!("chain    no unspent output with this script at {}", record.reference_script);
+        Ok(ExitCode::FAILURE)
+    }
+}
+
+fn read(path: &Path) -> Result<Deployment, Box<dyn Error>> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?)
+}
+
+/// The record that is there, if it is of this very deployment and the chain still has its script.
+fn kept(arguments: &Arguments, script: &Script, parameters: &Parameters) -> Result<Option<Deployment>, Box<dyn Error>> {
+    if !arguments.out.exists() {
+        return Ok(None);
+    }
+    let record = read(&arguments.out)?;
+    let same = record.script_hash == script.hash && record.parameters == *parameters;
+    Ok(if same && holds(&arguments.provider, &record)? { Some(record) } else { None })
+}
+
+fn holds(provider: &Provider, record: &Deployment) -> Result<bool, Box<dyn Error>> {
+    let outputs = provider.outputs_of(&record.reference_script.tx)?.unwrap_or_default();
+    let carries = outputs.iter().any(|output| {
+        output.utxo.reference == record.reference_script
+            && output.utxo.reference_script == Some(record.script_hash)
+            && output.spent_by.is_none()
+    });
+    Ok(carries)
+}
+
+fn publish(arguments: &Arguments, script: Script, parameters: Parameters) -> Result<Deployment, Box<dyn Error>> {
+    let key = secret::key(&arguments.payer)?;
+    let payer = key.enterprise_address();
+    let live = arguments.provider.protocol_parameters()?;
+    let tip = arguments.provider.tip()?;
+    let bytes = u32::try_from(script.cbor.len())?;
+    let mut output = NewOutput { script: Some(script.cbor), ..NewOutput::pay(payer, cardano::Lovelace::ZERO) };
+    output.value.lovelace = output.min_lovelace(&live)?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis();
+    let slot = SlotConfig::PREPROD.slot_at(u64::try_from(now)?).unwrap_or(0).max(tip.slot);
+    let plan = TxPlan {
+        outputs: vec![output],
+        validity: Validity { from: None, until: slot.saturating_add(VALID_SECONDS) },
+        ..TxPlan::default()
+    };
+    let utxos = arguments.provider.utxos_at(&payer.to_string())?;
+    let reserved = std::collections::BTreeSet::new();
+    let wallet = Wallet { address: payer, utxos: &utxos, reserved: &reserved };
+    let built =
+        build(&plan, &wallet, &live).map_err(|error| format!("{error} (the payer is {payer})"))?.sign(&[&key])?;
+    arguments.provider.submit(&built.cbor)?;
+    arguments.provider.wait_for(&built.facts.tx_id, VALID_SECONDS)?;
+    Ok(Deployment {
+        script_hash: script.hash,
+        parameters,
+        reference_script: TxRef { tx: built.facts.tx_id, index: 0 },
+        reference_script_bytes: bytes,
+    })
+}
+
+fn print(record: &Deployment) {
+    println!("hash     {}", record.script_hash);
+    println!("address  {}", record.address());
+    println!("script   {} ({} bytes)", record.reference_script, record.reference_script_bytes);
+    println!("admins   {} of {:?}", record.parameters.required_admins, record.parameters.admin_vkeys);
+    println!("cooldown {} ms", record.parameters.cooldown_period);
+}

@@ -1,0 +1,147 @@
+//! The chain for commands: a Blockfrost-compatible provider, asked one thing after the other.
+
+use std::{thread::sleep, time::Duration};
+
+use cardano::{
+    TxHash, blockfrost,
+    chain::{ChainError, Inclusion, Tip, TracedOutput, Utxo},
+    params::ProtocolParameters,
+};
+use clap::Args;
+
+/// How long one call may take.
+const CALL_TIME: Duration = Duration::from_secs(30);
+/// Bytes of an answer that are read.
+const MAX_ANSWER: u64 = 8 << 20;
+/// Outputs on a page, the provider's most.
+const PAGE: usize = 100;
+/// Pages that are read.
+const MAX_PAGES: usize = 20;
+
+/// Which provider to ask.
+#[derive(Args, Clone)]
+pub struct Provider {
+    /// Base URL with `/api/v0`.
+    #[arg(long, env = "BLOCKFROST_URL", default_value = "https://cardano-preprod.blockfrost.io/api/v0")]
+    blockfrost: String,
+    /// The project id, where the provider asks for one.
+    #[arg(long, env = "BLOCKFROST_PROJECT_ID", hide_env_values = true, default_value = "")]
+    project_id: String,
+}
+
+/// Why the chain could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// No answer, or one that says no.
+    #[error("{path}: {why}")]
+    Call {
+        /// What was asked.
+        path: String,
+        /// What happened.
+        why: String,
+    },
+    /// An answer of another shape.
+    #[error(transparent)]
+    Answer(#[from] ChainError),
+    /// Not in a block within the time.
+    #[error("transaction {0} is not in a block after {1} s; ask again later")]
+    NotIncluded(TxHash, u64),
+}
+
+impl Provider {
+    fn call(&self, path: &str, body: Option<&[u8]>) -> Result<Option<Vec<u8>>, ProviderError> {
+        let failed = |why: String| ProviderError::Call { path: path.to_owned(), why };
+        let url = format!("{}{path}", self.blockfrost.trim_end_matches('/'));
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().timeout_global(Some(CALL_TIME)).http_status_as_error(false).build().into();
+        let answer = match body {
+            None => agent.get(&url).header("project_id", &self.project_id).call(),
+            Some(body) => {
+                let request = agent.post(&url).header("project_id", &self.project_id);
+                request.header("content-type", "application/cbor").send(body)
+            }
+        };
+        let mut answer = answer.map_err(|error| failed(error.to_string()))?;
+        let status = answer.status().as_u16();
+        let body = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
+        let body = body.map_err(|error| failed(error.to_string()))?;
+        match status {
+            200 | 202 => Ok(Some(body)),
+            404 => Ok(None),
+            _ => Err(failed(format!("status {status}: {}", String::from_utf8_lossy(&body)))),
+        }
+    }
+
+    fn known(&self, path: &str) -> Result<Vec<u8>, ProviderError> {
+        let missing = || ProviderError::Call { path: path.to_owned(), why: "not found".into() };
+        self.call(path, None)?.ok_or_else(missing)
+    }
+
+    /// The newest block.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn tip(&self) -> Result<Tip, ProviderError> {
+        Ok(blockfrost::tip(&self.known("/blocks/latest")?)?)
+    }
+
+    /// The parameters of now.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn protocol_parameters(&self) -> Result<ProtocolParameters, ProviderError> {
+        Ok(blockfrost::protocol_parameters(&self.known("/epochs/latest/parameters")?)?)
+    }
+
+    /// The unspent outputs at an address.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ProviderError> {
+        let mut all = Vec::new();
+        for page in 1..=MAX_PAGES {
+            let Some(body) = self.call(&format!("/addresses/{address}/utxos?count={PAGE}&page={page}"), None)? else {
+                break;
+            };
+            let utxos = blockfrost::utxos(&body, address)?;
+            let last = utxos.len() < PAGE;
+            all.extend(utxos);
+            if last {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// The outputs of a transaction, if it is known.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ProviderError> {
+        let body = self.call(&format!("/txs/{tx}/utxos"), None)?;
+        Ok(body.map(|body| blockfrost::outputs(&body, tx)).transpose()?)
+    }
+
+    /// Hands a transaction to the network.
+    ///
+    /// # Errors
+    /// No answer, or a refusal with its reason.
+    pub fn submit(&self, cbor: &[u8]) -> Result<(), ProviderError> {
+        self.call("/tx/submit", Some(cbor)).map(|_| ())
+    }
+
+    /// Waits until a transaction is in a block.
+    ///
+    /// # Errors
+    /// No answer, or not in time.
+    pub fn wait_for(&self, tx: &TxHash, seconds: u64) -> Result<Inclusion, ProviderError> {
+        const PAUSE: Duration = Duration::from_millis(500);
+        for _ in 0..seconds.saturating_mul(2) {
+            if let Some(body) = self.call(&format!("/txs/{tx}"), None)? {
+                return Ok(blockfrost::inclusion(&body, tx)?);
+            }
+            sleep(PAUSE);
+        }
+        Err(ProviderError::NotIncluded(*tx, seconds))
+    }
+}
