@@ -9,3 +9,7 @@ for worker in . functions/watcher arbiter; do
     rm -f /tmp/surety-build.$$
   fi
 done
+printf '  building xtask\n'
+source "$root/scripts/env.sh"
+cd "$root"
+cargo build --quiet --package xtask

@@ -15,6 +15,8 @@ export interface StackOptions {
   ledgerPort: number;
   /** Seconds between blocks; 0: only when asked. */
   blockTime: number;
+  /** Whether to deploy the escrow, so that protected sales are offered; by default it is. */
+  escrow?: boolean;
   /** Variables of the workers beyond those of wrangler.toml. */
   vars?: Record<string, string>;
   /** Told of each step. */
@@ -81,8 +83,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     progress("database migrations");
     await run(["d1", "migrations", "apply", "DB", "--local", "--persist-to", join(state, "workers")], state);
     await answers(`${ledger}/api/v0/blocks/latest`, ended);
+    const secretsFile = secrets(state);
+    const vars: Record<string, string> = { BLOCKFROST_URL: `${ledger}/api/v0`, SHOW_USAGE: "1", ...options.vars };
+    if (options.escrow !== false) {
+      progress("escrow contract");
+      vars.ESCROW_DEPLOYMENT = await deployEscrow(state, secretsFile, ledger, options.blockTime);
+    }
     progress(`API on ${api}`);
-    const vars = { BLOCKFROST_URL: `${ledger}/api/v0`, SHOW_USAGE: "1", ...options.vars };
     start("workers", [
       wrangler,
       "dev",
@@ -97,7 +104,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       "--persist-to",
       join(state, "workers"),
       "--env-file",
-      secrets(state),
+      secretsFile,
       "--show-interactive-dev-session=false",
       ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
     ]);
@@ -122,20 +129,73 @@ function secrets(state: string): string {
 }
 
 function run(args: string[], state: string): Promise<void> {
-  const log = openSync(join(state, "migrations.log"), "a");
+  return finished(node, [wrangler, ...args], join(state, "migrations.log"), {});
+}
+
+/** Runs a program to its end, its output in a log. */
+function finished(program: string, args: string[], logFile: string, env: Record<string, string>): Promise<void> {
+  const log = openSync(logFile, "a");
   return new Promise((resolve, reject) => {
-    const child = spawn(node, [wrangler, ...args], {
+    const child = spawn(program, args, {
       cwd: root,
       stdio: ["ignore", log, log],
-      env: { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false" },
+      env: { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", ...env },
     });
     child.once("error", reject);
     child.once("exit", (code) =>
-      code === 0
-        ? resolve()
-        : reject(new Error(`wrangler ${args.join(" ")} failed; see ${join(state, "migrations.log")}`)),
+      code === 0 ? resolve() : reject(new Error(`${program} ${args.join(" ")} failed; see ${logFile}`)),
     );
   });
+}
+
+/** What the seller's wallet is given on a fresh local ledger: fees and collateral for many escrows. */
+const SELLER_FUNDS = { lovelace: "1000000000", count: 5 };
+
+/** Publishes the contract, unless this state's record still holds. Returns the record. */
+async function deployEscrow(state: string, secretsFile: string, ledger: string, blockTime: number): Promise<string> {
+  const record = join(state, "escrow.json");
+  const log = join(state, "escrow.log");
+  const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
+  const env = {
+    ...Object.fromEntries(
+      readFileSync(secretsFile, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => line.split("=", 2) as [string, string]),
+    ),
+    BLOCKFROST_URL: `${ledger}/api/v0`,
+  };
+  if (!existsSync(record)) {
+    const addressLog = join(state, "seller-address.log");
+    await finished(xtask, ["address", "SELLER_SECRET"], addressLog, env);
+    const address = /addr_test1\w+/.exec(readFileSync(addressLog, "utf8"))?.[0];
+    if (!address) throw new Error(`no address in ${addressLog}`);
+    await control(ledger, "faucet", { address, ...SELLER_FUNDS });
+  }
+  const deployed = finished(xtask, ["escrow", "deploy", "--out", record], log, env);
+  if (blockTime === 0) {
+    let done = false;
+    const end = () => {
+      done = true;
+    };
+    deployed.then(end, end);
+    while (!done) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await control(ledger, "block", { count: 1 });
+    }
+  }
+  await deployed;
+  return readFileSync(record, "utf8").trim();
+}
+
+async function control(ledger: string, command: string, body: object): Promise<void> {
+  const response = await fetch(`${ledger}/control/${command}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`the ledger's /control/${command} answered ${response.status}: ${text}`);
 }
 
 /** Waits until a URL answers 200, or a part of the stack ends, or two minutes are over. */
