@@ -83,7 +83,7 @@ impl App {
         }
         let changed =
             SettingError { name: "WALLET_MASTER_SECRET", problem: "is not the one this wallet was made with" };
-        Err(ApiError::misconfigured(&changed, &account.wallet_address))
+        Err(ApiError::misconfigured(&changed, account.wallet_address))
     }
 
     /// Takes one from what `key` may ask for.
