@@ -1,0 +1,106 @@
+// What every path does: health, CORS, unknown paths, wrong methods.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { errorOf, json, send, usage } from "../../helpers/http.ts";
+import type { World } from "../../helpers/world.ts";
+
+const ID = "lst_00000000000000000000000000";
+const TX = "0".repeat(64);
+/** Each path with the methods that service-api.md gives it (HEAD wherever GET has a body of its own). */
+const PATHS: Record<string, readonly string[]> = {
+  "/health": ["GET", "HEAD"],
+  "/listings": ["GET", "HEAD", "POST"],
+  [`/listings/${ID}`]: ["GET", "HEAD"],
+  [`/listings/${ID}/unlock`]: ["GET"],
+  "/creators/x": ["GET", "HEAD"],
+  "/purchases": ["GET", "HEAD"],
+  [`/purchases/${TX}`]: ["GET", "HEAD"],
+  [`/purchases/${TX}/verification`]: ["POST"],
+  "/auth/challenge": ["POST"],
+  "/auth/verify": ["POST"],
+  "/auth/logout": ["POST"],
+  "/me": ["GET", "HEAD"],
+  "/me/agent-limits": ["PUT"],
+  [`/me/purchases/${TX}/content`]: ["GET", "HEAD"],
+};
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+const list = (header: string | null): string[] => (header ?? "").split(",").map((item) => item.trim().toLowerCase());
+
+export function front(world: () => World): void {
+  const at = (path: string, init: RequestInit = {}) => send(`${world().api}${path}`, init);
+
+  describe("the service", () => {
+    it("says that it is well, and for which network, at no cost", async () => {
+      const answer = await at("/health");
+      assert.deepEqual(json(answer), { ok: true, network: "preprod" });
+      assert.deepEqual(usage(answer), { batches: 0, statements: 0, calls: 0 });
+    });
+
+    it("says 404 for paths that are not there", async () => {
+      for (const path of [
+        "/",
+        "/healthz",
+        "/health/",
+        "/listing",
+        "/listings/a/b",
+        "/listings/a/unlock/b",
+        "/Health",
+        "/me/x",
+      ]) {
+        errorOf(await at(path), 404);
+      }
+    });
+
+    it("says 405 with what it takes, for every other method of every path", async () => {
+      for (const [path, taken] of Object.entries(PATHS)) {
+        for (const method of METHODS.filter((method) => !taken.includes(method))) {
+          const answer = await at(path, { method });
+          assert.equal(answer.status, 405, `${method} ${path}`);
+          assert.deepEqual(
+            list(answer.headers.get("allow")).toSorted(),
+            [...taken, "OPTIONS"].map((it) => it.toLowerCase()).toSorted(),
+          );
+          if (method !== "HEAD") errorOf(answer, 405);
+        }
+      }
+    });
+
+    it("lets pages of any origin ask, with the headers that paying and proving take", async () => {
+      for (const [path, taken] of Object.entries(PATHS)) {
+        const headers = {
+          origin: "https://shop.example",
+          "access-control-request-method": taken.at(-1) ?? "",
+          "access-control-request-headers": "payment-signature,x-service-proof,content-type,authorization",
+        };
+        const answer = await at(path, { method: "OPTIONS", headers });
+        assert.equal(answer.status, 204, path);
+        assert.equal(answer.headers.get("access-control-allow-origin"), "*");
+        const methods = list(answer.headers.get("access-control-allow-methods"));
+        for (const method of taken) assert.ok(methods.includes(method.toLowerCase()), `${path}: ${method}`);
+        const allowed = list(answer.headers.get("access-control-allow-headers"));
+        for (const name of ["payment-signature", "x-service-proof", "content-type", "authorization", "if-none-match"]) {
+          assert.ok(allowed.includes(name), `${path}: ${name}`);
+        }
+      }
+    });
+
+    it("lets pages read what x402 and the proofs put into headers, on every answer", async () => {
+      for (const path of ["/health", "/listings", "/nowhere", `/listings/${ID}/unlock`, "/purchases", "/me"]) {
+        const answer = await at(path, { headers: { origin: "https://shop.example" } });
+        assert.equal(answer.headers.get("access-control-allow-origin"), "*", path);
+        const exposed = list(answer.headers.get("access-control-expose-headers"));
+        for (const name of [
+          "payment-required",
+          "payment-response",
+          "x-service-purchase",
+          "etag",
+          "link",
+          "retry-after",
+        ]) {
+          assert.ok(exposed.includes(name), `${path}: ${name}`);
+        }
+        assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+      }
+    });
+  });
+}

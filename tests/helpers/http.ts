@@ -1,0 +1,64 @@
+// Requests as any client makes them, and their answers read whole.
+import { Buffer } from "node:buffer";
+
+export interface Answer {
+  readonly url: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Buffer;
+  /** As UTF-8, with a byte order mark if there is one. */
+  readonly text: string;
+}
+
+export async function send(url: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(url, { redirect: "manual", ...init });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return { url, status: response.status, headers: response.headers, bytes, text: bytes.toString("utf8") };
+}
+
+/** A request with a JSON body. */
+export const post = (
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+  method = "POST",
+): Promise<Answer> =>
+  send(url, {
+    method,
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
+  });
+
+/** The JSON of an answer that must have this status. */
+export function json<T>(answer: Answer, status = 200): T {
+  if (answer.status !== status) {
+    throw new Error(`${answer.url} answered ${answer.status}, not ${status}: ${answer.text.slice(0, 500)}`);
+  }
+  return JSON.parse(answer.text) as T;
+}
+
+/** The text of `{error}`, of an answer that must be one with this status. */
+export function errorOf(answer: Answer, status: number): string {
+  const body = json<{ error: unknown }>(answer, status);
+  if (typeof body.error !== "string" || body.error === "") throw new Error(`no error text: ${answer.text}`);
+  if (!(answer.headers.get("content-type") ?? "").startsWith("application/json"))
+    throw new Error("not JSON by its type");
+  return body.error;
+}
+
+/** What an answer cost, as the development setting SHOW_USAGE has it told. */
+export function usage(answer: Answer): { batches: number; statements: number; calls: number } {
+  const timing = answer.headers.get("server-timing") ?? "";
+  const count = (name: string) => {
+    const found = new RegExp(`${name};desc="(\\d+)"`).exec(timing)?.[1];
+    if (found === undefined) throw new Error(`Server-Timing without ${name}: ${timing}`);
+    return Number(found);
+  };
+  return { batches: count("d1-batches"), statements: count("d1-statements"), calls: count("outside-calls") };
+}
+
+/** The JSON in an x402 header. */
+export const decode = (header: string | null): unknown => {
+  if (header === null) throw new Error("the header is missing");
+  return JSON.parse(Buffer.from(header, "base64").toString("utf8"));
+};

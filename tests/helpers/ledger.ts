@@ -1,0 +1,79 @@
+// The local ledger's control API beyond what `wallets/ledger.ts` needs: faults, rollbacks, and what became of a
+// transaction.
+import { connect, type Ledger } from "../wallets/ledger.ts";
+import { json, post, send } from "./http.ts";
+
+/** A fault of the chain provider (devnet/api/faults.ts). */
+export interface Fault {
+  /** Path under /api/v0; `*` for a part of a segment, `**` for anything. */
+  readonly endpoint: string;
+  readonly method?: string;
+  readonly latencyMs?: number;
+  readonly status?: number;
+  readonly reset?: boolean;
+  readonly dropSubmit?: boolean;
+  readonly staleBlocks?: number;
+  readonly when?: "before" | "after";
+  /** Requests that it concerns; all, if absent. */
+  readonly times?: number;
+}
+
+export interface TxState {
+  readonly hash: string;
+  readonly state: "mempool" | "block" | "dropped";
+  readonly reason?: string;
+  readonly height?: number;
+}
+
+export interface LedgerControl extends Ledger {
+  /** What became of a transaction; `undefined` for one that the ledger never accepted. */
+  tx(hash: string): Promise<TxState | undefined>;
+  /** Every transaction that the ledger ever accepted. */
+  txs(): Promise<TxState[]>;
+  fault(fault: Fault): Promise<number>;
+  clearFaults(): Promise<void>;
+  clearFault(id: number): Promise<void>;
+  rollback(blocks: number, keep: boolean): Promise<void>;
+  tip(): Promise<{ height: number; slot: number; time: number }>;
+  /** Puts money on many addresses within one block. */
+  fund(addresses: readonly string[], lovelace: bigint): Promise<void>;
+  /** One output with tokens that the faucet mints; `tokens` by asset name in hex. */
+  giveTokens(address: string, lovelace: bigint, tokens: Record<string, string>): Promise<void>;
+  /** Resolves when the transaction is in this state. */
+  waitFor(hash: string, state: TxState["state"], ms?: number): Promise<TxState>;
+}
+
+export function control(url: string): LedgerControl {
+  const at = `${url}/control`;
+  const tx = async (hash: string) => {
+    const answer = await send(`${at}/txs/${hash}`);
+    return answer.status === 404 ? undefined : json<TxState>(answer);
+  };
+  return {
+    ...connect(url),
+    tx,
+    txs: async () => json<TxState[]>(await send(`${at}/txs`)),
+    fault: async (fault) => json<{ id: number }>(await post(`${at}/faults`, fault)).id,
+    clearFaults: async () => void json(await send(`${at}/faults`, { method: "DELETE" })),
+    clearFault: async (id) => void json(await send(`${at}/faults/${id}`, { method: "DELETE" })),
+    rollback: async (blocks, keep) => void json(await post(`${at}/rollback`, { blocks, keep })),
+    tip: async () => json<{ tip: { height: number; slot: number; time: number } }>(await send(`${at}/`)).tip,
+    fund: async (addresses, lovelace) => {
+      for (const address of addresses) {
+        json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, inBlock: false }));
+      }
+      json(await post(`${at}/block`, {}));
+    },
+    giveTokens: async (address, lovelace, tokens) =>
+      void json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, tokens })),
+    waitFor: async (hash, state, ms = 20_000) => {
+      let last: TxState | undefined;
+      for (const deadline = Date.now() + ms; Date.now() < deadline; ) {
+        last = await tx(hash);
+        if (last?.state === state) return last;
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
+      throw new Error(`transaction ${hash} is ${last?.state ?? "unknown"}, not ${state}, after ${ms} ms`);
+    },
+  };
+}

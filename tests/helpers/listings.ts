@@ -1,0 +1,58 @@
+// Offers and listings (service-api.md, "NewListing" and "Listing").
+import { listingProof } from "../wallets/proof.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+import { type Answer, json, post } from "./http.ts";
+
+export interface Listing {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly priceLovelace: string;
+  readonly sellerAddress: string;
+  readonly modes: readonly string[];
+  readonly contentHash: string;
+  readonly previewMedia?: string;
+  readonly category?: string;
+  readonly createdAt?: string;
+  readonly sales?: number;
+}
+
+export interface Offer {
+  readonly title: string;
+  readonly description: string;
+  readonly priceLovelace: string;
+  readonly sellerAddress: string;
+  readonly modes: readonly string[];
+  readonly content: string;
+  readonly previewMedia?: string;
+  readonly category?: string;
+}
+
+/** What every content of these tests contains, and no public answer may. */
+export const SECRET = "the-paid-part";
+let offers = 0;
+
+/** An offer that keeps every rule, with changes. Each has content of its own. */
+export const offerOf = (seller: { address: string }, changes: Partial<Offer> = {}): Offer => ({
+  title: "A hero section",
+  description: "A gradient that drifts with the pointer",
+  priceLovelace: "2000000",
+  sellerAddress: seller.address,
+  modes: ["instant"],
+  content: `${SECRET} ${offers++}: build a hero section.\n`,
+  ...changes,
+});
+
+/** `POST /listings` with the seller's signature over the offer. */
+export const offer = async (api: string, seller: Wallet, it: Offer): Promise<Answer> =>
+  post(`${api}/listings`, it, { "x-service-proof": await listingProof(seller, it) });
+
+/** A new listing, with what it sells. */
+export async function list(
+  api: string,
+  seller: Wallet,
+  changes: Partial<Offer> = {},
+): Promise<Listing & { content: string }> {
+  const it = offerOf(seller, changes);
+  return { ...json<Listing>(await offer(api, seller, it), 201), content: it.content };
+}

@@ -1,0 +1,66 @@
+// One running system for the tests of a file: ledger and workers, with people who have money.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startStack } from "../../scripts/stack.ts";
+import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
+import { control, type LedgerControl } from "./ledger.ts";
+
+export interface World {
+  /** Base address of the API. */
+  readonly api: string;
+  readonly ledger: LedgerControl;
+  /** Somebody new, without money. */
+  person(what: string, options?: Partial<WalletOptions>): Wallet;
+  /** Somebody new with this much lovelace in one output, on the chain. */
+  buyer(lovelace?: bigint, options?: Partial<WalletOptions>): Promise<Wallet>;
+  /** Several such people, in one block. */
+  buyers(count: number, lovelace?: bigint): Promise<Wallet[]>;
+  stop(): Promise<void>;
+}
+
+const BUYER_LOVELACE = 50_000_000n;
+
+/** Starts a system with no history. `blockTime` in seconds; 0: blocks are made only when a test asks for one. */
+export async function startWorld(blockTime: number): Promise<World> {
+  const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
+  const stack = await startStack({ state, apiPort: await freePort(), ledgerPort: await freePort(), blockTime });
+  const ledger = control(stack.ledger);
+  let people = 0;
+  const person = (what: string, options: Partial<WalletOptions> = {}) =>
+    walletNamed(`${what} ${people++}`, { blockfrost: ledger.blockfrost, ...options });
+  const buyers = async (count: number, lovelace = BUYER_LOVELACE) => {
+    const all = Array.from({ length: count }, () => person("buyer"));
+    const addresses = all.map(({ address }) => address);
+    await ledger.fund(addresses, lovelace);
+    return all;
+  };
+  return {
+    api: stack.api,
+    ledger,
+    person,
+    buyers,
+    buyer: async (lovelace = BUYER_LOVELACE, options = {}) => {
+      const one = person("buyer", options);
+      await ledger.faucet(one.address, lovelace);
+      return one;
+    },
+    stop: async () => {
+      await stack.stop();
+      // What the worker did not expect is in its log; a test that passed in spite of it has not seen it.
+      const log = readFileSync(join(state, "workers.log"), "utf8");
+      rmSync(state, { recursive: true, force: true });
+      const panics = log.split("\n").filter((line) => /panicked at|RuntimeError|unreachable/.test(line));
+      if (panics.length > 0) throw new Error(`the worker broke down: ${panics[0]}`);
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
