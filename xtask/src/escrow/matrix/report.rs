@@ -2,7 +2,11 @@
 
 use escrow::{Action, datum::State};
 
-use super::{Comparison, Judged, evaluator::Outcome};
+use super::{
+    Comparison, Judged,
+    cases::Shows,
+    evaluator::{MAX_MEMORY, MAX_STEPS, Outcome, Units},
+};
 
 /// Prints the matrix; answers how many differences there are.
 #[must_use]
@@ -13,6 +17,7 @@ pub fn print(judged: &[Judged], all: bool) -> usize {
     }
     print_grid(judged);
     print_groups(judged);
+    print_units(judged);
     let differs = |judged: &&Judged| matches!(judged.comparison(), Comparison::Laxer | Comparison::Stricter);
     let differences: Vec<_> = judged.iter().filter(differs).collect();
     for difference in &differences {
@@ -68,6 +73,28 @@ fn print_groups(judged: &[Judged]) {
         let differences = cases.iter().filter(differs).count();
         let refused = cases.len().saturating_sub(accepted);
         println!("{group:<16}{:>8}{accepted:>10}{refused:>9}{differences:>13}", cases.len());
+    }
+    println!();
+}
+
+/// What each action costs at the most, over the cases that spend one escrow and keep every rule.
+fn print_units(judged: &[Judged]) {
+    println!("{:<22}{:>10}{:>14}   at most, and how often that fits a transaction", "units", "memory", "steps");
+    for action in Action::ALL {
+        let of_action = |judged: &&Judged| {
+            let group = judged.case.group;
+            let named = judged.case.name.starts_with(&format!("{} from ", action.name())) && group != "batches";
+            let settles = action == Action::WithdrawDisputed && group == "settlements";
+            judged.case.shows == Shows::Permitted && (named || settles)
+        };
+        let units = judged.iter().filter(of_action).filter_map(|judged| match judged.outcome {
+            Outcome::Accepts(units) => Some(units),
+            Outcome::Refuses => None,
+        });
+        let most = units.reduce(|a, b| Units { memory: a.memory.max(b.memory), steps: a.steps.max(b.steps) });
+        let Some(Units { memory, steps }) = most else { continue };
+        let fits = [MAX_MEMORY.checked_div(memory), MAX_STEPS.checked_div(steps)].into_iter().flatten().min();
+        println!("{:<22}{memory:>10}{steps:>14}   {}", action.name(), fits.unwrap_or_default());
     }
     println!();
 }
