@@ -1,6 +1,7 @@
 //! The API worker. A request becomes an [`endpoint::Endpoint`], a route answers it, and every answer passes here.
 
 mod app;
+mod body;
 mod cors;
 mod endpoint;
 mod error;

@@ -37,7 +37,10 @@ const PERIOD: u32 = 60;
 /// Takes one from what `key` may ask for; 429 when nothing is left.
 pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError> {
     let binding = env.rate_limiter(limiter.binding()).map_err(|error| {
-        ApiError::misconfigured(&settings::SettingError { name: limiter.binding(), problem: "is not bound" }, error)
+        ApiError::misconfigured(
+            &settings::SettingError { name: limiter.binding().into(), problem: "is not bound" },
+            error,
+        )
     })?;
     let outcome = binding.limit(key.to_owned()).await?;
     if outcome.success { Ok(()) } else { Err(ApiError::too_many(PERIOD)) }

@@ -1,6 +1,6 @@
 //! The paywall's terms: what a listing costs, as x402 says it.
 
-use std::{cell::RefCell, collections::HashMap};
+use std::{borrow::Cow, cell::RefCell, collections::HashMap};
 
 use cardano::{Address, keys::SigningKey, slots::Millis};
 use edge::settings::{self, SettingError};
@@ -31,13 +31,17 @@ const MAX_KEPT: usize = 2_000;
 /// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
 pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
 
-/// Waiting by the runtime's timer.
+/// Waiting by the runtime's timer, but no longer than until a time.
 #[derive(Clone, Copy, Debug)]
-pub struct Timer;
+pub struct Timer {
+    /// POSIX ms.
+    pub until: Millis,
+}
 
 impl Sleep for Timer {
     async fn sleep(&self, ms: Millis) {
-        edge::sleep(std::time::Duration::from_millis(ms)).await;
+        let left = self.until.saturating_sub(edge::now_ms());
+        edge::sleep(std::time::Duration::from_millis(ms.min(left))).await;
     }
 }
 
@@ -65,7 +69,7 @@ impl Protection {
         let Some(record) = settings::optional(env, RECORD) else {
             return Ok(None);
         };
-        let unusable = |name, problem| SettingError { name, problem };
+        let unusable = |name, problem| SettingError { name: Cow::Borrowed(name), problem };
         let deployment: Deployment = serde_json::from_str(&record)
             .map_err(|_| unusable(RECORD, "is not a deployment record (cargo xtask escrow deploy)"))?;
         deployment.parameters.check().map_err(|_| unusable(RECORD, "has parameters that strand disputes"))?;

@@ -1,34 +1,18 @@
 //! `POST /auth/challenge`, `POST /auth/verify`, `POST /auth/logout`
 
 use cardano::{Address, cip8::SignedMessage, hash::blake2b};
-use edge::{ed25519::WebCrypto, http::read_request};
-use market::account::{self, Challenge, Token};
-use serde::{Deserialize, de::DeserializeOwned};
+use edge::ed25519::WebCrypto;
+use market::account::{self, Challenge, NewWallet, Token};
 use serde_json::json;
 use worker::{Request, Response};
 
-use crate::{app::App, error::ApiError, limits::Limiter, respond, session};
-
-/// Bytes of a body that carries an address or a signature.
-const MAX_BODY: usize = 8 << 10;
-
-/// Reads a small JSON body of this shape.
-pub async fn body<T: DeserializeOwned>(request: &mut Request) -> Result<T, ApiError> {
-    let body = read_request(request, MAX_BODY).await?;
-    serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(format!("body: {error}")))
-}
-
-#[derive(Deserialize)]
-struct Ask {
-    address: String,
-}
+use crate::{app::App, body::Body, error::ApiError, limits::Limiter, respond, session};
 
 /// A challenge for an address.
 pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit(Limiter::Challenge, &app.client(&request)).await?;
-    let ask: Ask = body(&mut request).await?;
-    let owner =
-        Address::parse_cip30(&ask.address).map_err(|error| ApiError::bad_request(format!("address: {error}")))?;
+    let body = Body::read(&mut request).await?;
+    let owner = address(&body, "address")?;
     let nonce = edge::random::<32>().map_err(|error| ApiError::internal("randomness", error))?;
     let digest = account::signin_digest(&owner, &hex_of(&nonce));
     let expires_at = app.now_ms().saturating_add(account::CHALLENGE_MS);
@@ -43,28 +27,22 @@ pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiE
     Ok(respond::json(json!({ "owner": owner, "digest": digest, "expiresAt": expires_at }).to_string())?)
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    owner: Option<String>,
-    key: Option<String>,
-    signature: Option<String>,
+fn address(body: &Body, name: &str) -> Result<Address, ApiError> {
+    Address::parse_cip30(body.text(name)?).map_err(|error| ApiError::bad_request(format!("{name}: {error}")))
 }
 
 /// A session, for a signed challenge.
 pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit(Limiter::SignIn, &app.client(&request)).await?;
-    let answer: Answer = body(&mut request).await?;
-    let missing = |name| ApiError::bad_request(format!("{name}: is required"));
-    let owner = answer.owner.filter(|owner| !owner.is_empty()).ok_or_else(|| missing("owner"))?;
-    let key = answer.key.ok_or_else(|| missing("key"))?;
-    let signature = answer.signature.ok_or_else(|| missing("signature"))?;
-    let owner = Address::parse_cip30(&owner).map_err(|error| ApiError::bad_request(format!("owner: {error}")))?;
+    let body = Body::read(&mut request).await?;
+    let owner = address(&body, "owner")?;
+    let (key, signature) = (body.text("key")?, body.text("signature")?);
     let bad = |error: cardano::cip8::Cip8Error| {
         ApiError::unauthorized(format!("the wallet's signature did not check out: {error}"))
     };
     let gone =
         || ApiError::unauthorized("no live challenge for this address: ask for a new one (POST /auth/challenge)");
-    let message = SignedMessage::parse(&key, &signature).map_err(bad)?;
+    let message = SignedMessage::parse(key, signature).map_err(bad)?;
     let kept = app.challenges()?.find::<Challenge>(&format!("signin:{}", hex_of(message.payload()))).await;
     let challenge = kept.map_err(|error| ApiError::unavailable_because("challenges", error))?.ok_or_else(gone)?;
     if challenge.owner != owner || challenge.expires_at <= app.now_ms() {
@@ -74,7 +52,9 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     unverified.verify(&WebCrypto).await.map_err(|error| bad(error.into()))?;
 
     let token = Token::new(edge::random().map_err(|error| ApiError::internal("randomness", error))?);
-    let wallet = app.wallet_key(account::KEY_VERSION, &owner.to_string())?.enterprise_address();
+    let key_version = app.key_version()?;
+    let address = app.wallet_key(key_version, &owner.to_string())?.enterprise_address();
+    let wallet = NewWallet { address, key_version };
     let account =
         account::sign_in(&app.database()?, &challenge, &wallet, &token, app.now_ms()).await?.ok_or_else(gone)?;
     let answer = json!({

@@ -4,23 +4,22 @@ use cardano::{TxHash, chain::Chain};
 use edge::ed25519::WebCrypto;
 use market::{
     DeliveryMode, ListingId,
-    account::{self, Account, Limits},
+    account::{self, Account},
     buy::{self, BuyError, Order, Ports},
     catalogue,
     database::{Database, outcomes},
     purchase::{self, Owned},
     withdraw::{self, WithdrawError},
 };
-use serde::Deserialize;
 use serde_json::json;
 use worker::{Request, Response};
 
-use super::auth;
 use crate::{
     app::App,
+    body::Body,
     error::ApiError,
     limits::Limiter,
-    paywall::{self, Priced, SCHEDULE, Timer},
+    paywall::{self, Priced, SCHEDULE},
     respond, session,
 };
 
@@ -59,8 +58,9 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
     let database = app.database()?;
     let live = database.run(account::by_session(&token.hash(), app.now_ms())).await?;
     live.first_json::<Account>()?.ok_or_else(signed_out)?;
-    let limits: Limits = auth::body(&mut request).await?;
-    let limits = limits.checked().map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let body = Body::read(&mut request).await?;
+    let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
+    let limits = account::limits(per_payment, daily).map_err(|error| ApiError::bad_request(error.to_string()))?;
     if !account::set_limits(&database, &token, limits, app.now_ms()).await? {
         return Err(signed_out());
     }
@@ -97,21 +97,12 @@ async fn account(app: &App, request: &Request) -> Result<Account, ApiError> {
     session.first_json()?.ok_or_else(signed_out)
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Wish {
-    listing_id: Option<String>,
-    mode: Option<String>,
-}
-
 /// A purchase paid from the service wallet.
 pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
     let account = account(app, &request).await?;
     app.limit(Limiter::Buy, &account.owner).await?;
-    let wish: Wish = auth::body(&mut request).await?;
-    let required = |name| ApiError::bad_request(format!("{name}: is required"));
-    let id = wish.listing_id.ok_or_else(|| required("listingId"))?;
-    let mode = wish.mode.ok_or_else(|| required("mode"))?;
+    let body = Body::read(&mut request).await?;
+    let (id, mode) = (body.text("listingId")?, body.text("mode")?);
     let mode: DeliveryMode = mode.parse().map_err(|()| ApiError::bad_request("mode: must be instant or protected"))?;
     let unknown = || ApiError::bad_request("listingId: no such listing");
     let id: ListingId = id.parse().map_err(|_| unknown())?;
@@ -128,7 +119,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         database: &database,
         chain: &chain,
         signatures: &WebCrypto,
-        sleep: &Timer,
+        sleep: &app.timer(),
         now: app.now_ms(),
         jitter,
         schedule: &SCHEDULE,

@@ -38,7 +38,7 @@ use x402_cardano::{
 use crate::{
     app::App,
     error::ApiError,
-    paywall::{self, Priced, Protection, SCHEDULE, Timer},
+    paywall::{self, Priced, Protection, SCHEDULE},
     respond,
 };
 
@@ -166,7 +166,7 @@ impl Gate<'_> {
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
         let schedule = SCHEDULE.get(..looks.min(SCHEDULE.len())).unwrap_or(&SCHEDULE);
         let policy = ConfirmationPolicy::IN_BLOCK;
-        let settler = Settler { chain: &chain, store: &store, sleep: &Timer, policy, schedule };
+        let settler = Settler { chain: &chain, store: &store, sleep: &self.app.timer(), policy, schedule };
         let outcome = match settler.settle(admission, self.app.now_ms()).await {
             Ok(outcome) => outcome,
             Err(SettleError::Refused(refusal)) => return self.refuse(&refusal),

@@ -37,13 +37,21 @@ pub struct Blockfrost {
     project_id: Option<String>,
     usage: Usage,
     newest: Cell<Option<Tip>>,
+    until_ms: u64,
 }
 
 impl Blockfrost {
     /// The provider at this base URL (with its `/api/v0`).
     #[must_use]
     pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
-        Self { base: base.trim_end_matches('/').to_owned(), project_id, usage, newest: Cell::new(None) }
+        let base = base.trim_end_matches('/').to_owned();
+        Self { base, project_id, usage, newest: Cell::new(None), until_ms: u64::MAX }
+    }
+
+    /// Asks nothing more after this time, POSIX ms: a provider that hangs must not hold a request for minutes.
+    #[must_use]
+    pub fn until(self, until_ms: u64) -> Self {
+        Self { until_ms, ..self }
     }
 
     /// The newest block that this adapter was told of, if it asked.
@@ -59,6 +67,9 @@ impl Blockfrost {
         body: Option<&[u8]>,
         time: Duration,
     ) -> Result<Answer, ChainError> {
+        if crate::now_ms() > self.until_ms {
+            return Err(ChainError::Unavailable("the request's time is over".into()));
+        }
         if !self.usage.call() {
             return Err(ChainError::BudgetExhausted);
         }

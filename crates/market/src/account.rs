@@ -30,8 +30,8 @@ pub const MAX_PER_PAYMENT_ADA: u32 = 100;
 pub const MAX_DAILY_BUDGET_ADA: u32 = 500;
 /// The account of the shared demo wallet, whose limits are the defaults and cannot be changed.
 pub const DEMO_OWNER: &str = "demo";
-/// The version of the derivation that new service wallets are made with.
-pub const KEY_VERSION: u32 = 1;
+/// The version of the demo wallet's key, which has a secret of its own.
+pub const DEMO_KEY_VERSION: u32 = 0;
 /// Purchases and listings that an account's page shows at most.
 const MAX_SHOWN: u32 = 1_000;
 
@@ -118,6 +118,15 @@ const ACCOUNT_JSON: &str = "json_object('owner', owner, 'walletAddress', wallet_
 /// The owner of a live session, as a scalar subquery over `?1` (the token's hash) and `?2` (now).
 const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
 
+/// The service wallet that an account gets on its first sign-in. One that has a wallet keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewWallet {
+    /// Its address.
+    pub address: Address,
+    /// The version of the master secret that its key is derived from.
+    pub key_version: u32,
+}
+
 /// Opens a session for whoever answers this challenge first, with the account on the first sign-in.
 /// `None` when the challenge was answered before.
 ///
@@ -126,7 +135,7 @@ const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 A
 pub async fn sign_in(
     db: &impl Database,
     challenge: &Challenge,
-    wallet: &Address,
+    wallet: &NewWallet,
     token: &Token,
     now_ms: u64,
 ) -> Result<Option<Account>, DatabaseError> {
@@ -143,8 +152,8 @@ pub async fn sign_in(
          SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6 \
          WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?7 AND claimed_by = ?8) ON CONFLICT DO NOTHING",
         owner.as_str(),
-        wallet.to_string(),
-        i64::from(KEY_VERSION),
+        wallet.address.to_string(),
+        i64::from(wallet.key_version),
         DEFAULT_MAX_PER_PAYMENT,
         DEFAULT_DAILY_BUDGET,
         now_ms,
@@ -197,24 +206,17 @@ pub async fn sign_out(db: &impl Database, token: &Token, now_ms: u64) -> Result<
 pub async fn demo(db: &impl Database, wallet: &Address, now_ms: u64) -> Result<Account, DatabaseError> {
     let insert = statement!(
         "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
-         VALUES (?1, ?2, 0, CAST(?3 AS INTEGER), CAST(?4 AS INTEGER), ?5) ON CONFLICT DO NOTHING",
+         VALUES (?1, ?2, ?6, CAST(?3 AS INTEGER), CAST(?4 AS INTEGER), ?5) ON CONFLICT DO NOTHING",
         DEMO_OWNER,
         wallet.to_string(),
         DEFAULT_MAX_PER_PAYMENT,
         DEFAULT_DAILY_BUDGET,
         now_ms,
+        i64::from(DEMO_KEY_VERSION),
     );
     let read = statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE owner = ?1"), DEMO_OWNER);
     let [_, account] = outcomes(db.batch(vec![insert, read]).await?)?;
     account.first_json()?.ok_or_else(|| DatabaseError("no demo account".into()))
-}
-
-/// Limits that an owner sets, in whole ADA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Limits {
-    max_per_payment_ada: u32,
-    daily_budget_ada: u32,
 }
 
 /// Limits out of range.
@@ -228,20 +230,15 @@ pub enum LimitsError {
     Daily,
 }
 
-impl Limits {
-    /// The limits in lovelace: per purchase, per day.
-    ///
-    /// # Errors
-    /// Which of them is out of range.
-    pub fn checked(self) -> Result<(Lovelace, Lovelace), LimitsError> {
-        if !(1..=MAX_PER_PAYMENT_ADA).contains(&self.max_per_payment_ada) {
-            return Err(LimitsError::PerPayment);
-        }
-        if !(self.max_per_payment_ada..=MAX_DAILY_BUDGET_ADA).contains(&self.daily_budget_ada) {
-            return Err(LimitsError::Daily);
-        }
-        Ok((Lovelace::from_ada(self.max_per_payment_ada), Lovelace::from_ada(self.daily_budget_ada)))
-    }
+/// The limits that an owner sets in whole ADA, per purchase and per day, in lovelace. `None` is out of every range.
+///
+/// # Errors
+/// Which of them is out of range.
+pub fn limits(max_per_payment: Option<u32>, daily_budget: Option<u32>) -> Result<(Lovelace, Lovelace), LimitsError> {
+    let per_payment = max_per_payment.filter(|ada| (1..=MAX_PER_PAYMENT_ADA).contains(ada));
+    let per_payment = per_payment.ok_or(LimitsError::PerPayment)?;
+    let daily = daily_budget.filter(|ada| (per_payment..=MAX_DAILY_BUDGET_ADA).contains(ada));
+    Ok((Lovelace::from_ada(per_payment), Lovelace::from_ada(daily.ok_or(LimitsError::Daily)?)))
 }
 
 /// Sets the limits of a live session's account; whether there is such a session.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! owned? ──> content                                   unfinished? ──> look, settle on
-//!    └─> build from what may be spent ──> verify ──> claim with spend and inputs ──> submit ──> block ──> content
+//!   └──> build from what may be spent ──> verify ──> claim with spend and inputs ──> submit ──> block ──> content
 //!              └──<── inputs taken by another, or change not sent yet: again ──<──┘
 //! ```
 
@@ -33,11 +33,16 @@ use crate::{
     listing::DeliveryMode,
     purchase::{self, Owned},
     settlement::record,
-    wallet::{NotGranted, Promises, Spend, SpendError, WalletSettlements, close_overdue, open_purchase, promises},
+    wallet::{
+        NotGranted, Promises, Spend, SpendError, WalletSettlements, close_overdue, open_purchase, promises, send_again,
+    },
 };
 
-/// How long a payment of ours stays valid, in seconds: a dozen blocks of preprod, within `maxTimeoutSeconds`.
-const VALID_SECONDS: u64 = 240;
+/// How long a payment of ours stays valid, in seconds: a dozen blocks of preprod. With one more for each try it stays
+/// within `maxTimeoutSeconds`.
+const VALID_SECONDS: u64 = 230;
+/// How often a purchase that turns out to be made already is looked for again.
+const MAX_ROUNDS: u32 = 3;
 /// How often a purchase is built again because another took its inputs first.
 const MAX_TRIES: u32 = 60;
 /// The longest pause between tries, in ms.
@@ -159,7 +164,10 @@ struct ChainView {
 /// Whether to go on, after one try.
 enum Try {
     Done(Outcome, TxHash),
+    /// Another payment of the wallet was quicker.
     Again,
+    /// The ledger refused it for want of a payment that got lost, which was sent again.
+    AgainAfterLost,
 }
 
 /// Buys, or finds that it is bought.
@@ -175,16 +183,23 @@ pub async fn buy<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
     if order.terms.seller_address == wallet || Some(order.terms.seller_address) == owner {
         return Err(BuyError::OwnListing);
     }
-    if let Some(bought) = already_bought(ports, order, owner).await? {
-        return Ok(bought);
+    for _ in 0..MAX_ROUNDS {
+        if let Some(bought) = already_bought(ports, order, owner).await? {
+            return Ok(bought);
+        }
+        if let Some(open) = record(&ports.database.run(open_purchase(order.account, &order.terms.id)).await?)? {
+            let tx = open.tx;
+            let outcome = settle(ports, order, Vec::new(), Admission::Known(Box::new(open))).await?;
+            return finish(ports, order, outcome, tx).await;
+        }
+        match pay(ports, order).await {
+            Ok((outcome, tx)) => return finish(ports, order, outcome, tx).await,
+            // An equal request was quicker: its payment is this one's too.
+            Err(BuyError::NotGranted(NotGranted::SamePurchase) | BuyError::Refused(Refusal::DuplicateSettlement)) => {}
+            Err(error) => return Err(error),
+        }
     }
-    if let Some(open) = record(&ports.database.run(open_purchase(order.account, &order.terms.id)).await?)? {
-        let tx = open.tx;
-        let outcome = settle(ports, order, Vec::new(), Admission::Known(Box::new(open))).await?;
-        return finish(ports, order, outcome, tx).await;
-    }
-    let (outcome, tx) = pay(ports, order).await?;
-    finish(ports, order, outcome, tx).await
+    Err(NotGranted::SamePurchase.into())
 }
 
 async fn already_bought<D: Database, C, V, Z>(
@@ -247,9 +262,12 @@ async fn pay<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
     };
     close_overdue::<BuyError>(ports.database, ports.chain, &wallet, view.tip.slot).await?;
     let mut waited: Millis = 0;
+    let mut mends = true;
     for attempt in 0..MAX_TRIES {
-        if let Try::Done(outcome, tx) = attempt_once(ports, order, &view).await? {
-            return Ok((outcome, tx));
+        match attempt_once(ports, order, &view, attempt, mends).await? {
+            Try::Done(outcome, tx) => return Ok((outcome, tx)),
+            Try::Again => {}
+            Try::AgainAfterLost => mends = false,
         }
         // Spread between requests, longer with each try.
         let step = Millis::from(attempt).saturating_add(1).saturating_mul(20).min(MAX_PAUSE_MS);
@@ -268,12 +286,14 @@ async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
     ports: &Ports<'_, D, C, V, Z>,
     order: &Order<'_>,
     view: &ChainView,
+    attempt: u32,
+    mends: bool,
 ) -> Result<Try, BuyError> {
     let wallet = order.account.wallet_address;
     let [sent, reserved] = outcomes(ports.database.batch(promises(&wallet, ports.now).into()).await?)?;
     let promised = Promises::read(&wallet, &sent, &reserved)?;
     let utxos = promised.spendable(&view.utxos);
-    let built = match build_payment(ports, order, view, &utxos) {
+    let built = match build_payment(ports, order, view, &utxos, attempt) {
         Ok(built) => built,
         // Change of a payment that is being sent right now will be spendable in a moment.
         Err(BuildError::Insufficient { .. } | BuildError::TooLarge { .. }) if promised.in_flight => {
@@ -288,14 +308,26 @@ async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
     let header = header(order.requirements, &built)?;
     let spend = Spend { account: order.account, inputs: built.facts.inputs.clone(), now: ports.now };
     let store = WalletSettlements::new(ports.database, spend);
-    let moment = Moment { now_ms: ports.now, slots: SlotConfig::PREPROD };
-    let admission = admit(&header, &order.terms.id, None, &store, ports.chain, async |offer| {
+    // On a local ledger, time can be moved ahead of the wall clock.
+    let moment = Moment { now_ms: ports.now.max(view.tip.time_ms), slots: SlotConfig::PREPROD };
+    let admitted = admit(&header, &order.terms.id, None, &store, ports.chain, async |offer| {
         Ok(default::verify_with_facts(order.requirements, offer, &facts, ports.signatures, moment).await?)
     })
-    .await?;
-    match settle(ports, order, built.facts.inputs, admission).await {
+    .await;
+    let inputs = built.facts.inputs;
+    let settled = match admitted {
+        Ok(admission) => settle(ports, order, inputs.clone(), admission).await,
+        Err(error) => Err(error.into()),
+    };
+    match settled {
+        Ok(Outcome::Refused(_)) if mends && send_again(ports.chain, &promised, &inputs).await => {
+            Ok(Try::AgainAfterLost)
+        }
         Ok(outcome) => Ok(Try::Done(outcome, built.facts.tx_id)),
-        Err(BuyError::NotGranted(NotGranted::InputsTaken)) => Ok(Try::Again),
+        // Payments of the same amount to the same seller from the same inputs are the same transaction.
+        Err(BuyError::NotGranted(NotGranted::InputsTaken) | BuyError::Refused(Refusal::OtherResource)) => {
+            Ok(Try::Again)
+        }
         Err(error) => Err(error),
     }
 }
@@ -305,9 +337,11 @@ fn build_payment<D, C, V, Z>(
     order: &Order<'_>,
     view: &ChainView,
     utxos: &[Utxo],
+    attempt: u32,
 ) -> Result<BuiltTx, BuildError> {
     let now_slot = SlotConfig::PREPROD.slot_at(ports.now).unwrap_or(0).max(view.tip.slot);
-    let until = now_slot.saturating_add(VALID_SECONDS);
+    // Each try makes another transaction, even of the same inputs.
+    let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into());
     let plan = TxPlan {
         outputs: vec![NewOutput::pay(order.terms.seller_address, order.terms.price_lovelace)],
         validity: Validity { from: None, until },

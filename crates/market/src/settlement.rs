@@ -137,7 +137,7 @@ impl<D: Database> SettlementStore for Settlements<'_, D> {
     async fn begin_attempt(&self, tx: &TxHash, attempts: u32, now: Millis) -> Result<bool, DatabaseError> {
         let begin = statement!(
             "UPDATE settlements SET attempts = attempts + 1, attempted_at_ms = ?3 WHERE tx_id = ?1 AND attempts = ?2 \
-             RETURNING tx_id",
+             AND state IN ('claimed', 'submitted') RETURNING tx_id",
             tx.to_string(),
             i64::from(attempts),
             now,

@@ -28,6 +28,9 @@ use crate::{
 /// How far back a provider's view may be, in ms: transactions of ours that are older are in every view.
 const MAX_LAG_MS: u64 = 60 * 60 * 1_000;
 
+/// Transactions that are sent again for one that depends on them.
+const MAX_SENT_AGAIN: usize = 8;
+
 /// What the database knows of a wallet's money.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Promises {
@@ -35,6 +38,8 @@ pub struct Promises {
     pub reserved: BTreeSet<TxRef>,
     /// Change of lately sent transactions, whether or not the provider shows it yet.
     pub change: Vec<Utxo>,
+    /// Transactions that a node took and no block is known to have, oldest first, with their CBOR.
+    pub waiting: Vec<(TxHash, Vec<u8>)>,
     /// Whether a transaction was written down that no node has confirmed to have: its change will be spendable soon.
     pub in_flight: bool,
 }
@@ -52,7 +57,7 @@ pub fn promises(wallet: &Address, now: Millis) -> [Statement; 2] {
     [
         statement!(
             "SELECT json_object('cbor', cbor, 'state', state) FROM settlements WHERE wallet = ?1 AND created_at_ms > ?2 \
-             AND state IN ('claimed', 'submitted', 'included')",
+             AND state IN ('claimed', 'submitted', 'included') ORDER BY created_at_ms",
             wallet.as_str(),
             since
         ),
@@ -84,6 +89,9 @@ impl Promises {
             let cbor = hex::decode(&sent.cbor).map_err(|_| broken("the hex"))?;
             let tx = SignedTx::parse(&cbor).map_err(|_| broken("the CBOR"))?;
             read.change.extend(outputs_to(wallet, &tx));
+            if sent.state == "submitted" {
+                read.waiting.push((tx.id, cbor));
+            }
         }
         Ok(read)
     }
@@ -94,6 +102,19 @@ impl Promises {
         let all: BTreeMap<TxRef, &Utxo> = shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)).collect();
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
+}
+
+/// Sends what nodes took and may have lost again, where one of these inputs depends on it: a node refuses what spends
+/// outputs that it does not know. Whether there was anything to send.
+pub async fn send_again(chain: &impl Chain, promises: &Promises, inputs: &[TxRef]) -> bool {
+    let depends = promises.waiting.iter().any(|(tx, _)| inputs.iter().any(|input| input.tx == *tx));
+    if depends {
+        for (_, cbor) in promises.waiting.iter().take(MAX_SENT_AGAIN) {
+            // What it says does not matter: one that is not lost is refused, because its inputs are spent.
+            drop(chain.submit(cbor).await);
+        }
+    }
+    depends
 }
 
 /// The outputs of a transaction that belong to a wallet.
@@ -196,7 +217,8 @@ impl<'a, D: Database> WalletSettlements<'a, D> {
         serde_json::json!(inputs).to_string()
     }
 
-    /// The spend, if limits and inputs allow it: one statement, so that no two can both be the last that fits.
+    /// The spend, if limits and inputs allow it: one statement, so that no two can both be the last that fits. One that
+    /// was given back, because the ledger refused the same transaction before, begins again.
     fn grant(&self, claim: &Claim) -> Statement {
         statement!(
             "INSERT INTO spends (tx_id, owner, listing_id, amount_lovelace, day, state) \
@@ -207,7 +229,8 @@ impl<'a, D: Database> WalletSettlements<'a, D> {
                AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?6))) \
                AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?3 AND status <> 'refunded' \
                  AND buyer_address IN (a.owner, a.wallet_address)) \
-             ON CONFLICT DO NOTHING",
+               AND NOT EXISTS (SELECT 1 FROM spends WHERE owner = ?2 AND listing_id = ?3 AND state = 'open') \
+             ON CONFLICT (tx_id) DO UPDATE SET state = 'open', day = excluded.day WHERE spends.state = 'returned'",
             claim.payment.tx_id.to_string(),
             self.spend.account.owner.as_str(),
             claim.resource.as_str(),

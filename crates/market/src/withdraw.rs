@@ -8,12 +8,14 @@ use cardano::{
     tx::build::{BuildError, BuiltTx, Sweep, Validity, Wallet, sweep},
 };
 use serde::Deserialize;
+use x402_cardano::settlement::SettlementStore;
 
 use crate::{
     account::Account,
     database::{Database, DatabaseError, Statement, outcomes},
+    settlement::Settlements,
     statement,
-    wallet::{Promises, close_overdue, promises},
+    wallet::{Promises, close_overdue, promises, send_again},
 };
 
 /// What stays in the wallet for the fees of later purchases.
@@ -66,8 +68,40 @@ struct Open {
     lovelace: Lovelace,
 }
 
-/// Sends all that the wallet holds, native assets too, less [`RESERVE`] and the fee, to the owner. A withdrawal that was
-/// written down and not answered is sent again instead: the same bytes.
+/// A withdrawal that was written down and is in no block.
+#[derive(Clone, Copy)]
+struct Unfinished {
+    /// Whether a node took it, now or before.
+    answered: bool,
+    withdrawn: Withdrawn,
+}
+
+/// Looks for this wallet's withdrawals in the chain, and sends those that are in no block again: the same bytes. Answers
+/// the oldest of them.
+async fn finish_sending(
+    database: &impl Database,
+    chain: &impl Chain,
+    wallet: &Address,
+) -> Result<Option<Unfinished>, WithdrawError> {
+    let mut oldest = None;
+    for Open { tx, cbor, lovelace } in database.run(open(wallet)).await?.all_json()? {
+        if let Some(inclusion) = chain.inclusion_of(&tx).await? {
+            Settlements(database).mark_included(&tx, &inclusion).await?;
+            continue;
+        }
+        let cbor = hex::decode(cbor).map_err(|_| DatabaseError("a withdrawal cannot be read".into()))?;
+        // Whether the first sending took effect is not known: a refusal now proves nothing against it.
+        let answered = chain.submit(&cbor).await? == Submission::Accepted;
+        if answered {
+            database.run(submitted(&tx)).await?;
+        }
+        oldest = oldest.or(Some(Unfinished { answered, withdrawn: Withdrawn { tx, lovelace } }));
+    }
+    Ok(oldest)
+}
+
+/// Sends all that the wallet holds, native assets too, less [`RESERVE`] and the fee, to the owner. A withdrawal that is
+/// in no block yet is sent again, and answered if there is nothing else to send.
 ///
 /// # Errors
 /// Why not.
@@ -82,19 +116,15 @@ pub async fn withdraw(
     let wallet = account.wallet_address;
     let tip = chain.tip().await?;
     let slot = SlotConfig::PREPROD.slot_at(now).unwrap_or(0).max(tip.slot);
-    let [sent, reserved] = promises(&wallet, now);
     close_overdue::<WithdrawError>(database, chain, &wallet, tip.slot).await?;
-    let [open, sent, reserved] = outcomes(database.batch(vec![open(&wallet), sent, reserved]).await?)?;
-    if let Some(Open { tx, cbor, lovelace }) = open.first_json()? {
-        let cbor = hex::decode(cbor).map_err(|_| DatabaseError("a withdrawal cannot be read".into()))?;
-        // Whether the first sending took effect is not known: a refusal now proves nothing against it.
-        if chain.submit(&cbor).await? == Submission::Accepted {
-            database.run(submitted(&tx)).await?;
-        }
-        return Ok(Withdrawn { tx, lovelace });
+    let unfinished = finish_sending(database, chain, &wallet).await?;
+    if let Some(Unfinished { answered: false, withdrawn }) = unfinished {
+        return Ok(withdrawn);
     }
+    let [sent, reserved] = outcomes(database.batch(promises(&wallet, now).into()).await?)?;
+    let promised = Promises::read(&wallet, &sent, &reserved)?;
     let shown = chain.utxos_at(&wallet.to_string()).await?;
-    let utxos = Promises::read(&wallet, &sent, &reserved)?.spendable(&shown);
+    let utxos = promised.spendable(&shown);
     let parameters = chain.protocol_parameters().await?;
     let none = std::collections::BTreeSet::new();
     let from = Wallet { address: wallet, utxos: &utxos, reserved: &none };
@@ -103,7 +133,7 @@ pub async fn withdraw(
     let Sweep { draft, sent: lovelace, .. } = match sweep(&from, owner, RESERVE, validity, &parameters) {
         Ok(sweep) => sweep,
         Err(BuildError::NothingToSweep { .. } | BuildError::Insufficient { .. }) => {
-            return Err(WithdrawError::Nothing { balance });
+            return unfinished.map(|it| it.withdrawn).ok_or(WithdrawError::Nothing { balance });
         }
         Err(error) => return Err(WithdrawError::Build(error)),
     };
@@ -112,7 +142,11 @@ pub async fn withdraw(
         return Err(WithdrawError::Busy);
     }
     let tx = built.facts.tx_id;
-    match chain.submit(&built.cbor).await? {
+    let mut submission = chain.submit(&built.cbor).await?;
+    if submission != Submission::Accepted && send_again(chain, &promised, &built.facts.inputs).await {
+        submission = chain.submit(&built.cbor).await?;
+    }
+    match submission {
         Submission::Accepted => {
             database.run(submitted(&tx)).await?;
             Ok(Withdrawn { tx, lovelace })
@@ -156,7 +190,8 @@ fn open(wallet: &Address) -> Statement {
     statement!(
         "SELECT json_object('tx', tx_id, 'cbor', cbor, 'lovelace', \
            substr(purpose, 10, instr(substr(purpose, 10), ':') - 1)) \
-         FROM settlements WHERE wallet = ?1 AND purpose LIKE 'withdraw:%' AND state = 'claimed' LIMIT 1",
+         FROM settlements WHERE wallet = ?1 AND purpose LIKE 'withdraw:%' AND state IN ('claimed', 'submitted') \
+         ORDER BY created_at_ms LIMIT 3",
         wallet.to_string()
     )
 }
