@@ -14,7 +14,7 @@ use market::{
 use url::Url;
 use worker::Env;
 use x402_cardano::{
-    escrow::{Issuer, Quote, Sale, TransferMethod},
+    escrow::{Issuer, Quote, TransferMethod},
     exact::default,
     settlement::Sleep,
     wire::{Amount, ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, Version2},
@@ -103,13 +103,8 @@ impl Protection {
     /// A quote for a protected sale, where the listing offers it. One signature; nothing is stored.
     pub fn quote(&self, terms: &Terms, clock: Millis, nonce: [u8; 32]) -> Option<Quote> {
         let offered = terms.modes.contains(&DeliveryMode::Protected);
-        offered.then(|| self.issuer().issue(&sale(terms), clock, nonce).ok()).flatten()
+        offered.then(|| self.issuer().issue(&terms.sale(), clock, nonce).ok()).flatten()
     }
-}
-
-/// What is sold, as quotes commit to it.
-pub fn sale(terms: &Terms) -> Sale<'_> {
-    Sale { listing_id: &terms.id, content_hash: terms.content_hash, price: terms.price_lovelace }
 }
 
 /// A listing's terms, and the clock of escrow matters.

@@ -5,7 +5,7 @@ use edge::ed25519::WebCrypto;
 use market::{
     DeliveryMode, ListingId,
     account::{self, Account},
-    buy::{self, BuyError, Order, Ports},
+    buy::{self, BuyError, Offered, Order, Ports},
     catalogue,
     database::{Database, outcomes},
     purchase::{self, Owned},
@@ -13,6 +13,7 @@ use market::{
 };
 use serde_json::json;
 use worker::{Request, Response};
+use x402_cardano::exact::protected;
 
 use crate::{
     app::App,
@@ -107,11 +108,25 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let unknown = || ApiError::bad_request("listingId: no such listing");
     let id: ListingId = id.parse().map_err(|_| unknown())?;
     let (database, chain) = (app.database()?, app.chain()?);
-    let Priced { terms, .. } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
+    let Priced { terms, clock } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
+    let protection = app.protection()?;
     let not_offered = || ApiError::bad_request(format!("mode: this listing does not offer {}", mode.as_str()));
     let requirements = match mode {
         DeliveryMode::Instant => paywall::instant(&terms).ok_or_else(not_offered)?,
-        DeliveryMode::Protected => return Err(not_offered()),
+        DeliveryMode::Protected => {
+            let protection = protection.as_ref().ok_or_else(not_offered)?;
+            let nonce = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
+            // The newest block's time, asked for now: the quote must still be open when the lock is in a block.
+            let clock = clock.max(chain.tip().await?.time_ms);
+            let quote = protection.quote(&terms, clock, nonce).ok_or_else(not_offered)?;
+            protected::requirements(&quote).map_err(|error| ApiError::internal("quote", error))?
+        }
+    };
+    let offered = match (mode, &protection) {
+        (DeliveryMode::Protected, Some(protection)) => {
+            Offered::Protected { requirements: &requirements, issuer: protection.issuer() }
+        }
+        _ => Offered::Instant(&requirements),
     };
     let key = app.account_key(&account)?;
     let jitter = u64::from_le_bytes(edge::random().map_err(|error| ApiError::internal("randomness", error))?);
@@ -124,7 +139,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         jitter,
         schedule: &SCHEDULE,
     };
-    let order = Order { account: &account, key: &key, terms: &terms, mode, requirements: &requirements };
+    let order = Order { account: &account, key: &key, terms: &terms, offered };
     let bought = buy::buy(&ports, &order).await.map_err(not_bought)?;
     let content = json!(bought.content);
     let body =

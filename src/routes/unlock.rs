@@ -130,7 +130,7 @@ impl Gate<'_> {
         protection: &Protection,
         chain: &Blockfrost,
     ) -> Result<Admission, SettleError<DatabaseError>> {
-        let taken = protected::Taken::recognise(&protection.issuer(), &paywall::sale(&self.terms), offer)?;
+        let taken = protected::Taken::recognise(&protection.issuer(), &self.terms.sale(), offer)?;
         let terms_digest = Some(taken.terms_digest().0);
         let request = x402_cardano::settlement::Request { header, resource: &self.terms.id, terms_digest };
         admit_offer(offer, &request, &Settlements(&self.database), chain, async |offer| {

@@ -19,8 +19,9 @@ use cardano::{
 };
 use x402_cardano::{
     Refusal,
-    exact::{Facts, InputState, Moment, default},
-    settlement::{Admission, Outcome, SettleError, Settler, Sleep, admit},
+    escrow::Issuer,
+    exact::{Facts, InputState, Moment, Offer, default, protected::Taken},
+    settlement::{Admission, Outcome, Request, SettleError, Settler, Sleep, admit_offer},
     wire::{
         ConfirmationPolicy, ExactPayload, HeaderError, PaymentPayload, PaymentRequirements, Version2, encode_header,
     },
@@ -30,7 +31,6 @@ use crate::{
     account::Account,
     catalogue::{self, Terms},
     database::{Database, DatabaseError, outcomes},
-    listing::DeliveryMode,
     purchase::{self, Owned},
     settlement::record,
     wallet::{
@@ -69,6 +69,28 @@ pub struct Ports<'a, D, C, V, Z> {
     pub schedule: &'a [Millis],
 }
 
+/// The terms of payment, as an outside payer would be given them.
+#[derive(Clone, Copy, Debug)]
+pub enum Offered<'a> {
+    /// Straight to the seller.
+    Instant(&'a PaymentRequirements),
+    /// Into the escrow, under a quote made for this purchase.
+    Protected {
+        /// The quote's entry of `accepts`.
+        requirements: &'a PaymentRequirements,
+        /// Who signed it.
+        issuer: Issuer<'a>,
+    },
+}
+
+impl<'a> Offered<'a> {
+    const fn requirements(&self) -> &'a PaymentRequirements {
+        match self {
+            Self::Instant(requirements) | Self::Protected { requirements, .. } => requirements,
+        }
+    }
+}
+
 /// What is bought, and who pays.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
@@ -78,10 +100,8 @@ pub struct Order<'a> {
     pub key: &'a SigningKey,
     /// The listing.
     pub terms: &'a Terms,
-    /// How.
-    pub mode: DeliveryMode,
-    /// The terms of payment as an outside payer would be given them.
-    pub requirements: &'a PaymentRequirements,
+    /// The terms of payment.
+    pub offered: Offered<'a>,
 }
 
 /// A purchase and what it bought.
@@ -305,15 +325,12 @@ async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
     let inputs: BTreeMap<TxRef, InputState> =
         utxos.into_iter().map(|utxo| (utxo.reference, InputState::Unspent(utxo))).collect();
     let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip };
-    let header = header(order.requirements, &built)?;
+    let header = header(order.offered.requirements(), &built)?;
     let spend = Spend { account: order.account, inputs: built.facts.inputs.clone(), now: ports.now };
     let store = WalletSettlements::new(ports.database, spend);
     // On a local ledger, time can be moved ahead of the wall clock.
     let moment = Moment { now_ms: ports.now.max(view.tip.time_ms), slots: SlotConfig::PREPROD };
-    let admitted = admit(&header, &order.terms.id, None, &store, ports.chain, async |offer| {
-        Ok(default::verify_with_facts(order.requirements, offer, &facts, ports.signatures, moment).await?)
-    })
-    .await;
+    let admitted = admit(ports, order, &header, &facts, moment, &store).await;
     let inputs = built.facts.inputs;
     let settled = match admitted {
         Ok(admission) => settle(ports, order, inputs.clone(), admission).await,
@@ -332,6 +349,52 @@ async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
     }
 }
 
+/// Admits our own payment as an outside payer's would be.
+async fn admit<D: Database, C: Chain, V: VerifyEd25519, Z>(
+    ports: &Ports<'_, D, C, V, Z>,
+    order: &Order<'_>,
+    header: &str,
+    facts: &Facts,
+    moment: Moment,
+    store: &WalletSettlements<'_, D>,
+) -> Result<Admission, SettleError<SpendError>> {
+    let offer = Offer::from_header(header)?;
+    let resource = &order.terms.id;
+    match order.offered {
+        Offered::Instant(requirements) => {
+            let request = Request { header, resource, terms_digest: None };
+            admit_offer(&offer, &request, store, ports.chain, async |offer| {
+                Ok(default::verify_with_facts(requirements, offer, facts, ports.signatures, moment).await?)
+            })
+            .await
+        }
+        Offered::Protected { issuer, .. } => {
+            let taken = Taken::recognise(&issuer, &order.terms.sale(), &offer)?;
+            let request = Request { header, resource, terms_digest: Some(taken.terms_digest().0) };
+            admit_offer(&offer, &request, store, ports.chain, async |offer| {
+                Ok(taken.verify_with_facts(offer, facts, ports.signatures, moment).await?.payment)
+            })
+            .await
+        }
+    }
+}
+
+/// The output that pays, and the first slot that is too late for it.
+fn payment_output(order: &Order<'_>, parameters: &ProtocolParameters) -> Result<(NewOutput, u64), BuildError> {
+    const UNUSABLE: BuildError = BuildError::Malformed { what: "a quote of ours" };
+    match order.offered {
+        Offered::Instant(_) => Ok((NewOutput::pay(order.terms.seller_address, order.terms.price_lovelace), u64::MAX)),
+        Offered::Protected { requirements, issuer } => {
+            let entry = serde_json::to_value(requirements).map_err(|_| UNUSABLE)?;
+            let quote = issuer.recognise(&order.terms.sale(), &entry).map_err(|_| UNUSABLE)?;
+            let buyer = order.account.wallet_address;
+            let lock = quote.authorized(&issuer).lock_for(&buyer, None, parameters, &SlotConfig::PREPROD);
+            let lock = lock.map_err(|_| UNUSABLE)?;
+            Ok((lock.output, lock.latest_end))
+        }
+    }
+}
+
 fn build_payment<D, C, V, Z>(
     ports: &Ports<'_, D, C, V, Z>,
     order: &Order<'_>,
@@ -341,12 +404,9 @@ fn build_payment<D, C, V, Z>(
 ) -> Result<BuiltTx, BuildError> {
     let now_slot = SlotConfig::PREPROD.slot_at(ports.now).unwrap_or(0).max(view.tip.slot);
     // Each try makes another transaction, even of the same inputs.
-    let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into());
-    let plan = TxPlan {
-        outputs: vec![NewOutput::pay(order.terms.seller_address, order.terms.price_lovelace)],
-        validity: Validity { from: None, until },
-        ..TxPlan::default()
-    };
+    let (output, latest_end) = payment_output(order, &view.parameters)?;
+    let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(latest_end);
+    let plan = TxPlan { outputs: vec![output], validity: Validity { from: None, until }, ..TxPlan::default() };
     let reserved = std::collections::BTreeSet::new();
     let wallet = Wallet { address: order.account.wallet_address, utxos, reserved: &reserved };
     build(&plan, &wallet, &view.parameters)?.sign(&[order.key])

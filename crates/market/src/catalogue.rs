@@ -7,6 +7,7 @@ use std::{borrow::Cow, str::FromStr};
 
 use cardano::Address;
 use serde::Deserialize;
+use x402_cardano::escrow::Sale;
 
 use crate::{
     database::{Database, DatabaseError, Param, Statement, outcomes},
@@ -191,6 +192,14 @@ pub struct Terms {
     pub content_hash: cardano::ContentHash,
     /// How it may be bought.
     pub modes: Vec<DeliveryMode>,
+}
+
+impl Terms {
+    /// What is sold, as quotes commit to it.
+    #[must_use]
+    pub fn sale(&self) -> Sale<'_> {
+        Sale { listing_id: &self.id, content_hash: self.content_hash, price: self.price_lovelace }
+    }
 }
 
 /// The statement that reads a listing's [`Terms`] (a row with the card, which holds them all).
