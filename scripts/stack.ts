@@ -19,6 +19,8 @@ export interface StackOptions {
   escrow?: boolean;
   /** Variables of the workers beyond those of wrangler.toml. */
   vars?: Record<string, string>;
+  /** Another wrangler.toml of the API worker. */
+  config?: string;
   /** Told of each step. */
   progress?: (step: string) => void;
 }
@@ -28,6 +30,10 @@ export interface Stack {
   ledger: string;
   /** Resolves when a part of the system ended by itself. */
   ended: Promise<string>;
+  /** Ends the workers at once, as a crash would. */
+  killWorkers(): Promise<void>;
+  /** Starts them again, with their state. */
+  startWorkers(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -42,6 +48,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const api = `http://127.0.0.1:${options.apiPort}`;
   const ledger = `http://127.0.0.1:${options.ledgerPort}`;
   const children: ChildProcess[] = [];
+  const killed = new Set<ChildProcess>();
   let stopping = false;
   let reportEnd: (what: string) => void = () => {};
   const ended = new Promise<string>((resolve) => {
@@ -58,7 +65,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       env: { ...process.env, WORKERS_BUILT: "1", WRANGLER_SEND_METRICS: "false", CI: "1", NO_COLOR: "1" },
     });
     child.once("exit", (code) => {
-      if (!stopping) reportEnd(`${name} ended (${code}); see ${join(state, `${name}.log`)}`);
+      if (!stopping && !killed.has(child)) reportEnd(`${name} ended (${code}); see ${join(state, `${name}.log`)}`);
     });
     children.push(child);
     return child;
@@ -66,7 +73,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
   const stop = async (): Promise<void> => {
     stopping = true;
-    await Promise.all(children.map(end));
+    await Promise.all(children.map((child) => end(child)));
   };
 
   try {
@@ -90,26 +97,34 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       vars.ESCROW_DEPLOYMENT = await deployEscrow(state, secretsFile, ledger, options.blockTime);
     }
     progress(`API on ${api}`);
-    start("workers", [
-      wrangler,
-      "dev",
-      "--config",
-      "wrangler.toml",
-      "--ip",
-      "127.0.0.1",
-      "--port",
-      String(options.apiPort),
-      "--inspector-port",
-      "0",
-      "--persist-to",
-      join(state, "workers"),
-      "--env-file",
-      secretsFile,
-      "--show-interactive-dev-session=false",
-      ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
-    ]);
-    await answers(`${api}/health`, ended);
-    return { api, ledger, ended, stop };
+    let workers: ChildProcess;
+    const startWorkers = async (): Promise<void> => {
+      workers = start("workers", [
+        wrangler,
+        "dev",
+        "--config",
+        options.config ?? "wrangler.toml",
+        "--ip",
+        "127.0.0.1",
+        "--port",
+        String(options.apiPort),
+        "--inspector-port",
+        "0",
+        "--persist-to",
+        join(state, "workers"),
+        "--env-file",
+        secretsFile,
+        "--show-interactive-dev-session=false",
+        ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
+      ]);
+      await answers(`${api}/health`, ended);
+    };
+    const killWorkers = async (): Promise<void> => {
+      killed.add(workers);
+      await end(workers, "SIGKILL");
+    };
+    await startWorkers();
+    return { api, ledger, ended, killWorkers, startWorkers, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -220,8 +235,8 @@ async function answers(url: string, ended: Promise<string>): Promise<void> {
   throw new Error(`${url} does not answer`);
 }
 
-/** Ends a child and all that it started: politely first. */
-function end(child: ChildProcess): Promise<void> {
+/** Ends a child and all that it started: politely first, unless told otherwise. */
+function end(child: ChildProcess, first: NodeJS.Signals = "SIGTERM"): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return resolve();
     const group = -child.pid;
@@ -238,6 +253,6 @@ function end(child: ChildProcess): Promise<void> {
       signal("SIGKILL");
       resolve();
     });
-    signal("SIGTERM");
+    signal(first);
   });
 }
