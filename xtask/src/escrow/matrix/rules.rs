@@ -45,6 +45,8 @@ pub enum Broken {
     OutputsDiffer,
     /// The action is possible in this state with this result.
     State,
+    /// A refund is requested where state and result agree. Stricter than the published validator.
+    StateFitsResult,
     /// The actor signed.
     Signed,
     /// Not before the opening moment.
@@ -102,6 +104,7 @@ impl Broken {
         Self::OutputHasNoScript,
         Self::OutputsDiffer,
         Self::State,
+        Self::StateFitsResult,
         Self::Signed,
         Self::NotEarly,
         Self::NotLate,
@@ -127,7 +130,7 @@ impl Broken {
     /// Whether only our contract promises this. Another one with the interface may do without.
     #[must_use]
     pub const fn is_ours_alone(self) -> bool {
-        matches!(self, Self::OtherPartyHasKey | Self::HashedAlone | Self::PoliciesAscend)
+        matches!(self, Self::OtherPartyHasKey | Self::StateFitsResult | Self::HashedAlone | Self::PoliciesAscend)
     }
 }
 
@@ -230,7 +233,7 @@ impl<'a> Spend<'a> {
 
     fn action(&mut self, redeemer: &Redeemer, now: Millis) {
         let Some(rule) = Rule::find(redeemer.action(), self.datum) else {
-            self.broken.push(Broken::State);
+            self.broken.push(self.missing_row(redeemer.action()));
             return;
         };
         if let Ok(Some(signer)) = rule.signer(self.datum) {
@@ -247,6 +250,16 @@ impl<'a> Spend<'a> {
         match rule.effect {
             Effect::Continue { .. } => self.continuation(rule, now),
             Effect::End(payout) => self.payout(payout, redeemer),
+        }
+    }
+
+    /// Why the table has no row: the state, or a result that only the state's name denies.
+    fn missing_row(&self, action: Action) -> Broken {
+        let with = |result_hash| Datum { result_hash, ..self.datum.clone() };
+        let fits = [vec![], vec![1]].into_iter().any(|result| Rule::find(action, &with(result)).is_some());
+        match (action, fits) {
+            (Action::SetRefundRequested, true) => Broken::StateFitsResult,
+            _ => Broken::State,
         }
     }
 
