@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { payingFetch } from "../tests/buyer/buyer.ts";
+import { payEscrow } from "../tests/buyer/escrow/escrow.ts";
 import { connect } from "../tests/wallets/ledger.ts";
 import { listingProof, unlockProof } from "../tests/wallets/proof.ts";
 import { type Wallet, walletNamed } from "../tests/wallets/wallet.ts";
@@ -21,6 +22,7 @@ interface Purchase {
   status: string;
   buyerAddress: string;
   events: { status: string; txHash: string; at: string }[];
+  escrow?: { address: string; inputHash: string; deadlines: Record<string, string> };
 }
 
 const colour = process.stdout.isTTY && process.env.NO_COLOR === undefined;
@@ -127,6 +129,23 @@ async function buyInstantly(stack: Stack, listing: Listing, buyer: Wallet): Prom
   note("redelivery by proof", "same content, nothing paid", purchase.id);
 }
 
+async function buyProtected(stack: Stack, listing: Listing, buyer: Wallet): Promise<void> {
+  chapter(`6. The same buyer takes "${listing.title}" with protection: the money is locked in the escrow`);
+  const blockfrost = `${stack.ledger}/api/v0`;
+  const escrow = payEscrow({ approve: () => true, trust: () => true, blockfrost });
+  const { fetch: pay } = payingFetch(buyer, { blockfrost, method: "escrow", methods: { escrow } });
+  const paid = await expectStatus(await pay(`${stack.api}/listings/${listing.id}/unlock`), 200);
+  const { transaction } = decode(paid.headers.get("payment-response"));
+  const shown = await expectStatus(await fetch(`${stack.api}/purchases/${transaction}`), 200);
+  const purchase = (await shown.json()) as Purchase;
+  say(`${purchase.id}: ${purchase.status} at ${purchase.escrow?.address}`);
+  for (const [name, at] of Object.entries(purchase.escrow?.deadlines ?? {})) {
+    say(`  ${new Date(Number(at)).toISOString()}  ${name}`);
+  }
+  say(`it commits to the listing and its content: input hash ${purchase.escrow?.inputHash}`);
+  note("protected purchase", `${purchase.status}, ${tada(listing.priceLovelace)}`, purchase.id);
+}
+
 function summary(): void {
   chapter("Summary");
   const width = (column: number) => Math.max(...rows.map((row) => (row[column] ?? "").length));
@@ -153,9 +172,10 @@ try {
   const seller = walletNamed("demo seller", options);
   const buyer = walletNamed("demo buyer", options);
   await ledger.faucet(buyer.address, 100_000_000n);
-  const [first] = await list(stack.api, seller);
-  if (!first) throw new Error("nothing is listed");
+  const [first, second] = await list(stack.api, seller);
+  if (!first || !second) throw new Error("nothing is listed");
   await buyInstantly(stack, first, buyer);
+  await buyProtected(stack, second, buyer);
   summary();
 } catch (error) {
   console.error(`\ndemo failed: ${error instanceof Error ? error.message : error}`);
