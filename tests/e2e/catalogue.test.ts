@@ -9,7 +9,7 @@ import { proofs } from "./catalogue/proofs.ts";
 describe("catalogue", () => {
   let world: World;
   before(async () => {
-    world = await startWorld(0);
+    world = await startWorld({ blockTime: 0 });
   });
   after(() => world?.stop());
 

@@ -22,10 +22,18 @@ export interface World {
 
 const BUYER_LOVELACE = 50_000_000n;
 
-/** Starts a system with no history. `blockTime` in seconds; 0: blocks are made only when a test asks for one. */
-export async function startWorld(blockTime: number): Promise<World> {
+export interface WorldOptions {
+  /** Seconds between blocks; 0: they are made only when a test asks for one. */
+  readonly blockTime: number;
+  /** Whether protected sales are offered. */
+  readonly escrow?: boolean;
+}
+
+/** Starts a system with no history. */
+export async function startWorld({ blockTime, escrow = false }: WorldOptions): Promise<World> {
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
-  const stack = await startStack({ state, apiPort: await freePort(), ledgerPort: await freePort(), blockTime });
+  const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
+  const stack = await startStack({ state, ...ports, blockTime, escrow });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>

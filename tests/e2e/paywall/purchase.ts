@@ -1,0 +1,196 @@
+// The paid request, and coming back (service-api.md, "Paid content", steps 2 and 3).
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { describe, it } from "node:test";
+import { payingFetch } from "../../buyer/buyer.ts";
+import { json, send, usage } from "../../helpers/http.ts";
+import { type Listing, list } from "../../helpers/listings.ts";
+import {
+  assertSettled,
+  comeBack,
+  makeOut,
+  present,
+  purchaseOf,
+  purchasesOf,
+  refusalOf,
+  settle,
+  unlockUrl,
+} from "../../helpers/payments.ts";
+import type { World } from "../../helpers/world.ts";
+import { sha256Hex, unlockProof } from "../../wallets/proof.ts";
+
+export function purchase(world: () => World): void {
+  /** A listing, and somebody who paid for it and got it. */
+  const bought = async () => {
+    const seller = world().person("seller");
+    const listing = await list(world().api, seller);
+    const payer = await world().buyer();
+    const payment = await makeOut(world(), payer, listing);
+    const answer = await settle(world(), listing, payment);
+    await assertSettled(world(), answer, { listing, payment, payer });
+    return { seller, listing, payer, payment, answer };
+  };
+
+  describe("a paid request", () => {
+    it("of a stock x402 client gets the content, the settlement, and a purchase on record", async () => {
+      const seller = world().person("seller");
+      const listing = await list(world().api, seller);
+      const payer = await world().buyer();
+      const blocks = setInterval(() => void world().ledger.block(), 700);
+      const { fetch, payloads } = payingFetch(payer, { blockfrost: world().ledger.blockfrost });
+      const response = await fetch(unlockUrl(world(), listing)).finally(() => clearInterval(blocks));
+
+      assert.equal(response.status, 200);
+      assert.equal(response.headers.get("content-type"), "text/plain; charset=utf-8");
+      assert.equal(response.headers.get("cache-control"), "private, no-store");
+      assert.equal(response.headers.get("x-service-purchase"), null);
+      assert.equal(await response.text(), listing.content);
+      assert.equal(payloads.length, 1);
+      const settlement = JSON.parse(Buffer.from(response.headers.get("payment-response") ?? "", "base64").toString());
+      const { transaction } = settlement;
+      assert.deepEqual(settlement, {
+        success: true,
+        transaction,
+        network: "cardano:preprod",
+        payer: payer.address,
+        extra: { status: "confirmed", confirmations: 0 },
+      });
+      const onChain = json<{ block_time: number }>(await send(`${world().ledger.blockfrost}/txs/${transaction}`));
+      assert.deepEqual(await purchaseOf(world(), transaction), {
+        id: transaction,
+        listingId: listing.id,
+        mode: "instant",
+        buyerAddress: payer.address,
+        txHash: transaction,
+        status: "settled",
+        events: [{ status: "settled", txHash: transaction, at: `${onChain.block_time}000` }],
+      });
+      const at = (path: string) => send(`${world().api}${path}`);
+      assert.equal(json<Listing>(await at(`/listings/${listing.id}`)).sales, 1);
+      assert.equal(json<{ sales: number }>(await at(`/creators/${seller.address}`)).sales, 1);
+      assert.equal(json<Listing[]>(await at("/listings")).find(({ id }) => id === listing.id)?.sales, 1);
+    });
+
+    it("gets exactly the bytes whose hash the listing commits to", async () => {
+      const content = "\ufeffmark\r\nnul \u0000 crab 🦀 e\u0301 \u2028 </script> \\u0000 ' \" %00\n";
+      const listing = await list(world().api, world().person("seller"), { content });
+      const payment = await makeOut(world(), await world().buyer(), listing);
+      const answer = await settle(world(), listing, payment);
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(sha256Hex(answer.bytes), listing.contentHash);
+      assert.deepEqual(answer.bytes, Buffer.from(content));
+    });
+
+    it("makes at most 40 calls outside", async () => {
+      const { answer } = await bought();
+      assert.ok(usage(answer).calls <= 40);
+    });
+
+    it("is refused the second time, and says what to do instead", async () => {
+      const { listing, payment } = await bought();
+      for (let i = 0; i < 2; i++) {
+        const again = await present(world(), listing, payment);
+        assert.equal(refusalOf(again), "duplicate_settlement");
+        assert.match(again.text, /X-Service-Proof/);
+        assert.equal(again.text.includes(listing.content), false);
+      }
+    });
+
+    it("is refused to whoever copies the transaction from the chain", async () => {
+      const { listing, payment } = await bought();
+      const { payload } = payment;
+      const copied = { ...payload, resource: { ...payload.resource, description: "mine" } };
+      const header = Buffer.from(JSON.stringify(copied)).toString("base64");
+      assert.equal(refusalOf(await present(world(), listing, { header })), "duplicate_settlement");
+    });
+
+    it("pays for one listing only, also where another one has the same terms", async () => {
+      const { seller, payment } = await bought();
+      const twin = await list(world().api, seller);
+      const answer = await present(world(), twin, payment);
+      assert.equal(refusalOf(answer), "invalid_exact_cardano_payload_other_resource");
+      assert.equal((await purchasesOf(world(), seller)).length, 1);
+    });
+
+    it("that pays again with another transaction buys again", async () => {
+      const { seller, listing, payer, payment } = await bought();
+      const second = await makeOut(world(), payer, listing);
+      assert.notEqual(second.tx, payment.tx);
+      await assertSettled(world(), await settle(world(), listing, second), { listing, payment: second, payer });
+      const ids = (await purchasesOf(world(), seller)).map(({ id }) => id);
+      assert.deepEqual(ids, [second.tx, payment.tx]);
+      assert.equal(json<Listing>(await send(`${world().api}/listings/${listing.id}`)).sales, 2);
+    });
+
+    it("sent twenty times at once is delivered twenty times, paid once and recorded once", async () => {
+      const seller = world().person("seller");
+      const listing = await list(world().api, seller);
+      const payer = await world().buyer();
+      const payment = await makeOut(world(), payer, listing);
+      const answers = Array.from({ length: 20 }, () => present(world(), listing, payment));
+      await world().ledger.waitFor(payment.tx, "mempool");
+      // All of them are to be on their way when the first of them can be delivered.
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      await world().ledger.block();
+      for (const answer of await Promise.all(answers)) {
+        await assertSettled(world(), answer, { listing, payment, payer });
+      }
+      assert.equal((await purchasesOf(world(), seller)).length, 1);
+      assert.equal((await purchaseOf(world(), payment.tx)).events.length, 1);
+      assert.equal(json<Listing>(await send(`${world().api}/listings/${listing.id}`)).sales, 1);
+      const payments = await send(`${world().ledger.blockfrost}/addresses/${seller.address}/transactions`);
+      assert.equal(json<unknown[]>(payments).length, 1);
+    });
+  });
+
+  describe("a returning buyer", () => {
+    it("gets the content for a proof, as often as wanted", async () => {
+      const { listing, payer, payment } = await bought();
+      for (let i = 0; i < 2; i++) {
+        const answer = await comeBack(world(), payer, listing);
+        assert.equal(answer.status, 200, answer.text);
+        assert.equal(answer.text, listing.content);
+        assert.equal(answer.headers.get("x-service-purchase"), payment.tx);
+        assert.equal(answer.headers.get("payment-response"), null);
+        assert.equal(answer.headers.get("cache-control"), "private, no-store");
+        assert.equal(usage(answer).calls, 0);
+      }
+    });
+
+    it("is asked to pay where the proof is somebody else's", async () => {
+      const { listing, seller } = await bought();
+      for (const who of [world().person("stranger"), seller]) {
+        const answer = await comeBack(world(), who, listing);
+        assert.equal(refusalOf(answer), "not_owned");
+        assert.equal(answer.text.includes(listing.content), false);
+      }
+    });
+
+    it("is asked to pay where the proof does not hold for this listing, this address, now", async () => {
+      const { listing, payer } = await bought();
+      const other = await list(world().api, world().person("seller"));
+      const parts = async (at = Date.now(), id = listing.id) =>
+        JSON.parse(Buffer.from(await unlockProof(payer, id, at), "base64").toString());
+      const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64");
+      const stranger = world().person("stranger");
+      const bad: Record<string, string> = {
+        "another listing": await unlockProof(payer, other.id),
+        "too old": encode(await parts(Date.now() - 301_000)),
+        "of the future": encode(await parts(Date.now() + 180_000)),
+        "another time": encode({ ...(await parts()), timestamp: Date.now() - 1_000 }),
+        "a stranger's signature under the buyer's address": encode({
+          ...JSON.parse(Buffer.from(await unlockProof(stranger, listing.id), "base64").toString()),
+          address: payer.address,
+        }),
+        "no base64": "%%%",
+        nothing: "",
+        "no proof": "e30=",
+      };
+      for (const [what, proof] of Object.entries(bad)) {
+        const answer = await send(unlockUrl(world(), listing), { headers: { "x-service-proof": proof } });
+        assert.equal(refusalOf(answer), "proof_refused", what);
+        assert.equal(answer.text.includes(listing.content), false);
+      }
+    });
+  });
+}
