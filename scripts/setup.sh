@@ -25,7 +25,7 @@ fi
 
 # cargo_tool COMMAND VERSION PACKAGE: the command at exactly this version.
 cargo_tool() {
-  if [[ "$("$1" --version 2>/dev/null)" != *" $2"* ]]; then
+  if [[ " $("$1" --version 2>/dev/null) " != *" $2 "* ]]; then
     say "installing $3 $2 (a few minutes, once)"
     CARGO_TARGET_DIR="$root/target/tools" cargo install --locked --force "$3" --version "$2"
   fi
