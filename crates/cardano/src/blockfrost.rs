@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::{
-    chain::{ChainError, Inclusion, Tip, TracedOutput, Utxo, Value},
+    chain::{ChainError, Inclusion, Tip, TracedOutput, TracedTx, Utxo, Value},
     hash::{ScriptHash, TxHash, TxRef},
     money::Lovelace,
     params::{ProtocolParameters, Rational},
@@ -124,6 +124,9 @@ struct Output {
     reference_script_hash: Option<ScriptHash>,
     #[serde(default)]
     collateral: bool,
+    /// Of an input: it is only read.
+    #[serde(default)]
+    reference: bool,
     #[serde(default)]
     consumed_by_tx: Option<TxHash>,
 }
@@ -167,7 +170,7 @@ pub fn balance(body: &[u8]) -> Answer<Lovelace> {
 }
 
 #[derive(Deserialize)]
-struct TransactionUtxos {
+struct TransactionOutputs {
     hash: TxHash,
     outputs: Vec<Output>,
 }
@@ -177,8 +180,12 @@ struct TransactionUtxos {
 /// # Errors
 /// Not of the documented shape, or of another transaction than asked for.
 pub fn outputs(body: &[u8], asked: &TxHash) -> Answer<Vec<TracedOutput>> {
-    let tx: TransactionUtxos = json(body, "transaction outputs")?;
-    if tx.hash != *asked || tx.outputs.len() > MAX_OUTPUTS {
+    let TransactionOutputs { hash, outputs } = json(body, "transaction outputs")?;
+    made(hash, outputs, asked)
+}
+
+fn made(hash: TxHash, outputs: Vec<Output>, asked: &TxHash) -> Answer<Vec<TracedOutput>> {
+    if hash != *asked || outputs.len() > MAX_OUTPUTS {
         return malformed("another transaction than asked for, or too many outputs");
     }
     let traced = |output: Output| {
@@ -186,9 +193,33 @@ pub fn outputs(body: &[u8], asked: &TxHash) -> Answer<Vec<TracedOutput>> {
             return malformed("an output without an address");
         }
         let (spent_by, collateral) = (output.consumed_by_tx, output.collateral);
-        Ok(TracedOutput { utxo: output.utxo(tx.hash, "")?, spent_by, collateral })
+        Ok(TracedOutput { utxo: output.utxo(hash, "")?, spent_by, collateral })
     };
-    tx.outputs.into_iter().map(traced).collect()
+    outputs.into_iter().map(traced).collect()
+}
+
+#[derive(Deserialize)]
+struct TransactionUtxos {
+    hash: TxHash,
+    inputs: Vec<Output>,
+    outputs: Vec<Output>,
+}
+
+/// `/txs/{hash}/utxos`: what the transaction spent and made.
+///
+/// # Errors
+/// As [`outputs`].
+pub fn trace(body: &[u8], asked: &TxHash) -> Answer<TracedTx> {
+    let tx: TransactionUtxos = json(body, "transaction inputs and outputs")?;
+    if tx.inputs.len() > MAX_OUTPUTS {
+        return malformed("too many inputs");
+    }
+    let spent = |input: Output| match (input.tx_hash, &input.address) {
+        (Some(tx), Some(_)) => input.utxo(tx, ""),
+        _ => malformed("an input without its transaction or address"),
+    };
+    let inputs = tx.inputs.into_iter().filter(|input| !input.collateral && !input.reference).map(spent);
+    Ok(TracedTx { inputs: inputs.collect::<Answer<_>>()?, outputs: made(tx.hash, tx.outputs, asked)? })
 }
 
 /// `/addresses/{address}/utxos`: one page.
@@ -344,6 +375,24 @@ mod tests {
     }
 
     #[test]
+    fn what_was_only_read_or_put_up_was_not_spent() {
+        let tx = TxHash::new([1; 32]);
+        let input = |index: u16, collateral: bool, reference: bool| {
+            json!({"address": "addr_test1", "amount": [{"unit": "lovelace", "quantity": "5"}], "tx_hash": tx,
+                "output_index": index, "data_hash": null, "inline_datum": null, "reference_script_hash": null,
+                "collateral": collateral, "reference": reference})
+        };
+        let body = |inputs: serde_json::Value| json!({"hash": tx, "inputs": inputs, "outputs": []}).to_string();
+        let all = body(json!([input(0, true, false), input(1, false, false), input(2, false, true)]));
+        let spent: Vec<TxRef> = trace(all.as_bytes(), &tx).unwrap().inputs.iter().map(|utxo| utxo.reference).collect();
+        assert_eq!(spent, [TxRef { tx, index: 1 }]);
+        assert!(trace(all.as_bytes(), &TxHash::new([2; 32])).is_err());
+        let mut nameless = input(0, false, false);
+        nameless["tx_hash"] = json!(null);
+        assert!(trace(body(json!([nameless])).as_bytes(), &tx).is_err());
+    }
+
+    #[test]
     fn an_output_that_counts_lovelace_twice_or_never_is_refused() {
         let tx = TxHash::new([1; 32]);
         let output = |amount: serde_json::Value| {
@@ -360,7 +409,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_answer_panics(body in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = (tip(&body), protocol_parameters(&body), utxos(&body, ""), outputs(&body, &TxHash::new([0; 32])));
+            let tx = TxHash::new([0; 32]);
+            let _ = (tip(&body), protocol_parameters(&body), utxos(&body, ""), outputs(&body, &tx), trace(&body, &tx));
         }
     }
 }

@@ -64,6 +64,15 @@ pub struct TracedOutput {
     pub collateral: bool,
 }
 
+/// What a transaction in a block spent and made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedTx {
+    /// The outputs that it spent: neither what it only read nor what it put up as collateral.
+    pub inputs: Vec<Utxo>,
+    /// The outputs that it made.
+    pub outputs: Vec<TracedOutput>,
+}
+
 /// A transaction in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inclusion {
@@ -123,4 +132,11 @@ pub trait Chain {
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError>;
     /// Hands a signed transaction to the network. Not retried by the adapter after an unknown outcome.
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError>;
+}
+
+/// The port to what transactions spent: for following an output back to where it came from.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Trace {
+    /// What a transaction spent and made; `None` where the provider does not know it.
+    async fn trace(&self, tx: &TxHash) -> Result<Option<TracedTx>, ChainError>;
 }

@@ -4,7 +4,8 @@ use std::{cell::Cell, time::Duration};
 
 use cardano::{
     Lovelace, TxHash, blockfrost,
-    chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
+    chain::{Chain, ChainError, Inclusion, Submission, Tip, Trace, TracedOutput, TracedTx, Utxo},
+    evaluation::{Evaluate, Evaluation, evaluation},
     params::ProtocolParameters,
 };
 use worker::{Headers, Method, Request, RequestInit};
@@ -18,6 +19,8 @@ use crate::{
 const READ_TIME: Duration = Duration::from_secs(5);
 /// How long a submission may take: the provider waits for its node.
 const SUBMIT_TIME: Duration = Duration::from_secs(15);
+/// How long an evaluation may take: the provider runs the scripts.
+const EVALUATION_TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer: a page of 100 outputs that carry many tokens and datums each.
 const MAX_ANSWER: usize = 4 << 20;
 /// Pauses before a read is repeated: at most three attempts.
@@ -119,6 +122,23 @@ impl Blockfrost {
         }
     }
 
+    /// Reads with a body that changes nothing: again after a failure that may pass.
+    async fn ask(&self, path: &str, body: &[u8], time: Duration) -> Result<Answer, ChainError> {
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            let error = match self.once(Method::Post, path, Some(body), time).await {
+                Ok(Answer { status: 429 | 418 | 402, .. }) => ChainError::RateLimited,
+                Ok(Answer { status, .. }) if status >= 500 => ChainError::Unavailable(format!("status {status}")),
+                Err(error @ ChainError::Unavailable(_)) => error,
+                other => return other,
+            };
+            match pauses.next() {
+                Some(pause) => crate::sleep(pause).await,
+                None => return Err(error),
+            }
+        }
+    }
+
     async fn read_known(&self, path: &str) -> Result<Vec<u8>, ChainError> {
         self.read(path).await?.ok_or_else(|| ChainError::Malformed(format!("no {path}")))
     }
@@ -173,6 +193,25 @@ impl Chain for Blockfrost {
             400 => Ok(Submission::Refused(reason(&answer.body))),
             429 | 418 | 402 => Err(ChainError::RateLimited),
             status => Err(ChainError::Unavailable(format!("status {status}"))),
+        }
+    }
+}
+
+impl Trace for Blockfrost {
+    async fn trace(&self, tx: &TxHash) -> Result<Option<TracedTx>, ChainError> {
+        let body = self.read(&format!("/txs/{tx}/utxos")).await?;
+        body.map(|body| blockfrost::trace(&body, tx)).transpose()
+    }
+}
+
+impl Evaluate for Blockfrost {
+    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
+        // Unlike a submission, an evaluation takes the transaction as text.
+        let answer = self.ask("/utils/txs/evaluate", hex::encode(cbor).as_bytes(), EVALUATION_TIME).await?;
+        match answer.status {
+            200 => evaluation(&answer.body),
+            400 => Ok(Evaluation::Refused(reason(&answer.body))),
+            status => Err(ChainError::Malformed(format!("status {status}"))),
         }
     }
 }
