@@ -14,7 +14,10 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0004_escrows.sql"),
 ];
 
-/// An in-memory database with the service's schema.
+/// The arbiter's own, likewise.
+pub const ARBITER_MIGRATIONS: &[&str] = &[include_str!("../../../arbiter/d1-migrations/0001_disputes.sql")];
+
+/// An in-memory database with the service's schema, or the arbiter's.
 pub struct Sqlite(RefCell<Connection>);
 
 impl Sqlite {
@@ -23,9 +26,17 @@ impl Sqlite {
     /// # Errors
     /// A migration is not valid SQL.
     pub fn migrated() -> Result<Self, DatabaseError> {
+        Self::of(MIGRATIONS)
+    }
+
+    /// A fresh database with these migrations.
+    ///
+    /// # Errors
+    /// A migration is not valid SQL.
+    pub fn of(migrations: &[&str]) -> Result<Self, DatabaseError> {
         let connection = Connection::open_in_memory().map_err(failed)?;
         connection.execute_batch("PRAGMA foreign_keys = ON").map_err(failed)?;
-        for migration in MIGRATIONS {
+        for migration in migrations {
             connection.execute_batch(migration).map_err(failed)?;
         }
         Ok(Self(RefCell::new(connection)))
