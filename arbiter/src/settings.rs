@@ -1,5 +1,7 @@
 //! What the operator configures. All of it is checked before anything is served.
 
+use std::borrow::Cow;
+
 use cardano::{ContentHash, keys::SigningKey};
 use edge::settings::{self, SettingError};
 use escrow::Deployment;
@@ -37,7 +39,7 @@ impl Token {
 }
 
 const fn unusable(name: &'static str, problem: &'static str) -> SettingError {
-    SettingError { name, problem }
+    SettingError { name: Cow::Borrowed(name), problem }
 }
 
 impl Settings {
