@@ -90,7 +90,7 @@ pub fn judge(evaluator: &Evaluator, cases: Vec<Case>) -> Result<Vec<Judged>, Eva
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let evaluator = Evaluator::new(arguments.blueprint.load()?);
+    let evaluator = Evaluator::new(arguments.blueprint.load()?)?;
     let judged = judge(&evaluator, cases::all())?;
     let differences = report::print(&judged, arguments.all);
     Ok(if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,9 +1,10 @@
 //! The Plutus evaluator: which transactions a compiled contract accepts, and at what cost.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use cardano::slots::SlotConfig;
 use escrow::Parameters;
+use pallas_codec::minicbor;
 use uplc::tx::eval_phase_two_raw_with_protocol;
 
 use super::{cbor, transaction::Transaction};
@@ -15,6 +16,11 @@ pub const MAX_MEMORY: u64 = 14_000_000;
 pub const MAX_STEPS: u64 = 10_000_000_000;
 /// Conway after the Plomin hard fork, which preprod and mainnet run.
 const PROTOCOL_VERSION: u16 = 10;
+
+/// Protocol parameters of preprod as the local ledger has them; of them, the costs of Plutus V3.
+const PARAMETERS: &str = include_str!("../../../../devnet/parameters.json");
+/// Plutus V3 among the cost models of a transaction's protocol parameters (`conway.cddl`, `cost_models`).
+const PLUTUS_V3: u8 = 2;
 
 /// What one transaction's scripts used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +46,9 @@ pub enum EvaluatorError {
     /// The script cannot be made.
     #[error(transparent)]
     Blueprint(#[from] BlueprintError),
+    /// The costs are not there.
+    #[error("devnet/parameters.json has no costs of Plutus V3: {0}")]
+    NoCosts(String),
     /// The transaction is not one: a mistake of the case.
     #[error("the evaluator cannot read the transaction: {0}")]
     Unreadable(String),
@@ -48,15 +57,19 @@ pub enum EvaluatorError {
 /// A contract, ready to be run under any parameters.
 pub struct Evaluator {
     blueprint: Blueprint,
+    /// Cost models, as CBOR.
+    costs: Vec<u8>,
     /// Scripts by their parameters; the cases share a few.
     applied: RefCell<Vec<(Parameters, Script)>>,
 }
 
 impl Evaluator {
-    /// An evaluator of this contract.
-    #[must_use]
-    pub const fn new(blueprint: Blueprint) -> Self {
-        Self { blueprint, applied: RefCell::new(Vec::new()) }
+    /// An evaluator of this contract, at preprod's costs.
+    ///
+    /// # Errors
+    /// When the ledger's parameters have no costs.
+    pub fn new(blueprint: Blueprint) -> Result<Self, EvaluatorError> {
+        Ok(Self { blueprint, costs: costs()?, applied: RefCell::new(Vec::new()) })
     }
 
     /// The script under these parameters, wise or not.
@@ -84,7 +97,7 @@ impl Evaluator {
         let evaluated = eval_phase_two_raw_with_protocol(
             &encoded.transaction,
             &encoded.resolved,
-            None,
+            Some(&self.costs),
             (MAX_STEPS, MAX_MEMORY),
             (slots.zero_time_ms, slots.zero_slot, slots.slot_length_ms),
             PROTOCOL_VERSION,
@@ -108,6 +121,14 @@ impl Evaluator {
             },
         }
     }
+}
+
+fn costs() -> Result<Vec<u8>, EvaluatorError> {
+    let missing = |error: &dyn std::fmt::Display| EvaluatorError::NoCosts(error.to_string());
+    let parameters: serde_json::Value = serde_json::from_str(PARAMETERS).map_err(|error| missing(&error))?;
+    let list = parameters.pointer("/cost_models_raw/PlutusV3").cloned().unwrap_or_default();
+    let costs: Vec<i64> = serde_json::from_value(list).map_err(|error| missing(&error))?;
+    minicbor::to_vec(BTreeMap::from([(PLUTUS_V3, costs)])).map_err(|error| missing(&error))
 }
 
 /// The error inside the name of the redeemer that it happened to.

@@ -12,7 +12,7 @@ const OURS: &str = include_str!("../../../../contracts/plutus.json");
 
 #[test]
 fn our_contract_differs_from_the_rules_in_no_case() {
-    let judged = judge(&Evaluator::new(Blueprint::parse(OURS).unwrap()), cases::all()).unwrap();
+    let judged = judge(&Evaluator::new(Blueprint::parse(OURS).unwrap()).unwrap(), cases::all()).unwrap();
     for judged in &judged {
         assert_eq!(
             judged.comparison(),
@@ -68,7 +68,7 @@ fn cases_are_many_and_have_names_of_their_own() {
 /// A contract under which anything goes differs wherever the rules forbid something, and nowhere else.
 #[test]
 fn a_contract_that_accepts_everything_is_found_out() {
-    let judged = judge(&Evaluator::new(accepts_everything()), cases::all()).unwrap();
+    let judged = judge(&Evaluator::new(accepts_everything()).unwrap(), cases::all()).unwrap();
     for judged in judged {
         let permitted = judged.broken.is_empty();
         assert_eq!(judged.comparison() == Comparison::Same, permitted, "{}: {}", judged.case.group, judged.case.name);
