@@ -45,7 +45,7 @@ interface Purchase {
 
 let world: World;
 before(async () => {
-  world = await startWorld(1);
+  world = await startWorld({ blockTime: 1, escrow: true });
 });
 after(() => world.stop());
 
