@@ -66,6 +66,7 @@ struct Open {
     tx: TxHash,
     cbor: String,
     lovelace: Lovelace,
+    state: String,
 }
 
 /// A withdrawal that was written down and is in no block.
@@ -84,17 +85,18 @@ async fn finish_sending(
     wallet: &Address,
 ) -> Result<Option<Unfinished>, WithdrawError> {
     let mut oldest = None;
-    for Open { tx, cbor, lovelace } in database.run(open(wallet)).await?.all_json()? {
+    for Open { tx, cbor, lovelace, state } in database.run(open(wallet)).await?.all_json()? {
         if let Some(inclusion) = chain.inclusion_of(&tx).await? {
             Settlements(database).mark_included(&tx, &inclusion).await?;
             continue;
         }
         let cbor = hex::decode(cbor).map_err(|_| DatabaseError("a withdrawal cannot be read".into()))?;
         // Whether the first sending took effect is not known: a refusal now proves nothing against it.
-        let answered = chain.submit(&cbor).await? == Submission::Accepted;
-        if answered {
+        let accepted = chain.submit(&cbor).await? == Submission::Accepted;
+        if accepted {
             database.run(submitted(&tx)).await?;
         }
+        let answered = accepted || state == "submitted";
         oldest = oldest.or(Some(Unfinished { answered, withdrawn: Withdrawn { tx, lovelace } }));
     }
     Ok(oldest)
@@ -188,7 +190,7 @@ fn write_down(wallet: &Address, built: &BuiltTx, lovelace: Lovelace, now: Millis
 
 fn open(wallet: &Address) -> Statement {
     statement!(
-        "SELECT json_object('tx', tx_id, 'cbor', cbor, 'lovelace', \
+        "SELECT json_object('tx', tx_id, 'cbor', cbor, 'state', state, 'lovelace', \
            substr(purpose, 10, instr(substr(purpose, 10), ':') - 1)) \
          FROM settlements WHERE wallet = ?1 AND purpose LIKE 'withdraw:%' AND state IN ('claimed', 'submitted') \
          ORDER BY created_at_ms LIMIT 3",

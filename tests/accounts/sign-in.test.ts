@@ -1,0 +1,256 @@
+// Signing in with a wallet: challenges, sessions, and what is kept of them (service-api.md, "Session sign-in").
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { errorOf, json, post, send } from "../helpers/http.ts";
+import { sha256Hex, signinDigest } from "../wallets/proof.ts";
+import { signers } from "../wallets/sign-data.ts";
+import { Wallet } from "../wallets/wallet.ts";
+import { Account, answerOf, type Challenge, challenge, open, type SignedIn, signIn, verify } from "./account.ts";
+import { startWorld, type World } from "./world.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+// CIP-19's test vectors.
+const MAINNET = "addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8";
+const SCRIPT = "addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr";
+const STAKE = "stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn";
+
+let world: World;
+before(async () => {
+  world = await startWorld();
+});
+after(() => world.stop());
+
+/** A file of the workers' state that contains one of these texts. */
+function kept(needles: readonly string[]): string | undefined {
+  const files = readdirSync(join(world.state, "workers"), { recursive: true, withFileTypes: true });
+  const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name));
+  return paths.find((path) => needles.some((needle) => readFileSync(path).includes(needle)));
+}
+
+describe("challenges", () => {
+  it("each library's signature opens a session, by bech32 and CIP-30 hex, base and enterprise", async () => {
+    let sessions = 0;
+    for (const [name, signer] of Object.entries(signers)) {
+      for (const kind of ["base", "enterprise"] as const) {
+        const wallet = world.person(name, { signer, kind });
+        const wallets = new Set<string>();
+        for (const address of [wallet.address, wallet.addressHex]) {
+          const { account, token, expiresAt } = await signIn(world.api, wallet, address);
+          assert.equal(account.owner, wallet.address, `${name}, ${kind}`);
+          assert.match(token, /^[0-9a-f]{64}$/);
+          assert.ok(Math.abs(expiresAt - (Date.now() + 7 * DAY)) < MINUTE, "a session lasts 7 days");
+          wallets.add(account.walletAddress);
+          sessions += 1;
+        }
+        assert.equal(wallets.size, 1, "one owner has one service wallet");
+        assert.match([...wallets][0] as string, /^addr_test1v/, "an enterprise address of preprod");
+        assert.ok(!wallets.has(wallet.address));
+      }
+    }
+    console.log(`${sessions} sessions opened by ${Object.keys(signers).length} layouts`);
+  });
+
+  it("the base and the enterprise address of one key are two owners", async () => {
+    const base = world.person("one key");
+    const enterprise = new Wallet(base.keys, { blockfrost: world.ledger.blockfrost, kind: "enterprise" });
+    const [one, two] = [await signIn(world.api, base), await signIn(world.api, enterprise)];
+    assert.notEqual(one.account.owner, two.account.owner);
+    assert.notEqual(one.account.walletAddress, two.account.walletAddress);
+  });
+
+  it("a challenge is a digest of the owner and a nonce, live for 5 minutes, different every time", async () => {
+    const { address, addressHex } = world.person("asker");
+    const answer = json<Challenge>(await post(`${world.api}/auth/challenge`, { address: addressHex }));
+    assert.equal(answer.owner, address);
+    assert.match(answer.digest, /^[0-9a-f]{64}$/);
+    assert.ok(Math.abs(answer.expiresAt - (Date.now() + 5 * MINUTE)) < MINUTE);
+    assert.notEqual((await challenge(world.api, address)).digest, answer.digest);
+    assert.notEqual(answer.digest, signinDigest(address, ""));
+  });
+
+  it("only a preprod key address gets one: 400, naming the field", async () => {
+    const refused = async (address: string, why: RegExp) =>
+      assert.match(errorOf(await post(`${world.api}/auth/challenge`, { address }), 400), why, address);
+    await refused(MAINNET, /^address: .*mainnet/);
+    await refused(SCRIPT, /^address: .*script/);
+    await refused(STAKE, /^address: not a payment address/);
+    await refused("", /^address: is required/);
+    const { address, addressHex } = world.person("x");
+    for (const broken of ["addr_test1", "00", "zz", `${address}a`, address.slice(1), `${addressHex}00`, "x".repeat(5_000)])
+      await refused(broken, /^address: not /);
+    for (const body of [{}, { address: 5 }, { address: null }, { address: ["a"] }])
+      assert.match(errorOf(await post(`${world.api}/auth/challenge`, body), 400), /^address: /);
+    for (const body of ["", "no JSON", "[]", "null", "7"])
+      assert.match(errorOf(await post(`${world.api}/auth/challenge`, body), 400), /^body: /);
+    const large = { address: world.person("x").address, more: "x".repeat(20_000) };
+    assert.match(errorOf(await post(`${world.api}/auth/challenge`, large), 413), /bytes/);
+  });
+
+  it("can be answered once", async () => {
+    const wallet = world.person("once");
+    const answer = await answerOf(wallet, await challenge(world.api, wallet.address));
+    json<SignedIn>(await verify(world.api, answer));
+    assert.match(errorOf(await verify(world.api, answer), 401), /no live challenge/);
+  });
+
+  it("can be answered once, even in two layouts of which one signs a hash", async () => {
+    const wallet = world.person("twice");
+    const asked = await challenge(world.api, wallet.address);
+    const hashed = signers["message-signing, hashed"];
+    assert.ok(hashed);
+    json<SignedIn>(await verify(world.api, await answerOf(wallet, asked)));
+    const again = { owner: wallet.address, ...(await hashed(wallet.keys, wallet.kind, asked.digest)) };
+    assert.match(errorOf(await verify(world.api, again), 401), /no live challenge/);
+  });
+
+  it("somebody else's for my address, answered or not, leaves mine alone", async () => {
+    const [me, stranger] = [world.person("me"), world.person("stranger")];
+    const mine = await challenge(world.api, me.address);
+    const theirs = await challenge(world.api, me.address);
+    const forged = { ...(await answerOf(stranger, theirs)), owner: me.address };
+    assert.match(errorOf(await verify(world.api, forged), 401), /did not check out/);
+    const forMine = { ...(await answerOf(stranger, mine)), owner: me.address };
+    errorOf(await verify(world.api, forMine), 401);
+    json<SignedIn>(await verify(world.api, await answerOf(me, mine)));
+  });
+
+  it("answers only for its owner: another owner's name, or no challenge at all, is a 401", async () => {
+    const [me, other] = [world.person("me"), world.person("other")];
+    const asked = await challenge(world.api, me.address);
+    const asOther = { ...(await answerOf(other, asked)), owner: other.address };
+    assert.match(errorOf(await verify(world.api, asOther), 401), /no live challenge/);
+    const never = await answerOf(me, { digest: signinDigest(me.address, "a nonce of my own") });
+    assert.match(errorOf(await verify(world.api, never), 401), /no live challenge/);
+    json<SignedIn>(await verify(world.api, await answerOf(me, asked)));
+  });
+
+  it("a missing or broken answer is a 400 that names the field, or a 401 where the signature is at fault", async () => {
+    const wallet = world.person("broken");
+    const answer = await answerOf(wallet, await challenge(world.api, wallet.address));
+    for (const name of ["owner", "key", "signature"] as const) {
+      const { [name]: _, ...rest } = answer;
+      assert.equal(errorOf(await verify(world.api, rest), 400), `${name}: is required`);
+      assert.equal(errorOf(await verify(world.api, { ...answer, [name]: 5 }), 400), `${name}: must be a string`);
+    }
+    assert.match(errorOf(await verify(world.api, { ...answer, owner: MAINNET }), 400), /^owner: /);
+    for (const name of ["key", "signature"] as const)
+      for (const broken of ["00", "zz", answer[name].slice(2), `${answer[name]}00`])
+        errorOf(await verify(world.api, { ...answer, [name]: broken }), 401);
+    const flipped = answer.signature.slice(0, -2) + (answer.signature.endsWith("00") ? "01" : "00");
+    assert.match(errorOf(await verify(world.api, { ...answer, signature: flipped }), 401), /did not check out/);
+    json<SignedIn>(await verify(world.api, answer));
+  });
+
+  it("an expired one is a 401, whatever the store still has", async () => {
+    const wallet = world.person("late");
+    const asked = await challenge(world.api, wallet.address);
+    world.expireChallenge(asked.digest);
+    assert.match(errorOf(await verify(world.api, await answerOf(wallet, asked)), 401), /no live challenge/);
+  });
+});
+
+describe("sessions", () => {
+  const routes: [string, string, unknown?][] = [
+    ["POST", "/auth/logout"],
+    ["GET", "/me"],
+    ["POST", "/me/buy", { listingId: "lst_0", mode: "instant" }],
+    ["GET", `/me/purchases/${"0".repeat(64)}/content`],
+    ["PUT", "/me/agent-limits", { maxPerPaymentAda: 1, dailyBudgetAda: 1 }],
+    ["POST", "/me/wallet/withdraw"],
+  ];
+  const asking = async (authorization?: string) => {
+    for (const [method, path, body] of routes) {
+      const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+      const init = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
+      assert.match(errorOf(await send(`${world.api}${path}`, init), 401), /sign in again/, `${method} ${path}`);
+    }
+  };
+
+  it("every route under /me needs one: 401 for none, a malformed one, and an unknown one", async () => {
+    await asking();
+    await asking("Bearer");
+    await asking("Bearer nonsense");
+    await asking(`Basic ${"0".repeat(64)}`);
+    await asking(`Bearer ${"0".repeat(64)}`);
+  });
+
+  it("ends with logout, and only that one", async () => {
+    const wallet = world.person("leaver");
+    const [one, two] = [await open(world.api, wallet), await open(world.api, wallet)];
+    const left = await one.post("/auth/logout");
+    assert.equal(left.status, 204);
+    assert.equal(left.text, "");
+    await asking(`Bearer ${one.token}`);
+    assert.equal((await two.me()).owner, wallet.address);
+  });
+
+  it("ends after 7 days, and is removed with other expired rows by the next sign-in", async () => {
+    const wallet = world.person("sleeper");
+    const account = await open(world.api, wallet);
+    const [row] = world.rows<{ expires_at_ms: number }>(
+      "SELECT expires_at_ms FROM sessions WHERE owner = ?",
+      wallet.address,
+    );
+    assert.ok(Math.abs((row?.expires_at_ms ?? 0) - (Date.now() + 7 * DAY)) < MINUTE);
+    const past = Date.now() - 1;
+    world.change("UPDATE sessions SET expires_at_ms = ? WHERE owner = ?", past, wallet.address);
+    world.change("UPDATE challenge_claims SET expires_at_ms = ?", past);
+    await asking(`Bearer ${account.token}`);
+    await open(world.api, world.person("next"));
+    assert.equal(world.rows("SELECT 1 FROM sessions WHERE expires_at_ms <= ?", past).length, 0);
+    assert.equal(world.rows("SELECT 1 FROM challenge_claims WHERE expires_at_ms <= ?", past).length, 0);
+  });
+
+  it("the database keeps the hash of a token, and no file of the workers keeps the token or a wallet's key", async () => {
+    const account = await open(world.api, world.person("private"));
+    await account.me();
+    const hashes = world.rows<{ token_hash: string }>("SELECT token_hash FROM sessions");
+    assert.ok(hashes.some(({ token_hash }) => token_hash === sha256Hex(account.token)));
+    const secret = /WALLET_MASTER_SECRET=(\w+)/.exec(readFileSync(join(world.state, "secrets.env"), "utf8"))?.[1];
+    assert.ok(secret);
+    assert.ok(kept([sha256Hex(account.token)]), "the hash is found, so that the token would be");
+    assert.equal(kept([account.token, secret]), undefined);
+    assert.ok(!readFileSync(join(world.state, "workers.log"), "utf8").includes(account.token));
+  });
+
+  it("sell: the account is the seller, whatever the body says", async () => {
+    const [seller, other] = [world.person("session seller"), world.person("other")];
+    const account = await open(world.api, seller);
+    const offer = {
+      title: "Session listing",
+      description: "Sold with a session",
+      priceLovelace: "1000000",
+      sellerAddress: other.address,
+      modes: ["instant"],
+      content: "sold by a session",
+    };
+    const made = json<{ id: string; sellerAddress: string; contentHash: string }>(
+      await account.post("/listings", offer),
+      201,
+    );
+    assert.equal(made.sellerAddress, seller.address);
+    assert.equal(made.contentHash, sha256Hex(offer.content));
+    const { sellerAddress: _, ...without } = offer;
+    json(await account.post("/listings", without), 201);
+    const me = await account.me();
+    assert.deepEqual(
+      me.listings.map(({ sellerAddress }) => sellerAddress),
+      [seller.address, seller.address],
+    );
+    errorOf(await post(`${world.api}/listings`, offer), 401);
+    errorOf(await post(`${world.api}/listings`, offer, { authorization: `Bearer ${"0".repeat(64)}` }), 401);
+    assert.match(errorOf(await account.post("/listings", { ...offer, title: "" }), 400), /^title/);
+  });
+
+  it("a token is taken however its scheme is spelled", async () => {
+    const { token } = await signIn(world.api, world.person("speller"));
+    for (const scheme of ["Bearer", "bearer", "BEARER"]) {
+      json(await send(`${world.api}/me`, { headers: { authorization: `${scheme} ${token}` } }));
+    }
+    const account = new Account(world.api, { token, expiresAt: 0, account: { owner: "", walletAddress: "" } });
+    assert.equal((await account.get("/me")).headers.get("cache-control"), "no-store");
+  });
+});
