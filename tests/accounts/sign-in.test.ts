@@ -79,7 +79,15 @@ describe("challenges", () => {
     await refused(STAKE, /^address: not a payment address/);
     await refused("", /^address: is required/);
     const { address, addressHex } = world.person("x");
-    for (const broken of ["addr_test1", "00", "zz", `${address}a`, address.slice(1), `${addressHex}00`, "x".repeat(5_000)])
+    for (const broken of [
+      "addr_test1",
+      "00",
+      "zz",
+      `${address}a`,
+      address.slice(1),
+      `${addressHex}00`,
+      "x".repeat(5_000),
+    ])
       await refused(broken, /^address: not /);
     for (const body of [{}, { address: 5 }, { address: null }, { address: ["a"] }])
       assert.match(errorOf(await post(`${world.api}/auth/challenge`, body), 400), /^address: /);
