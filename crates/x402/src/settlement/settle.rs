@@ -140,8 +140,10 @@ impl<C: Chain, S: SettlementStore, Z: Sleep> Settler<'_, C, S, Z> {
                 self.sleep.sleep(wait).await;
                 now = now.saturating_add(wait);
             }
-            // The tip first: a block that it knows is a block in which the transaction would have been seen.
-            let tip = if looks.peek().is_none() || self.policy.l1_confirmations() > 0 {
+            // The tip first: a block that it knows is a block in which the transaction would have been seen. Who comes
+            // back after the end is told so at once.
+            let resumed = wait == 0;
+            let tip = if resumed || looks.peek().is_none() || self.policy.l1_confirmations() > 0 {
                 self.chain.tip().await.ok()
             } else {
                 None

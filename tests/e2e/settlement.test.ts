@@ -1,0 +1,219 @@
+// What becomes of payments whose block is late, whose buyer hangs up, whose submission is lost, or whose block is rolled
+// back. Blocks are made only when a test asks for one, so that all these payments wait through the same 45 seconds.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type Answer, errorOf, json, send } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
+import {
+  assertSettled,
+  comeBack,
+  makeOut,
+  type Payment,
+  present,
+  purchaseOf,
+  purchasesOf,
+  refusalOf,
+  settle,
+  settlementOf,
+} from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+
+interface Case {
+  readonly seller: Wallet;
+  readonly listing: { readonly id: string; readonly content: string };
+  readonly payer: Wallet;
+  readonly payment: Payment;
+}
+
+/** How long a request may take that waits for a block in vain. */
+const WAIT_MS = 60_000;
+
+describe("a payment", () => {
+  let world: World;
+  const cases: Record<string, Case> = {};
+  const answers: Record<string, Promise<Answer>> = {};
+  const of = (name: string): Case => cases[name] as Case;
+
+  const caseOf = async (payer: Wallet, ttl?: number): Promise<Case> => {
+    const seller = world.person("seller");
+    const listing = await list(world.api, seller);
+    return { seller, listing, payer, payment: await makeOut(world, payer, listing, ttl === undefined ? {} : { ttl }) };
+  };
+  const again = (name: string) => present(world, of(name).listing, of(name).payment);
+  /** What the ledger holds at the seller's address: every payment that ever reached it. */
+  const paidTo = async ({ seller }: Case): Promise<number> => {
+    const answer = await send(`${world.ledger.blockfrost}/addresses/${seller.address}/transactions`);
+    return answer.status === 404 ? 0 : json<unknown[]>(answer).length;
+  };
+
+  before(async () => {
+    world = await startWorld({ blockTime: 0 });
+    const names = ["patient", "left late", "left early", "unanswered", "lost", "rolled back"];
+    const payers = await world.buyers(names.length);
+    for (const [i, name] of names.entries()) {
+      cases[name] = await caseOf(payers[i] as Wallet, name === "lost" ? 90 : undefined);
+    }
+    const { ledger } = world;
+
+    // The ledger says yes and forgets; one after the other, so that each fault meets the request that it is for.
+    await ledger.fault({ endpoint: "/tx/submit", dropSubmit: true, times: 1 });
+    answers.lost = again("lost");
+    await ledger.waitFor(of("lost").payment.tx, "dropped");
+    // The ledger takes it, and its answer never arrives.
+    await ledger.fault({ endpoint: "/tx/submit", reset: true, when: "after", times: 1 });
+    answers.unanswered = again("unanswered");
+    await ledger.waitFor(of("unanswered").payment.tx, "mempool");
+
+    answers.patient = again("patient");
+    const late = new AbortController();
+    const leftLate = present(world, of("left late").listing, of("left late").payment, { signal: late.signal });
+    await ledger.waitFor(of("left late").payment.tx, "mempool");
+    late.abort();
+    await assert.rejects(leftLate);
+    const early = new AbortController();
+    const leftEarly = present(world, of("left early").listing, of("left early").payment, { signal: early.signal });
+    setTimeout(() => early.abort(), 20);
+    await assert.rejects(leftEarly);
+  });
+  after(() => world?.stop());
+
+  describe("that is in no block in time", { timeout: 2 * WAIT_MS }, () => {
+    for (const name of ["patient", "unanswered", "lost"]) {
+      it(`is 402 settlement_pending with its transaction and without the content (${name})`, async () => {
+        const answer = (await answers[name]) as Answer;
+        const { listing, payment, payer } = of(name);
+        assert.equal(refusalOf(answer), "settlement_pending");
+        assert.equal(answer.text.includes(listing.content), false);
+        assert.deepEqual(settlementOf(answer), {
+          success: false,
+          transaction: payment.tx,
+          network: "cardano:preprod",
+          payer: payer.address,
+          errorReason: "settlement_pending",
+          extra: { status: "pending", transactionId: payment.tx },
+        });
+      });
+      it(`is no purchase yet, and no proof delivers it (${name})`, async () => {
+        const { listing, payment, payer, seller } = of(name);
+        errorOf(await send(`${world.api}/purchases/${payment.tx}`), 404);
+        assert.deepEqual(await purchasesOf(world, seller), []);
+        assert.equal(refusalOf(await comeBack(world, payer, listing)), "not_owned");
+      });
+    }
+
+    it("is nobody else's to resume, while it is pending", async () => {
+      const { payload } = of("patient").payment;
+      const changed = { ...payload, resource: { ...payload.resource, description: "mine" } };
+      const header = Buffer.from(JSON.stringify(changed)).toString("base64");
+      assert.equal(refusalOf(await present(world, of("patient").listing, { header })), "duplicate_settlement");
+    });
+
+    for (const name of ["patient", "unanswered"]) {
+      it(`is delivered to the same request once it is in a block, and was submitted once (${name})`, async () => {
+        const { listing, payment, payer, seller } = of(name);
+        if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
+        await assertSettled(world, await again(name), { listing, payment, payer });
+        assert.equal(await paidTo(of(name)), 1);
+        assert.equal((await purchasesOf(world, seller)).length, 1);
+      });
+    }
+  });
+
+  describe("whose buyer hangs up", () => {
+    it("after it was submitted is delivered to the buyer's proof", async () => {
+      const { listing, payment, payer } = of("left late");
+      if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
+      const answer = await comeBack(world, payer, listing);
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.text, listing.content);
+      assert.equal(answer.headers.get("x-service-purchase"), payment.tx);
+      assert.equal((await purchaseOf(world, payment.tx)).status, "settled");
+    });
+
+    it("after it was submitted is delivered to the same request too, once", async () => {
+      const { listing, payment, payer } = of("left late");
+      await assertSettled(world, await again("left late"), { listing, payment, payer });
+      assert.equal(refusalOf(await again("left late")), "duplicate_settlement");
+      assert.equal(await paidTo(of("left late")), 1);
+    });
+
+    it("at once is delivered to the same request, whatever was done by then", async () => {
+      const { listing, payment, payer, seller } = of("left early");
+      const answer = again("left early");
+      const state = await Promise.race([
+        answer.then(() => "answered"),
+        world.ledger.waitFor(payment.tx, "mempool").then(() => "waiting"),
+      ]).catch(() => "in a block already");
+      if (state === "waiting") await world.ledger.block();
+      await assertSettled(world, await answer, { listing, payment, payer });
+      assert.equal(await paidTo(of("left early")), 1);
+      assert.equal((await purchasesOf(world, seller)).length, 1);
+    });
+  });
+
+  describe("whose block is undone", () => {
+    it("and made again keeps its purchase, delivered once, paid once", async () => {
+      const { listing, payment, payer, seller } = of("rolled back");
+      await assertSettled(world, await settle(world, listing, payment), { listing, payment, payer });
+      await world.ledger.rollback(1, true);
+      assert.equal((await world.ledger.tx(payment.tx))?.state, "mempool");
+      await world.ledger.block();
+      assert.equal((await world.ledger.tx(payment.tx))?.state, "block");
+      assert.equal(refusalOf(await again("rolled back")), "duplicate_settlement");
+      assert.equal((await comeBack(world, payer, listing)).text, listing.content);
+      assert.equal((await purchasesOf(world, seller)).length, 1);
+      assert.equal(await paidTo(of("rolled back")), 1);
+    });
+
+    it("before anybody saw it waits for the next one", async () => {
+      const payer = await world.buyer();
+      const it = await caseOf(payer);
+      const { listing, payment } = it;
+      const leaving = new AbortController();
+      const left = present(world, listing, payment, { signal: leaving.signal });
+      await world.ledger.waitFor(payment.tx, "mempool");
+      leaving.abort();
+      await assert.rejects(left);
+      await world.ledger.block();
+      await world.ledger.rollback(1, true);
+      assert.equal(refusalOf(await comeBack(world, payer, listing)), "not_owned");
+      await world.ledger.block();
+      await assertSettled(world, await present(world, listing, payment), { listing, payment, payer });
+      assert.equal(await paidTo(it), 1);
+    });
+  });
+
+  // The last: it moves the time.
+  describe("whose time is over", () => {
+    it("is 402 settlement_expired at once, delivers nothing, and took nothing", async () => {
+      const { listing, payment, payer, seller } = of("lost");
+      assert.equal((await world.ledger.tx(payment.tx))?.state, "dropped");
+      await world.ledger.advance(300);
+      const started = Date.now();
+      const answer = await again("lost");
+      assert.equal(refusalOf(answer), "settlement_expired");
+      assert.ok(Date.now() - started < 5_000, `after ${Date.now() - started} ms`);
+      assert.equal(settlementOf(answer).success, false);
+      assert.equal(answer.text.includes(listing.content), false);
+      assert.deepEqual(await purchasesOf(world, seller), []);
+      assert.equal(await paidTo(of("lost")), 0);
+      assert.equal(refusalOf(await comeBack(world, payer, listing)), "not_owned");
+    });
+
+    it("leaves the buyer free to pay anew with the same money", async () => {
+      const { listing, payer, seller } = of("lost");
+      const payment = await makeOut(world, payer, listing);
+      await assertSettled(world, await settle(world, listing, payment), { listing, payment, payer });
+      assert.equal((await purchasesOf(world, seller)).length, 1);
+    });
+
+    it("before it was ever presented is refused", async () => {
+      const it = await caseOf(await world.buyer(), 30);
+      await world.ledger.advance(60);
+      const answer = await present(world, it.listing, it.payment);
+      assert.equal(refusalOf(answer), "invalid_exact_cardano_payload_ttl_expired");
+      assert.equal(await paidTo(it), 0);
+    });
+  });
+});
