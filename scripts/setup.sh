@@ -36,7 +36,8 @@ cargo_tool wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli
 # Installed packages match the lock file exactly when npm's own copy of it is not older.
 if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
   say "installing npm packages"
-  npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+  # Not `npm ci`: it insists on the optional packages of every platform, which a registry may not carry.
+  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
   touch node_modules/.package-lock.json
 fi
 node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a < 22 || (a === 22 && b < 12)) { console.error("setup: Node >= 22.12 is needed, found " + process.version); process.exit(1) }'
