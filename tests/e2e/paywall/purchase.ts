@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { describe, it } from "node:test";
 import { payingFetch } from "../../buyer/buyer.ts";
-import { json, send, usage } from "../../helpers/http.ts";
+import { type Answer, json, send, usage } from "../../helpers/http.ts";
 import { type Listing, list } from "../../helpers/listings.ts";
 import {
   assertSettled,
@@ -140,6 +140,59 @@ export function purchase(world: () => World): void {
       assert.equal(json<Listing>(await send(`${world().api}/listings/${listing.id}`)).sales, 1);
       const payments = await send(`${world().ledger.blockfrost}/addresses/${seller.address}/transactions`);
       assert.equal(json<unknown[]>(payments).length, 1);
+    });
+  });
+
+  describe("payments that race", () => {
+    it("for two listings with one transaction: one of them is paid", async () => {
+      const seller = world().person("seller");
+      const listings = [await list(world().api, seller), await list(world().api, seller)] as const;
+      const payment = await makeOut(world(), await world().buyer(), listings[0]);
+      const answers = listings.map((listing) => present(world(), listing, payment));
+      await world().ledger.waitFor(payment.tx, "mempool");
+      await world().ledger.block();
+      const statuses = (await Promise.all(answers)).map((answer) =>
+        answer.status === 200 ? "delivered" : refusalOf(answer),
+      );
+      assert.deepEqual(statuses.toSorted(), ["delivered", "invalid_exact_cardano_payload_other_resource"]);
+      assert.equal((await purchasesOf(world(), seller)).length, 1);
+    });
+
+    it("with the same money: one of them is paid, the other told that the ledger refuses it", async () => {
+      const seller = world().person("seller");
+      const payer = await world().buyer();
+      const [first, second] = [await list(world().api, seller), await list(world().api, seller)];
+      const payments = [
+        await makeOut(world(), payer, first),
+        await makeOut(world(), payer, second, { ttl: 200 }),
+      ] as const;
+      assert.equal(payments[0].payload.payload.nonce, payments[1].payload.payload.nonce);
+      const answers = [present(world(), first, payments[0]), present(world(), second, payments[1])];
+      await Promise.any(payments.map(({ tx }) => world().ledger.waitFor(tx, "mempool", 5_000)));
+      await world().ledger.block();
+      const statuses = (await Promise.all(answers)).map((answer) =>
+        answer.status === 200 ? "delivered" : refusalOf(answer),
+      );
+      assert.equal(statuses.filter((status) => status === "delivered").length, 1, statuses.join());
+      const refused = ["settlement_refused", "invalid_exact_cardano_payload_nonce_not_on_chain"];
+      assert.equal(statuses.filter((status) => refused.includes(`${status}`)).length, 1, statuses.join());
+      assert.equal((await purchasesOf(world(), seller)).length, 1);
+    });
+
+    it("of eight buyers for one listing are eight purchases", async () => {
+      const seller = world().person("seller");
+      const listing = await list(world().api, seller);
+      const payers = await world().buyers(8);
+      const payments = await Promise.all(payers.map((payer) => makeOut(world(), payer, listing)));
+      const answers = payments.map((payment) => present(world(), listing, payment));
+      for (const { tx } of payments) await world().ledger.waitFor(tx, "mempool");
+      await world().ledger.block();
+      for (const [i, payment] of payments.entries()) {
+        const payer = payers[i] as (typeof payers)[number];
+        await assertSettled(world(), (await answers[i]) as Answer, { listing, payment, payer });
+      }
+      assert.equal((await purchasesOf(world(), seller)).length, 8);
+      assert.equal(json<Listing>(await send(`${world().api}/listings/${listing.id}`)).sales, 8);
     });
   });
 

@@ -1,0 +1,201 @@
+// The chain provider's bad days, one at a time at each step of a payment: afterwards it is delivered, paid and recorded,
+// or the same request again makes it so. Never is it delivered unpaid, never paid twice.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type Answer, json, send } from "../helpers/http.ts";
+import type { Fault } from "../helpers/ledger.ts";
+import { list } from "../helpers/listings.ts";
+import { assertSettled, makeOut, type Payment, present, purchasesOf, refusalOf } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+
+type Symptom = Omit<Fault, "endpoint" | "times">;
+
+/** What one request may meet. Reads are given up after 5 s, submissions after 15 s. */
+const READ_SYMPTOMS: Record<string, Symptom> = {
+  "is slow": { latencyMs: 700 },
+  hangs: { latencyMs: 6_000 },
+  "answers 500": { status: 500 },
+  "answers 503": { status: 503 },
+  "answers 429": { status: 429 },
+  "answers 403": { status: 403 },
+  "answers 404": { status: 404 },
+  "answers 200 with something else": { status: 200 },
+  "breaks the connection": { reset: true },
+};
+const SUBMIT_SYMPTOMS: Record<string, Symptom> = {
+  "says yes and forgets": { dropSubmit: true },
+  "says yes to nothing": { status: 200 },
+  hangs: { latencyMs: 16_000 },
+  "is slow": { latencyMs: 700 },
+  "answers 400": { status: 400, when: "before" },
+  "answers 403": { status: 403 },
+  "answers 425": { status: 425 },
+  "answers 429": { status: 429 },
+  "answers 500": { status: 500 },
+  "answers 500 after it took the transaction": { status: 500, when: "after" },
+  "answers 400 after it took the transaction": { status: 400, when: "after" },
+  "breaks the connection": { reset: true },
+  "breaks the connection after it took the transaction": { reset: true, when: "after" },
+};
+/** What outlasts the worker's own repetitions. */
+const STUBBORN = ["answers 503", "answers 429", "breaks the connection"];
+/** How long what is not counted lasts. */
+const OUTAGE_MS = 2_500;
+
+interface Trial {
+  readonly name: string;
+  readonly fault: Fault;
+  /** Whether other payments' requests meet the fault too. */
+  readonly shared: boolean;
+}
+
+interface Case {
+  readonly seller: Wallet;
+  readonly listing: { readonly id: string; readonly content: string };
+  readonly payer: Wallet;
+  readonly payment: Payment;
+}
+
+/** Each step that asks the provider, by what it asks for. */
+function trialsOf({ payment }: { payment: Payment }, step: string): Trial[] {
+  const input = `${payment.payload.payload.nonce}`.split("#")[0];
+  const endpoint = {
+    parameters: "/epochs/latest/parameters",
+    "newest block": "/blocks/latest",
+    inputs: `/txs/${input}/utxos`,
+    submission: "/tx/submit",
+    inclusion: `/txs/${payment.tx}`,
+  }[step];
+  assert.ok(endpoint);
+  const shared = step !== "inputs" && step !== "inclusion";
+  const symptoms = step === "submission" ? SUBMIT_SYMPTOMS : READ_SYMPTOMS;
+  const trial = (name: string, symptom: Symptom | undefined, times?: number): Trial => ({
+    name: `${step} ${name}`,
+    fault: { endpoint, ...symptom, ...(times === undefined ? {} : { times }) },
+    shared,
+  });
+  return [
+    ...Object.entries(symptoms).map(([name, symptom]) => trial(`${name} once`, symptom, 1)),
+    ...STUBBORN.map((name) => trial(`${name} three times`, READ_SYMPTOMS[name], 3)),
+    ...STUBBORN.map((name) => trial(`${name} for a while`, READ_SYMPTOMS[name])),
+  ];
+}
+const STEPS = ["submission", "inputs", "inclusion", "parameters", "newest block"] as const;
+const NO_PAYMENT = { payment: { tx: "", payload: { payload: { nonce: "#" } } } as unknown as Payment };
+const ALL = STEPS.flatMap((step) => trialsOf(NO_PAYMENT, step).map((trial, at) => ({ step, at, ...trial })));
+
+describe("whatever the chain provider does, a payment is delivered, paid once and recorded once, where", () => {
+  let world: World;
+  const outcomes = new Map<string, Promise<string>>();
+  let consistent = 0;
+
+  before(async () => {
+    world = await startWorld({ blockTime: 0.5 });
+    const payers = await world.buyers(ALL.length);
+    const cases: Case[] = [];
+    for (const payer of payers) {
+      const seller = world.person("seller");
+      const listing = await list(world.api, seller);
+      cases.push({ seller, listing, payer, payment: await makeOut(world, payer, listing) });
+    }
+    const planned = ALL.map(({ step, at }, i) => {
+      const one = cases[i] as Case;
+      return { one, trial: trialsOf(one, step)[at] as Trial };
+    });
+    // What concerns one payment alone goes on beside the rest; what concerns all is set when the one before was met.
+    for (const { one, trial } of planned.filter(({ trial }) => !trial.shared)) {
+      const id = await world.ledger.fault(trial.fault);
+      keep(trial, run(one));
+      if (trial.fault.times === undefined) setTimeout(() => void world.ledger.clearFault(id), OUTAGE_MS);
+    }
+    for (const { one, trial } of planned.filter(({ trial }) => trial.shared)) {
+      const id = await world.ledger.fault(trial.fault);
+      const outcome = run(one);
+      keep(trial, outcome);
+      if (trial.fault.times === undefined) await new Promise((resolve) => setTimeout(resolve, OUTAGE_MS));
+      else await met(id);
+      await world.ledger.clearFault(id);
+      // Reads that are repeated would meet the next fault: let them end.
+      if (trial.fault.endpoint !== "/tx/submit") await pastVerification(one, outcome);
+    }
+  });
+  after(async () => {
+    console.log(`faults: ${ALL.length} tried, ${consistent} consistent`);
+    await world?.stop();
+  });
+
+  /** For its test, which may look at it long after it failed. */
+  function keep({ name }: Trial, outcome: Promise<string>): void {
+    outcome.catch(() => {});
+    outcomes.set(name, outcome);
+  }
+
+  /** Resolves when the fault met as many requests as it was for. */
+  async function met(id: number): Promise<void> {
+    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+      const faults = json<{ id: number }[]>(await send(`${world.ledger.url}/control/faults`));
+      if (!faults.some((fault) => fault.id === id)) return;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    throw new Error("nobody met the fault");
+  }
+
+  async function pastVerification({ payment }: Case, outcome: Promise<string>): Promise<void> {
+    let over = false;
+    const end = () => {
+      over = true;
+    };
+    outcome.then(end, end);
+    while (!over && (await world.ledger.tx(payment.tx)) === undefined) {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  }
+
+  /** Pays and, where that is not the end, sends the same request again. What it answered each time. */
+  async function run(one: Case): Promise<string> {
+    const { seller, listing, payer, payment } = one;
+    const said: string[] = [];
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const answer = await present(world, listing, payment);
+      if (answer.status === 200) {
+        await assertSettled(world, answer, { listing, payment, payer });
+        assert.equal((await purchasesOf(world, seller)).length, 1);
+        const onChain = await send(`${world.ledger.blockfrost}/addresses/${seller.address}/transactions`);
+        assert.equal(json<unknown[]>(onChain).length, 1);
+        assert.equal(refusalOf(await present(world, listing, payment)), "duplicate_settlement");
+        return [...said, "200"].join(", ");
+      }
+      said.push(sayingOf(answer, listing.content));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+    throw new Error(`never delivered: ${said.join(", ")}`);
+  }
+
+  for (const { name } of ALL) {
+    it(name, { timeout: 150_000 }, async (t) => {
+      const outcome = outcomes.get(name);
+      assert.ok(outcome, "the fault was not tried");
+      t.diagnostic(await outcome);
+      consistent += 1;
+    });
+  }
+});
+
+/** What an answer says that delivers nothing; nothing else than these may be said. */
+function sayingOf(answer: Answer, content: string): string {
+  assert.equal(answer.text.includes(content), false, "delivered unpaid");
+  if (answer.status === 503) {
+    assert.ok(Number(answer.headers.get("retry-after")) > 0, "503 without Retry-After");
+    return "503";
+  }
+  const code = refusalOf(answer) ?? "";
+  const expected = [
+    "settlement_pending",
+    "settlement_refused",
+    // A provider that does not know the output yet.
+    "invalid_exact_cardano_payload_nonce_not_on_chain",
+  ];
+  assert.ok(expected.includes(code), `402 ${code}: ${answer.text}`);
+  return `402 ${code}`;
+}
