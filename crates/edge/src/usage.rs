@@ -43,6 +43,18 @@ impl Usage {
         MAX_OUTSIDE_CALLS.saturating_sub(self.0.calls.get())
     }
 
+    /// Outside calls so far.
+    #[must_use]
+    pub fn calls(&self) -> u32 {
+        self.0.calls.get()
+    }
+
+    /// Batches of statements so far.
+    #[must_use]
+    pub fn batches(&self) -> u32 {
+        self.0.batches.get()
+    }
+
     /// For a `Server-Timing` header: how many batches, statements and outside calls there were.
     #[must_use]
     pub fn server_timing(&self) -> String {

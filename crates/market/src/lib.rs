@@ -18,6 +18,7 @@ pub mod settlement;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod wallet;
+pub mod watch;
 pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};

@@ -18,7 +18,8 @@ const MAX_LISTED: u32 = 1_000;
 pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode, \
     'buyerAddress', buyer_address, 'txHash', id, 'status', status, \
     'events', (SELECT json_group_array(json_object('status', e.status, 'txHash', e.tx_hash, 'at', CAST(e.at_ms AS TEXT))) \
-      FROM (SELECT * FROM purchase_events WHERE purchase_id = purchases.id ORDER BY at_ms, position) AS e), \
+      FROM (SELECT * FROM purchase_events WHERE purchase_id = purchases.id ORDER BY at_ms, position, \
+      status = 'creator_paid') AS e), \
     'escrow', json(escrow), 'verification', verification))";
 
 /// What a buyer found when comparing what was delivered with what was listed.
@@ -100,7 +101,7 @@ pub fn record_protected(tx: &TxHash, inclusion: &Inclusion, escrow: &NewEscrow) 
             escrow.address.as_str(),
             hex::encode(escrow.datum.to_cbor()),
             escrow.locked,
-            escrow.datum.deadlines.submit_result,
+            inclusion.time_ms,
         ),
     ]
 }

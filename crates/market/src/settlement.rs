@@ -155,22 +155,9 @@ impl<D: Database> SettlementStore for Settlements<'_, D> {
 
     /// With the purchase that the payment makes, its event and its figures.
     async fn mark_included(&self, tx: &TxHash, inclusion: &Inclusion) -> Result<(), DatabaseError> {
-        let mark = statement!(
-            "UPDATE settlements SET state = 'included', block_hash = ?2, block_height = ?3, block_slot = ?4, \
-             block_time_ms = ?5 WHERE tx_id = ?1",
-            tx.to_string(),
-            inclusion.block.to_string(),
-            inclusion.height,
-            inclusion.slot,
-            inclusion.time_ms,
-        );
         let lock = statement!("SELECT cbor FROM settlements WHERE tx_id = ?1 AND mode = 'protected'", tx.to_string());
-        let mut statements = vec![mark];
-        match self.0.run(lock).await?.first() {
-            None => statements.extend(purchase::record_instant(tx, inclusion)),
-            Some(cbor) => statements.extend(purchase::record_protected(tx, inclusion, &escrow_in(tx, cbor)?)),
-        }
-        self.0.batch(statements).await.map(|_| ())
+        let lock = self.0.run(lock).await?;
+        self.0.batch(included(tx, inclusion, lock.first())?).await.map(|_| ())
     }
 
     async fn mark_refused(&self, tx: &TxHash, attempts: u32, reason: &str) -> Result<bool, DatabaseError> {
@@ -193,8 +180,33 @@ impl<D: Database> SettlementStore for Settlements<'_, D> {
     }
 }
 
+/// The statements that note that a transaction of ours is in a block, with the purchase that a payment makes. `lock` is
+/// the hex of a lock's bytes.
+///
+/// # Errors
+/// A lock that cannot be read.
+pub fn included(tx: &TxHash, inclusion: &Inclusion, lock: Option<&str>) -> Result<Vec<Statement>, DatabaseError> {
+    let mut statements = vec![statement!(
+        "UPDATE settlements SET state = 'included', block_hash = ?2, block_height = ?3, block_slot = ?4, \
+         block_time_ms = ?5 WHERE tx_id = ?1",
+        tx.to_string(),
+        inclusion.block.to_string(),
+        inclusion.height,
+        inclusion.slot,
+        inclusion.time_ms,
+    )];
+    match lock {
+        None => statements.extend(purchase::record_instant(tx, inclusion)),
+        Some(cbor) => statements.extend(purchase::record_protected(tx, inclusion, &escrow_in(tx, cbor)?)),
+    }
+    Ok(statements)
+}
+
+/// Slots after its end before a transaction is called expired, in case of a short fork: three blocks.
+pub(crate) const EXPIRY_GRACE_SLOTS: u64 = 60;
+
 /// The escrow in a lock that was verified before it was written down.
-fn escrow_in(tx: &TxHash, cbor: &str) -> Result<NewEscrow, DatabaseError> {
+pub(crate) fn escrow_in(tx: &TxHash, cbor: &str) -> Result<NewEscrow, DatabaseError> {
     let broken = || DatabaseError(format!("the lock {tx} cannot be read"));
     let cbor = hex::decode(cbor).map_err(|_| broken())?;
     let tx = SignedTx::parse(&cbor).map_err(|_| broken())?;

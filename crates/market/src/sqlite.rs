@@ -12,6 +12,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0002_purchases.sql"),
     include_str!("../../../d1-migrations/0003_accounts.sql"),
     include_str!("../../../d1-migrations/0004_escrows.sql"),
+    include_str!("../../../d1-migrations/0005_watch.sql"),
 ];
 
 /// The arbiter's own, likewise.

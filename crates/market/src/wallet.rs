@@ -21,7 +21,7 @@ use x402_cardano::settlement::{Claim, Claimed, Record, SettlementStore};
 use crate::{
     account::{Account, day},
     database::{Database, DatabaseError, Outcome, Statement, outcomes},
-    settlement::{RECORD_JSON, Settlements, by_id, insert_claim, record},
+    settlement::{EXPIRY_GRACE_SLOTS, RECORD_JSON, Settlements, by_id, insert_claim, record},
     statement,
 };
 
@@ -342,9 +342,6 @@ pub fn open_purchase(account: &Account, listing: &str) -> Statement {
         listing
     )
 }
-
-/// Slots after its end before a transaction is called expired, in case of a short fork: three blocks.
-const EXPIRY_GRACE_SLOTS: u64 = 60;
 
 /// Closes this wallet's transactions whose time is over and whose end is not known: they are in a block after all, or
 /// never will be, and what they held is given back.

@@ -1,0 +1,95 @@
+//! Which escrows somebody may have to act on now, and what is known of them.
+
+use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
+use escrow::Datum;
+use serde::Deserialize;
+
+use crate::{
+    database::{DatabaseError, Statement},
+    statement,
+};
+
+/// Escrows that one tick looks at, those that have waited longest first.
+const MAX_DUE: u32 = 12;
+
+/// An escrow that is due, and what was sold.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Due {
+    pub purchase: TxHash,
+    pub utxo: TxRef,
+    datum: String,
+    pub listing_id: String,
+    pub content_hash: ContentHash,
+    pub price: Lovelace,
+    pub creator: Address,
+    pub verification: Option<String>,
+    /// The account whose service wallet bought, if one did.
+    pub holder: Option<Holder>,
+}
+
+/// Whose service wallet it is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holder {
+    /// The account.
+    pub owner: String,
+    /// The wallet.
+    pub wallet: Address,
+    /// The version of its derivation.
+    pub key_version: u32,
+}
+
+/// A creator who is to be paid after a dispute was won.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Owed {
+    pub purchase: TxHash,
+    pub price: Lovelace,
+    pub creator: Address,
+}
+
+impl Due {
+    pub fn datum(&self) -> Result<Datum, DatabaseError> {
+        let cbor = hex::decode(&self.datum).ok();
+        cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok())
+            .ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
+    }
+}
+
+/// The statement that reads what is due and has no transaction of ours under way.
+pub(super) fn due(clock: Millis) -> Statement {
+    statement!(
+        format!(
+            "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'datum', e.datum, 'listingId', p.listing_id, \
+               'contentHash', l.content_hash, 'price', CAST(p.price_lovelace AS TEXT), 'creator', p.seller_address, \
+               'verification', p.verification, 'holder', json((SELECT json_object('owner', a.owner, \
+                 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
+                 FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
+             FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
+             WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 \
+               AND NOT EXISTS (SELECT 1 FROM settlements s WHERE s.purpose = 'escrow:' || e.utxo) \
+             ORDER BY e.next_at_ms, e.purchase_id LIMIT {MAX_DUE}"
+        ),
+        clock
+    )
+}
+
+/// The statement that reads which creators are owed and have no payout under way.
+pub(super) fn owed() -> Statement {
+    statement!(
+        "SELECT json_object('purchase', e.purchase_id, 'price', CAST(p.price_lovelace AS TEXT), 'creator', p.seller_address) \
+         FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.creator_due = 1 \
+           AND NOT EXISTS (SELECT 1 FROM settlements s WHERE s.purpose = 'payout:' || e.purchase_id) LIMIT 4"
+    )
+}
+
+/// The statement that says when to look at an escrow again, unless it has changed since.
+pub(super) fn look_again(due: &Due, at: Millis) -> Statement {
+    statement!(
+        "UPDATE escrows SET next_at_ms = ?3 WHERE purchase_id = ?1 AND utxo = ?2",
+        due.purchase.to_string(),
+        due.utxo.to_string(),
+        at
+    )
+}

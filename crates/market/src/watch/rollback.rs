@@ -1,0 +1,150 @@
+//! Rollbacks: found by a block that is not where it was, undone down to the newest block that is.
+//!
+//! Steps of escrows above it are deleted and read again. Of payments and actions above it each is asked for: one that is
+//! in a block again keeps its purchase, one that is in none is open again, and its purchase waits for it.
+
+use cardano::{
+    TxHash,
+    chain::{Chain, Inclusion, Tip},
+    history::History,
+};
+use serde::Deserialize;
+
+use super::{
+    Report, TickError, Watch,
+    reading::{Reading, Seen},
+};
+use crate::{
+    database::{Database, Statement},
+    statement,
+};
+
+/// Blocks that are looked at, going back in growing steps, to find one that is still there.
+const MAX_LOOKS: usize = 8;
+/// Transactions of ours that are asked for in one tick.
+const MAX_ASKED: usize = 12;
+
+#[derive(Deserialize)]
+struct Held {
+    tx: TxHash,
+    block: TxHash,
+}
+
+impl<D: Database, C: Chain + History> Watch<'_, D, C> {
+    /// Whether this tick may go on: the newest known block is still on the chain, or what came after it was undone.
+    /// A provider that is behind what was seen before is not believed until it has caught up.
+    pub(super) async fn still_there(
+        &self,
+        reading: &mut Reading,
+        tip: &Tip,
+        report: &mut Report,
+    ) -> Result<bool, TickError> {
+        let Some(newest) = reading.newest else { return Ok(true) };
+        if tip.hash == newest.hash {
+            return Ok(true);
+        }
+        if tip.height < newest.height {
+            report.notes.push(format!("the provider is behind: {} after {}", tip.height, newest.height));
+            return Ok(false);
+        }
+        if self.is_there(&newest, tip).await? {
+            return Ok(true);
+        }
+        let fork = self.fork(&newest, tip).await?;
+        self.undo(fork, reading).await?;
+        report.rolled_back = true;
+        report.notes.push(format!("rollback to block {fork}"));
+        Ok(true)
+    }
+
+    async fn is_there(&self, seen: &Seen, tip: &Tip) -> Result<bool, TickError> {
+        if seen.height == tip.height {
+            return Ok(seen.hash == tip.hash);
+        }
+        Ok(self.chain.block_at(seen.height).await?.is_some_and(|block| block.hash == seen.hash))
+    }
+
+    /// The height of the newest known block that is still there; 0 where none is found.
+    async fn fork(&self, newest: &Seen, tip: &Tip) -> Result<u64, TickError> {
+        let known = statement!(
+            "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks WHERE height < ?1 \
+             ORDER BY height DESC LIMIT 256",
+            newest.height
+        );
+        let known: Vec<Seen> = self.database.run(known).await?.all_json()?;
+        let mut step = 0_usize;
+        for _ in 0..MAX_LOOKS {
+            let Some(seen) = known.get(step) else { return Ok(0) };
+            if self.is_there(seen, tip).await? {
+                return Ok(seen.height);
+            }
+            step = step.saturating_mul(2).saturating_add(1);
+        }
+        Ok(0)
+    }
+
+    async fn undo(&self, fork: u64, reading: &mut Reading) -> Result<(), TickError> {
+        let held = statement!(
+            format!(
+                "SELECT json_object('tx', tx_id, 'block', block_hash) FROM settlements \
+                 WHERE state = 'included' AND block_height > ?1 ORDER BY block_height LIMIT {MAX_ASKED}"
+            ),
+            fork
+        );
+        let held: Vec<Held> = self.database.run(held).await?.all_json()?;
+        let mut statements = vec![
+            reading.go_back(fork),
+            statement!("DELETE FROM escrow_steps WHERE height > ?1 AND tx_id <> purchase_id", fork),
+        ];
+        for Held { tx, block } in &held {
+            match self.chain.inclusion_of(tx).await? {
+                Some(inclusion) if inclusion.block == *block => {}
+                Some(inclusion) => statements.extend(moved(tx, &inclusion)),
+                None => statements.extend(gone(tx)),
+            }
+        }
+        // With more to ask for, the blocks stay, and the next tick finds the same rollback again.
+        if held.len() < MAX_ASKED {
+            statements.push(statement!("DELETE FROM chain_blocks WHERE height > ?1", fork));
+        }
+        self.database.batch(statements).await?;
+        reading.newest = None;
+        Ok(())
+    }
+}
+
+/// It is in another block now.
+fn moved(tx: &TxHash, inclusion: &Inclusion) -> [Statement; 4] {
+    let id = tx.to_string();
+    [
+        statement!(
+            "UPDATE settlements SET block_hash = ?2, block_height = ?3, block_slot = ?4, block_time_ms = ?5 WHERE tx_id = ?1",
+            id.as_str(),
+            inclusion.block.to_string(),
+            inclusion.height,
+            inclusion.slot,
+            inclusion.time_ms
+        ),
+        statement!("UPDATE purchases SET bought_at_ms = ?2 WHERE id = ?1", id.as_str(), inclusion.time_ms),
+        statement!("UPDATE purchase_events SET at_ms = ?2 WHERE tx_hash = ?1", id.as_str(), inclusion.time_ms),
+        statement!(
+            "UPDATE escrow_steps SET height = ?2, at_ms = ?3 WHERE purchase_id = ?1 AND tx_id = ?1",
+            id.as_str(),
+            inclusion.height,
+            inclusion.time_ms
+        ),
+    ]
+}
+
+/// It is in no block any more: open again, without a purchase until it is.
+fn gone(tx: &TxHash) -> [Statement; 5] {
+    let of = |sql: &'static str| statement!(sql, tx.to_string());
+    [
+        of("DELETE FROM escrow_steps WHERE purchase_id = ?1"),
+        of("DELETE FROM escrows WHERE purchase_id = ?1"),
+        of("DELETE FROM purchase_events WHERE purchase_id = ?1"),
+        of("DELETE FROM purchases WHERE id = ?1"),
+        of("UPDATE settlements SET state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, \
+            block_time_ms = NULL, attempted_at_ms = 0 WHERE tx_id = ?1 AND state = 'included'"),
+    ]
+}

@@ -1,0 +1,82 @@
+//! The watcher worker: every minute one tick of [`market::watch`].
+
+mod arbiter;
+mod keys;
+
+use edge::{
+    Usage,
+    chain::Blockfrost,
+    d1::D1,
+    settings::{self, SettingError},
+};
+use escrow::Deployment;
+use keys::PlatformKeys;
+use market::watch::{Report, Watch};
+use worker::{
+    Context, Env, Method, Request, Response, ScheduleContext, ScheduledEvent, console_error, console_log, event,
+};
+
+/// One tick. What fails is in the log, and done by a later tick.
+#[event(scheduled)]
+async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
+    let usage = Usage::default();
+    match tick(&env, &usage).await {
+        Ok(report) => console_log!("tick {}", told(&report, &usage)),
+        Err(error) => console_error!("tick: {error} ({})", usage.server_timing()),
+    }
+}
+
+/// The same on request, in development only: the deployed worker has no address, and this setting is not made there.
+#[event(fetch)]
+async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
+    if settings::optional(&env, "DEV").is_none() {
+        return Response::error("not found", 404);
+    }
+    if (request.method(), request.path().as_str()) != (Method::Post, "/tick") {
+        return Response::ok("POST /tick");
+    }
+    let usage = Usage::default();
+    match tick(&env, &usage).await {
+        Ok(report) => Response::ok(told(&report, &usage)),
+        Err(error) => {
+            console_error!("tick: {error} ({})", usage.server_timing());
+            Response::error(error, 500)
+        }
+    }
+}
+
+/// For the log: what a tick did and what it cost.
+fn told(report: &Report, usage: &Usage) -> String {
+    serde_json::json!({
+        "read": report.read, "steps": report.steps, "confirmed": report.confirmed, "rolledBack": report.rolled_back,
+        "acted": report.acted, "notes": report.notes, "batches": usage.batches(), "calls": usage.calls(),
+    })
+    .to_string()
+}
+
+async fn tick(env: &Env, usage: &Usage) -> Result<Report, String> {
+    let text = |error: SettingError| error.to_string();
+    let base = settings::required(env, "BLOCKFROST_URL").map_err(text)?;
+    let chain = Blockfrost::new(&base, settings::optional(env, "BLOCKFROST_PROJECT_ID"), usage.clone());
+    let database = D1::new(env.d1("DB").map_err(|error| error.to_string())?, usage.clone());
+    let deployment = deployment(env).map_err(text)?;
+    let watch = Watch {
+        database: &database,
+        chain: &chain,
+        deployment: deployment.as_ref(),
+        sells: settings::optional(env, "SELLER_AGENT").as_deref() != Some("off"),
+        now: edge::now_ms(),
+        calls_left: &|| usage.calls_left(),
+    };
+    let keys = PlatformKeys::configured(env).map_err(text)?;
+    watch.tick(&keys, &arbiter::Bound::configured(env)).await.map_err(|error| error.to_string())
+}
+
+/// The escrow of protected sales, where one is deployed.
+fn deployment(env: &Env) -> Result<Option<Deployment>, SettingError> {
+    const NAME: &str = "ESCROW_DEPLOYMENT";
+    let Some(record) = settings::optional(env, NAME) else { return Ok(None) };
+    let unusable =
+        SettingError { name: NAME.into(), problem: "is not a deployment record (cargo xtask escrow deploy)" };
+    serde_json::from_str(&record).map(Some).map_err(|_| unusable)
+}

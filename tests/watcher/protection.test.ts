@@ -1,0 +1,36 @@
+// The watcher protects who buys from a service wallet, on the real workers and the local ledger.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { json, send } from "../helpers/http.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { account, balance, buy, offer, passTo, purchase, told, until } from "./sale.ts";
+
+describe("a purchase from a service wallet whose seller posts nothing", { timeout: 300_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 1, escrow: true, watcher: { SELLER_AGENT: "off" } });
+  });
+  after(() => world?.stop());
+
+  it("is refunded whole when the time for a result is over", async () => {
+    const creator = world.person("creator");
+    const listing = await offer(world, creator);
+    const buyer = await account(world);
+    const id = await buy(world, listing, buyer);
+    const afterwards = await balance(world, buyer.wallet);
+    await world.tick();
+    assert.equal((await purchase(world, id)).status, "FundsLocked");
+
+    await passTo(world, id, "submitResult");
+    await until(world, id, "refunded");
+    assert.deepEqual(await told(world, id), ["FundsLocked", "refunded"]);
+    const refund = (await balance(world, buyer.wallet)) - afterwards;
+    assert.ok(refund >= 10_000_000n, `${refund} lovelace came back: the price and the collateral`);
+    const content = await send(`${world.api}/me/purchases/${id}/content`, { headers: buyer.authorization });
+    assert.equal(content.status, 410);
+    const { sellerReputation, sales } = json<{ sellerReputation: object; sales: number }>(
+      await send(`${world.api}/creators/${creator.address}`),
+    );
+    assert.deepEqual({ sellerReputation, sales }, { sellerReputation: { score: 0, basis: 1 }, sales: 0 });
+  });
+});

@@ -1,0 +1,89 @@
+// Protected sales, as the tests of the watcher need them.
+import assert from "node:assert/strict";
+import { payingFetch } from "../buyer/buyer.ts";
+import { payEscrow } from "../buyer/escrow/escrow.ts";
+import { json, post, send } from "../helpers/http.ts";
+import { type Listing, list } from "../helpers/listings.ts";
+import type { Purchase } from "../helpers/payments.ts";
+import type { World } from "../helpers/world.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+
+export const PRICE = 10_000_000n;
+/** price - max(1.5 tADA, 10 %) */
+export const CREATORS_PART = 8_500_000n;
+
+export const offer = (world: World, creator: Wallet): Promise<Listing & { content: string }> =>
+  list(world.api, creator, { modes: ["protected"], priceLovelace: `${PRICE}` });
+
+/** A buyer without an account locks the price; the purchase's id. */
+export async function lock(world: World, listing: { id: string }, buyer: Wallet): Promise<string> {
+  const { blockfrost } = world.ledger;
+  const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
+  const { fetch: pay } = payingFetch(buyer, { blockfrost, method: "escrow", methods });
+  const paid = await pay(`${world.api}/listings/${listing.id}/unlock`);
+  assert.equal(paid.status, 200, await paid.clone().text());
+  const settlement = paid.headers.get("payment-response") ?? "";
+  return JSON.parse(Buffer.from(settlement, "base64").toString("utf8")).transaction;
+}
+
+/** An account whose service wallet has money. */
+export interface Account {
+  readonly wallet: string;
+  readonly authorization: { readonly authorization: string };
+}
+
+export async function account(world: World): Promise<Account> {
+  const owner = world.person("owner");
+  const challenge = json<{ owner: string; digest: string }>(
+    await post(`${world.api}/auth/challenge`, { address: owner.address }),
+  );
+  const proof = await owner.signData(challenge.digest);
+  const session = json<{ token: string; account: { walletAddress: string } }>(
+    await post(`${world.api}/auth/verify`, { owner: challenge.owner, ...proof }),
+  );
+  const wallet = session.account.walletAddress;
+  await world.ledger.faucet(wallet, 50_000_000n);
+  return { wallet, authorization: { authorization: `Bearer ${session.token}` } };
+}
+
+/** The service wallet of an account locks the price; the purchase's id. */
+export async function buy(world: World, listing: { id: string }, { authorization }: Account): Promise<string> {
+  const order = { listingId: listing.id, mode: "protected" };
+  return json<{ purchase: Purchase }>(await post(`${world.api}/me/buy`, order, authorization)).purchase.id;
+}
+
+export const purchase = async (world: World, id: string): Promise<Purchase> =>
+  json<Purchase>(await send(`${world.api}/purchases/${id}`));
+
+export const told = async (world: World, id: string): Promise<string[]> =>
+  (await purchase(world, id)).events.map(({ status }) => status);
+
+/** Ticks, with a block between them, until the purchase has this status. */
+export async function until(world: World, id: string, status: string): Promise<Purchase> {
+  const ticks = [];
+  for (const deadline = Date.now() + 30_000; Date.now() < deadline; ) {
+    ticks.push(await world.tick());
+    const now = await purchase(world, id);
+    if (now.status === status) return now;
+    const { height } = await world.ledger.tip();
+    while ((await world.ledger.tip()).height === height) await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const now = await purchase(world, id);
+  assert.fail(`${id} is ${now.status}, not ${status}: ${JSON.stringify(now.events)} after ${JSON.stringify(ticks)}`);
+}
+
+/** What an address holds, by the ledger. */
+export async function balance(world: World, address: string): Promise<bigint> {
+  const answer = await send(`${world.ledger.blockfrost}/addresses/${address}`);
+  if (answer.status === 404) return 0n;
+  const { amount } = json<{ amount: { unit: string; quantity: string }[] }>(answer);
+  return BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? "0");
+}
+
+/** Moves the ledger's time to just after a deadline of the purchase. */
+export async function passTo(world: World, id: string, deadline: string): Promise<void> {
+  const escrow = (await purchase(world, id)).escrow as { deadlines: Record<string, string> };
+  const { time } = await world.ledger.tip();
+  const seconds = Math.ceil(Number(escrow.deadlines[deadline]) / 1000) - time + 2;
+  if (seconds > 0) await world.ledger.advance(seconds);
+}

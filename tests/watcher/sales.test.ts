@@ -1,0 +1,70 @@
+// The watcher brings protected sales to their end, on the real workers and the local ledger, whose time is moved.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { json, send } from "../helpers/http.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { balance, CREATORS_PART, lock, offer, passTo, purchase, told, until } from "./sale.ts";
+
+describe("an honest protected sale", { timeout: 300_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 1, escrow: true, watcher: {} });
+  });
+  after(() => world?.stop());
+
+  it("is posted, collected after its time, and its creator is paid, without anybody doing anything", async () => {
+    const creator = world.person("creator");
+    const listing = await offer(world, creator);
+    const id = await lock(world, listing, await world.buyer());
+    assert.equal((await purchase(world, id)).status, "FundsLocked");
+
+    await until(world, id, "ResultSubmitted");
+    assert.equal(await balance(world, creator.address), 0n, "nothing is paid before the buyer had time to object");
+
+    await passTo(world, id, "unlock");
+    await until(world, id, "withdrawn");
+    assert.deepEqual(await told(world, id), ["FundsLocked", "ResultSubmitted", "withdrawn", "creator_paid"]);
+    assert.equal(await balance(world, creator.address), CREATORS_PART);
+    const { sellerReputation, sales } = json<{ sellerReputation: object; sales: number }>(
+      await send(`${world.api}/creators/${creator.address}`),
+    );
+    assert.deepEqual({ sellerReputation, sales }, { sellerReputation: { score: 100, basis: 1 }, sales: 1 });
+  });
+
+  it("is acted on once, however many ticks run at once", async () => {
+    const creator = world.person("creator");
+    const id = await lock(world, await offer(world, creator), await world.buyer());
+    await Promise.all([world.tick(), world.tick(), world.tick()].map((tick) => tick.catch(() => undefined)));
+    await until(world, id, "ResultSubmitted");
+    await passTo(world, id, "unlock");
+    await Promise.all([world.tick(), world.tick(), world.tick()].map((tick) => tick.catch(() => undefined)));
+    await until(world, id, "withdrawn");
+    for (let more = 0; more < 3; more++) assert.deepEqual((await world.tick()).acted, []);
+    assert.deepEqual(await told(world, id), ["FundsLocked", "ResultSubmitted", "withdrawn", "creator_paid"]);
+    assert.equal(await balance(world, creator.address), CREATORS_PART);
+  });
+
+  it("costs next to nothing while nothing changes", async () => {
+    await world.tick();
+    const { calls, batches, acted } = await world.tick();
+    assert.deepEqual(acted, []);
+    assert.ok(calls <= 5, `${calls} outside calls`);
+    assert.equal(batches, 2);
+  });
+
+  it("is told as the chain has it when the chain goes back", async () => {
+    const creator = world.person("creator");
+    const id = await lock(world, await offer(world, creator), await world.buyer());
+    await until(world, id, "ResultSubmitted");
+    const { tip } = json<{ tip: { height: number } }>(await send(`${world.ledger.url}/control/`));
+    const locked = (await world.ledger.tx(id))?.height ?? 0;
+    await world.ledger.rollback(tip.height - locked + 1, true);
+    // A provider whose chain is shorter than what was seen may only be late: nothing is undone before it has caught up.
+    while (!(await world.tick()).rolledBack) await new Promise((resolve) => setTimeout(resolve, 300));
+    await world.ledger.waitFor(id, "block");
+    await until(world, id, "ResultSubmitted");
+    assert.deepEqual(await told(world, id), ["FundsLocked", "ResultSubmitted"]);
+    const block = (await world.ledger.tx(id))?.height ?? 0;
+    assert.ok(block > 0, "the lock is on the chain again");
+  });
+});
