@@ -14,6 +14,10 @@ use uplc::tx::apply_params_to_script;
 const VALIDATOR: &str = "vested_pay.vested_pay.spend";
 /// Parameter types of [`VALIDATOR`], in order, as CIP-57 data types.
 const PARAMETER_TYPES: [&str; 3] = ["integer", "list", "integer"];
+/// Fields of the datum's one constructor.
+const DATUM_FIELDS: usize = 19;
+/// Constructors of the redeemer.
+const ACTIONS: usize = 7;
 /// The tag that the ledger puts before a Plutus V3 script when it hashes it (CIP-35 of the ledger specification).
 const PLUTUS_V3: u8 = 3;
 
@@ -56,6 +60,9 @@ pub enum BlueprintError {
     /// The validator takes something else.
     #[error("{VALIDATOR} must take three parameters (integer, list of bytes, integer), this one takes {0:?}")]
     WrongParameters(Vec<String>),
+    /// The validator speaks of something else.
+    #[error("{VALIDATOR} must have a datum of {DATUM_FIELDS} fields and {ACTIONS} actions: this is another contract")]
+    WrongInterface,
     /// `compiledCode` is not hex.
     #[error("the validator's compiledCode is not hexadecimal")]
     CodeNotHex,
@@ -78,7 +85,7 @@ struct Document {
     preamble: Preamble,
     validators: Vec<Validator>,
     #[serde(default)]
-    definitions: serde_json::Map<String, serde_json::Value>,
+    definitions: Definitions,
 }
 
 #[derive(Deserialize)]
@@ -91,14 +98,16 @@ struct Preamble {
 #[serde(rename_all = "camelCase")]
 struct Validator {
     title: String,
+    datum: Option<Argument>,
+    redeemer: Option<Argument>,
     #[serde(default)]
-    parameters: Vec<Parameter>,
+    parameters: Vec<Argument>,
     compiled_code: String,
     hash: String,
 }
 
 #[derive(Deserialize)]
-struct Parameter {
+struct Argument {
     schema: serde_json::Value,
 }
 
@@ -127,6 +136,12 @@ impl Blueprint {
         let types: Vec<_> = validator.parameters.iter().map(|p| data_type(&p.schema, &definitions)).collect();
         if types != PARAMETER_TYPES {
             return Err(BlueprintError::WrongParameters(types));
+        }
+        let sizes = |argument: &Option<Argument>| argument.as_ref().map(|of| constructors(&of.schema, &definitions));
+        let fits = sizes(&validator.datum).is_some_and(|datum| datum == [DATUM_FIELDS])
+            && sizes(&validator.redeemer).is_some_and(|actions| actions.len() == ACTIONS);
+        if !fits {
+            return Err(BlueprintError::WrongInterface);
         }
         let code = hex::decode(&validator.compiled_code).map_err(|_| BlueprintError::CodeNotHex)?;
         let actual = script_hash(&code);
@@ -171,15 +186,28 @@ impl Script {
     }
 }
 
-/// The data type that a schema names, through at most one reference into the definitions.
-fn data_type(schema: &serde_json::Value, definitions: &serde_json::Map<String, serde_json::Value>) -> String {
-    let definition = schema
+type Definitions = serde_json::Map<String, serde_json::Value>;
+
+/// The schema itself, or the definition that it refers to.
+fn resolve<'a>(schema: &'a serde_json::Value, definitions: &'a Definitions) -> &'a serde_json::Value {
+    schema
         .get("$ref")
         .and_then(|reference| reference.as_str())
         .and_then(|reference| reference.strip_prefix("#/definitions/"))
         .and_then(|key| definitions.get(&key.replace("~1", "/").replace("~0", "~")))
-        .unwrap_or(schema);
-    definition.get("dataType").and_then(|name| name.as_str()).unwrap_or("unknown").to_owned()
+        .unwrap_or(schema)
+}
+
+fn data_type(schema: &serde_json::Value, definitions: &Definitions) -> String {
+    resolve(schema, definitions).get("dataType").and_then(|name| name.as_str()).unwrap_or("unknown").to_owned()
+}
+
+/// How many fields each constructor has.
+fn constructors(schema: &serde_json::Value, definitions: &Definitions) -> Vec<usize> {
+    let alternatives = resolve(schema, definitions).get("anyOf").and_then(|any| any.as_array());
+    let fields =
+        |alternative: &serde_json::Value| alternative.get("fields").and_then(|f| f.as_array()).map_or(0, Vec::len);
+    alternatives.into_iter().flatten().map(fields).collect()
 }
 
 fn script_hash(script: &[u8]) -> ScriptHash {
@@ -245,6 +273,22 @@ mod tests {
             }
         });
         assert!(matches!(refused, Err(BlueprintError::WrongParameters(_))), "{refused:?}");
+    }
+
+    #[test]
+    fn another_datum_or_redeemer_is_refused() {
+        for edit in [
+            |document: &mut serde_json::Value| {
+                let datum = &mut document["definitions"]["escrow/datum/Datum"]["anyOf"][0];
+                datum["fields"].as_array_mut().unwrap().pop();
+            },
+            |document: &mut serde_json::Value| {
+                document["definitions"]["escrow/action/Action"]["anyOf"].as_array_mut().unwrap().pop();
+            },
+        ] {
+            let refused = edited(edit);
+            assert!(matches!(refused, Err(BlueprintError::WrongInterface)), "{refused:?}");
+        }
     }
 
     #[test]

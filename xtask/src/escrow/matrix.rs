@@ -9,6 +9,7 @@ pub mod cases;
 mod cbor;
 pub mod evaluator;
 pub mod honest;
+pub mod random;
 pub mod report;
 pub mod rules;
 pub mod transaction;
@@ -31,6 +32,12 @@ pub struct Arguments {
     /// Print every case, not only the summary and the differences.
     #[arg(long)]
     all: bool,
+    /// Judge this many random cases, too.
+    #[arg(long, default_value_t = 0)]
+    random: usize,
+    /// Where the random cases begin.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 /// One case, judged by the rules and by the contract.
@@ -91,7 +98,9 @@ pub fn judge(evaluator: &Evaluator, cases: Vec<Case>) -> Result<Vec<Judged>, Eva
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let evaluator = Evaluator::new(arguments.blueprint.load()?)?;
-    let judged = judge(&evaluator, cases::all())?;
+    let mut cases = cases::all();
+    cases.extend(random::cases(arguments.random, arguments.seed));
+    let judged = judge(&evaluator, cases)?;
     let differences = report::print(&judged, arguments.all);
     Ok(if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -33,6 +33,18 @@ fn our_contract_differs_from_the_rules_in_no_case() {
 }
 
 #[test]
+fn our_contract_agrees_with_the_rules_on_what_nobody_thought_of() {
+    let evaluator = Evaluator::new(Blueprint::parse(OURS).unwrap()).unwrap();
+    let judged = judge(&evaluator, random::cases(1_000, 7)).unwrap();
+    for judged in &judged {
+        let (case, broken) = (&judged.case, &judged.broken);
+        assert_eq!(judged.comparison(), Comparison::Same, "{} {broken:?} {:#?}", case.name, case.transaction);
+    }
+    let permitted = judged.iter().filter(|judged| judged.broken.is_empty()).count();
+    assert!(permitted > 50, "{permitted} of {} are permitted: too few to show anything", judged.len());
+}
+
+#[test]
 fn each_case_shows_what_it_was_made_to_show() {
     for case in cases::all() {
         let broken = rules::broken(&case.parameters, &case.transaction);
