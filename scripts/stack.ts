@@ -265,13 +265,12 @@ async function answers(url: string, ended: Promise<string>): Promise<void> {
   const deadline = Date.now() + 120_000;
   while (Date.now() < deadline) {
     if (failure) throw new Error(failure);
-    const status = await fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
-      async (response) => {
+    const status = await fetch(url, { signal: AbortSignal.timeout(2_000) })
+      .then(async (response) => {
         await response.arrayBuffer();
         return response.status;
-      },
-      () => 0,
-    );
+      })
+      .catch(() => 0);
     if (status === 200) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
