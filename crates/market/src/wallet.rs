@@ -16,7 +16,7 @@ use cardano::{
     tx::{AddressKind, OutputDatum, SignedTx},
 };
 use serde::Deserialize;
-use x402_cardano::settlement::{Claim, Claimed, Record, SettlementStore};
+use x402_cardano::settlement::{Claim, Claimed, Record, SettlementStore, State};
 
 use crate::{
     account::{Account, day},
@@ -301,7 +301,8 @@ impl<D: Database> SettlementStore for WalletSettlements<'_, D> {
         if let Some(record) = record(&new)? {
             return Ok(Claimed::New(record));
         }
-        if let Some(record) = record(&known)? {
+        // One that the ledger refused holds nothing: it would have been claimed anew, had its spend been granted.
+        if let Some(record) = record(&known)?.filter(|record| record.state != State::Refused) {
             return Ok(Claimed::Known(record));
         }
         let standing: Standing = standing.first_json()?.ok_or_else(|| DatabaseError("no such account".into()))?;

@@ -1,0 +1,159 @@
+//! Figures that triggers keep - sales, reputation, their copies in the catalogue - equal a recount, whatever happens to
+//! purchases.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+mod support;
+
+use market::{database::Database, sqlite::Sqlite, statement};
+use proptest::prelude::*;
+use support::{NOON, SELLER, block, list_by, one, person};
+
+const STATES: [&str; 11] = [
+    "settled",
+    "FundsLocked",
+    "ResultSubmitted",
+    "RefundRequested",
+    "Disputed",
+    "WithdrawAuthorized",
+    "RefundAuthorized",
+    "withdrawing",
+    "withdrawn",
+    "refunded",
+    "closed",
+];
+const LISTINGS: u8 = 4;
+
+/// What happens to purchases.
+#[derive(Clone, Debug)]
+enum Event {
+    Bought { listing: u8, status: usize },
+    Changed { purchase: usize, status: usize },
+    RolledBack { purchase: usize },
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        2 => (0..LISTINGS, 0..STATES.len()).prop_map(|(listing, status)| Event::Bought { listing, status }),
+        4 => (any::<usize>(), 0..STATES.len()).prop_map(|(purchase, status)| Event::Changed { purchase, status }),
+        1 => any::<usize>().prop_map(|purchase| Event::RolledBack { purchase }),
+    ]
+}
+
+/// The listing's id and its seller: two sellers, two listings each.
+fn listings(db: &Sqlite) -> Vec<(String, String)> {
+    let other = person(9).enterprise_address().to_string();
+    (0..LISTINGS)
+        .map(|number| {
+            let seller = if number % 2 == 0 { SELLER } else { other.as_str() };
+            (list_by(db, seller, number, 5_000_000).as_str().to_owned(), seller.to_owned())
+        })
+        .collect()
+}
+
+/// The figures as kept, and the same figures counted from purchases.
+fn figures(db: &Sqlite) -> [(String, String); 3] {
+    const COUNTED: &str = "count(*) FILTER (WHERE p.status <> 'refunded')";
+    const WITHDRAWN: &str = "count(*) FILTER (WHERE p.status = 'withdrawn')";
+    const REFUNDED: &str = "count(*) FILTER (WHERE p.status = 'refunded')";
+    let both = |kept: String, counted: String| (one(db, &kept), one(db, &counted));
+    let listed =
+        |columns: &str, source: &str| format!("SELECT json_group_array(json_array({columns})) FROM ({source})");
+    [
+        both(
+            listed("id, sales", "SELECT id, sales FROM listings ORDER BY id"),
+            listed(
+                "id, n",
+                &format!(
+                    "SELECT l.id, (SELECT {COUNTED} FROM purchases p WHERE p.listing_id = l.id) AS n FROM listings l ORDER BY l.id"
+                ),
+            ),
+        ),
+        both(
+            listed(
+                "address, sales, withdrawn, refunded",
+                "SELECT * FROM sellers WHERE sales + withdrawn + refunded > 0 ORDER BY address",
+            ),
+            listed(
+                "a, s, w, r",
+                &format!(
+                    "SELECT p.seller_address AS a, {COUNTED} AS s, {WITHDRAWN} AS w, {REFUNDED} AS r FROM purchases p GROUP BY 1 HAVING s + w + r > 0 ORDER BY 1"
+                ),
+            ),
+        ),
+        both(
+            listed("id, w, r", "SELECT id, seller_withdrawn AS w, seller_refunded AS r FROM listings ORDER BY id"),
+            listed(
+                "id, w, r",
+                &format!(
+                    "SELECT l.id, (SELECT {WITHDRAWN} FROM purchases p WHERE p.seller_address = l.seller_address) AS w, (SELECT {REFUNDED} FROM purchases p WHERE p.seller_address = l.seller_address) AS r FROM listings l ORDER BY l.id"
+                ),
+            ),
+        ),
+    ]
+}
+
+fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, made: &mut u32, event: &Event) {
+    let run = |statement| drop(block(db.run(statement)).unwrap());
+    let pick = |live: &[String], purchase: usize| live.get(purchase.checked_rem(live.len()).unwrap_or(0)).cloned();
+    match event {
+        Event::Bought { listing, status } => {
+            let (id, seller) = listings.get(usize::from(*listing)).unwrap();
+            *made += 1;
+            let tx = format!("{made:064x}");
+            run(statement!(
+                "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, status, \
+                   bought_at_ms) VALUES (?1, ?2, 'instant', ?3, ?3, 5000000, ?4, ?5)",
+                tx.as_str(),
+                id.as_str(),
+                seller.as_str(),
+                STATES[*status],
+                NOON
+            ));
+            live.push(tx);
+        }
+        Event::Changed { purchase, status } => {
+            let Some(tx) = pick(live, *purchase) else { return };
+            run(statement!("UPDATE purchases SET status = ?2 WHERE id = ?1", tx, STATES[*status]));
+        }
+        Event::RolledBack { purchase } => {
+            let Some(tx) = pick(live, *purchase) else { return };
+            run(statement!("DELETE FROM purchases WHERE id = ?1", tx.as_str()));
+            live.retain(|it| *it != tx);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn figures_kept_by_triggers_equal_a_recount(events in proptest::collection::vec(event(), 1..60)) {
+        let db = Sqlite::migrated().unwrap();
+        let listings = listings(&db);
+        let (mut live, mut made) = (Vec::new(), 0);
+        for event in &events {
+            apply(&db, &listings, &mut live, &mut made, event);
+        }
+        for (kept, counted) in figures(&db) {
+            prop_assert_eq!(kept, counted);
+        }
+    }
+}
+
+#[test]
+fn the_recount_sees_sales_and_reputation() {
+    let db = Sqlite::migrated().unwrap();
+    let listings = listings(&db);
+    let (mut live, mut made) = (Vec::new(), 0);
+    for status in [0, 8, 9] {
+        apply(&db, &listings, &mut live, &mut made, &Event::Bought { listing: 0, status });
+    }
+    let [sales, sellers, copies] = figures(&db);
+    assert!(sales.0.contains(",2]"), "{}", sales.0);
+    assert_eq!(sellers.0, format!("[[\"{SELLER}\",2,1,1]]"));
+    assert!(copies.0.contains(",1,1]"), "{}", copies.0);
+}

@@ -1,0 +1,113 @@
+//! Sign-in on SQLite: a challenge opens one session, whoever asks how often, and what expired goes.
+
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use cardano::Lovelace;
+use market::{
+    account::{self, CHALLENGE_MS, DAY_MS, DEMO_OWNER, NewWallet, SESSION_MS},
+    sqlite::Sqlite,
+};
+use support::{NOON, block, challenge, one, person, reread, sign_up, token};
+
+fn wallet(number: u8, key_version: u32) -> NewWallet {
+    NewWallet { address: person(number).enterprise_address(), key_version }
+}
+
+#[test]
+fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
+    let db = Sqlite::migrated().unwrap();
+    let challenge = challenge(person(1).enterprise_address(), "nonce", NOON);
+    let opened = (1..=50).filter(|number| {
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), NOON)).unwrap().is_some()
+    });
+    assert_eq!(opened.collect::<Vec<u8>>(), [1]);
+    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
+    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM accounts"), "1");
+}
+
+#[test]
+fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
+    let db = Sqlite::migrated().unwrap();
+    let challenge = challenge(person(1).enterprise_address(), "nonce", NOON);
+    let answer = |number, now| block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), now)).unwrap();
+    assert!(answer(1, NOON).is_some());
+    assert!(answer(2, NOON + CHALLENGE_MS + 60_000).is_none());
+    assert!(answer(3, NOON + DAY_MS - 1).is_none());
+}
+
+#[test]
+fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
+    let db = Sqlite::migrated().unwrap();
+    let (first, _) = sign_up(&db, 1, NOON);
+    let limits = account::limits(Some(3), Some(4)).unwrap();
+    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
+    let challenge = challenge(person(1).enterprise_address(), "second", NOON);
+    let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), NOON)).unwrap().unwrap();
+    assert_eq!((again.wallet_address, again.key_version), (first.wallet_address, 1));
+    assert_eq!((again.max_per_payment, again.daily_budget), limits);
+}
+
+#[test]
+fn a_session_is_live_until_its_last_millisecond_and_is_then_removed_by_a_sign_in() {
+    let db = Sqlite::migrated().unwrap();
+    sign_up(&db, 1, NOON);
+    let live = |now| block(account::view(&db, &token(1), now)).unwrap().is_some();
+    assert!(live(NOON + SESSION_MS - 1));
+    assert!(!live(NOON + SESSION_MS));
+    let limits = account::limits(Some(1), Some(1)).unwrap();
+    assert!(!block(account::set_limits(&db, &token(1), limits, NOON + SESSION_MS)).unwrap());
+    assert!(!block(account::sign_out(&db, &token(1), NOON + SESSION_MS)).unwrap());
+    sign_up(&db, 2, NOON + SESSION_MS);
+    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
+    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM challenge_claims"), "1");
+}
+
+#[test]
+fn signing_out_ends_one_session_once() {
+    let db = Sqlite::migrated().unwrap();
+    sign_up(&db, 1, NOON);
+    sign_up(&db, 2, NOON);
+    assert!(block(account::sign_out(&db, &token(1), NOON)).unwrap());
+    assert!(!block(account::sign_out(&db, &token(1), NOON)).unwrap());
+    assert!(block(account::view(&db, &token(1), NOON)).unwrap().is_none());
+    assert!(block(account::view(&db, &token(2), NOON)).unwrap().is_some());
+}
+
+#[test]
+fn only_hashes_of_tokens_are_stored() {
+    let db = Sqlite::migrated().unwrap();
+    sign_up(&db, 1, NOON);
+    assert_eq!(one(&db, "SELECT token_hash FROM sessions"), token(1).hash());
+    assert_eq!(one(&db, "SELECT claimed_by FROM challenge_claims"), token(1).hash());
+    assert_ne!(token(1).hash(), token(1).reveal());
+}
+
+#[test]
+fn the_demo_account_is_made_once_with_limits_that_no_session_can_change() {
+    let db = Sqlite::migrated().unwrap();
+    let wallet = person(50).enterprise_address();
+    let demo = block(account::demo(&db, &wallet, NOON)).unwrap();
+    assert_eq!((demo.owner.as_str(), demo.wallet_address), (DEMO_OWNER, wallet));
+    assert_eq!((demo.max_per_payment, demo.daily_budget), (Lovelace::from_ada(10), Lovelace::from_ada(30)));
+    assert_eq!(block(account::demo(&db, &wallet, NOON + 1)).unwrap(), demo);
+    sign_up(&db, 1, NOON);
+    let limits = account::limits(Some(100), Some(500)).unwrap();
+    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
+    assert_eq!(block(account::demo(&db, &wallet, NOON)).unwrap(), demo);
+    assert_eq!(reread(&db, 1, NOON).daily_budget, Lovelace::from_ada(500));
+}
+
+#[test]
+fn limits_are_whole_ada_within_their_ranges() {
+    for (per_payment, daily) in [(1, 1), (100, 100), (100, 500), (1, 500)] {
+        let limits = account::limits(Some(per_payment), Some(daily)).unwrap();
+        assert_eq!(limits, (Lovelace::from_ada(per_payment), Lovelace::from_ada(daily)));
+    }
+    for (per_payment, daily) in [(0, 5), (101, 500), (5, 4), (5, 501)] {
+        assert!(account::limits(Some(per_payment), Some(daily)).is_err(), "{per_payment} {daily}");
+    }
+    assert!(account::limits(None, Some(5)).is_err());
+    assert!(account::limits(Some(5), None).is_err());
+}

@@ -1,0 +1,317 @@
+//! What holds a service wallet's spending together, on SQLite: the guard of limits, give-back, reservations, promises.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+mod support;
+
+use cardano::{Lovelace, TxHash, chain::Utxo, keys::SigningKey};
+use market::{
+    ListingId,
+    account::{self, Account, DAY_MS},
+    database::{Database, outcomes},
+    settlement::Settlements,
+    sqlite::Sqlite,
+    wallet::{NotGranted, Promises, SpendError, promises},
+};
+use proptest::prelude::*;
+use support::{
+    NOON, block, claim, claim_of, given, inclusion, list, one, payment, reread, sign_up, spent_today, token,
+};
+use x402_cardano::settlement::{Claim, Claimed, SettlementStore};
+
+const ADA: u64 = 1_000_000;
+const UNTIL: u64 = 1_000_000;
+
+/// A database, an account with limits in ADA, its key.
+fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
+    let db = Sqlite::migrated().unwrap();
+    let (_, key) = sign_up(&db, 1, NOON);
+    let limits = account::limits(Some(per_payment), Some(daily)).unwrap();
+    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
+    let account = reread(&db, 1, NOON);
+    (db, account, key)
+}
+
+/// The claim of a payment for a listing from the faucet's output of this number.
+fn paying(account: &Account, key: &SigningKey, listing: &ListingId, coin: u8, price: u64) -> Claim {
+    claim_of(account, listing, &payment(account, key, &[given(account, coin, 200 * ADA)], price, UNTIL), price)
+}
+
+fn refused(result: Result<Claimed, SpendError>) -> NotGranted {
+    match result {
+        Err(SpendError::NotGranted(why)) => why,
+        other => panic!("granted or failed: {other:?}"),
+    }
+}
+
+fn settled(db: &Sqlite, tx: &TxHash) {
+    block(Settlements(db).mark_included(tx, &inclusion(1))).unwrap();
+}
+
+fn count(db: &Sqlite, table: &str) -> String {
+    one(db, &format!("SELECT CAST(count(*) AS TEXT) FROM {table}"))
+}
+
+/// What may be spent now, of what a provider shows.
+fn promised(db: &Sqlite, account: &Account, now: u64) -> Promises {
+    let wallet = account.wallet_address;
+    let [sent, reserved] = outcomes(block(db.batch(promises(&wallet, now).into())).unwrap()).unwrap();
+    Promises::read(&wallet, &sent, &reserved).unwrap()
+}
+
+#[test]
+fn the_limits_hold_to_the_lovelace() {
+    let (db, account, key) = market(5, 8);
+    let buy = |number: u8, price: u64| {
+        let listing = list(&db, number, price);
+        claim(&db, &account, &paying(&account, &key, &listing, number, price), NOON)
+    };
+    assert!(matches!(refused(buy(1, 5 * ADA + 1)), NotGranted::PerPayment { .. }));
+    assert!(matches!(buy(2, 5 * ADA), Ok(Claimed::New(_))));
+    let over = NotGranted::Daily { limit: Lovelace::from_ada(8), spent: Lovelace::from_ada(5) };
+    assert_eq!(refused(buy(3, 3 * ADA + 1)), over);
+    assert!(matches!(buy(4, 3 * ADA), Ok(Claimed::New(_))));
+    assert!(matches!(refused(buy(5, ADA)), NotGranted::Daily { .. }));
+    assert_eq!(spent_today(&db, 1, NOON), 8 * ADA);
+}
+
+#[test]
+fn a_claim_that_is_not_granted_writes_nothing() {
+    let (db, account, key) = market(5, 8);
+    let listing = list(&db, 1, 6 * ADA);
+    refused(claim(&db, &account, &paying(&account, &key, &listing, 1, 6 * ADA), NOON));
+    for table in ["spends", "settlements", "reservations"] {
+        assert_eq!(count(&db, table), "0", "{table}");
+    }
+}
+
+#[test]
+fn a_new_utc_day_has_a_new_budget() {
+    let (db, account, key) = market(5, 5);
+    let [first, second] = [list(&db, 1, 5 * ADA), list(&db, 2, 5 * ADA)];
+    let last_ms = (NOON / DAY_MS + 1) * DAY_MS - 1;
+    assert!(claim(&db, &account, &paying(&account, &key, &first, 1, 5 * ADA), last_ms).is_ok());
+    let next = paying(&account, &key, &second, 2, 5 * ADA);
+    assert!(matches!(refused(claim(&db, &account, &next, last_ms)), NotGranted::Daily { .. }));
+    assert!(claim(&db, &account, &next, last_ms + 1).is_ok());
+    assert_eq!((spent_today(&db, 1, last_ms), spent_today(&db, 1, last_ms + 1)), (5 * ADA, 5 * ADA));
+}
+
+#[test]
+fn lowered_limits_count_what_is_spent_already() {
+    let (db, account, key) = market(10, 30);
+    let [first, second] = [list(&db, 1, 9 * ADA), list(&db, 2, ADA)];
+    assert!(claim(&db, &account, &paying(&account, &key, &first, 1, 9 * ADA), NOON).is_ok());
+    let limits = account::limits(Some(5), Some(9)).unwrap();
+    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
+    let next = paying(&account, &key, &second, 2, ADA);
+    assert!(matches!(refused(claim(&db, &account, &next, NOON)), NotGranted::Daily { .. }));
+}
+
+#[test]
+fn the_same_listing_is_bought_once_until_it_is_refunded() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let first = paying(&account, &key, &listing, 1, 2 * ADA);
+    assert!(claim(&db, &account, &first, NOON).is_ok());
+    let second = paying(&account, &key, &listing, 2, 2 * ADA);
+    assert_eq!(refused(claim(&db, &account, &second, NOON)), NotGranted::SamePurchase, "while the first is open");
+    settled(&db, &first.payment.tx_id);
+    assert_eq!(refused(claim(&db, &account, &second, NOON)), NotGranted::SamePurchase, "when it is bought");
+    one(&db, "UPDATE purchases SET status = 'refunded' RETURNING id");
+    assert!(matches!(claim(&db, &account, &second, NOON), Ok(Claimed::New(_))));
+}
+
+#[test]
+fn what_the_owners_own_wallet_bought_is_not_paid_again() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let mut own = paying(&account, &key, &listing, 1, 2 * ADA);
+    own.payment.payer = account.owner.parse().unwrap();
+    assert!(matches!(block(Settlements(&db).claim(&own, NOON)).unwrap(), Claimed::New(_)));
+    settled(&db, &own.payment.tx_id);
+    let second = paying(&account, &key, &listing, 2, 2 * ADA);
+    assert_eq!(refused(claim(&db, &account, &second, NOON)), NotGranted::SamePurchase);
+    assert_eq!(spent_today(&db, 1, NOON), 0);
+}
+
+#[test]
+fn an_input_belongs_to_the_first_who_claims_it() {
+    let (db, account, key) = market(5, 30);
+    let [one_listing, other] = [list(&db, 1, 2 * ADA), list(&db, 2, 3 * ADA)];
+    assert!(claim(&db, &account, &paying(&account, &key, &one_listing, 1, 2 * ADA), NOON).is_ok());
+    let same_coin = paying(&account, &key, &other, 1, 3 * ADA);
+    assert_eq!(refused(claim(&db, &account, &same_coin, NOON)), NotGranted::InputsTaken);
+    assert_eq!(spent_today(&db, 1, NOON), 2 * ADA, "nothing counts for what was not granted");
+    assert!(claim(&db, &account, &paying(&account, &key, &other, 2, 3 * ADA), NOON).is_ok());
+}
+
+#[test]
+fn a_refused_or_expired_payment_gives_back_its_spend_and_its_inputs() {
+    for expire in [false, true] {
+        let (db, account, key) = market(5, 5);
+        let [first, second] = [list(&db, 1, 5 * ADA), list(&db, 2, 4 * ADA)];
+        let lost = paying(&account, &key, &first, 1, 5 * ADA);
+        assert!(claim(&db, &account, &lost, NOON).is_ok());
+        let store = Settlements(&db);
+        if expire {
+            block(store.mark_submitted(&lost.payment.tx_id)).unwrap();
+            block(store.mark_expired(&lost.payment.tx_id)).unwrap();
+        } else {
+            assert!(block(store.mark_refused(&lost.payment.tx_id, 1, "no")).unwrap());
+        }
+        assert_eq!(spent_today(&db, 1, NOON), 0);
+        assert_eq!(count(&db, "reservations"), "0");
+        assert!(claim(&db, &account, &paying(&account, &key, &second, 1, 4 * ADA), NOON).is_ok());
+    }
+}
+
+#[test]
+fn a_payment_that_was_given_up_and_is_in_a_block_after_all_counts() {
+    let (db, account, key) = market(5, 5);
+    let listing = list(&db, 1, 5 * ADA);
+    let late = paying(&account, &key, &listing, 1, 5 * ADA);
+    assert!(claim(&db, &account, &late, NOON).is_ok());
+    block(Settlements(&db).mark_expired(&late.payment.tx_id)).unwrap();
+    assert_eq!(spent_today(&db, 1, NOON), 0);
+    settled(&db, &late.payment.tx_id);
+    assert_eq!(spent_today(&db, 1, NOON), 5 * ADA);
+    assert_eq!(count(&db, "purchases"), "1");
+}
+
+#[test]
+fn the_same_bytes_begin_again_after_a_refusal_within_the_limits() {
+    let (db, account, key) = market(5, 5);
+    let listing = list(&db, 1, 5 * ADA);
+    let again = paying(&account, &key, &listing, 1, 5 * ADA);
+    assert!(claim(&db, &account, &again, NOON).is_ok());
+    assert!(block(Settlements(&db).mark_refused(&again.payment.tx_id, 1, "no")).unwrap());
+    let begun = claim(&db, &account, &again, NOON).unwrap();
+    assert!(matches!(begun, Claimed::New(record) if record.attempts == 2));
+    assert_eq!(spent_today(&db, 1, NOON), 5 * ADA);
+    assert_eq!(count(&db, "reservations"), "1");
+    assert!(block(Settlements(&db).mark_refused(&again.payment.tx_id, 2, "no")).unwrap());
+    let other = list(&db, 2, ADA);
+    assert!(claim(&db, &account, &paying(&account, &key, &other, 2, ADA), NOON).is_ok());
+    assert!(matches!(refused(claim(&db, &account, &again, NOON)), NotGranted::Daily { .. }), "5 and 1 are over 5");
+}
+
+#[test]
+fn nobody_begins_another_attempt_of_a_payment_that_was_given_up() {
+    let (db, account, key) = market(5, 5);
+    let listing = list(&db, 1, 5 * ADA);
+    let it = paying(&account, &key, &listing, 1, 5 * ADA);
+    assert!(claim(&db, &account, &it, NOON).is_ok());
+    let store = Settlements(&db);
+    assert!(block(store.mark_refused(&it.payment.tx_id, 1, "no")).unwrap());
+    assert!(!block(store.begin_attempt(&it.payment.tx_id, 1, NOON)).unwrap(), "its spend is given back");
+}
+
+#[test]
+fn the_same_claim_twice_is_one_claim() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let it = paying(&account, &key, &listing, 1, 2 * ADA);
+    assert!(matches!(claim(&db, &account, &it, NOON), Ok(Claimed::New(_))));
+    assert!(matches!(claim(&db, &account, &it, NOON), Ok(Claimed::Known(_))));
+    assert_eq!(spent_today(&db, 1, NOON), 2 * ADA);
+}
+
+/// Pays from what may be spent, step by step along its own change, with a provider that never shows anything new.
+#[test]
+fn change_is_spendable_once_a_node_has_the_payment_and_inputs_never_twice() {
+    let (db, account, key) = market(5, 30);
+    let shown = [given(&account, 1, 20 * ADA)];
+    let mut left = 20 * ADA;
+    for number in 1..=5 {
+        let before = promised(&db, &account, NOON);
+        assert!(!before.in_flight);
+        let spendable = before.spendable(&shown);
+        assert_eq!(spendable.len(), 1, "one coin, in its newest form");
+        assert_eq!(spendable[0].value.lovelace.get(), left);
+        let listing = list(&db, number, 2 * ADA);
+        let built = payment(&account, &key, &spendable, 2 * ADA, UNTIL);
+        let it = claim_of(&account, &listing, &built, 2 * ADA);
+        assert!(claim(&db, &account, &it, NOON).is_ok());
+        let claimed = promised(&db, &account, NOON);
+        assert!(claimed.in_flight);
+        assert_eq!(claimed.spendable(&shown), [], "not before a node has it");
+        block(Settlements(&db).mark_submitted(&it.payment.tx_id)).unwrap();
+        if number % 2 == 0 {
+            settled(&db, &it.payment.tx_id);
+        }
+        left -= 2 * ADA + built.facts.fee.get();
+    }
+    assert_eq!(promised(&db, &account, NOON).waiting.len(), 3, "sent, and in no block that we know of");
+}
+
+#[test]
+fn what_both_the_provider_and_we_know_is_one_output() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let built = payment(&account, &key, &[given(&account, 1, 20 * ADA)], 2 * ADA, UNTIL);
+    let it = claim_of(&account, &listing, &built, 2 * ADA);
+    assert!(claim(&db, &account, &it, NOON).is_ok());
+    settled(&db, &it.payment.tx_id);
+    let shown: Vec<Utxo> = built.facts.change.iter().cloned().chain([given(&account, 1, 20 * ADA)]).collect();
+    assert_eq!(promised(&db, &account, NOON).spendable(&shown), built.facts.change);
+}
+
+#[test]
+fn an_expired_payment_frees_its_input_and_promises_no_change() {
+    let (db, account, key) = market(5, 30);
+    let shown = [given(&account, 1, 20 * ADA)];
+    let listing = list(&db, 1, 2 * ADA);
+    let it = claim_of(&account, &listing, &payment(&account, &key, &shown, 2 * ADA, UNTIL), 2 * ADA);
+    assert!(claim(&db, &account, &it, NOON).is_ok());
+    block(Settlements(&db).mark_submitted(&it.payment.tx_id)).unwrap();
+    block(Settlements(&db).mark_expired(&it.payment.tx_id)).unwrap();
+    assert_eq!(promised(&db, &account, NOON).spendable(&shown), shown);
+}
+
+/// What becomes of a payment after it was claimed.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Open,
+    Included,
+    Refused,
+    Expired,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However payments come and end, today's spends stay within the budget, and are what was not given back.
+    #[test]
+    fn spends_never_exceed_the_budget_and_equal_what_was_not_given_back(
+        payments in proptest::collection::vec((1u64..8, prop_oneof![
+            Just(End::Open), Just(End::Included), Just(End::Refused), Just(End::Expired),
+        ]), 1..24),
+    ) {
+        let (db, account, key) = market(6, 15);
+        let mut expected = 0;
+        for (number, (ada, end)) in (1u8..).zip(payments) {
+            let price = ada * ADA;
+            let listing = list(&db, number, price);
+            let it = paying(&account, &key, &listing, number, price);
+            let granted = claim(&db, &account, &it, NOON).is_ok();
+            prop_assert_eq!(granted, ada <= 6 && expected + price <= 15 * ADA);
+            if granted {
+                let (store, tx) = (Settlements(&db), it.payment.tx_id);
+                match end {
+                    End::Open => expected += price,
+                    End::Included => { settled(&db, &tx); expected += price; }
+                    End::Refused => prop_assert!(block(store.mark_refused(&tx, 1, "no")).unwrap()),
+                    End::Expired => block(store.mark_expired(&tx)).unwrap(),
+                }
+            }
+            prop_assert_eq!(spent_today(&db, 1, NOON), expected);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A small market on SQLite: a seller's listings, an account, and payments as its service wallet makes them.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+use cardano::{
+    Address, ContentHash, Lovelace, TxHash, TxRef,
+    chain::{Inclusion, Utxo, Value},
+    keys::{SigningKey, derive_wallet_key},
+    params::{ProtocolParameters, Rational},
+    tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
+};
+use market::{
+    ListingId,
+    account::{self, Account, Challenge, NewWallet, Token},
+    catalogue::{self, Stored},
+    database::Database,
+    listing::NewListing,
+    sqlite::Sqlite,
+    statement,
+    wallet::{Spend, SpendError, WalletSettlements},
+};
+use serde_json::json;
+use x402_cardano::{
+    exact::VerifiedPayment,
+    settlement::{Claim, Claimed, SettlementStore},
+    wire::Amount,
+};
+
+pub const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
+/// Noon of a UTC day.
+pub const NOON: u64 = 19_700 * account::DAY_MS + account::DAY_MS / 2;
+const MASTER: [u8; 32] = [7; 32];
+
+pub fn block<F: std::future::Future>(future: F) -> F::Output {
+    futures_lite::future::block_on(future)
+}
+
+/// The key of somebody's own wallet.
+pub fn person(number: u8) -> SigningKey {
+    SigningKey::from_seed(&[number; 32]).unwrap()
+}
+
+const fn ratio(numerator: u64, denominator: u64) -> Rational {
+    Rational { numerator, denominator }
+}
+
+/// Preprod's, as far as payments need them.
+pub fn parameters() -> ProtocolParameters {
+    ProtocolParameters {
+        min_fee_a: 44,
+        min_fee_b: 155_381,
+        coins_per_utxo_byte: 4_310,
+        max_tx_size: 16_384,
+        max_value_size: 5_000,
+        collateral_percent: 150,
+        max_collateral_inputs: 3,
+        price_mem: ratio(577, 10_000),
+        price_step: ratio(721, 10_000_000),
+        max_tx_ex_mem: 14_000_000,
+        max_tx_ex_steps: 10_000_000_000,
+        min_fee_ref_script_cost_per_byte: ratio(15, 1),
+        cost_model_v3: Vec::new(),
+    }
+}
+
+pub fn token(number: u8) -> Token {
+    Token::new([number; 32])
+}
+
+pub fn challenge(owner: Address, nonce: &str, now: u64) -> Challenge {
+    let digest = account::signin_digest(&owner, nonce);
+    Challenge { owner, digest, expires_at: now + account::CHALLENGE_MS }
+}
+
+/// Signs somebody in for the first time.
+pub fn sign_up(db: &Sqlite, number: u8, now: u64) -> (Account, SigningKey) {
+    let owner = person(number).enterprise_address();
+    let key = derive_wallet_key(&MASTER, 1, &owner.to_string()).unwrap();
+    let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
+    let challenge = challenge(owner, "first", now);
+    let account = block(account::sign_in(db, &challenge, &wallet, &token(number), now)).unwrap().unwrap();
+    (account, key)
+}
+
+/// The account as it is now.
+pub fn reread(db: &Sqlite, number: u8, now: u64) -> Account {
+    block(db.run(account::by_session(&token(number).hash(), now))).unwrap().first_json().unwrap().unwrap()
+}
+
+pub fn list(db: &Sqlite, number: u8, price: u64) -> ListingId {
+    list_by(db, SELLER, number, price)
+}
+
+pub fn list_by(db: &Sqlite, seller: &str, number: u8, price: u64) -> ListingId {
+    let body = json!({
+        "title": format!("Listing {number}"), "description": "for sale", "priceLovelace": price.to_string(),
+        "sellerAddress": seller, "modes": ["instant"], "content": format!("content {number}"),
+    });
+    let id = ListingId::new(NOON + u64::from(number), [number; 10]);
+    let offer = NewListing::from_json(&body, None).unwrap();
+    assert!(matches!(block(catalogue::store(db, &id, &offer, None, NOON)).unwrap(), Stored::Listing { .. }));
+    id
+}
+
+/// An output of a faucet's at a service wallet.
+pub fn given(account: &Account, number: u8, lovelace: u64) -> Utxo {
+    Utxo {
+        reference: TxRef { tx: TxHash::new([number; 32]), index: 0 },
+        address: account.wallet_address.to_string(),
+        value: Value { lovelace: Lovelace::new(lovelace).unwrap(), ..Value::default() },
+        inline_datum: None,
+        datum_hash: None,
+        reference_script: None,
+    }
+}
+
+/// A payment from these outputs, as the service builds it.
+pub fn payment(account: &Account, key: &SigningKey, utxos: &[Utxo], price: u64, until: u64) -> BuiltTx {
+    let seller: Address = SELLER.parse().unwrap();
+    let plan = TxPlan {
+        outputs: vec![NewOutput::pay(seller, Lovelace::new(price).unwrap())],
+        validity: Validity { from: None, until },
+        ..TxPlan::default()
+    };
+    let reserved = std::collections::BTreeSet::new();
+    let wallet = Wallet { address: account.wallet_address, utxos, reserved: &reserved };
+    build(&plan, &wallet, &parameters()).unwrap().sign(&[key]).unwrap()
+}
+
+/// The claim of a payment.
+pub fn claim_of(account: &Account, listing: &ListingId, built: &BuiltTx, price: u64) -> Claim {
+    Claim {
+        resource: listing.as_str().to_owned(),
+        header: ContentHash::of(&built.cbor),
+        terms_digest: None,
+        payment: VerifiedPayment {
+            tx_id: built.facts.tx_id,
+            payer: account.wallet_address,
+            inputs: built.facts.inputs.clone(),
+            valid_until: built.facts.valid_until_slot,
+            amount: Amount::new(price).unwrap(),
+            cbor: built.cbor.clone(),
+        },
+    }
+}
+
+/// Claims a payment with its spend and its inputs.
+pub fn claim(db: &Sqlite, account: &Account, claim: &Claim, now: u64) -> Result<Claimed, SpendError> {
+    block(store(db, account, claim, now).claim(claim, now))
+}
+
+pub fn store<'a>(db: &'a Sqlite, account: &'a Account, claim: &Claim, now: u64) -> WalletSettlements<'a, Sqlite> {
+    WalletSettlements::new(db, Spend { account, inputs: claim.payment.inputs.clone(), now })
+}
+
+/// A block that has a transaction.
+pub fn inclusion(height: u64) -> Inclusion {
+    Inclusion { block: TxHash::new([9; 32]), height, slot: height * 20, time_ms: NOON + height * 20_000, valid: true }
+}
+
+/// The one text that a query answers.
+pub fn one(db: &Sqlite, sql: &str) -> String {
+    block(db.run(statement!(sql.to_owned()))).unwrap().rows.into_iter().next().unwrap_or_default()
+}
+
+pub fn spent_today(db: &Sqlite, number: u8, now: u64) -> u64 {
+    block(account::view(db, &token(number), now)).unwrap().unwrap().spent_today.get()
+}
