@@ -10,6 +10,8 @@ import { control, type LedgerControl } from "./ledger.ts";
 export interface World {
   /** Base address of the API. */
   readonly api: string;
+  /** Folder of its state: secrets.env, escrow.json, logs. */
+  readonly state: string;
   readonly ledger: LedgerControl;
   /** Somebody new, without money. */
   person(what: string, options?: Partial<WalletOptions>): Wallet;
@@ -51,6 +53,7 @@ export async function startWorld({ blockTime, escrow = false, watcher }: WorldOp
   };
   return {
     api: stack.api,
+    state,
     ledger,
     tick: stack.tick,
     person,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { json, send } from "../helpers/http.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { account, balance, buy, offer, passTo, purchase, told, until } from "./sale.ts";
+import { account, balance, buy, offer, passTo, purchase, sellerDoes, told, until } from "./sale.ts";
 
 describe("a purchase from a service wallet whose seller posts nothing", { timeout: 300_000 }, () => {
   let world: World;
@@ -32,5 +32,24 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
       await send(`${world.api}/creators/${creator.address}`),
     );
     assert.deepEqual({ sellerReputation, sales }, { sellerReputation: { score: 0, basis: 1 }, sales: 0 });
+  });
+
+  it("is disputed when the seller posts something else than what was delivered", async () => {
+    const buyer = await account(world);
+    const id = await buy(world, await offer(world, world.person("creator")), buyer);
+    await world.tick();
+    await sellerDoes(world, id, "post-result", "--result", "66".repeat(32));
+    await until(world, id, "Disputed");
+    assert.deepEqual(await told(world, id), ["FundsLocked", "ResultSubmitted", "Disputed"]);
+  });
+
+  it("is refunded at once when the seller gives the money back", async () => {
+    const buyer = await account(world);
+    const id = await buy(world, await offer(world, world.person("creator")), buyer);
+    const before = await balance(world, buyer.wallet);
+    await sellerDoes(world, id, "allow-refund");
+    await until(world, id, "refunded");
+    assert.deepEqual(await told(world, id), ["FundsLocked", "RefundAuthorized", "refunded"]);
+    assert.ok((await balance(world, buyer.wallet)) >= before + 10_000_000n);
   });
 });

@@ -1,5 +1,10 @@
 // Protected sales, as the tests of the watcher need them.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { root } from "../../scripts/stack.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { json, post, send } from "../helpers/http.ts";
@@ -86,4 +91,25 @@ export async function passTo(world: World, id: string, deadline: string): Promis
   const { time } = await world.ledger.tip();
   const seconds = Math.ceil(Number(escrow.deadlines[deadline]) / 1000) - time + 2;
   if (seconds > 0) await world.ledger.advance(seconds);
+}
+
+/** What the seller does by hand, against the service's own watcher, with the service's own key. */
+export async function sellerDoes(world: World, id: string, action: string, ...more: string[]): Promise<string> {
+  const { address } = (await purchase(world, id)).escrow as { address: string };
+  const { outputs } = json<{ outputs: { address: string; output_index: number }[] }>(
+    await send(`${world.ledger.blockfrost}/txs/${id}/utxos`),
+  );
+  const escrow = outputs.find((output) => output.address === address);
+  assert.ok(escrow, "the lock makes an escrow");
+  const secrets = readFileSync(join(world.state, "secrets.env"), "utf8").trim().split("\n");
+  const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
+  const args = ["escrow", "act", action, `${id}#${escrow.output_index}`, "--record", join(world.state, "escrow.json")];
+  const { stdout } = await promisify(execFile)(xtask, [...args, ...more], {
+    env: {
+      ...process.env,
+      ...Object.fromEntries(secrets.map((line) => line.split("=", 2) as [string, string])),
+      BLOCKFROST_URL: world.ledger.blockfrost,
+    },
+  });
+  return stdout.trim();
 }

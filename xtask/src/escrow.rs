@@ -1,5 +1,6 @@
 //! The escrow contract: from its blueprint to an address, and the proof that it keeps its rules.
 
+pub mod act;
 pub mod blueprint;
 pub mod deploy;
 pub mod derive;
@@ -18,6 +19,8 @@ pub enum Command {
     Deploy(deploy::Arguments),
     /// Show a deployment record and hold it against the chain.
     Show(deploy::ShowArguments),
+    /// Do one thing with one escrow, by hand.
+    Act(act::Arguments),
     /// Hold a compiled contract against the rules, case by case, in the Plutus evaluator.
     Matrix(matrix::Arguments),
 }
@@ -45,6 +48,7 @@ pub fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Derive(arguments) => derive::run(&arguments),
         Command::Deploy(arguments) => deploy::run(&arguments),
         Command::Show(arguments) => deploy::show(&arguments),
+        Command::Act(arguments) => act::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments),
     }
 }

@@ -130,6 +130,16 @@ impl Provider {
         self.call("/tx/submit", Some(cbor)).map(|_| ())
     }
 
+    /// Has the scripts of a transaction run: the provider's answer.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn run_scripts(&self, cbor: &[u8]) -> Result<Vec<u8>, ProviderError> {
+        const PATH: &str = "/utils/txs/evaluate";
+        let missing = || ProviderError::Call { path: PATH.into(), why: "not found".into() };
+        self.call(PATH, Some(hex::encode(cbor).as_bytes()))?.ok_or_else(missing)
+    }
+
     /// Waits until a transaction is in a block.
     ///
     /// # Errors

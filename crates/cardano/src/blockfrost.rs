@@ -406,6 +406,39 @@ mod tests {
         })
     }
 
+    fn listed(height: u64, index: u64) -> serde_json::Value {
+        json!({ "tx_hash": "ab".repeat(32), "tx_index": index, "block_height": height, "block_time": 1_700_000_000 })
+    }
+
+    #[test]
+    fn an_addresss_transactions_are_read_in_the_chains_order_or_not_at_all() {
+        let read = |list: Vec<serde_json::Value>| touches(json!(list).to_string().as_bytes());
+        let places: Vec<Place> =
+            read(vec![listed(7, 1), listed(7, 2), listed(9, 0)]).unwrap().iter().map(|touch| touch.place).collect();
+        let place = |height, position| Place { height, position };
+        assert_eq!(places, [place(7, 1), place(7, 2), place(9, 0)]);
+        assert_eq!(read(vec![listed(7, 1)]).unwrap()[0].time_ms, 1_700_000_000_000);
+        assert!(read(vec![listed(7, 2), listed(7, 1)]).is_err(), "backwards in a block");
+        assert!(read(vec![listed(9, 0), listed(7, 1)]).is_err(), "backwards");
+        assert!(read(vec![listed(7, 1), listed(7, 1)]).is_err(), "twice");
+    }
+
+    #[test]
+    fn what_a_transaction_only_refers_to_or_puts_up_it_did_not_spend() {
+        let tx: TxHash = "ab".repeat(32).parse().unwrap();
+        let input = |index: u16, collateral: bool, reference: bool| json!({ "tx_hash": "cd".repeat(32), "output_index": index, "collateral": collateral, "reference": reference });
+        let output = |index: u16, collateral: bool| {
+            json!({ "address": "addr_test1x", "amount": [{ "unit": "lovelace", "quantity": "5" }], "output_index": index,
+                "data_hash": null, "inline_datum": null, "reference_script_hash": null, "collateral": collateral })
+        };
+        let body = json!({ "hash": tx, "inputs": [input(0, false, false), input(1, true, false), input(2, false, true)],
+            "outputs": [output(0, false), output(1, true)] });
+        let read = effects(body.to_string().as_bytes(), &tx).unwrap();
+        assert_eq!(read.spent, [TxRef { tx: "cd".repeat(32).parse().unwrap(), index: 0 }]);
+        assert_eq!(read.made.iter().map(|utxo| utxo.reference).collect::<Vec<_>>(), [TxRef { tx, index: 0 }]);
+        assert!(effects(body.to_string().as_bytes(), &TxHash::new([0; 32])).is_err(), "another transaction");
+    }
+
     #[test]
     fn prices_keep_their_exact_fractions() {
         let read = protocol_parameters(parameters().to_string().as_bytes()).unwrap();

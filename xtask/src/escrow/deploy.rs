@@ -87,7 +87,7 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<ExitCode, Box<dyn Error>
     }
 }
 
-fn read(path: &Path) -> Result<Deployment, Box<dyn Error>> {
+pub(super) fn read(path: &Path) -> Result<Deployment, Box<dyn Error>> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?)
 }

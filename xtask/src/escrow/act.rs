@@ -1,0 +1,99 @@
+//! `cargo xtask escrow act`: one action on one escrow by its buyer or seller, by hand.
+//!
+//! For an operator whose watcher cannot act, and for whoever wants to see what the watcher does against a hostile one.
+
+use std::{collections::BTreeSet, error::Error, path::PathBuf, process::ExitCode};
+
+use cardano::{
+    ContentHash, TxRef,
+    chain::ChainError,
+    evaluation::{Evaluate, Evaluation, evaluation},
+    slots::SlotConfig,
+    tx::build::Wallet,
+};
+use clap::{Args, ValueEnum};
+use escrow::plan::{ChainTime, Escrow, Planner, Step};
+
+use super::deploy;
+use crate::{provider::Provider, secret};
+
+/// How long to wait for the transaction, in seconds.
+const WAIT_SECONDS: u64 = 180;
+
+/// What to do.
+#[derive(Clone, Copy, ValueEnum)]
+enum Action {
+    /// The seller posts a result (`--result`).
+    PostResult,
+    /// The seller gives the money back.
+    AllowRefund,
+    /// The buyer asks for a refund, or disputes.
+    RequestRefund,
+    /// The buyer gives the money free.
+    AllowWithdrawal,
+    /// The buyer takes the money back.
+    Refund,
+}
+
+/// Which action on which escrow, and whose.
+#[derive(Args)]
+pub struct Arguments {
+    /// What to do.
+    action: Action,
+    /// The escrow: txHash#index.
+    escrow: TxRef,
+    #[command(flatten)]
+    provider: Provider,
+    /// The deployment record.
+    #[arg(long, default_value = "escrow.json")]
+    record: PathBuf,
+    /// The result to post: 64 hexadecimal characters.
+    #[arg(long)]
+    result: Option<ContentHash>,
+    /// The environment variable with the secret of the party, who also pays the fee.
+    #[arg(long, default_value = "SELLER_SECRET")]
+    party: String,
+}
+
+impl Evaluate for Provider {
+    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
+        let answer = self.run_scripts(cbor).map_err(|error| ChainError::Unavailable(error.to_string()))?;
+        evaluation(&answer)
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let Arguments { provider, escrow: reference, .. } = arguments;
+    let deployment = deploy::read(&arguments.record)?;
+    let key = secret::key(&arguments.party)?;
+    let outputs = provider.outputs_of(&reference.tx)?.ok_or("no such transaction in a block")?;
+    let output = outputs.into_iter().find(|output| output.utxo.reference == *reference && output.spent_by.is_none());
+    let escrow = Escrow::read(output.ok_or("no such unspent output")?.utxo, &deployment)?;
+    let tip = provider.tip()?;
+    let now = u64::try_from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis())?;
+    let time = ChainTime { tip_slot: tip.slot, now: now.max(tip.time_ms) };
+    let parameters = provider.protocol_parameters()?;
+    let utxos = provider.utxos_at(&key.enterprise_address().to_string())?;
+    let reserved = BTreeSet::new();
+    let wallet = Wallet { address: key.enterprise_address(), utxos: &utxos, reserved: &reserved };
+    let planner = Planner { deployment: &deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
+    let step = arguments.step()?;
+    let draft = futures_lite::future::block_on(planner.draft(provider, &escrow, &step, time, &wallet))?;
+    let built = draft.sign(&[&key])?;
+    provider.submit(&built.cbor)?;
+    provider.wait_for(&built.facts.tx_id, WAIT_SECONDS)?;
+    println!("{}", built.facts.tx_id);
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    fn step(&self) -> Result<Step, &'static str> {
+        Ok(match self.action {
+            Action::PostResult => Step::SubmitResult(self.result.ok_or("--result is needed")?),
+            Action::AllowRefund => Step::AuthorizeRefund,
+            Action::RequestRefund => Step::SetRefundRequested,
+            Action::AllowWithdrawal => Step::AuthorizeWithdrawal,
+            Action::Refund => Step::WithdrawRefund,
+        })
+    }
+}
