@@ -15,6 +15,8 @@ const stack = await startStack({
   state: process.env.STATE_DIR ?? join(root, ".state/dev"),
   apiPort: number("API_PORT", 8787),
   ledgerPort: number("LEDGER_PORT", 8990),
+  arbiter: true,
+  arbiterPort: number("ARBITER_PORT", 8788),
   watcher: true,
   watcherPort: number("WATCHER_PORT", 8789),
   blockTime: number("BLOCK_TIME", 1),

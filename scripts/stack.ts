@@ -14,6 +14,10 @@ export interface StackOptions {
   state: string;
   apiPort: number;
   ledgerPort: number;
+  /** Whether to start the arbiter, too. Needs the escrow. */
+  arbiter?: boolean;
+  /** Where it answers here (it has no address in production); any free port by default. */
+  arbiterPort?: number;
   /** Whether to start the watcher, too. */
   watcher?: boolean;
   /** Where it can be asked for a tick; any free port by default. */
@@ -35,6 +39,8 @@ export interface StackOptions {
 export interface Stack {
   api: string;
   ledger: string;
+  /** The arbiter, where it was started: its address, and the token that it asks for. */
+  arbiter?: { url: string; token: string };
   /** One tick of the watcher, as its clock would call it every minute. Resolves when it is over, with its report. */
   tick(): Promise<Tick>;
   /** Resolves when a part of the system ended by itself. */
@@ -83,7 +89,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       cwd: root,
       stdio: ["ignore", log, log],
       detached: true,
-      env: { ...process.env, WORKERS_BUILT: "1", WRANGLER_SEND_METRICS: "false", CI: "1", NO_COLOR: "1" },
+      env: {
+        ...process.env,
+        WORKERS_BUILT: "1",
+        WRANGLER_SEND_METRICS: "false",
+        // Where workers find each other for service bindings: those of this stack, and no others on this machine.
+        WRANGLER_REGISTRY_PATH: join(state, "registry"),
+        CI: "1",
+        NO_COLOR: "1",
+      },
     });
     child.once("exit", (code) => {
       if (!stopping && !killed.has(child)) reportEnd(`${name} ended (${code}); see ${join(state, `${name}.log`)}`);
@@ -146,6 +160,17 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       await end(workers, "SIGKILL");
     };
     await startWorkers();
+    const startArbiter = async (): Promise<{ url: string; token: string }> => {
+      const url = `http://127.0.0.1:${options.arbiterPort ?? (await freePort())}`;
+      progress(`arbiter on ${url}`);
+      const config = "arbiter/wrangler.toml";
+      const database = ["--local", "--persist-to", join(state, "workers"), "--config", config];
+      await run(["d1", "migrations", "apply", "DB", ...database], state);
+      start("arbiter", worker(config, Number(new URL(url).port), {}));
+      await answers(`${url}/health`, ended);
+      return { url, token: secretIn(secretsFile, "ARBITER_TOKEN") };
+    };
+    const arbiter = options.arbiter ? await startArbiter() : undefined;
     const watcher = `http://127.0.0.1:${options.watcherPort ?? (await freePort())}`;
     if (options.watcher) {
       progress(`watcher on ${watcher}/tick`);
@@ -159,7 +184,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       if (!response.ok) throw new Error(`the tick failed: ${text}`);
       return JSON.parse(text) as Tick;
     };
-    return { api, ledger, tick, ended, killWorkers, startWorkers, stop };
+    return { api, ledger, ...(arbiter && { arbiter }), tick, ended, killWorkers, startWorkers, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -176,6 +201,12 @@ function secrets(state: string): string {
   const made = missing.map((name) => `${name}=${randomBytes(32).toString("hex")}\n`).join("");
   writeFileSync(file, known + made, { mode: 0o600 });
   return file;
+}
+
+function secretIn(file: string, name: string): string {
+  const secret = new RegExp(`^${name}=(.*)$`, "m").exec(readFileSync(file, "utf8"))?.[1];
+  if (!secret) throw new Error(`no ${name} in ${file}`);
+  return secret;
 }
 
 function run(args: string[], state: string): Promise<void> {
@@ -198,8 +229,8 @@ function finished(program: string, args: string[], logFile: string, env: Record<
   });
 }
 
-/** What the seller's wallet is given on a fresh local ledger: fees and collateral for many escrows. */
-const SELLER_FUNDS = { lovelace: "1000000000", count: 5 };
+/** What the seller's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
+const FUNDS = { lovelace: "1000000000", count: 5 };
 
 /** Publishes the contract, unless this state's record still holds. Returns the record. */
 async function deployEscrow(state: string, secretsFile: string, ledger: string, blockTime: number): Promise<string> {
@@ -216,11 +247,13 @@ async function deployEscrow(state: string, secretsFile: string, ledger: string, 
     BLOCKFROST_URL: `${ledger}/api/v0`,
   };
   if (!existsSync(record)) {
-    const addressLog = join(state, "seller-address.log");
-    await finished(xtask, ["address", "SELLER_SECRET"], addressLog, env);
-    const address = /addr_test1\w+/.exec(readFileSync(addressLog, "utf8"))?.[0];
-    if (!address) throw new Error(`no address in ${addressLog}`);
-    await control(ledger, "faucet", { address, ...SELLER_FUNDS });
+    for (const name of ["SELLER_SECRET", "ARBITER_SECRET"]) {
+      const addressLog = join(state, `${name}.address.log`);
+      await finished(xtask, ["address", name], addressLog, env);
+      const address = /addr_test1\w+/.exec(readFileSync(addressLog, "utf8"))?.[0];
+      if (!address) throw new Error(`no address in ${addressLog}`);
+      await control(ledger, "faucet", { address, ...FUNDS });
+    }
   }
   const deployed = finished(xtask, ["escrow", "deploy", "--out", record], log, env);
   if (blockTime === 0) {

@@ -36,6 +36,8 @@ const LOOKS_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
 const RESEND_MS: Millis = 40_000;
 /// How often a payout is built again because another took its inputs first.
 const MAX_TRIES: u32 = 8;
+/// After this many refusals by the provider it is not for the inputs.
+const MAX_REFUSALS: u32 = 3;
 
 /// What came of an attempt to build.
 enum Begun {
@@ -45,6 +47,8 @@ enum Begun {
     Other(Payout),
     /// Another payout took an input.
     InputsTaken,
+    /// The provider refuses it: mostly because another payout has just spent what this one would.
+    Refused(String),
     /// Too early, until this time.
     NotYet(Millis),
 }
@@ -73,15 +77,21 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         if scene.now < opens {
             return Ok(Resolution::signed(decision, opens));
         }
+        let mut refusals: u32 = 0;
         for attempt in 0..MAX_TRIES {
             match self.begin(scene, &decision).await? {
                 Begun::Ours(payout) => return self.send(scene, decision, payout).await,
                 Begun::Other(payout) => return self.see_through(scene, decision, payout).await,
                 Begun::NotYet(opens) => return Ok(Resolution::signed(decision, opens)),
-                Begun::InputsTaken => {
-                    self.sleep.sleep(Millis::from(attempt).saturating_add(1).saturating_mul(150)).await
+                Begun::InputsTaken => {}
+                Begun::Refused(reason) => {
+                    refusals = refusals.saturating_add(1);
+                    if refusals >= MAX_REFUSALS {
+                        return Err(ResolveError::Refused(reason));
+                    }
                 }
             }
+            self.sleep.sleep(Millis::from(attempt).saturating_add(1).saturating_mul(150)).await;
         }
         Err(ResolveError::Busy)
     }
@@ -91,7 +101,7 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let own = scene.escrow.utxo.reference;
         let address = self.key.enterprise_address();
         let [live, sent, reserved] = {
-            let [sent, reserved] = store::promises(self.now);
+            let [sent, reserved] = store::promises(self.now, scene.tip.slot);
             outcomes(self.database.batch(vec![store::live_payout(&own), sent, reserved]).await?)?
         };
         if let Some(payout) = store::payout(&live)? {
@@ -107,6 +117,7 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             {
                 return Ok(Begun::InputsTaken);
             }
+            Err(DraftError::Refused(reason)) => return Ok(Begun::Refused(reason)),
             Err(error) => return Err(error.into()),
         };
         let [insert, reserve] = store::begin_payout(&own, &built, self.now);
@@ -176,7 +187,10 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let traced = self.chain.trace(&own.tx).await?.ok_or(ResolveError::Lagging)?;
         let spent_by = traced.outputs.iter().find(|output| output.utxo.reference == own).and_then(|it| it.spent_by);
         match spent_by {
-            Some(by) if by == payout.tx => Ok(Resolution::paid(decision, by)),
+            Some(by) if by == payout.tx => {
+                self.database.run(store::mark_submitted(&payout.tx)).await?;
+                Ok(Resolution::paid(decision, by))
+            }
             Some(by) => self.spent(scene, decision, by).await,
             // A provider refuses what waits in its mempool already. If it does not, the payout ends with its time.
             None if payout.submitted => Ok(Resolution::paid(decision, payout.tx)),

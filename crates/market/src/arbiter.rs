@@ -204,14 +204,17 @@ pub fn end_expired(tx: &TxHash) -> Statement {
     statement!("UPDATE payouts SET state = 'ended', reason = 'expired' WHERE tx_id = ?1", tx.to_string())
 }
 
-/// The statements that read what is promised of the arbiter's wallet, for [`crate::wallet::Promises::read`].
+/// The statements that read what is promised of the arbiter's wallet, for [`crate::wallet::Promises::read`]. Change of
+/// a transaction that is no longer valid in `tip_slot` is on the chain, where the provider shows it, or will never be.
 #[must_use]
-pub fn promises(now: Millis) -> [Statement; 2] {
+pub fn promises(now: Millis, tip_slot: u64) -> [Statement; 2] {
     let since = now.saturating_sub(MAX_LAG_MS);
     [
         statement!(
-            "SELECT json_object('cbor', cbor, 'state', state) FROM payouts WHERE created_at_ms > ?1 AND state <> 'ended'",
-            since
+            "SELECT json_object('cbor', cbor, 'state', state) FROM payouts WHERE created_at_ms > ?1 AND state <> 'ended' \
+             AND valid_until_slot > ?2",
+            since,
+            tip_slot
         ),
         statement!(
             "SELECT r.tx_in FROM payouts p JOIN reservations r ON r.tx_id = p.tx_id WHERE p.created_at_ms > ?1",
