@@ -15,6 +15,7 @@ use market::{
     listing::{self, NewListing},
     proof::{Proof, ProofError},
 };
+use serde_json::Value;
 use worker::{Request, Response};
 
 use crate::{app::App, error::ApiError, respond, session};
@@ -98,15 +99,18 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
         let session = app.database()?.run(account::by_session(&token.hash(), app.now_ms())).await?;
         let account: Account = session.first_json()?.ok_or_else(|| ApiError::unauthorized(session::SIGN_IN))?;
         let owner = account.owner.parse().map_err(|error| ApiError::internal("owner", error))?;
-        let offer = offer(&mut request, Some(owner)).await?;
+        let offer = offer(&body(&mut request).await?, Some(owner))?;
         return store(app, &offer, None).await;
     }
     let header = request.headers().get("x-service-proof")?.ok_or_else(|| {
         ApiError::unauthorized("sign in, or sign the offer with the seller's wallet (header X-Service-Proof)")
     })?;
     let proof = Proof::from_header(&header).map_err(|error| ApiError::unauthorized(error.to_string()))?;
-    let offer = offer(&mut request, None).await?;
-    let digest = proof.listing_digest(&offer.content_hash(), offer.price);
+    let body = body(&mut request).await?;
+    let offer = offer(&body, None)?;
+    // What the wallet signed is the price as it was sent: it may begin with zeros.
+    let price = body.get("priceLovelace").and_then(Value::as_str).unwrap_or_default();
+    let digest = proof.listing_digest(&offer.content_hash(), price);
     let checked = if proof.address == offer.seller {
         proof.check(&WebCrypto, &digest, app.now_ms()).await
     } else {
@@ -116,9 +120,8 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     store(app, &offer, Some(&digest.to_string())).await
 }
 
-async fn offer(request: &mut Request, seller: Option<Address>) -> Result<NewListing, ApiError> {
-    let body = body(request).await?;
-    NewListing::from_json(&body, seller).map_err(|error| ApiError::bad_request(error.to_string()))
+fn offer(body: &Value, seller: Option<Address>) -> Result<NewListing, ApiError> {
+    NewListing::from_json(body, seller).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 
 async fn store(app: &App, offer: &NewListing, proof: Option<&str>) -> Result<Response, ApiError> {
@@ -136,7 +139,7 @@ async fn store(app: &App, offer: &NewListing, proof: Option<&str>) -> Result<Res
     }
 }
 
-async fn body(request: &mut Request) -> Result<serde_json::Value, ApiError> {
+async fn body(request: &mut Request) -> Result<Value, ApiError> {
     let body = read_request(request, MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLarge(_) => {
             ApiError::bad_request(format!("content: must be at most {} bytes of UTF-8", listing::MAX_CONTENT_BYTES))

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Answer, errorOf, json, send } from "../helpers/http.ts";
-import { list } from "../helpers/listings.ts";
+import { type Listing, list } from "../helpers/listings.ts";
 import {
   assertSettled,
   comeBack,
@@ -47,9 +47,20 @@ describe("a payment", () => {
     return answer.status === 404 ? 0 : json<unknown[]>(answer).length;
   };
 
+  /** Pays, and hangs up when the ledger has the payment. */
+  const leaveDuring = async ({ listing, payment }: Case): Promise<void> => {
+    const leaving = new AbortController();
+    const left = present(world, listing, payment, { signal: leaving.signal });
+    await world.ledger.waitFor(payment.tx, "mempool");
+    leaving.abort();
+    await assert.rejects(left);
+  };
+  const salesOf = async ({ listing }: Case): Promise<number | undefined> =>
+    json<Listing>(await send(`${world.api}/listings/${listing.id}`)).sales;
+
   before(async () => {
-    world = await startWorld({ blockTime: 0 });
-    const names = ["patient", "left late", "left early", "unanswered", "lost", "rolled back"];
+    world = await startWorld({ blockTime: 0, watcher: {} });
+    const names = ["patient", "left late", "left early", "never back", "unanswered", "lost"];
     const payers = await world.buyers(names.length);
     for (const [i, name] of names.entries()) {
       cases[name] = await caseOf(payers[i] as Wallet, name === "lost" ? 90 : undefined);
@@ -66,11 +77,8 @@ describe("a payment", () => {
     await ledger.waitFor(of("unanswered").payment.tx, "mempool");
 
     answers.patient = again("patient");
-    const late = new AbortController();
-    const leftLate = present(world, of("left late").listing, of("left late").payment, { signal: late.signal });
-    await ledger.waitFor(of("left late").payment.tx, "mempool");
-    late.abort();
-    await assert.rejects(leftLate);
+    await leaveDuring(of("left late"));
+    await leaveDuring(of("never back"));
     const early = new AbortController();
     const leftEarly = present(world, of("left early").listing, of("left early").payment, { signal: early.signal });
     setTimeout(() => early.abort(), 20);
@@ -152,39 +160,6 @@ describe("a payment", () => {
     });
   });
 
-  describe("whose block is undone", () => {
-    it("and made again keeps its purchase, delivered once, paid once", async () => {
-      const { listing, payment, payer, seller } = of("rolled back");
-      await assertSettled(world, await settle(world, listing, payment), { listing, payment, payer });
-      await world.ledger.rollback(1, true);
-      assert.equal((await world.ledger.tx(payment.tx))?.state, "mempool");
-      await world.ledger.block();
-      assert.equal((await world.ledger.tx(payment.tx))?.state, "block");
-      assert.equal(refusalOf(await again("rolled back")), "duplicate_settlement");
-      assert.equal((await comeBack(world, payer, listing)).text, listing.content);
-      assert.equal((await purchasesOf(world, seller)).length, 1);
-      assert.equal(await paidTo(of("rolled back")), 1);
-    });
-
-    it("before anybody saw it waits for the next one", async () => {
-      const payer = await world.buyer();
-      const it = await caseOf(payer);
-      const { listing, payment } = it;
-      const leaving = new AbortController();
-      const left = present(world, listing, payment, { signal: leaving.signal });
-      await world.ledger.waitFor(payment.tx, "mempool");
-      leaving.abort();
-      await assert.rejects(left);
-      await world.ledger.block();
-      await world.ledger.rollback(1, true);
-      assert.equal(refusalOf(await comeBack(world, payer, listing)), "not_owned");
-      await world.ledger.block();
-      await assertSettled(world, await present(world, listing, payment), { listing, payment, payer });
-      assert.equal(await paidTo(it), 1);
-    });
-  });
-
-  // The last: it moves the time.
   describe("whose time is over", () => {
     it("is 402 settlement_expired at once, delivers nothing, and took nothing", async () => {
       const { listing, payment, payer, seller } = of("lost");
@@ -214,6 +189,89 @@ describe("a payment", () => {
       const answer = await present(world, it.listing, it.payment);
       assert.equal(refusalOf(answer), "invalid_exact_cardano_payload_ttl_expired");
       assert.equal(await paidTo(it), 0);
+    });
+  });
+
+  describe("whose buyer never comes back", () => {
+    it("is on record after the watcher's next tick, and waits for the buyer's proof", async () => {
+      const { listing, payment, payer, seller } = of("never back");
+      if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
+      await world.tick();
+      assert.equal((await purchaseOf(world, payment.tx)).status, "settled");
+      assert.equal((await purchasesOf(world, seller)).length, 1);
+      assert.equal((await comeBack(world, payer, listing)).text, listing.content);
+    });
+  });
+
+  describe("whose block is undone", () => {
+    it("and made again keeps its purchase, delivered once, paid once", async () => {
+      const it = await caseOf(await world.buyer());
+      const { listing, payment, payer, seller } = it;
+      await assertSettled(world, await settle(world, listing, payment), { listing, payment, payer });
+      await world.ledger.rollback(1, true);
+      assert.equal((await world.ledger.tx(payment.tx))?.state, "mempool");
+      await world.ledger.block();
+      assert.equal((await world.ledger.tx(payment.tx))?.state, "block");
+      assert.equal(refusalOf(await present(world, listing, payment)), "duplicate_settlement");
+      assert.equal((await comeBack(world, payer, listing)).text, listing.content);
+      assert.equal((await purchasesOf(world, seller)).length, 1);
+      assert.equal(await paidTo(it), 1);
+    });
+
+    it("before anybody saw it waits for the next one", async () => {
+      const payer = await world.buyer();
+      const it = await caseOf(payer);
+      const { listing, payment } = it;
+      await leaveDuring(it);
+      await world.ledger.block();
+      await world.ledger.rollback(1, true);
+      assert.equal(refusalOf(await comeBack(world, payer, listing)), "not_owned");
+      await world.ledger.block();
+      await assertSettled(world, await present(world, listing, payment), { listing, payment, payer });
+      assert.equal(await paidTo(it), 1);
+    });
+  });
+
+  describe("whose block is undone without it", () => {
+    let it_: Case;
+    before(async () => {
+      it_ = await caseOf(await world.buyer());
+      const { listing, payment, payer } = it_;
+      await assertSettled(world, await settle(world, listing, payment), { listing, payment, payer });
+    });
+    const undo = async () => {
+      // The watcher knows of a rollback by a block that it saw and that is another one now.
+      await world.tick();
+      await world.ledger.rollback(1, false);
+      await world.ledger.block();
+      assert.equal((await world.tick()).rolledBack, true);
+    };
+    const assertGone = async () => {
+      errorOf(await send(`${world.api}/purchases/${it_.payment.tx}`), 404);
+      assert.equal(await salesOf(it_), 0);
+      assert.equal(refusalOf(await comeBack(world, it_.payer, it_.listing)), "not_owned");
+    };
+
+    it("is no purchase any more, until the same transaction is in a block again", async () => {
+      await undo();
+      await assertGone();
+      await world.tick();
+      await world.ledger.waitFor(it_.payment.tx, "mempool");
+      await world.ledger.block();
+      await world.tick();
+      assert.equal((await purchaseOf(world, it_.payment.tx)).status, "settled");
+      assert.equal(await salesOf(it_), 1);
+      assert.equal(await paidTo(it_), 1);
+      assert.equal((await comeBack(world, it_.payer, it_.listing)).text, it_.listing.content);
+    });
+
+    it("is no purchase for ever where its time is over by then", async () => {
+      await undo();
+      await world.ledger.advance(400);
+      await world.tick();
+      await world.tick();
+      await assertGone();
+      assert.equal(await paidTo(it_), 0);
     });
   });
 });

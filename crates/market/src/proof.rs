@@ -9,7 +9,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use cardano::{
-    Address, ContentHash, Lovelace,
+    Address, ContentHash,
     cip8::{self, Cip8Error},
     keys::VerifyEd25519,
 };
@@ -86,11 +86,11 @@ impl Proof {
         Ok(cip8::verify(port, &self.key, &self.signature, &self.address, digest.as_bytes()).await?)
     }
 
-    /// What a seller signs to list content.
+    /// What a seller signs to list content. `price` is the offer's text for it.
     #[must_use]
-    pub fn listing_digest(&self, content: &ContentHash, price: Lovelace) -> ContentHash {
+    pub fn listing_digest(&self, content: &ContentHash, price: &str) -> ContentHash {
         let timestamp = self.timestamp;
-        digest(&["service:listing:v1", &text(&self.address), &text(content), &text(&price), &text(&timestamp)])
+        digest(&["service:listing:v1", &text(&self.address), &text(content), price, &text(&timestamp)])
     }
 
     /// What a buyer signs to be given again what they bought.
@@ -176,7 +176,7 @@ mod tests {
         let proof = Proof::from_header(&header(&address, 7, "", "")).unwrap();
         let content = ContentHash::of(b"x");
         let expected = format!("service:listing:v1\n{address}\n{content}\n5000000\n7");
-        assert_eq!(proof.listing_digest(&content, Lovelace::from_ada(5)), ContentHash::of(expected.as_bytes()));
+        assert_eq!(proof.listing_digest(&content, "5000000"), ContentHash::of(expected.as_bytes()));
         let expected = format!("service:unlock:v1\nlst_A\n{address}\n7");
         assert_eq!(proof.unlock_digest("lst_A"), ContentHash::of(expected.as_bytes()));
     }

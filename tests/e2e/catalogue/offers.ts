@@ -163,6 +163,10 @@ export function offers(world: () => World): void {
       }
     });
 
+    it("may write its price with zeros before it, which are signed and not shown", async () => {
+      assert.equal((await accepted({ priceLovelace: "0002000000" })).priceLovelace, "2000000");
+    });
+
     it("may leave out what is optional, say null instead, and carry fields that nobody knows", async () => {
       const changes = { previewMedia: null, category: null, colour: "red", id: "lst_mine", sales: 99 };
       const listing = await accepted(changes as unknown as Partial<Offer>);

@@ -185,7 +185,12 @@ export function proofs(world: () => World): void {
       const proof = await listingProof(seller, body);
       json(await offered(proof, body), 201);
       const before = await count();
-      for (const change of [{ title: "Another" }, { description: "Another" }, { category: "AI" }]) {
+      for (const change of [
+        { title: "Another" },
+        { description: "Another" },
+        { category: "AI" },
+        { previewMedia: "https://media.example/a.mp4" },
+      ]) {
         await refused(await offered(proof, { ...body, ...change }));
       }
       assert.equal(await count(), before);
