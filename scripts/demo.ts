@@ -146,6 +146,44 @@ async function buyProtected(stack: Stack, listing: Listing, buyer: Wallet): Prom
   note("protected purchase", `${purchase.status}, ${tada(listing.priceLovelace)}`, purchase.id);
 }
 
+interface Me {
+  wallet: { address: string; balanceLovelace: string };
+  limits: { maxPerPaymentLovelace: string; dailyBudgetLovelace: string; spentTodayLovelace: string };
+  purchases: Purchase[];
+}
+
+async function buyFromServiceWallet(stack: Stack, listing: Listing, owner: Wallet): Promise<void> {
+  const { api } = stack;
+  const call = async (path: string, method: string, token?: string, body?: object): Promise<unknown> => {
+    const headers: Record<string, string> = { "content-type": "application/json" };
+    if (token) headers.authorization = `Bearer ${token}`;
+    const response = await fetch(`${api}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    return (await expectStatus(response, 200)).json();
+  };
+  chapter("7. Somebody signs in with a wallet and buys from the service wallet, within limits");
+  const challenge = (await call("/auth/challenge", "POST", undefined, { address: owner.addressHex })) as {
+    owner: string;
+    digest: string;
+  };
+  const signature = await owner.signData(challenge.digest);
+  const session = (await call("/auth/verify", "POST", undefined, { owner: challenge.owner, ...signature })) as {
+    token: string;
+    account: { walletAddress: string };
+  };
+  say(`signed in as ${short(owner.address)}; service wallet ${session.account.walletAddress}`);
+  await connect(stack.ledger).faucet(session.account.walletAddress, 20_000_000n);
+  const wish = { listingId: listing.id, mode: "instant" };
+  const bought = (await call("/me/buy", "POST", session.token, wish)) as { purchase: Purchase; content: string };
+  say(`bought "${listing.title}" in ${short(bought.purchase.id)}; the content has ${bought.content.length} characters`);
+  const again = (await call("/me/buy", "POST", session.token, wish)) as { alreadyOwned: boolean };
+  say(`asked for it again: alreadyOwned ${again.alreadyOwned}, nothing paid`);
+  const me = (await call("/me", "GET", session.token)) as Me;
+  say(
+    `/me: ${tada(me.wallet.balanceLovelace)} left; ${tada(me.limits.spentTodayLovelace)} of ${tada(me.limits.dailyBudgetLovelace)} spent today`,
+  );
+  note("service wallet purchase", `${bought.purchase.status}, ${tada(listing.priceLovelace)}`, bought.purchase.id);
+}
+
 function summary(): void {
   chapter("Summary");
   const width = (column: number) => Math.max(...rows.map((row) => (row[column] ?? "").length));
@@ -176,6 +214,7 @@ try {
   if (!first || !second) throw new Error("nothing is listed");
   await buyInstantly(stack, first, buyer);
   await buyProtected(stack, second, buyer);
+  await buyFromServiceWallet(stack, second, walletNamed("demo owner", options));
   summary();
 } catch (error) {
   console.error(`\ndemo failed: ${error instanceof Error ? error.message : error}`);
