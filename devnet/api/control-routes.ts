@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 
 import { parseText, TESTNET } from "../cardano/address.ts";
+import { unhex } from "../cardano/hash.ts";
 import { secondsAt } from "../cardano/slots.ts";
 import type { Block, TxRecord } from "../ledger/chain.ts";
 import { type Gift, give, MAX_OUTPUTS, type Purse, policyOf } from "../ledger/faucet.ts";
@@ -19,6 +20,8 @@ const MAX_GIFTS = 20_000;
 /** Faucet transactions in one block: as many full ones as its size allows. */
 const TRANSACTIONS_PER_BLOCK = 5;
 const MAX_BLOCKS = 10_000;
+/** Hex of some ten thousand payments. */
+const MAX_LOAD_BYTES = 64 << 20;
 /** Ten years. */
 const MAX_ADVANCE_SECONDS = 10 * 365 * 86_400;
 /** How often a faucet that is ahead of the clock looks again, in ms. */
@@ -71,6 +74,16 @@ export function controlRoutes(app: FastifyInstance, { ledger, faults, blockTime 
     return given;
   });
 
+  app.post("/load", { bodyLimit: MAX_LOAD_BYTES }, (request) => {
+    const { transactions } = object(request.body);
+    if (!Array.isArray(transactions)) throw new ApiError(400, "transactions must be a list of hex texts");
+    const cbors = transactions.map((text) => {
+      const cbor = typeof text === "string" ? unhex(text) : undefined;
+      if (cbor === undefined) throw new ApiError(400, "transactions must be a list of hex texts");
+      return cbor;
+    });
+    return refusedAs400(() => tipShape(ledger.load(cbors)));
+  });
   app.post("/block", (request) => tipShape(ledger.forgeMany(integer(object(request.body), "count", 1, 1, MAX_BLOCKS))));
   app.post("/advance", (request) =>
     tipShape(ledger.advance(integer(object(request.body), "seconds", undefined, 1, MAX_ADVANCE_SECONDS))),

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { ledger, type Running, walletOf } from "./support.ts";
+import type { Input } from "../cardano/transaction.ts";
+import { alice, bob, build, ledger, type Running, walletOf } from "./support.ts";
 
 /** Far above what it takes on a small machine, far below what a scan per page would. */
 const BEARABLE_MS = 10_000;
@@ -12,6 +13,28 @@ before(async () => {
   devnet = await ledger();
 });
 after(() => devnet.stop());
+
+test("a history is loaded as it would be submitted, and what the rules refuse is not", async () => {
+  const spend = (input: Input | undefined, holding: bigint, signer = alice) =>
+    build({ inputs: input ? [input] : [], holding, outputs: [], change: alice, signers: [signer] });
+  let [input] = await devnet.fund(alice, 100_000_000n);
+  let holding = 100_000_000n;
+  const hashes: string[] = [];
+  const history = Array.from({ length: 500 }, () => {
+    const { cbor, hash, change } = spend(input, holding);
+    [input, holding] = [{ txHash: hash, index: 0 }, change];
+    hashes.push(hash);
+    return Buffer.from(cbor).toString("hex");
+  });
+  const { tip } = await devnet.control("/", undefined, "GET");
+  const { height } = await devnet.control("/load", { transactions: history });
+  assert.ok(height > tip.height + 1, "in as many blocks as it needs");
+  for (const hash of hashes) assert.equal((await devnet.get(`/txs/${hash}`)).status, 200);
+
+  const unsigned = Buffer.from(spend(input, holding, bob).cbor).toString("hex");
+  await assert.rejects(devnet.control("/load", { transactions: [unsigned] }), /MissingVKeyWitnesses/);
+  assert.equal((await devnet.submit(spend(input, holding).cbor)).status, 200, "the Emulator knows what was loaded");
+});
 
 test("ten thousand outputs at one address are made and paged without a scan per page", async () => {
   const whale = walletOf("whale");

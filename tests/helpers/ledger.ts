@@ -37,6 +37,8 @@ export interface LedgerControl extends Ledger {
   tip(): Promise<{ height: number; slot: number; time: number }>;
   /** Puts money on many addresses within one block. */
   fund(addresses: readonly string[], lovelace: bigint): Promise<void>;
+  /** Puts plain transactions, hex, straight into blocks: thousands in seconds. */
+  load(transactions: readonly string[]): Promise<void>;
   /** One output with tokens that the faucet mints; `tokens` by asset name in hex. */
   giveTokens(address: string, lovelace: bigint, tokens: Record<string, string>): Promise<void>;
   /** Resolves when the transaction is in this state. */
@@ -64,6 +66,7 @@ export function control(url: string): LedgerControl {
       }
       json(await post(`${at}/block`, {}));
     },
+    load: async (transactions) => void json(await post(`${at}/load`, { transactions })),
     giveTokens: async (address, lovelace, tokens) =>
       void json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, tokens })),
     waitFor: async (hash, state, ms = 20_000) => {
