@@ -6,8 +6,6 @@ use crate::{database::Statement, statement};
 
 /// Blocks that a rollback can undo at most (the security parameter of the network): older ones need not be remembered.
 const SECURITY_BLOCKS: u64 = 2_160;
-/// How long the inputs of a transaction in a block stay reserved: longer than any provider's view is late.
-const RESERVED_MS: Millis = 2 * 60 * 60 * 1_000;
 /// Rows that one statement removes at most.
 const MAX_ROWS: u32 = 200;
 
@@ -30,10 +28,10 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> [Statement; 4] {
         ),
         statement!(
             format!(
-                "DELETE FROM reservations WHERE tx_in IN (SELECT r.tx_in FROM reservations r \
-                 JOIN settlements s ON s.tx_id = r.tx_id WHERE s.state = 'included' AND s.created_at_ms < ?1 LIMIT {MAX_ROWS})"
+                "DELETE FROM reservations WHERE tx_in IN \
+                 (SELECT tx_in FROM reservations WHERE over_at_ms < ?1 ORDER BY over_at_ms LIMIT {MAX_ROWS})"
             ),
-            now.saturating_sub(RESERVED_MS)
+            now
         ),
         statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
     ]

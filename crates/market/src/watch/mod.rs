@@ -116,6 +116,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         if !self.still_there(&mut reading, &tip, &mut report).await? {
             return Ok(report);
         }
+        self.ask_again(&reading).await?;
         let news = reading.newest.is_none_or(|known| known.hash != tip.hash);
         if news && let Some(deployment) = self.deployment {
             self.read_new(deployment, &mut reading, &mut report).await?;

@@ -3,6 +3,7 @@
 use cardano::{TxHash, chain::Tip, history::Place, slots::Millis};
 use serde::Deserialize;
 
+use super::rollback::{self, Held};
 use crate::{
     database::{Database, DatabaseError, Statement, outcomes},
     listing::DeliveryMode,
@@ -50,6 +51,8 @@ pub(super) struct Reading {
     pub newest: Option<Seen>,
     /// Transactions of ours that are open.
     pub open: Vec<Open>,
+    /// Transactions of ours that a rollback put in doubt.
+    pub doubted: Vec<Held>,
 }
 
 pub(super) const OPEN_JSON: &str = "json_object('tx', tx_id, 'cbor', cbor, 'mode', mode, 'state', state, \
@@ -57,7 +60,7 @@ pub(super) const OPEN_JSON: &str = "json_object('tx', tx_id, 'cbor', cbor, 'mode
 
 impl Reading {
     pub async fn load(database: &impl Database) -> Result<Self, DatabaseError> {
-        let [progress, newest, open] = outcomes(
+        let [progress, newest, open, doubted] = outcomes(
             database
                 .batch(vec![
                     statement!(
@@ -70,6 +73,7 @@ impl Reading {
                         "SELECT {OPEN_JSON} FROM settlements WHERE state IN ('claimed', 'submitted') \
                          ORDER BY valid_until_slot LIMIT {MAX_OPEN}"
                     )),
+                    rollback::doubted(),
                 ])
                 .await?,
         )?;
@@ -80,6 +84,7 @@ impl Reading {
             next: next_of(progress.height, progress.position),
             newest: newest.first_json()?,
             open: open.all_json()?,
+            doubted: doubted.all_json()?,
         })
     }
 

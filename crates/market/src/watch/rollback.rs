@@ -1,7 +1,8 @@
 //! Rollbacks: found by a block that is not where it was, undone down to the newest block that is.
 //!
-//! Steps of escrows above it are deleted and read again. Of payments and actions above it each is asked for: one that is
-//! in a block again keeps its purchase, one that is in none is open again, and its purchase waits for it.
+//! Steps of escrows above it are deleted and read again. Payments and actions above it are in doubt until each was asked
+//! for, some in each tick: one that is in a block again keeps its purchase, one that is in none is open again, and its
+//! purchase waits for it.
 
 use cardano::{
     TxHash,
@@ -11,21 +12,22 @@ use cardano::{
 use serde::Deserialize;
 
 use super::{
-    Report, TickError, Watch,
+    CALLS_KEPT, Report, TickError, Watch,
     reading::{Reading, Seen},
 };
 use crate::{
-    database::{Database, Statement},
+    database::{Database, Outcome, Statement},
     statement,
 };
 
 /// Blocks that are looked at, going back in growing steps, to find one that is still there.
 const MAX_LOOKS: usize = 8;
-/// Transactions of ours that are asked for in one tick.
-const MAX_ASKED: usize = 12;
+/// Transactions of ours in doubt that are asked for in one tick.
+const MAX_ASKED: u32 = 12;
 
-#[derive(Deserialize)]
-struct Held {
+/// A transaction of ours, and the block that it was last seen in.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Held {
     tx: TxHash,
     block: TxHash,
 }
@@ -84,33 +86,46 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
     }
 
     async fn undo(&self, fork: u64, reading: &mut Reading) -> Result<(), TickError> {
-        let held = statement!(
-            format!(
-                "SELECT json_object('tx', tx_id, 'block', block_hash) FROM settlements \
-                 WHERE state = 'included' AND block_height > ?1 ORDER BY block_height LIMIT {MAX_ASKED}"
-            ),
-            fork
-        );
-        let held: Vec<Held> = self.database.run(held).await?.all_json()?;
-        let mut statements = vec![
+        let undone = vec![
             reading.go_back(fork),
             statement!("DELETE FROM escrow_steps WHERE height > ?1 AND tx_id <> purchase_id", fork),
+            statement!("UPDATE settlements SET doubted = 1 WHERE state = 'included' AND block_height > ?1", fork),
+            statement!("DELETE FROM chain_blocks WHERE height > ?1", fork),
+            doubted(),
         ];
-        for Held { tx, block } in &held {
+        let undone = self.database.batch(undone).await?;
+        reading.newest = None;
+        reading.doubted = undone.last().map(Outcome::all_json).transpose()?.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Asks for transactions of ours that a rollback put in doubt.
+    pub(super) async fn ask_again(&self, reading: &Reading) -> Result<(), TickError> {
+        let mut statements = Vec::new();
+        for Held { tx, block } in &reading.doubted {
+            if (self.calls_left)() <= CALLS_KEPT {
+                break;
+            }
             match self.chain.inclusion_of(tx).await? {
                 Some(inclusion) if inclusion.block == *block => {}
                 Some(inclusion) => statements.extend(moved(tx, &inclusion)),
                 None => statements.extend(gone(tx)),
             }
+            statements.push(statement!("UPDATE settlements SET doubted = 0 WHERE tx_id = ?1", tx.to_string()));
         }
-        // With more to ask for, the blocks stay, and the next tick finds the same rollback again.
-        if held.len() < MAX_ASKED {
-            statements.push(statement!("DELETE FROM chain_blocks WHERE height > ?1", fork));
+        if !statements.is_empty() {
+            self.database.batch(statements).await?;
         }
-        self.database.batch(statements).await?;
-        reading.newest = None;
         Ok(())
     }
+}
+
+/// The statement that reads which transactions of ours are in doubt, those of the lowest blocks first.
+pub(super) fn doubted() -> Statement {
+    statement!(format!(
+        "SELECT json_object('tx', tx_id, 'block', block_hash) FROM settlements WHERE doubted = 1 \
+         ORDER BY block_height LIMIT {MAX_ASKED}"
+    ))
 }
 
 /// It is in another block now.
