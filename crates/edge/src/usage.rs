@@ -1,6 +1,10 @@
 //! What one request has used of what it may use.
 
-use std::{cell::Cell, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    rc::Rc,
+};
 
 /// Outside calls that one request may make: under the 50 subrequests of Workers' free plan, with room for D1.
 pub const MAX_OUTSIDE_CALLS: u32 = 40;
@@ -14,6 +18,7 @@ struct Counts {
     batches: Cell<u32>,
     statements: Cell<u32>,
     calls: Cell<u32>,
+    reads: Option<RefCell<BTreeMap<String, u64>>>,
 }
 
 fn add(cell: &Cell<u32>, count: u32) {
@@ -21,6 +26,33 @@ fn add(cell: &Cell<u32>, count: u32) {
 }
 
 impl Usage {
+    /// Counts that also say which statements were run and how many rows each read: for those who look for scans.
+    #[must_use]
+    pub fn with_reads() -> Self {
+        Self(Rc::new(Counts { reads: Some(RefCell::default()), ..Counts::default() }))
+    }
+
+    /// Whether somebody wants to know what statements read.
+    #[must_use]
+    pub fn wants_reads(&self) -> bool {
+        self.0.reads.is_some()
+    }
+
+    /// Notes what a statement read.
+    pub fn read(&self, sql: &str, rows: u64) {
+        if let Some(reads) = &self.0.reads {
+            let mut reads = reads.borrow_mut();
+            let sum = reads.entry(sql.to_owned()).or_default();
+            *sum = sum.saturating_add(rows);
+        }
+    }
+
+    /// The statements that were run, with the rows that they read, if that was wanted.
+    #[must_use]
+    pub fn reads(&self) -> Option<BTreeMap<String, u64>> {
+        self.0.reads.as_ref().map(|reads| reads.borrow().clone())
+    }
+
     /// Notes a batch of statements.
     pub fn batch(&self, statements: usize) {
         add(&self.0.batches, 1);
@@ -58,7 +90,7 @@ impl Usage {
     /// For a `Server-Timing` header: how many batches, statements and outside calls there were.
     #[must_use]
     pub fn server_timing(&self) -> String {
-        let Counts { batches, statements, calls } = &*self.0;
+        let Counts { batches, statements, calls, .. } = &*self.0;
         format!(
             "d1-batches;desc=\"{}\", d1-statements;desc=\"{}\", outside-calls;desc=\"{}\"",
             batches.get(),

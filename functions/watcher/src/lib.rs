@@ -27,6 +27,7 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 }
 
 /// The same on request, in development only: the deployed worker has no address, and this setting is not made there.
+/// With `?reads` the answer also says which statements were run and how many rows each read.
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
     if settings::optional(&env, "DEV").is_none() {
@@ -35,7 +36,7 @@ async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<
     if (request.method(), request.path().as_str()) != (Method::Post, "/tick") {
         return Response::ok("POST /tick");
     }
-    let usage = Usage::default();
+    let usage = if request.url()?.query() == Some("reads") { Usage::with_reads() } else { Usage::default() };
     match tick(&env, &usage).await {
         Ok(report) => Response::ok(told(&report, &usage)),
         Err(error) => {
@@ -47,11 +48,14 @@ async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<
 
 /// For the log: what a tick did and what it cost.
 fn told(report: &Report, usage: &Usage) -> String {
-    serde_json::json!({
+    let mut told = serde_json::json!({
         "read": report.read, "steps": report.steps, "confirmed": report.confirmed, "rolledBack": report.rolled_back,
         "acted": report.acted, "notes": report.notes, "batches": usage.batches(), "calls": usage.calls(),
-    })
-    .to_string()
+    });
+    if let (Some(reads), Some(told)) = (usage.reads(), told.as_object_mut()) {
+        told.insert("reads".into(), serde_json::json!(reads));
+    }
+    told.to_string()
 }
 
 async fn tick(env: &Env, usage: &Usage) -> Result<Report, String> {
