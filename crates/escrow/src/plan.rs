@@ -9,8 +9,10 @@
 //! The contract's "now" is the end of a transaction's validity, so the end is kept close, and inside every deadline; the
 //! beginning is where the action opens, and never after the newest block, for a node refuses what is not valid yet.
 
+use std::collections::BTreeMap;
+
 use cardano::{
-    Address, ContentHash, KeyHash, Lovelace,
+    Address, ContentHash, KeyHash, Lovelace, TxRef,
     chain::{Utxo, Value},
     fees::ExUnits,
     params::ProtocolParameters,
@@ -30,6 +32,7 @@ use crate::{
 
 mod draft;
 mod time;
+mod together;
 
 pub use draft::DraftError;
 pub use time::ChainTime;
@@ -198,11 +201,13 @@ impl Planner<'_> {
         })
     }
 
-    /// The same plan with the units that an evaluation found, and a margin, but never more than a transaction may use.
+    /// The same plan with the units that an evaluation found for each escrow, and a margin, but never more than a
+    /// transaction may use. An escrow without any keeps what it has.
     #[must_use]
-    pub fn with_units(&self, mut plan: TxPlan, evaluated: ExUnits) -> TxPlan {
+    pub fn with_units(&self, mut plan: TxPlan, evaluated: &BTreeMap<TxRef, ExUnits>) -> TxPlan {
         let more = |units: u64| units.saturating_add(units.checked_div(MARGIN_DIVISOR).unwrap_or(0)).saturating_add(1);
         for input in &mut plan.script_inputs {
+            let Some(evaluated) = evaluated.get(&input.utxo.reference) else { continue };
             input.ex_units = ExUnits {
                 mem: more(evaluated.mem).min(self.parameters.max_tx_ex_mem),
                 steps: more(evaluated.steps).min(self.parameters.max_tx_ex_steps),

@@ -1,10 +1,13 @@
 //! From a step to a transaction that its keys can sign: built, evaluated by the provider, built again.
 
+use std::collections::BTreeMap;
+
 use cardano::{
+    TxRef,
     chain::ChainError,
     evaluation::{Evaluate, Evaluation},
     fees::ExUnits,
-    tx::build::{BuildError, Draft, TxPlan, Wallet, build},
+    tx::build::{BuildError, Draft, ScriptInput, TxPlan, Wallet, build},
 };
 
 use super::{ChainTime, Escrow, PlanError, Planner, Step};
@@ -40,7 +43,7 @@ impl Planner<'_> {
         wallet: &Wallet<'_>,
     ) -> Result<Draft, DraftError> {
         let plan = self.plan(escrow, step, time)?;
-        self.draft_of(provider, escrow, plan, wallet).await
+        self.draft_of(provider, plan, wallet).await
     }
 
     /// The transaction for a plan.
@@ -50,7 +53,6 @@ impl Planner<'_> {
     pub async fn draft_of(
         &self,
         provider: &impl Evaluate,
-        escrow: &Escrow,
         plan: TxPlan,
         wallet: &Wallet<'_>,
     ) -> Result<Draft, DraftError> {
@@ -59,9 +61,13 @@ impl Planner<'_> {
             Evaluation::Refused(reason) => return Err(DraftError::Refused(reason)),
             Evaluation::Accepted(units) => units,
         };
-        let place = first.input_place(&escrow.utxo.reference);
-        let units: Option<&ExUnits> = place.and_then(|place| units.get(&place));
-        let units = units.ok_or_else(|| ChainError::Malformed("an evaluation of something else".to_owned()))?;
-        Ok(build(&self.with_units(plan, *units), wallet, self.parameters)?)
+        let of_input = |input: &ScriptInput| {
+            let reference = input.utxo.reference;
+            let units = units.get(&first.input_place(&reference)?)?;
+            Some((reference, *units))
+        };
+        let evaluated = plan.script_inputs.iter().map(of_input).collect::<Option<BTreeMap<TxRef, ExUnits>>>();
+        let evaluated = evaluated.ok_or_else(|| ChainError::Malformed("an evaluation of something else".to_owned()))?;
+        Ok(build(&self.with_units(plan, &evaluated), wallet, self.parameters)?)
     }
 }

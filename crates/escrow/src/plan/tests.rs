@@ -187,8 +187,35 @@ fn units_have_a_margin_within_the_ledgers_limit() {
     let planner = Planner { deployment: &deployment, parameters: &parameters, slots: &SLOTS };
     let first = plan(&escrow(State::FundsLocked), &Step::SetRefundRequested, NOW).unwrap();
     assert_eq!(first.script_inputs[0].ex_units, ExUnits { mem: 14_000_000, steps: 10_000_000_000 });
-    let second = planner.with_units(first.clone(), ExUnits { mem: 200_000, steps: 100_000_000 });
+    let units = |mem, steps| BTreeMap::from([(first.script_inputs[0].utxo.reference, ExUnits { mem, steps })]);
+    let second = planner.with_units(first.clone(), &units(200_000, 100_000_000));
     assert_eq!(second.script_inputs[0].ex_units, ExUnits { mem: 220_001, steps: 110_000_001 });
-    let most = planner.with_units(first, ExUnits { mem: 14_000_000, steps: u64::MAX });
+    let most = planner.with_units(first.clone(), &units(14_000_000, u64::MAX));
     assert_eq!(most.script_inputs[0].ex_units, ExUnits { mem: 14_000_000, steps: 10_000_000_000 });
+}
+
+#[test]
+fn plans_together_do_what_each_does_while_all_are_valid() {
+    let parameters = parameters();
+    let deployment = deployment();
+    let planner = Planner { deployment: &deployment, parameters: &parameters, slots: &SLOTS };
+    let first = plan(&escrow(State::WithdrawAuthorized), &creator(2_000_000), NOW).unwrap();
+    let mut second = first.clone();
+    second.script_inputs[0].utxo.reference.index = 7;
+    second.validity = Validity { from: Some(first.validity.until - 50), until: first.validity.until - 10 };
+
+    let both = planner.together(vec![first.clone(), second.clone()]).unwrap();
+    assert_eq!(both.validity, second.validity);
+    assert_eq!(both.outputs, [first.outputs.clone(), second.outputs.clone()].concat());
+    assert_eq!(
+        (both.reference_inputs, both.required_signers),
+        (first.reference_inputs.clone(), first.required_signers.clone())
+    );
+    let units: Vec<ExUnits> = both.script_inputs.iter().map(|input| input.ex_units).collect();
+    assert_eq!(units, [ExUnits { mem: 7_000_000, steps: 5_000_000_000 }; 2]);
+
+    second.validity.from = Some(first.validity.until);
+    second.validity.until = first.validity.until + 100;
+    assert_eq!(planner.together(vec![first, second]), None, "never both valid");
+    assert_eq!(planner.together(vec![]), None);
 }

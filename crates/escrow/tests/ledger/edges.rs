@@ -136,7 +136,7 @@ fn check(world: &World, state: State, rule: &Rule, escrow: &Escrow) {
     }
     let plan = world.planner().plan_within(escrow, &step, honest).unwrap();
     let utxos = world.utxos(key);
-    let draft = block_on(world.planner().draft_of(&world.devnet, escrow, plan, &wallet(key, &utxos)));
+    let draft = block_on(world.planner().draft_of(&world.devnet, plan, &wallet(key, &utxos)));
     let draft = draft.unwrap_or_else(|error| panic!("{name}: {error}"));
     let fee = draft.facts().fee;
     let Evaluation::Accepted(units) = block_on(world.devnet.evaluate(&draft.unsigned_cbor().unwrap())).unwrap() else {

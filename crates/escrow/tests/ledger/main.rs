@@ -5,4 +5,5 @@
 mod devnet;
 mod edges;
 mod lifecycle;
+mod together;
 mod world;
