@@ -1,6 +1,6 @@
 //! The arbiter, over its service binding.
 
-use edge::settings;
+use edge::{Usage, settings};
 use market::watch::{Arbiter, Dispute};
 use serde_json::{Value, json};
 use worker::{Env, Headers, Method, Request, RequestInit};
@@ -11,11 +11,12 @@ const MAX_ANSWER: usize = 64 << 10;
 /// The bound arbiter, if there is one.
 pub struct Bound<'a> {
     env: &'a Env,
+    usage: &'a Usage,
 }
 
 impl<'a> Bound<'a> {
-    pub const fn configured(env: &'a Env) -> Self {
-        Self { env }
+    pub const fn configured(env: &'a Env, usage: &'a Usage) -> Self {
+        Self { env, usage }
     }
 }
 
@@ -29,6 +30,9 @@ impl Arbiter for Bound<'_> {
             "output": dispute.output,
         });
         let request = request(&body, &token).map_err(|error| error.to_string())?;
+        if !self.usage.call() {
+            return Err("no calls are left".to_owned());
+        }
         let mut response = arbiter.fetch_request(request).await.map_err(|error| error.to_string())?;
         let answer = response.bytes().await.map_err(|error| error.to_string())?;
         let answer = answer.get(..MAX_ANSWER.min(answer.len())).unwrap_or_default();

@@ -73,7 +73,7 @@ async fn tick(env: &Env, usage: &Usage) -> Result<Report, String> {
         calls_left: &|| usage.calls_left(),
     };
     let keys = PlatformKeys::configured(env).map_err(text)?;
-    watch.tick(&keys, &arbiter::Bound::configured(env)).await.map_err(|error| error.to_string())
+    watch.tick(&keys, &arbiter::Bound::configured(env, usage)).await.map_err(|error| error.to_string())
 }
 
 /// The escrow of protected sales, where one is deployed.

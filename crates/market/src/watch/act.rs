@@ -1,41 +1,48 @@
 //! Acting: a transaction for each decision, written down with its inputs before it is sent.
 //!
+//! ```text
+//! due escrows, earliest deadline first ──judge──> wait ─> look again then
+//!                                                 ask the arbiter
+//!                                                 jobs: what the seller does alike goes together ─> send
+//! ```
+//!
 //! The platform's wallet, which is the seller's, pays the fees and the collateral of buyers' actions, too: a buyer whose
-//! service wallet is empty still gets the whole escrow back.
+//! service wallet is empty still gets the whole escrow back. An action that fails is put off and keeps nobody waiting.
+
+mod job;
+mod purse;
 
 use cardano::{
-    Address, Lovelace, TxHash,
-    chain::{Chain, Submission, Tip, Utxo},
+    ContentHash,
+    chain::{Chain, ChainError, Tip},
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
-    params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
+    tx::build::{NewOutput, TxPlan, Validity, build},
 };
 use escrow::{
     Deployment,
     payout::creator_payout,
-    plan::{ChainTime, DraftError, Escrow, PlanError, Planner, Step},
+    plan::{ChainTime, Planner},
     result::result_hash,
 };
 
+use self::{job::Job, purse::Purse};
 use super::{
-    Arbiter, Dispute, Report, TickError, Watch, confirm,
+    Arbiter, Dispute, Report, TickError, Watch,
     decide::{ASK_AGAIN_MS, Decision, Facts, decide},
     due::{self, Due, Holder, Owed},
 };
 use crate::{
     catalogue,
-    database::{Database, DatabaseError, Statement, outcomes},
-    statement,
-    wallet::{Promises, promises},
+    database::{Database, DatabaseError, Statement},
 };
 
-/// Outside calls that one action takes at most: the escrow, the evaluation, the submission, and a retry.
-const CALLS_PER_ACTION: u32 = 5;
-/// How long after a plan that failed it is tried again.
-const RETRY_MS: Millis = 60_000;
+/// Outside calls beyond one for each escrow: the evaluation, the submission, the purse, and a second try.
+const CALLS_PER_JOB: u32 = 6;
+/// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
+const MAX_UNSERVED: u32 = 3;
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
 
@@ -47,25 +54,21 @@ pub trait Keys {
     fn buyer(&self, holder: &Holder) -> Option<SigningKey>;
 }
 
-/// What pays for actions, read once for each tick that acts.
-struct Purse {
-    parameters: ProtocolParameters,
-    utxos: Vec<Utxo>,
-}
-
-/// An action to write down.
-struct Deed<'a> {
-    purpose: String,
-    action: &'static str,
-    purchase: &'a TxHash,
-    built: &'a BuiltTx,
-}
-
 /// A decision with all that it needs.
 struct Case {
     due: Due,
     decision: Decision,
     content: String,
+}
+
+/// What all actions of a tick share.
+struct Means<'a, K> {
+    deployment: &'a Deployment,
+    keys: &'a K,
+    /// Pays for everything, and acts as the seller.
+    platform: &'a SigningKey,
+    tip_slot: u64,
+    time: ChainTime,
 }
 
 impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
@@ -83,129 +86,120 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
             return Ok(());
         }
         let time = ChainTime { tip_slot: tip.slot, now: self.now.max(tip.time_ms) };
-        let mut purse = None;
-        for due in due {
-            let case = self.judge(due, keys, time.now).await?;
-            if let Decision::Wait(until) = case.decision {
-                self.database.run(due::look_again(&case.due, until)).await?;
-                continue;
+        let mut cases = self.judge(due, keys, time.now).await?;
+        let mut waits: Vec<Statement> = Vec::new();
+        cases.retain(|case| match case.decision {
+            Decision::Wait(until) => {
+                waits.push(due::look_again(&case.due, until));
+                false
             }
-            if (self.calls_left)() < CALLS_PER_ACTION {
-                return Ok(());
-            }
-            if case.decision == Decision::AskArbiter {
-                self.ask(arbiter, &case, time.now, report).await?;
-                continue;
-            }
-            let Some(platform) = keys.seller() else { continue };
-            if purse.is_none() {
-                purse = Some(self.purse(platform).await?);
-            }
-            let Some(purse) = purse.as_mut() else { continue };
-            let planner = Planner { deployment, parameters: &purse.parameters.clone(), slots: &SlotConfig::PREPROD };
-            self.act_on(&planner, &case, keys, platform, time, purse, report).await?;
+            _ => true,
+        });
+        if !waits.is_empty() {
+            self.database.batch(waits).await?;
         }
-        for owed in owed {
-            let Some(platform) = keys.seller() else { return Ok(()) };
-            if (self.calls_left)() < CALLS_PER_ACTION {
-                return Ok(());
+        let (disputes, cases) = cases.into_iter().partition(|case| case.decision == Decision::AskArbiter);
+        self.ask(arbiter, disputes, time.now, report).await?;
+        let Some(platform) = keys.seller() else {
+            if !(Vec::is_empty(&cases) && owed.is_empty()) {
+                report
+                    .notes
+                    .push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
             }
-            if purse.is_none() {
-                purse = Some(self.purse(platform).await?);
-            }
-            let Some(purse) = purse.as_mut() else { continue };
-            self.pay_creator(&owed, platform, tip, purse, report).await?;
-        }
-        Ok(())
+            return Ok(());
+        };
+        let means = Means { deployment, keys, platform, tip_slot: tip.slot, time };
+        self.do_all(cases, owed, &means, report).await
     }
 
-    async fn judge(&self, due: Due, keys: &impl Keys, now: Millis) -> Result<Case, TickError> {
-        let datum = due.datum()?;
-        let content = self.database.run(catalogue::content(&due.listing_id)).await?.rows.into_iter().next();
-        let content = content.ok_or_else(|| DatabaseError(format!("{} has no content", due.listing_id)))?;
+    async fn judge(&self, due: Vec<Due>, keys: &impl Keys, now: Millis) -> Result<Vec<Case>, TickError> {
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let contents = self.database.batch(due.iter().map(|due| catalogue::content(&due.listing_id)).collect()).await?;
         let seller = keys.seller().map(SigningKey::enterprise_address);
-        let decision = decide(&Facts {
-            datum: &datum,
-            delivered: result_hash(&due.purchase, &content),
-            mismatch: due.verification.as_deref() == Some("mismatch"),
-            sells: self.sells && seller.is_some() && datum.seller.key_address() == seller,
-            buys: due.holder.as_ref().is_some_and(|holder| datum.buyer.key_address() == Some(holder.wallet)),
-            now,
-        });
-        Ok(Case { due, decision, content })
+        let mut cases = Vec::with_capacity(due.len());
+        for (due, content) in due.into_iter().zip(contents) {
+            let content = content.rows.into_iter().next();
+            let content = content.ok_or_else(|| DatabaseError(format!("{} has no content", due.listing_id)))?;
+            let datum = due.datum()?;
+            let mismatch = due.verification.as_deref() == Some("mismatch");
+            let decision = decide(&Facts {
+                datum: &datum,
+                delivered: result_hash(&due.purchase, &content),
+                mismatch: mismatch || ContentHash::of(content.as_bytes()) != due.content_hash,
+                sells: self.sells && seller.is_some() && datum.seller.key_address() == seller,
+                buys: due.holder.as_ref().is_some_and(|holder| datum.buyer.key_address() == Some(holder.wallet)),
+                now,
+            });
+            cases.push(Case { due, decision, content });
+        }
+        Ok(cases)
     }
 
     async fn ask(
         &self,
         arbiter: &impl Arbiter,
-        case: &Case,
+        disputes: Vec<Case>,
         now: Millis,
         report: &mut Report,
     ) -> Result<(), TickError> {
-        let Due { utxo, listing_id, content_hash, purchase, .. } = &case.due;
-        let dispute = Dispute { escrow: *utxo, listing_id, content_hash: *content_hash, output: &case.content };
-        match arbiter.resolve(&dispute).await {
-            Ok(answer) => report.acted.push(format!("asked the arbiter about {purchase}: {answer}")),
-            Err(error) => report.notes.push(format!("the arbiter cannot be asked about {purchase}: {error}")),
+        for case in disputes {
+            if (self.calls_left)() < CALLS_PER_JOB {
+                return Ok(());
+            }
+            let Due { utxo, listing_id, content_hash, purchase, .. } = &case.due;
+            let dispute = Dispute { escrow: *utxo, listing_id, content_hash: *content_hash, output: &case.content };
+            match arbiter.resolve(&dispute).await {
+                Ok(answer) => report.acted.push(format!("asked the arbiter about {purchase}: {answer}")),
+                Err(error) => report.notes.push(format!("the arbiter cannot be asked about {purchase}: {error}")),
+            }
+            self.database.run(due::look_again(&case.due, now.saturating_add(ASK_AGAIN_MS))).await?;
         }
-        let again = now.saturating_add(ASK_AGAIN_MS);
-        self.database.run(due::look_again(&case.due, again)).await?;
         Ok(())
     }
 
-    /// What the platform's wallet may spend now.
-    async fn purse(&self, platform: &SigningKey) -> Result<Purse, TickError> {
-        let wallet = platform.enterprise_address();
-        let parameters = self.chain.protocol_parameters().await?;
-        let shown = self.chain.utxos_at(&wallet.to_string()).await?;
-        let [sent, reserved] = outcomes(self.database.batch(promises(&wallet, self.now).into()).await?)?;
-        let utxos = Promises::read(&wallet, &sent, &reserved)?.spendable(&shown);
-        Ok(Purse { parameters, utxos })
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "one action with all that it needs; they share no more than a tick")]
-    async fn act_on(
+    /// Does what is decided, earliest deadline first, then pays creators. What the provider does not serve is put off
+    /// by itself; a provider that serves nothing ends the tick.
+    async fn do_all(
         &self,
-        planner: &Planner<'_>,
-        case: &Case,
-        keys: &impl Keys,
-        platform: &SigningKey,
-        time: ChainTime,
-        purse: &mut Purse,
+        cases: Vec<Case>,
+        owed: Vec<Owed>,
+        means: &Means<'_, impl Keys>,
         report: &mut Report,
     ) -> Result<(), TickError> {
-        let Due { purchase, utxo, price, creator, holder, .. } = &case.due;
-        let Some((action, step)) = step(case, purchase, *price, *creator) else { return Ok(()) };
-        let outputs = self.chain.outputs_of(&utxo.tx).await?.unwrap_or_default();
-        let output = outputs.into_iter().find(|output| output.utxo.reference == *utxo && output.spent_by.is_none());
-        // Spent, or not known to the provider: the chain will tell.
-        let Some(escrow) = output.and_then(|output| Escrow::read(output.utxo, planner.deployment).ok()) else {
-            return Ok(());
-        };
-        let buyer = holder.as_ref().and_then(|holder| keys.buyer(holder));
-        let signers: Vec<&SigningKey> = std::iter::once(platform).chain(&buyer).collect();
-        let wallet = platform.enterprise_address();
-        let none = std::collections::BTreeSet::new();
-        let from = Wallet { address: wallet, utxos: &purse.utxos, reserved: &none };
-        let draft = match planner.plan(&escrow, &step, time) {
-            Ok(plan) => planner.draft_of(self.chain, &escrow, whole_to_buyer(plan, &escrow, &step), &from).await,
-            // The newest block is not there yet: the next tick tries again.
-            Err(PlanError::NotYet(_)) => return Ok(()),
-            Err(error) => Err(DraftError::Plan(error)),
-        };
-        let built = match draft.map(|draft| draft.sign(&signers)) {
-            Ok(Ok(built)) => built,
-            Err(DraftError::Chain(error)) => return Err(error.into()),
-            Ok(Err(error)) => return self.put_off(&case.due, &error.to_string(), time.now, report).await,
-            Err(error) => return self.put_off(&case.due, &error.to_string(), time.now, report).await,
-        };
-        let deed = Deed { purpose: format!("escrow:{utxo}"), action, purchase, built: &built };
-        self.send(&deed, &wallet, purse, report).await
-    }
-
-    async fn put_off(&self, due: &Due, why: &str, now: Millis, report: &mut Report) -> Result<(), TickError> {
-        report.notes.push(format!("{}: {why}", due.purchase));
-        self.database.run(due::look_again(due, now.saturating_add(RETRY_MS))).await?;
+        let mut jobs = Job::sort(cases);
+        let mut purse = None;
+        let mut unserved = 0_u32;
+        while let Some(job) = jobs.pop_front() {
+            if (self.calls_left)() < job.escrows().saturating_add(CALLS_PER_JOB) {
+                return Ok(());
+            }
+            let late: Vec<Statement> = job.cases().iter().map(|case| due::put_off(&case.due, means.time.now)).collect();
+            match self.do_job(job, means, &mut purse, report).await {
+                Ok(singly) => {
+                    unserved = 0;
+                    singly.into_iter().rev().for_each(|case| jobs.push_front(Job::alone(case)));
+                }
+                Err(TickError::Chain(ChainError::BudgetExhausted)) => return Ok(()),
+                Err(TickError::Chain(error)) => {
+                    self.database.batch(late).await?;
+                    unserved = unserved.saturating_add(1);
+                    if unserved >= MAX_UNSERVED {
+                        return Err(error.into());
+                    }
+                    report.notes.push(error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for owed in owed {
+            if (self.calls_left)() < CALLS_PER_JOB {
+                return Ok(());
+            }
+            let purse = self.purse(&mut purse, means.platform).await?;
+            self.pay_creator(&owed, means, purse, report).await?;
+        }
         Ok(())
     }
 
@@ -213,25 +207,21 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
     async fn pay_creator(
         &self,
         owed: &Owed,
-        platform: &SigningKey,
-        tip: &Tip,
+        means: &Means<'_, impl Keys>,
         purse: &mut Purse,
         report: &mut Report,
     ) -> Result<(), TickError> {
-        let wallet = platform.enterprise_address();
-        let none = std::collections::BTreeSet::new();
-        let from = Wallet { address: wallet, utxos: &purse.utxos, reserved: &none };
         let plan = TxPlan {
             outputs: vec![NewOutput::pay(owed.creator, creator_payout(owed.price))],
-            validity: Validity { from: None, until: tip.slot.saturating_add(PAYOUT_SLOTS) },
+            validity: Validity { from: None, until: means.tip_slot.saturating_add(PAYOUT_SLOTS) },
             ..TxPlan::default()
         };
-        let built = build(&plan, &from, &purse.parameters).and_then(|draft| draft.sign(&[platform]));
+        let built = build(&plan, &purse.wallet(), &purse.parameters).and_then(|draft| draft.sign(&[means.platform]));
         match built {
             Ok(built) => {
                 let purpose = format!("payout:{}", owed.purchase);
-                let deed = Deed { purpose, action: "payout", purchase: &owed.purchase, built: &built };
-                self.send(&deed, &wallet, purse, report).await
+                let deed = purse::Deed { purpose, action: "payout", purchases: vec![owed.purchase], built: &built };
+                self.send(&deed, purse, report).await.map(drop)
             }
             Err(error) => {
                 report.notes.push(format!("the creator of {} cannot be paid: {error}", owed.purchase));
@@ -239,96 +229,10 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
             }
         }
     }
+}
 
-    /// Writes down, then sends. Where another tick was first, nothing is sent.
-    async fn send(
-        &self,
-        deed: &Deed<'_>,
-        wallet: &Address,
-        purse: &mut Purse,
-        report: &mut Report,
-    ) -> Result<(), TickError> {
-        let facts = &deed.built.facts;
-        let taken = |utxo: &Utxo| facts.inputs.contains(&utxo.reference) || facts.collateral.contains(&utxo.reference);
-        purse.utxos.retain(|utxo| !taken(utxo));
-        let written = self.database.batch(write_down(deed, wallet, self.now)).await?;
-        if written.first().is_none_or(|outcome| outcome.first().is_none()) {
-            report.notes.push(format!("{} of {} is being done already", deed.action, deed.purchase));
-            return Ok(());
-        }
-        report.acted.push(format!("{} of {}: {}", deed.action, deed.purchase, facts.tx_id));
-        match self.chain.submit(&deed.built.cbor).await? {
-            Submission::Accepted => {
-                self.database.run(confirm::submitted(&facts.tx_id)).await?;
-                purse.utxos.extend(facts.change.iter().cloned());
-            }
-            Submission::Refused(reason) => {
-                report.notes.push(format!("the ledger refused {}: {reason}", facts.tx_id));
-                self.database.run(refused(&facts.tx_id, &reason)).await?;
-            }
-        }
-        Ok(())
+impl<K> Means<'_, K> {
+    const fn planner<'a>(&'a self, purse: &'a Purse) -> Planner<'a> {
+        Planner { deployment: self.deployment, parameters: &purse.parameters, slots: &SlotConfig::PREPROD }
     }
-}
-
-fn step(case: &Case, purchase: &TxHash, price: Lovelace, creator: Address) -> Option<(&'static str, Step)> {
-    match case.decision {
-        Decision::PostResult => Some(("result", Step::SubmitResult(result_hash(purchase, &case.content)))),
-        Decision::Collect => Some(("withdraw", Step::Withdraw { payouts: vec![(creator, creator_payout(price))] })),
-        Decision::Refund => Some(("refund", Step::WithdrawRefund)),
-        Decision::Dispute => Some(("dispute", Step::SetRefundRequested)),
-        Decision::AskArbiter | Decision::Wait(_) => None,
-    }
-}
-
-/// Where the contract leaves open to whom a refund goes, the platform's wallet, which pays the fee, must not keep it.
-fn whole_to_buyer(mut plan: TxPlan, escrow: &Escrow, step: &Step) -> TxPlan {
-    if *step == Step::WithdrawRefund
-        && escrow.datum.buyer_return_address.is_none()
-        && let Some(buyer) = escrow.datum.buyer.key_address()
-    {
-        let mut output = NewOutput::pay(buyer, escrow.utxo.value.lovelace);
-        output.value = escrow.utxo.value.clone();
-        plan.outputs.push(output);
-    }
-    plan
-}
-
-fn write_down(deed: &Deed<'_>, wallet: &Address, now: Millis) -> Vec<Statement> {
-    let facts = &deed.built.facts;
-    let tx = facts.tx_id.to_string();
-    let inputs: Vec<String> = facts.inputs.iter().chain(&facts.collateral).map(ToString::to_string).collect();
-    let inputs = serde_json::json!(inputs).to_string();
-    vec![
-        statement!(
-            "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, \
-               created_at_ms, wallet, purchase_id, action) SELECT ?1, ?2, ?3, 'claimed', ?4, 1, ?5, ?5, ?6, ?7, ?8 \
-             WHERE NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?9))) \
-             ON CONFLICT DO NOTHING RETURNING tx_id",
-            tx.as_str(),
-            deed.purpose.as_str(),
-            hex::encode(&deed.built.cbor),
-            facts.valid_until_slot,
-            now,
-            wallet.to_string(),
-            deed.purchase.to_string(),
-            deed.action,
-            inputs.as_str(),
-        ),
-        statement!(
-            "INSERT INTO reservations (tx_in, tx_id) SELECT j.value, s.tx_id FROM settlements s, json_each(?2) j \
-             WHERE s.tx_id = ?1 AND s.state = 'claimed' ON CONFLICT DO NOTHING",
-            tx.as_str(),
-            inputs.as_str(),
-        ),
-    ]
-}
-
-/// Refused at its first attempt: nothing was done, and its inputs are free again.
-fn refused(tx: &TxHash, reason: &str) -> Statement {
-    statement!(
-        "UPDATE settlements SET state = 'refused', reason = ?2 WHERE tx_id = ?1 AND attempts = 1 AND state = 'claimed'",
-        tx.to_string(),
-        reason
-    )
 }

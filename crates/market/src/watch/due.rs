@@ -9,8 +9,13 @@ use crate::{
     statement,
 };
 
-/// Escrows that one tick looks at, those that have waited longest first.
-const MAX_DUE: u32 = 12;
+/// Escrows that one tick looks at, those with the earliest deadline first.
+const MAX_DUE: u32 = 24;
+/// How long after an action that failed it is tried again; twice as long after each further failure, but never so long
+/// that a deadline of a quarter of an hour could pass.
+const RETRY_MS: Millis = 30_000;
+/// How often that is doubled.
+const MAX_DOUBLINGS: u32 = 3;
 
 /// An escrow that is due, and what was sold.
 #[derive(Clone, Debug, Deserialize)]
@@ -57,7 +62,8 @@ impl Due {
     }
 }
 
-/// The statement that reads what is due and has no transaction of ours under way.
+/// The statement that reads what is due and has no transaction of ours under way: by the time until which it must be
+/// done, which is the seller's for a result before there is one, and the buyer's for a dispute then.
 pub(super) fn due(clock: Millis) -> Statement {
     statement!(
         format!(
@@ -68,11 +74,21 @@ pub(super) fn due(clock: Millis) -> Statement {
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
              WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 \
-               AND NOT EXISTS (SELECT 1 FROM settlements s WHERE s.purpose = 'escrow:' || e.utxo) \
-             ORDER BY e.next_at_ms, e.purchase_id LIMIT {MAX_DUE}"
+               AND NOT EXISTS (SELECT 1 FROM reservations r WHERE r.tx_in = e.utxo) \
+             ORDER BY CASE p.status WHEN 'ResultSubmitted' THEN iif({unlock} > ?1, {unlock}, {window}) \
+               WHEN 'Disputed' THEN {window} ELSE iif({submit} > ?1, {submit}, {window}) END, e.purchase_id \
+             LIMIT {MAX_DUE}",
+            submit = deadline("submitResult"),
+            unlock = deadline("unlock"),
+            window = deadline("externalDisputeUnlock"),
         ),
         clock
     )
+}
+
+/// SQL for a deadline of a purchase's escrow.
+fn deadline(name: &str) -> String {
+    format!("CAST(p.escrow ->> '$.deadlines.{name}' AS INTEGER)")
 }
 
 /// The statement that reads which creators are owed and have no payout under way.
@@ -91,5 +107,19 @@ pub(super) fn look_again(due: &Due, at: Millis) -> Statement {
         due.purchase.to_string(),
         due.utxo.to_string(),
         at
+    )
+}
+
+/// The statement that says when to try an action again that failed, unless the escrow has changed since.
+pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
+    statement!(
+        format!(
+            "UPDATE escrows SET next_at_ms = ?3 + ?4 * (1 << min(failures, {MAX_DOUBLINGS})), failures = failures + 1 \
+             WHERE purchase_id = ?1 AND utxo = ?2"
+        ),
+        due.purchase.to_string(),
+        due.utxo.to_string(),
+        now,
+        RETRY_MS
     )
 }

@@ -16,7 +16,7 @@ use escrow::{
 };
 use serde::Deserialize;
 
-use super::{CALLS_KEPT, Report, TickError, Watch, reading::Reading};
+use super::{CALLS_KEPT, Report, TickError, Watch, payments::Payments, reading::Reading};
 use crate::{
     database::{Database, DatabaseError, Statement, outcomes},
     listing::DeliveryMode,
@@ -167,9 +167,10 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
                 watched.extend(spent.into_iter().map(|watched| (watched.escrow.utxo.reference, watched)));
                 continue;
             }
+            let mut payments = Payments::of(&effects.made);
             for old in spent {
                 report.steps = report.steps.saturating_add(1);
-                let (step, next) = old.after(touch, &effects.made, deployment);
+                let (step, next) = old.after(touch, &effects.made, &mut payments, deployment);
                 statements.extend(step);
                 watched.extend(next.map(|next| (next.escrow.utxo.reference, next)));
             }
@@ -228,7 +229,13 @@ fn locked(ours: &Ours, effects: &Effects, deployment: &Deployment) -> Option<Wat
 
 impl Watched {
     /// What a transaction that spent it made of it: the statements, and the escrow where it goes on.
-    fn after(self, touch: &Touch, made: &[Utxo], deployment: &Deployment) -> (Vec<Statement>, Option<Self>) {
+    fn after(
+        self,
+        touch: &Touch,
+        made: &[Utxo],
+        payments: &mut Payments<'_>,
+        deployment: &Deployment,
+    ) -> (Vec<Statement>, Option<Self>) {
         match self.escrow.spent_into(made, deployment) {
             Spent::Continues(next) => {
                 let status = next.datum.state.name();
@@ -236,9 +243,8 @@ impl Watched {
                 (vec![next.step(touch, Some(next.escrow.utxo.reference), status, false)], Some(next))
             }
             Spent::Ended(ending) => {
-                let creator =
-                    made.iter().any(|output| output.address == self.creator && output.value.lovelace >= self.payout);
                 let won = ending == Ending::Withdrawn && self.payout > Lovelace::ZERO;
+                let creator = won && payments.take(&self.creator, self.payout);
                 let mut statements = vec![self.step(touch, None, ending.status(), won && !creator)];
                 if won && creator {
                     let (purchase, tx) = (self.purchase.to_string(), touch.tx.to_string());

@@ -14,6 +14,7 @@ pub mod decide;
 mod due;
 mod housekeeping;
 mod index;
+mod payments;
 mod reading;
 mod rollback;
 
