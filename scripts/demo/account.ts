@@ -1,0 +1,68 @@
+// Somebody who signs in with a wallet, and buys from the service wallet.
+
+import type { Wallet } from "../../tests/wallets/wallet.ts";
+import type { Stack } from "../stack.ts";
+import { expectStatus, type Listing, type Purchase } from "./shop.ts";
+import { say, short, tada } from "./tell.ts";
+
+interface Me {
+  wallet: { address: string; balanceLovelace: string };
+  limits: { maxPerPaymentLovelace: string; dailyBudgetLovelace: string; spentTodayLovelace: string };
+}
+
+export interface Account {
+  wallet: string;
+  /** One call to the API with the session's token. */
+  call(path: string, method: string, body?: object): Promise<unknown>;
+}
+
+export async function signIn(stack: Stack, owner: Wallet, fund: (wallet: string) => Promise<void>): Promise<Account> {
+  let token: string | undefined;
+  const call = async (path: string, method: string, body?: object): Promise<unknown> => {
+    const headers: Record<string, string> = { "content-type": "application/json" };
+    if (token) headers.authorization = `Bearer ${token}`;
+    const response = await fetch(`${stack.api}${path}`, {
+      method,
+      headers,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return (await expectStatus(response, 200)).json();
+  };
+  const challenge = (await call("/auth/challenge", "POST", { address: owner.addressHex })) as {
+    owner: string;
+    digest: string;
+  };
+  const signature = await owner.signData(challenge.digest);
+  const session = (await call("/auth/verify", "POST", { owner: challenge.owner, ...signature })) as {
+    token: string;
+    account: { walletAddress: string };
+  };
+  token = session.token;
+  say(`signed in as ${short(owner.address)}; service wallet ${session.account.walletAddress}`);
+  await fund(session.account.walletAddress);
+  return { wallet: session.account.walletAddress, call };
+}
+
+/** Buys from the service wallet; the purchase, once it is in a block. */
+export async function buy(account: Account, listing: Listing, mode: "instant" | "protected"): Promise<Purchase> {
+  const wish = { listingId: listing.id, mode };
+  const { purchase, content } = (await account.call("/me/buy", "POST", wish)) as {
+    purchase: Purchase;
+    content: string;
+  };
+  say(`bought "${listing.title}" in ${short(purchase.id)}; the content has ${content.length} characters`);
+  return purchase;
+}
+
+export async function buyWithinLimits(account: Account, listing: Listing): Promise<Purchase> {
+  const purchase = await buy(account, listing, "instant");
+  const wish = { listingId: listing.id, mode: "instant" };
+  const again = (await account.call("/me/buy", "POST", wish)) as { alreadyOwned: boolean };
+  say(`asked for it again: alreadyOwned ${again.alreadyOwned}, nothing paid`);
+  const me = (await account.call("/me", "GET")) as Me;
+  const { spentTodayLovelace, dailyBudgetLovelace } = me.limits;
+  say(
+    `/me: ${tada(me.wallet.balanceLovelace)} left; ${tada(spentTodayLovelace)} of ${tada(dailyBudgetLovelace)} spent today`,
+  );
+  return purchase;
+}
