@@ -18,8 +18,10 @@ use crate::{
 
 /// Outputs of one transaction or page that are read at most; the ledger's size limit keeps real ones far below.
 const MAX_OUTPUTS: usize = 1_000;
-/// Different tokens in one output that are read at most.
-const MAX_ASSETS: usize = 500;
+/// Different tokens in one output that are read at most. Anyone may send an output with as many as the ledger allows to
+/// any address, and one that is not read stops whoever must read it: 5,000 bytes of value (`maxValueSize`) hold fewer
+/// than one for each 3 bytes.
+const MAX_ASSETS: usize = 2_000;
 /// Entries of a cost model that are read at most (Plutus V3 has 297 now).
 const MAX_COST_MODEL: usize = 2_000;
 
@@ -408,6 +410,24 @@ mod tests {
 
     fn listed(height: u64, index: u64) -> serde_json::Value {
         json!({ "tx_hash": "ab".repeat(32), "tx_index": index, "block_height": height, "block_time": 1_700_000_000 })
+    }
+
+    /// Anyone may send it anywhere, and who cannot read it cannot go on.
+    #[test]
+    fn an_output_with_as_many_tokens_as_the_ledger_allows_is_read() {
+        // The most in `maxValueSize` 5,000: one policy (30 bytes), each name with its quantity 3 bytes or 4.
+        let most = 256 + (5_000 - 40 - 3 * 256) / 4;
+        let token = |n: usize| json!({ "unit": format!("{}{n:04x}", "ab".repeat(28)), "quantity": "1" });
+        let lovelace = json!({ "unit": "lovelace", "quantity": "25000000" });
+        let amount: Vec<_> = std::iter::once(lovelace).chain((0..most).map(token)).collect();
+        let output = json!({
+            "address": "addr_test1...", "amount": amount, "output_index": 0, "data_hash": null, "inline_datum": null,
+            "reference_script_hash": null,
+        });
+        let tx = TxHash::new([7; 32]);
+        let body = json!({ "hash": tx, "inputs": [], "outputs": [output] }).to_string();
+        let read = effects(body.as_bytes(), &tx).unwrap();
+        assert_eq!(read.made[0].value.assets.len(), most);
     }
 
     #[test]

@@ -22,8 +22,10 @@ const READ_TIME: Duration = Duration::from_secs(5);
 const SUBMIT_TIME: Duration = Duration::from_secs(15);
 /// How long an evaluation may take: the provider runs the scripts.
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
-/// Bytes of an answer: a page of 100 outputs that carry many tokens and datums each.
-const MAX_ANSWER: usize = 4 << 20;
+/// Bytes of an answer. Anyone can make the largest: a page of 100 outputs, each with all the tokens that one can have
+/// (about 120 kB as JSON) and a datum; or a transaction of 16 kB that names some 400 outputs with 14 kB of datum each. One
+/// that is refused would stop whoever must read it.
+const MAX_ANSWER: usize = 16 << 20;
 /// Pauses before a read is repeated: at most three attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
 /// The longest pause that a provider may ask for with `Retry-After` before we give up instead.

@@ -147,8 +147,8 @@ impl Datum {
                 unlock: next.time("unlock_time")?,
                 external_dispute_unlock: next.time("external_dispute_unlock_time")?,
             },
-            seller_cooldown: next.time("seller_cooldown_time")?,
-            buyer_cooldown: next.time("buyer_cooldown_time")?,
+            seller_cooldown: next.cooldown("seller_cooldown_time")?,
+            buyer_cooldown: next.cooldown("buyer_cooldown_time")?,
             state: State::read(next.reader()?)?,
         };
         next.close()?;
@@ -234,6 +234,11 @@ impl<'b> Fields<'_, 'b> {
 
     fn time(&mut self, what: &'static str) -> Result<Millis, NotOurs> {
         self.reader()?.number(what, MAX_TIME_MS)
+    }
+
+    /// The contract lets a party make its own cooldown as long as it likes: beyond all times is "never".
+    fn cooldown(&mut self, what: &'static str) -> Result<Millis, NotOurs> {
+        self.reader()?.number_up_to(what, MAX_TIME_MS)
     }
 
     fn lovelace(&mut self, what: &'static str) -> Result<Lovelace, NotOurs> {

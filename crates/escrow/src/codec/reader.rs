@@ -1,13 +1,20 @@
-//! A strict reader of Plutus data, in definite and in indefinite encoding alike.
+//! A strict reader of Plutus data: strict about the shape, and open to every encoding of it that the ledger takes.
+//!
+//! Whoever spends an escrow chooses how its next datum is encoded, and the contract compares data, not bytes. A datum that
+//! the ledger reads and we don't would look like the end of an escrow that goes on.
 
 use pallas_codec::minicbor::{Decoder, data::Type};
 
 use super::{MAX_DATA_BYTES, NotOurs};
 
-/// Constructors 0 to 6 have the tags 121 to 127 (CDDL of the ledger, `plutus_data`). The contract has no others, and
-/// nobody writes these in the general form (tag 102), so that form is refused.
+/// Constructors 0 to 6 have the tags 121 to 127 (CDDL of the ledger, `plutus_data`); the contract has no others.
 const FIRST_CONSTRUCTOR_TAG: u64 = 121;
 const LAST_CONSTRUCTOR_TAG: u64 = 127;
+/// The general form, which the ledger takes for any constructor: `[index, [fields]]`.
+const GENERAL_CONSTRUCTOR_TAG: u64 = 102;
+/// Numbers as bytes, which the ledger takes for small ones, too (RFC 8949, 3.4.3).
+const POSITIVE_TAG: u64 = 2;
+const NEGATIVE_TAG: u64 = 3;
 
 pub(crate) struct Reader<'b> {
     decoder: Decoder<'b>,
@@ -17,6 +24,8 @@ pub(crate) struct Reader<'b> {
 pub(crate) struct Open {
     what: &'static str,
     left: Option<u64>,
+    /// Whether what encloses it, in the general form of a constructor, ends with a break of its own.
+    enclosed: bool,
 }
 
 impl<'b> Reader<'b> {
@@ -31,11 +40,24 @@ impl<'b> Reader<'b> {
     pub(crate) fn constr(&mut self, what: &'static str) -> Result<(u64, Open), NotOurs> {
         let shape = NotOurs::Shape(what);
         let tag = self.decoder.tag().map_err(|_| shape)?.as_u64();
+        if tag == GENERAL_CONSTRUCTOR_TAG {
+            return self.general_constr(what);
+        }
         if !(FIRST_CONSTRUCTOR_TAG..=LAST_CONSTRUCTOR_TAG).contains(&tag) {
             return Err(shape);
         }
         let open = self.list(what)?;
         Ok((tag.saturating_sub(FIRST_CONSTRUCTOR_TAG), open))
+    }
+
+    fn general_constr(&mut self, what: &'static str) -> Result<(u64, Open), NotOurs> {
+        let length = self.decoder.array().map_err(|_| NotOurs::Shape(what))?;
+        if length.is_some_and(|length| length != 2) {
+            return Err(NotOurs::Shape(what));
+        }
+        let index = self.decoder.u64().map_err(|_| NotOurs::Shape(what))?;
+        let fields = self.list(what)?;
+        Ok((index, Open { enclosed: length.is_none(), ..fields }))
     }
 
     /// The beginning of a constructor that must be this one.
@@ -48,12 +70,12 @@ impl<'b> Reader<'b> {
 
     pub(crate) fn list(&mut self, what: &'static str) -> Result<Open, NotOurs> {
         let left = self.decoder.array().map_err(|_| NotOurs::Shape(what))?;
-        Ok(Open { what, left })
+        Ok(Open { what, left, enclosed: false })
     }
 
     pub(crate) fn map(&mut self, what: &'static str) -> Result<Open, NotOurs> {
         let left = self.decoder.map().map_err(|_| NotOurs::Shape(what))?;
-        Ok(Open { what, left })
+        Ok(Open { what, left, enclosed: false })
     }
 
     /// Whether another item (or pair) follows; counts it.
@@ -79,17 +101,22 @@ impl<'b> Reader<'b> {
 
     /// No item may follow.
     pub(crate) fn close(&mut self, open: Open) -> Result<(), NotOurs> {
-        let Open { what, left } = open;
+        let Open { what, left, enclosed } = open;
         match left {
-            Some(0) => Ok(()),
-            Some(_) => Err(NotOurs::Shape(what)),
-            None => match self.decoder.datatype() {
-                Ok(Type::Break) => {
-                    self.decoder.set_position(self.decoder.position().saturating_add(1));
-                    Ok(())
-                }
-                _ => Err(NotOurs::Shape(what)),
-            },
+            Some(0) => {}
+            Some(_) => return Err(NotOurs::Shape(what)),
+            None => self.breaks(what)?,
+        }
+        if enclosed { self.breaks(what) } else { Ok(()) }
+    }
+
+    fn breaks(&mut self, what: &'static str) -> Result<(), NotOurs> {
+        match self.decoder.datatype() {
+            Ok(Type::Break) => {
+                self.decoder.set_position(self.decoder.position().saturating_add(1));
+                Ok(())
+            }
+            _ => Err(NotOurs::Shape(what)),
         }
     }
 
@@ -108,11 +135,33 @@ impl<'b> Reader<'b> {
 
     /// A number from 0 to `max`.
     pub(crate) fn number(&mut self, what: &'static str, max: u64) -> Result<u64, NotOurs> {
-        let number: i128 = self.decoder.int().map_err(|_| NotOurs::Shape(what))?.into();
-        match u64::try_from(number) {
-            Ok(number) if number <= max => Ok(number),
-            _ => Err(NotOurs::Range(what)),
+        let number = self.natural(what)?;
+        if number <= max { Ok(number) } else { Err(NotOurs::Range(what)) }
+    }
+
+    /// A number from 0 on; a larger one than `max` is read as `max`.
+    pub(crate) fn number_up_to(&mut self, what: &'static str, max: u64) -> Result<u64, NotOurs> {
+        Ok(self.natural(what)?.min(max))
+    }
+
+    /// A number from 0 on; one beyond 64 bits is read as the largest of them.
+    fn natural(&mut self, what: &'static str) -> Result<u64, NotOurs> {
+        let shape = NotOurs::Shape(what);
+        if self.decoder.datatype().map_err(|_| shape)? != Type::Tag {
+            let number: i128 = self.decoder.int().map_err(|_| shape)?.into();
+            return u64::try_from(number).map_err(|_| NotOurs::Range(what));
         }
+        match self.decoder.tag().map_err(|_| shape)?.as_u64() {
+            POSITIVE_TAG => {}
+            NEGATIVE_TAG => return Err(NotOurs::Range(what)),
+            _ => return Err(shape),
+        }
+        let bytes = self.bytes(what)?;
+        let digits = bytes.iter().position(|byte| *byte != 0).and_then(|first| bytes.get(first..)).unwrap_or_default();
+        let number = digits.iter().try_fold(0_u64, |number, digit| {
+            number.checked_mul(256).map(|number| number.saturating_add(u64::from(*digit)))
+        });
+        Ok(number.unwrap_or(u64::MAX))
     }
 
     pub(crate) fn end(self) -> Result<(), NotOurs> {

@@ -189,8 +189,69 @@ fn numbers_out_of_range_are_not_ours() {
     let negative = || PlutusData::BigInt(BigInt::Int((-1i64).into()));
     for index in [9, 12, 13, 14, 15, 16, 17] {
         assert!(matches!(Datum::from_cbor(&with_field(index, negative())), Err(NotOurs::Range(_))), "{index}");
+    }
+    for index in [9, 12, 13, 14, 15] {
         assert!(matches!(Datum::from_cbor(&with_field(index, integer(1 << 60))), Err(NotOurs::Range(_))), "{index}");
     }
+}
+
+#[test]
+fn a_cooldown_beyond_all_times_is_never_and_still_an_escrow() {
+    let vast = || PlutusData::BigInt(pallas_primitives::BigInt::BigUInt(vec![0xff; 60].into()));
+    for index in [16, 17] {
+        for data in [integer(1 << 60), vast()] {
+            let read = Datum::from_cbor(&with_field(index, data)).unwrap();
+            let cooldown = if index == 16 { read.seller_cooldown } else { read.buyer_cooldown };
+            assert_eq!(cooldown, MAX_TIME_MS);
+        }
+    }
+}
+
+/// The same data in another encoding that the ledger takes (plutus-core, `Data.hs`: `decodeConstr`,
+/// `decodeBoundedBigInteger`, `decodeBoundedBytes`), chosen by one coin for each item.
+fn encoded(data: &PlutusData, coins: &mut impl Iterator<Item = u8>, out: &mut Vec<u8>) {
+    let coin = coins.next().unwrap_or(0);
+    match data {
+        PlutusData::Constr(constr) => {
+            let general = coin & 1 == 1;
+            let index = u8::try_from(constr.tag - 121).unwrap();
+            match (general, coin & 2 == 2) {
+                (false, _) => out.extend([0xd8, 121 + index]),
+                (true, false) => out.extend([0xd8, 102, 0x82, index]),
+                (true, true) => out.extend([0xd8, 102, 0x9f, index]),
+            }
+            let indefinite = coin & 4 == 4;
+            match (indefinite, u8::try_from(constr.fields.len()).unwrap()) {
+                (true, _) => out.push(0x9f),
+                (false, count) => out.extend([0x98, count]),
+            }
+            for field in constr.fields.iter() {
+                encoded(field, coins, out);
+            }
+            out.extend(indefinite.then_some(0xff));
+            out.extend((general && coin & 2 == 2).then_some(0xff));
+        }
+        PlutusData::BigInt(pallas_primitives::BigInt::Int(number)) if coin & 1 == 1 => {
+            let number = u64::try_from(i128::from(*number)).unwrap();
+            out.push(0xc2);
+            chunks(&[&[0; 3][..], &number.to_be_bytes()].concat(), coin & 2 == 2, out);
+        }
+        PlutusData::BoundedBytes(bytes) => chunks(bytes, coin & 1 == 1, out),
+        other => out.extend(to_cbor(other)),
+    }
+}
+
+fn chunks(bytes: &[u8], many: bool, out: &mut Vec<u8>) {
+    if !many && bytes.len() <= 64 {
+        out.extend([0x58, u8::try_from(bytes.len()).unwrap()]);
+        return out.extend(bytes);
+    }
+    out.push(0x5f);
+    for chunk in bytes.chunks(7) {
+        out.push(0x40 + u8::try_from(chunk.len()).unwrap());
+        out.extend(chunk);
+    }
+    out.push(0xff);
 }
 
 #[test]
@@ -213,6 +274,13 @@ proptest! {
         let tree: PlutusData = minicbor::decode(&cbor).unwrap();
         prop_assert_eq!(&tree, &datum.to_data());
         prop_assert_eq!(Datum::from_cbor(&to_cbor(&definite(tree))), Ok(datum));
+    }
+
+    #[test]
+    fn every_encoding_that_the_ledger_takes_is_the_same_datum(datum in any_datum(), coins in vec(any::<u8>(), 100)) {
+        let mut cbor = Vec::new();
+        encoded(&datum.to_data(), &mut coins.into_iter().cycle(), &mut cbor);
+        prop_assert_eq!(Datum::from_cbor(&cbor), Ok(datum));
     }
 
     #[test]

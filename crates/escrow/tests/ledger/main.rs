@@ -4,6 +4,7 @@
 
 mod devnet;
 mod edges;
+mod hostile;
 mod lifecycle;
 mod together;
 mod world;
