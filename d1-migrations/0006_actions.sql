@@ -39,3 +39,6 @@ WHEN new.action IS NOT NULL AND old.state <> new.state BEGIN
   DELETE FROM purchase_events WHERE tx_hash = new.tx_id AND new.action = 'payout' AND new.state <> 'included'
     AND purchase_id IN (SELECT purchase_id FROM settlement_purchases WHERE tx_id = new.tx_id);
 END;
+
+-- For which seller the last tick acted; empty for none.
+ALTER TABLE chain_reading ADD COLUMN acts_as TEXT NOT NULL DEFAULT '';

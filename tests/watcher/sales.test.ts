@@ -44,6 +44,31 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
     assert.equal(await balance(world, creator.address), CREATORS_PART);
   });
 
+  it("shares one transaction with others that are due at the same time, and every creator is paid", async () => {
+    const creators = [world.person("creator"), world.person("creator"), world.person("creator")] as const;
+    const twice = await offer(world, creators[0]);
+    const listings = [twice, twice, await offer(world, creators[1]), await offer(world, creators[2])];
+    const buyers = await world.buyers(listings.length);
+    const ids: string[] = [];
+    for (const [index, listing] of listings.entries()) {
+      ids.push(await lock(world, listing, buyers[index] ?? assert.fail()));
+    }
+    const [first = ""] = ids;
+    await until(world, first, "ResultSubmitted");
+    await passTo(world, ids.at(-1) ?? "", "unlock");
+    await until(world, first, "withdrawn");
+    const events = await Promise.all(ids.map(async (id) => (await purchase(world, id)).events));
+    const expected = ["FundsLocked", "ResultSubmitted", "withdrawn", "creator_paid"];
+    for (const timeline of events)
+      assert.deepEqual(
+        timeline.map(({ status }) => status),
+        expected,
+      );
+    for (const step of [1, 2]) assert.equal(new Set(events.map((timeline) => timeline[step]?.txHash)).size, 1);
+    const paid = await Promise.all(creators.map(({ address }) => balance(world, address)));
+    assert.deepEqual(paid, [2n * CREATORS_PART, CREATORS_PART, CREATORS_PART]);
+  });
+
   it("costs next to nothing while nothing changes", async () => {
     await world.tick();
     const { calls, batches, acted } = await world.tick();

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     catalogue,
-    database::{Database, DatabaseError, Statement},
+    database::{Database, Statement},
 };
 
 /// Outside calls beyond one for each escrow: the evaluation, the submission, the purse, and a second try.
@@ -86,7 +86,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
             return Ok(());
         }
         let time = ChainTime { tip_slot: tip.slot, now: self.now.max(tip.time_ms) };
-        let mut cases = self.judge(due, keys, time.now).await?;
+        let mut cases = self.judge(due, keys, time.now, report).await?;
         let mut waits: Vec<Statement> = Vec::new();
         cases.retain(|case| match case.decision {
             Decision::Wait(until) => {
@@ -112,7 +112,13 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         self.do_all(cases, owed, &means, report).await
     }
 
-    async fn judge(&self, due: Vec<Due>, keys: &impl Keys, now: Millis) -> Result<Vec<Case>, TickError> {
+    async fn judge(
+        &self,
+        due: Vec<Due>,
+        keys: &impl Keys,
+        now: Millis,
+        report: &mut Report,
+    ) -> Result<Vec<Case>, TickError> {
         if due.is_empty() {
             return Ok(Vec::new());
         }
@@ -120,9 +126,11 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         let seller = keys.seller().map(SigningKey::enterprise_address);
         let mut cases = Vec::with_capacity(due.len());
         for (due, content) in due.into_iter().zip(contents) {
-            let content = content.rows.into_iter().next();
-            let content = content.ok_or_else(|| DatabaseError(format!("{} has no content", due.listing_id)))?;
-            let datum = due.datum()?;
+            let (Some(content), Ok(datum)) = (content.rows.into_iter().next(), due.datum()) else {
+                report.notes.push(format!("what is stored of {} cannot be read", due.purchase));
+                self.database.run(due::put_off(&due, now)).await?;
+                continue;
+            };
             let mismatch = due.verification.as_deref() == Some("mismatch");
             let decision = decide(&Facts {
                 datum: &datum,
@@ -198,6 +206,8 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
                 return Ok(());
             }
             let purse = self.purse(&mut purse, means.platform).await?;
+            // Nobody evaluates a plain payment before it is sent: only what is seen pays for it.
+            purse.distrust();
             self.pay_creator(&owed, means, purse, report).await?;
         }
         Ok(())
@@ -220,7 +230,8 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         match built {
             Ok(built) => {
                 let purpose = format!("payout:{}", owed.purchase);
-                let deed = purse::Deed { purpose, action: "payout", purchases: vec![owed.purchase], built: &built };
+                let deed =
+                    purse::Deed { purpose, action: purse::PAYOUT, purchases: vec![owed.purchase], built: &built };
                 self.send(&deed, purse, report).await.map(drop)
             }
             Err(error) => {

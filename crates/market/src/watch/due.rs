@@ -29,6 +29,8 @@ pub(super) struct Due {
     pub price: Lovelace,
     pub creator: Address,
     pub verification: Option<String>,
+    /// When it was to be looked at, as it was read.
+    next_at: Millis,
     /// The account whose service wallet bought, if one did.
     pub holder: Option<Holder>,
 }
@@ -69,7 +71,7 @@ pub(super) fn due(clock: Millis) -> Statement {
         format!(
             "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'datum', e.datum, 'listingId', p.listing_id, \
                'contentHash', l.content_hash, 'price', CAST(p.price_lovelace AS TEXT), 'creator', p.seller_address, \
-               'verification', p.verification, 'holder', json((SELECT json_object('owner', a.owner, \
+               'verification', p.verification, 'nextAt', e.next_at_ms, 'holder', json((SELECT json_object('owner', a.owner, \
                  'wallet', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
@@ -100,17 +102,20 @@ pub(super) fn owed() -> Statement {
     )
 }
 
-/// The statement that says when to look at an escrow again, unless it has changed since.
+/// The statement that says when to look at an escrow again, unless something about it has changed since it was read.
 pub(super) fn look_again(due: &Due, at: Millis) -> Statement {
     statement!(
-        "UPDATE escrows SET next_at_ms = ?3 WHERE purchase_id = ?1 AND utxo = ?2",
+        "UPDATE escrows SET next_at_ms = ?3 WHERE purchase_id = ?1 AND utxo = ?2 AND next_at_ms = ?4 \
+         AND (SELECT verification FROM purchases WHERE id = ?1) IS ?5",
         due.purchase.to_string(),
         due.utxo.to_string(),
-        at
+        at,
+        due.next_at,
+        due.verification.clone(),
     )
 }
 
-/// The statement that says when to try an action again that failed, unless the escrow has changed since.
+/// The statement that says when to try an action again that failed, unless the escrow has gone on since.
 pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
     statement!(
         format!(
@@ -122,4 +127,19 @@ pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
         now,
         RETRY_MS
     )
+}
+
+/// The statements that look at every open escrow again when the watcher acts for somebody else than before: what it had
+/// no key for then it may have one for now.
+pub(super) fn acts_as(who: &str) -> [Statement; 2] {
+    [
+        statement!(
+            // Joined in this order, so that no escrow is read as long as nothing changes.
+            "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN \
+             (SELECT e.purchase_id FROM chain_reading r CROSS JOIN escrows e \
+              WHERE r.acts_as IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
+            who
+        ),
+        statement!("UPDATE chain_reading SET acts_as = ?1 WHERE acts_as IS NOT ?1", who),
+    ]
 }

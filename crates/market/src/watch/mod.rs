@@ -124,10 +124,13 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         }
         self.confirm(&reading, &tip, &mut report).await?;
         let clock = self.now.max(tip.time_ms);
-        let mut last = vec![due::due(clock), due::owed(), chain_state::note(&tip), reading::note_block(&tip)];
+        let seller = keys.seller().filter(|_| self.sells).map(|key| key.enterprise_address().to_string());
+        let [again, noted] = due::acts_as(&seller.unwrap_or_default());
+        let mut last =
+            vec![again, noted, due::due(clock), due::owed(), chain_state::note(&tip), reading::note_block(&tip)];
         last.extend(housekeeping::statements(self.now, &tip));
         let done = self.database.batch(last).await?;
-        let [due, owed, ..] = done.as_slice() else {
+        let [_, _, due, owed, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if let Some(deployment) = self.deployment {

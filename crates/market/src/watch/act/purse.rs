@@ -26,6 +26,9 @@ pub(super) struct Purse {
     shown: HashSet<TxRef>,
 }
 
+/// The action that pays a creator after a dispute.
+pub(super) const PAYOUT: &str = "payout";
+
 /// An action to write down.
 pub(super) struct Deed<'a> {
     pub(super) purpose: String,
@@ -96,6 +99,12 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
                 purse.shown.extend(facts.change.iter().map(|utxo| utxo.reference));
                 purse.utxos.extend(facts.change.iter().cloned());
                 Ok(true)
+            }
+            // A payment to a creator spends no escrow, so the ledger would take another one as well. A provider that passed
+            // this one on before it refused must not make us pay twice: it stays, until it is in a block or too late.
+            Submission::Refused(reason) if deed.action == PAYOUT => {
+                report.notes.push(format!("the ledger refused {} for now: {reason}", facts.tx_id));
+                Ok(false)
             }
             Submission::Refused(reason) => {
                 report.notes.push(format!("the ledger refused {}: {reason}", facts.tx_id));
