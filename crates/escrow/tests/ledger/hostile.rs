@@ -51,7 +51,7 @@ fn a_refund_request_in_any_form_that_the_contract_takes_is_an_escrow_that_goes_o
         plan.outputs[0].inline_datum = Some(encoded(&next, cooldown, general));
         let utxos = world.utxos(&world.buyer);
         let from = wallet(&world.buyer, &utxos);
-        let draft = block_on(world.planner().draft_of(&world.devnet, &old, plan, &from));
+        let draft = block_on(world.planner().draft_of(&world.devnet, plan, &from));
         let built = world.accept(draft.unwrap_or_else(|error| panic!("{name}: {error}")), &world.buyer);
 
         let Spent::Continues(requested) = old.spent_into(&world.outputs_of(&built), &world.deployment) else {
