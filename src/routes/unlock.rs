@@ -28,10 +28,10 @@ use worker::{Request, Response, console_log};
 use x402_cardano::{
     Refusal,
     exact::{Moment, Offer, default, protected},
-    settlement::{Admission, Evidence, Outcome, SettleError, SettlementStore, Settler, admit_offer},
+    settlement::{Admission, Outcome, SettleError, SettlementStore, Settler, admit_offer},
     wire::{
         ConfirmationPolicy, Network, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements,
-        SettlementExtra, SettlementResponse, SettlementStatus, encode_header,
+        SettlementResponse, encode_header,
     },
 };
 
@@ -173,33 +173,11 @@ impl Gate<'_> {
             Err(error) => return Err(unsettled(error)),
         };
         console_log!("payment {tx} for {}: {}", self.terms.id, outcome_name(&outcome));
-        let answer = |success, error_reason: Option<&str>, extra| SettlementResponse {
-            success,
-            transaction: tx.to_string(),
-            network: Network::Preprod,
-            payer: Some(payer.to_string()),
-            error_reason: error_reason.map(str::to_owned),
-            extra,
+        let settlement = outcome.response(&tx, &payer, Network::Preprod);
+        let Some(refusal) = outcome.refusal() else {
+            return self.deliver(&tx, content, chain.newest(), &settlement).await;
         };
-        match outcome {
-            Outcome::Confirmed(evidence) => {
-                self.deliver(&tx, content, chain.newest(), &answer(true, None, Some(evidence.extra()))).await
-            }
-            Outcome::Pending(evidence) => {
-                let extra = pending(&tx, evidence);
-                let error = "the payment is submitted and not in a block yet: send the same request again";
-                self.ask("settlement_pending", error, Some(answer(false, Some("settlement_pending"), Some(extra))))
-            }
-            Outcome::Refused(reason) => {
-                let error = format!("the ledger refused the transaction: {reason}");
-                self.ask("settlement_refused", &error, Some(answer(false, Some("settlement_refused"), None)))
-            }
-            Outcome::Expired => {
-                let error = "the transaction was in no block before its time to live ended; nothing was \
-                     paid: request the terms again and pay with a new transaction";
-                self.ask("settlement_expired", error, Some(answer(false, Some("settlement_expired"), None)))
-            }
-        }
+        self.ask(refusal.code(), &refusal.to_string(), Some(settlement))
     }
 
     /// Hands out what was paid for. From then on the payment alone, which anyone can copy from the chain, opens nothing.
@@ -264,14 +242,6 @@ impl Gate<'_> {
             }
         }
         Ok(None)
-    }
-}
-
-fn pending(tx: &TxHash, evidence: Option<Evidence>) -> SettlementExtra {
-    SettlementExtra {
-        status: SettlementStatus::Pending,
-        confirmations: evidence.map(|evidence| evidence.confirmations()).filter(|confirmations| *confirmations >= 0),
-        transaction_id: Some(tx.to_string()),
     }
 }
 

@@ -195,7 +195,7 @@ function sayingOf(answer: Answer, content: string): string {
   const code = refusalOf(answer) ?? "";
   const expected = [
     "settlement_pending",
-    "settlement_refused",
+    "exact_cardano_settlement_definitively_rejected",
     // A provider that does not know the output yet.
     "invalid_exact_cardano_payload_nonce_not_on_chain",
   ];

@@ -161,13 +161,13 @@ describe("a payment", () => {
   });
 
   describe("whose time is over", () => {
-    it("is 402 settlement_expired at once, delivers nothing, and took nothing", async () => {
+    it("is 402 exact_cardano_settlement_expired at once, delivers nothing, and took nothing", async () => {
       const { listing, payment, payer, seller } = of("lost");
       assert.equal((await world.ledger.tx(payment.tx))?.state, "dropped");
       await world.ledger.advance(300);
       const started = Date.now();
       const answer = await again("lost");
-      assert.equal(refusalOf(answer), "settlement_expired");
+      assert.equal(refusalOf(answer), "exact_cardano_settlement_expired");
       assert.ok(Date.now() - started < 5_000, `after ${Date.now() - started} ms`);
       assert.equal(settlementOf(answer).success, false);
       assert.equal(answer.text.includes(listing.content), false);

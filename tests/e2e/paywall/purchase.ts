@@ -174,7 +174,10 @@ export function purchase(world: () => World): void {
         answer.status === 200 ? "delivered" : refusalOf(answer),
       );
       assert.equal(statuses.filter((status) => status === "delivered").length, 1, statuses.join());
-      const refused = ["settlement_refused", "invalid_exact_cardano_payload_nonce_not_on_chain"];
+      const refused = [
+        "exact_cardano_settlement_definitively_rejected",
+        "invalid_exact_cardano_payload_nonce_not_on_chain",
+      ];
       assert.equal(statuses.filter((status) => refused.includes(`${status}`)).length, 1, statuses.join());
       assert.equal((await purchasesOf(world(), seller)).length, 1);
     });

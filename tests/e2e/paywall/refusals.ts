@@ -227,7 +227,7 @@ export function refusals(world: () => World): void {
       const payment = await makeOut(world(), payer, listing);
       await world().ledger.submit(payment.cbor);
       const early = await present(world(), listing, payment);
-      assert.equal(refusalOf(early), "settlement_refused");
+      assert.equal(refusalOf(early), "exact_cardano_settlement_definitively_rejected");
       assert.deepEqual(await purchasesOf(world(), seller), []);
       await world().ledger.block();
       await assertSettled(world(), await present(world(), listing, payment), { listing, payment, payer });
