@@ -43,6 +43,8 @@ export interface Stack {
   arbiter?: { url: string; token: string };
   /** The wallets of the platform, which is the seller of protected sales, and of the arbiter; where the escrow is deployed. */
   wallets?: { platform: string; arbiter: string };
+  /** Where the watcher answers, whether or not it runs: `POST /tick`, or `GET /__scheduled` as the runtime's clock. */
+  watcher: string;
   /** One tick of the watcher, as its clock would call it every minute. Resolves when it is over, with its report. */
   tick(options?: TickOptions): Promise<Tick>;
   /** Resolves when a part of the system ended by itself. */
@@ -187,7 +189,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     if (options.watcher) {
       progress(`watcher on ${watcher}/tick`);
       const port = Number(new URL(watcher).port);
-      start("watcher", worker("functions/watcher/wrangler.toml", port, { ...options.watcherVars, DEV: "1" }));
+      const args = worker("functions/watcher/wrangler.toml", port, { ...options.watcherVars, DEV: "1" });
+      start("watcher", [...args, "--test-scheduled"]);
       await answers(`${watcher}/`, ended);
     }
     const tick = async ({ reads = false }: TickOptions = {}): Promise<Tick> => {
@@ -201,6 +204,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       ledger,
       ...(arbiter && { arbiter }),
       ...(wallets && { wallets }),
+      watcher,
       tick,
       ended,
       killWorkers,

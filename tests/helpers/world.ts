@@ -19,6 +19,8 @@ export interface World {
   buyer(lovelace?: bigint, options?: Partial<WalletOptions>): Promise<Wallet>;
   /** Several such people, in one block. */
   buyers(count: number, lovelace?: bigint): Promise<Wallet[]>;
+  /** Where the watcher answers. */
+  readonly watcher: string;
   /** One tick of the watcher. */
   tick(options?: TickOptions): Promise<Tick>;
   stop(): Promise<void>;
@@ -55,6 +57,7 @@ export async function startWorld({ blockTime, escrow = false, watcher }: WorldOp
     api: stack.api,
     state,
     ledger,
+    watcher: stack.watcher,
     tick: stack.tick,
     person,
     buyers,

@@ -69,6 +69,16 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
     assert.deepEqual(paid, [2n * CREATORS_PART, CREATORS_PART, CREATORS_PART]);
   });
 
+  it("goes on when the runtime's clock strikes, without being asked", async () => {
+    const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const struck = await send(`${world.watcher}/__scheduled?cron=*+*+*+*+*`);
+    assert.equal(struck.status, 200, struck.text);
+    while ((await purchase(world, id)).status !== "ResultSubmitted") {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await send(`${world.watcher}/__scheduled?cron=*+*+*+*+*`);
+    }
+  });
+
   it("costs next to nothing while nothing changes", async () => {
     await world.tick();
     const { calls, batches, acted } = await world.tick();
