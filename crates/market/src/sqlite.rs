@@ -13,6 +13,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0003_accounts.sql"),
     include_str!("../../../d1-migrations/0004_escrows.sql"),
     include_str!("../../../d1-migrations/0005_watch.sql"),
+    include_str!("../../../d1-migrations/0006_actions.sql"),
     include_str!("../../../d1-migrations/0007_upkeep.sql"),
 ];
 

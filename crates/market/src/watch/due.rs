@@ -136,8 +136,8 @@ pub(super) fn acts_as(who: &str) -> [Statement; 2] {
         statement!(
             // Joined in this order, so that no escrow is read as long as nothing changes.
             "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN \
-             (SELECT e.purchase_id FROM chain_reading r CROSS JOIN escrows e \
-              WHERE r.acts_as IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
+             (SELECT e.purchase_id FROM chain_reading CROSS JOIN escrows e \
+              WHERE acts_as IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
             who
         ),
         statement!("UPDATE chain_reading SET acts_as = ?1 WHERE acts_as IS NOT ?1", who),

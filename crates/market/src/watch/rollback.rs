@@ -141,7 +141,12 @@ fn moved(tx: &TxHash, inclusion: &Inclusion) -> [Statement; 4] {
             inclusion.time_ms
         ),
         statement!("UPDATE purchases SET bought_at_ms = ?2 WHERE id = ?1", id.as_str(), inclusion.time_ms),
-        statement!("UPDATE purchase_events SET at_ms = ?2 WHERE tx_hash = ?1", id.as_str(), inclusion.time_ms),
+        statement!(
+            "UPDATE purchase_events SET at_ms = ?2 WHERE tx_hash = ?1 AND purchase_id IN \
+             (SELECT ?1 UNION ALL SELECT purchase_id FROM settlement_purchases WHERE tx_id = ?1)",
+            id.as_str(),
+            inclusion.time_ms
+        ),
         statement!(
             "UPDATE escrow_steps SET height = ?2, at_ms = ?3 WHERE purchase_id = ?1 AND tx_id = ?1",
             id.as_str(),

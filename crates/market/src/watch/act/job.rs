@@ -77,7 +77,10 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         let purse = self.purse(purse, means.platform).await?;
         let mut planned = Vec::new();
         for case in job.0 {
-            let Some(escrow) = self.unspent(&case, means).await? else { continue };
+            let Some(escrow) = self.unspent(&case, means).await? else {
+                self.put_off(&case, &"the provider does not show it unspent", means, report).await?;
+                continue;
+            };
             let Some((_, step)) = step(&case) else { continue };
             match means.planner(purse).plan(&escrow, &step, means.time) {
                 Ok(plan) => planned.push(Planned { plan: whole_to_buyer(plan, &escrow, &step), case, escrow }),
@@ -111,7 +114,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         Ok(Vec::new())
     }
 
-    /// The escrow, if the provider shows it unspent. If not, the chain will tell.
+    /// The escrow, if the provider shows it unspent. If not, the chain will tell, and meanwhile it is in nobody's way.
     async fn unspent(&self, case: &Case, means: &Means<'_, impl Keys>) -> Result<Option<Escrow>, TickError> {
         let utxo = case.due.utxo;
         let outputs = self.chain.outputs_of(&utxo.tx).await?.unwrap_or_default();

@@ -1,0 +1,28 @@
+// How SQLite goes about a statement: what it would go through from end to end.
+import type { DatabaseSync } from "node:sqlite";
+
+/** What may be gone through: single rows, blocks that a rollback can reach, lists in parameters, and indexes that hold nothing but what is looked for. */
+const SMALL = [
+  /^SCAN CONSTANT ROW$/,
+  /^SCAN \S+ VIRTUAL TABLE/,
+  /^SCAN (chain_reading|chain_state|catalogue_version|chain_blocks)$/,
+  /USING (COVERING )?INDEX (settlements_open|settlements_doubted|escrows_creator_due)$/,
+];
+
+/** The steps of a statement's plan that go through a whole table or index. */
+export function scans(database: DatabaseSync, sql: string): string[] {
+  const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[];
+  return plan
+    .map(({ detail }) => detail)
+    .filter((detail) => detail.startsWith("SCAN") && !SMALL.some((small) => small.test(detail)));
+}
+
+/** The statements inside of the schema's triggers: they run with those that set them off. */
+export function triggered(database: DatabaseSync): string[] {
+  const triggers = database.prepare("SELECT sql FROM sqlite_master WHERE type = 'trigger'").all() as { sql: string }[];
+  return triggers.flatMap(({ sql }) => {
+    const body = sql.slice(sql.indexOf("BEGIN") + "BEGIN".length, sql.lastIndexOf("END"));
+    const statements = body.replaceAll(/--.*$/gm, "").split(";");
+    return statements.map((text) => text.trim().replaceAll(/\b(?:new|old)\.\w+/g, "?1")).filter((text) => text !== "");
+  });
+}

@@ -1,0 +1,82 @@
+// Many protected sales at once, and the watcher's ticks over them: what the scale test and the bench have in common.
+import type { DatabaseSync } from "node:sqlite";
+import type { Tick } from "../../scripts/stack.ts";
+import type { World } from "../helpers/world.ts";
+import { type Deadlines, type Lock, Locksmith, type Order } from "./locks.ts";
+import { atOnce, Books } from "./rows.ts";
+
+const MINUTE = 60_000;
+
+/** Whether a tick found nothing to do. */
+export const isQuiet = (it: Tick): boolean =>
+  it.read === 0 && it.confirmed === 0 && it.acted.length === 0 && it.batches === 2;
+
+export const later = (from: Deadlines, ms: number): Deadlines => ({
+  payBy: from.payBy + ms,
+  submitResult: from.submitResult + ms,
+  unlock: from.unlock + ms,
+  externalDisputeUnlock: from.externalDisputeUnlock + ms,
+});
+
+export class Sales {
+  readonly world: World;
+  readonly smith: Locksmith;
+  readonly books: Books;
+
+  static async in(world: World): Promise<Sales> {
+    return new Sales(world, await Locksmith.at(world));
+  }
+
+  private constructor(world: World, smith: Locksmith) {
+    this.world = world;
+    this.smith = smith;
+    this.books = new Books(world, smith);
+  }
+
+  get database(): DatabaseSync {
+    return this.books.database;
+  }
+
+  atOnce(work: () => void): void {
+    atOnce(this.database, work);
+  }
+
+  /** Deadlines as an offer of now has them. */
+  async deadlines(): Promise<Deadlines> {
+    const now = await this.smith.now();
+    const after = (minutes: number) => now + minutes * MINUTE;
+    return { payBy: after(5), submitResult: after(16), unlock: after(31), externalDisputeUnlock: after(46) };
+  }
+
+  /** Escrows with a result that wait for their unlock time, hours from now; each a second after the one before. */
+  async waiting(count: number): Promise<Order[]> {
+    const base = later(await this.deadlines(), 180 * MINUTE);
+    return Array.from({ length: count }, (_, i) => ({ state: "ResultSubmitted", deadlines: later(base, i * 1_000) }));
+  }
+
+  /** As the API leaves what it saw in a block. The watcher looks at each when its money may be collected, or then. */
+  async record(locks: readonly Lock[], nextAt = (lock: Lock) => lock.deadlines.unlock): Promise<void> {
+    this.books.recorded(locks, nextAt, await this.world.ledger.tip());
+  }
+
+  /** New sales that the watcher has not heard of yet, in a block. */
+  async sell(count: number): Promise<Lock[]> {
+    const order: Order = { state: "FundsLocked", deadlines: await this.deadlines() };
+    const locks = await this.smith.make(Array.from({ length: count }, () => order));
+    this.books.submitted(locks);
+    await this.world.ledger.block();
+    return locks;
+  }
+
+  /** Ticks, a block after each, until one has nothing to do. */
+  async untilQuiet(tick = () => this.world.tick(), most = 300): Promise<Tick[]> {
+    const ticks: Tick[] = [];
+    while (ticks.length < most) {
+      const report = await tick();
+      ticks.push(report);
+      if (isQuiet(report)) return ticks;
+      await this.world.ledger.block();
+    }
+    throw new Error(`not quiet after ${most} ticks: ${JSON.stringify(ticks.at(-1))}`);
+  }
+}

@@ -1,0 +1,224 @@
+// The watcher with ten thousand open escrows: what a tick costs follows what changed, never how many are open. Real
+// workers, real locks on the local ledger. Counts are asserted, never times.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Tick } from "../../scripts/stack.ts";
+import { json, send } from "../helpers/http.ts";
+import { randomOf } from "../helpers/random.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { type Lock, type Order, PRICE } from "./locks.ts";
+import { scans, triggered } from "./plans.ts";
+import { later, Sales } from "./sales.ts";
+
+const FEW = 10;
+const MANY = 10_000;
+/** Outside calls of any one tick: under the 50 of Workers' free plan. */
+const MAX_CALLS = 40;
+/** Batches of any one tick: three for each of the pages that its calls can read, and what else it does. */
+const MAX_BATCHES = 110;
+/** Outside calls for one new sale, from its lock to its posted result. */
+const CALLS_PER_SALE = 5;
+/** Rows that a statement reads in a tick, of ten thousand: what 16 sales take, and the wallet's last hour. */
+const MAX_ROWS = 500;
+/** Escrows that a tick looks at. */
+const LOOKED_AT = 24;
+
+describe("the watcher", { timeout: 600_000 }, () => {
+  let world: World;
+  let sales: Sales;
+  /** Statements that ticks ran, with the most rows that each read in one tick. */
+  const read = new Map<string, number>();
+  const statements = new Set<string>();
+
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: true, watcher: {} });
+    sales = await Sales.in(world);
+  });
+  after(() => world?.stop());
+
+  const tick = async (): Promise<Tick> => {
+    const report = await world.tick({ reads: true });
+    assert.ok(report.calls <= MAX_CALLS, `${report.calls} outside calls`);
+    assert.ok(report.batches <= MAX_BATCHES, `${report.batches} batches`);
+    for (const [sql, rows] of Object.entries(report.reads ?? {})) {
+      read.set(sql, Math.max(rows, read.get(sql) ?? 0));
+      statements.add(sql);
+    }
+    return report;
+  };
+
+  /** What ticks cost after this many new sales, until nothing is left to do. */
+  const costOf = async (count: number) => {
+    await sales.sell(count);
+    const ticks = await sales.untilQuiet(tick);
+    assert.equal(purchasesIn(ticks).length, count, "each sale's result is posted");
+    return ticks.map(({ calls, batches, read, steps, acted }) => ({
+      calls,
+      batches,
+      read,
+      steps,
+      acted: acted.length,
+    }));
+  };
+  const costs = async () => {
+    const all = new Map<number, Awaited<ReturnType<typeof costOf>>>();
+    for (const count of [0, 1, 4, 16]) all.set(count, await costOf(count));
+    return all;
+  };
+  let withFew: Awaited<ReturnType<typeof costs>>;
+
+  it("costs what changed, with ten open escrows", async () => {
+    await sales.record(await sales.smith.make(await sales.waiting(FEW)));
+    await sales.untilQuiet(tick);
+    withFew = await costs();
+    for (const [count, ticks] of withFew) {
+      const calls = sum(ticks, ({ calls }) => calls);
+      assert.ok(calls <= CALLS_PER_SALE * count + 5 * ticks.length, `${calls} calls for ${count} sales`);
+    }
+    assert.equal(withFew.get(0)?.length, 1);
+    assert.ok(sum(withFew.get(0) ?? [], ({ calls }) => calls) <= 5, "nothing changed");
+  });
+
+  it("reads on where it was after it was down for ten thousand transactions, some calls at a time", async () => {
+    const locks = await sales.smith.make(await sales.waiting(MANY));
+    const strangers = new Set(locks.filter((_, i) => i % 50 === 7));
+    const unseen = locks.filter((_, i) => i % 100 === 33);
+    await sales.record(locks.filter((lock) => !strangers.has(lock) && !unseen.includes(lock)));
+    sales.books.submitted(unseen);
+    sales.database.exec("UPDATE chain_reading SET height = 0, position = -1, version = version + 1");
+
+    const place = () => sales.books.count("SELECT height * 100000 + position FROM chain_reading");
+    const ticks: Tick[] = [];
+    for (let at = place(); ; at = place()) {
+      const report = await tick();
+      ticks.push(report);
+      if (report.read === 0) break;
+      assert.ok(place() > at, "each tick reads on");
+      await world.ledger.block();
+    }
+    await sales.untilQuiet(tick);
+    assert.ok(sum(ticks, ({ read }) => read) >= MANY);
+    // One for a page of 50, one for what is not known, and what each tick begins with.
+    const calls = sum(ticks, ({ calls }) => calls);
+    const most = MANY / 50 + strangers.size + unseen.length + 6 * ticks.length;
+    assert.ok(calls <= most, `${calls} calls in ${ticks.length} ticks; ${most} would do`);
+    const known = (id: string) => sales.books.count(`SELECT count(*) FROM escrows WHERE purchase_id = '${id}'`);
+    assert.deepEqual(
+      unseen.filter(({ tx }) => known(tx) !== 1),
+      [],
+      "payments that nobody recorded are purchases now",
+    );
+    assert.deepEqual(
+      [...strangers].filter(({ tx }) => known(tx) !== 0),
+      [],
+      "and what nobody sold is none",
+    );
+  });
+
+  it("costs what changed and not a call or batch more, with ten thousand", async () => {
+    assert.ok(sales.books.count("SELECT count(*) FROM escrows WHERE utxo IS NOT NULL") > 0.95 * MANY);
+    read.clear();
+    assert.deepEqual(await costs(), withFew);
+    const many = [...read].filter(([, rows]) => rows > MAX_ROWS);
+    assert.deepEqual(many, [], "nor does a statement read more rows");
+  });
+
+  it("asks again for all of ours that a rollback took, some in each tick, and tells the truth in the end", async () => {
+    const { height } = await world.ledger.tip();
+    const locks = await sales.sell(30);
+    const before = await sales.untilQuiet(tick);
+    assert.equal(purchasesIn(before).length, locks.length);
+    const { height: top } = await world.ledger.tip();
+    await world.ledger.rollback(top - height, true);
+    await world.ledger.block(top - height + 1);
+    const ticks = await sales.untilQuiet(tick);
+    assert.equal(ticks[0]?.rolledBack, true);
+    assert.deepEqual(purchasesIn(ticks), [], "nothing is done twice");
+    const known = sales.database.prepare(
+      "SELECT block_hash, status FROM settlements JOIN purchases ON id = tx_id WHERE id = ?",
+    );
+    for (const { tx } of locks) {
+      const { block } = json<{ block: string }>(await send(`${world.ledger.blockfrost}/txs/${tx}`));
+      assert.deepEqual({ ...known.get(tx) }, { block_hash: block, status: "ResultSubmitted" });
+    }
+  });
+
+  const due = async (count: number, more: Partial<Order> = {}): Promise<Order[]> => {
+    const random = randomOf(count);
+    const base = later(await sales.deadlines(), 20 * 60_000);
+    const order = (): Order => ({ state: "FundsLocked", deadlines: later(base, random.below(3_000_000)), ...more });
+    return Array.from({ length: count }, order);
+  };
+  /** Purchases that were acted on, in order, until there are this many; a minute between ticks. */
+  const worked = async (count: number): Promise<string[]> => {
+    const done: string[] = [];
+    for (let ticks = 0; done.length < count; ticks++) {
+      assert.ok(ticks < 25, `${done.length} of ${count} after ${ticks} ticks`);
+      done.push(...purchasesIn([await tick()]));
+      await world.ledger.block();
+      await world.ledger.advance(60);
+    }
+    return done;
+  };
+  const byDeadline = (locks: readonly Lock[]): string[] =>
+    [...locks].sort((a, b) => a.deadlines.submitResult - b.deadlines.submitResult).map(({ tx }) => tx);
+
+  it("acts on the earliest deadline first", async () => {
+    const locks = await sales.smith.make(await due(40));
+    const { time } = await world.ledger.tip();
+    await sales.record(locks, () => time * 1_000);
+    assert.deepEqual(await worked(locks.length), byDeadline(locks));
+    await sales.untilQuiet(tick);
+  });
+
+  it("is not kept from the others by escrows on which every action fails", async () => {
+    const good = await sales.smith.make(await due(40));
+    const over = later(await sales.deadlines(), -60 * 60_000);
+    const stuck = await sales.smith.make(await due(20, { state: "ResultSubmitted", deadlines: over, stuck: true }));
+    // Of some the ledger knows nothing: their locks went with a block, say.
+    const soon = { ...over, submitResult: over.submitResult + 80 * 60_000 };
+    const ghosts = good.slice(20).map((lock, i) => ({ ...lock, deadlines: soon, tx: `${i}`.padStart(64, "0") }));
+    const { time } = await world.ledger.tip();
+    await sales.record([...good, ...stuck, ...ghosts], () => time * 1_000);
+    const order = await worked(good.length);
+    assert.deepEqual([...order].sort(), good.map(({ tx }) => tx).sort());
+    const late = byDeadline(good).filter((id, rank) => order.indexOf(id) > rank + LOOKED_AT);
+    assert.deepEqual(late, [], "roughly by deadline still");
+  });
+
+  it("works off ten thousand that are due at once, some calls at a time, the earliest first", async () => {
+    await world.ledger.advance(8 * 60 * 60);
+    const due = sales.database.prepare(
+      `SELECT id FROM purchases WHERE status = 'ResultSubmitted' AND price_lovelace = ${PRICE}
+       ORDER BY CAST(escrow ->> '$.deadlines.externalDisputeUnlock' AS INTEGER), id`,
+    );
+    const all = due.all().map(({ id }) => String(id));
+    assert.ok(all.length > 0.95 * MANY);
+    const done: string[] = [];
+    for (let ticks = 0; ticks < 8; ticks++) {
+      done.push(...purchasesIn([await tick()]));
+      await world.ledger.block();
+    }
+    assert.ok(done.length >= LOOKED_AT, `${done.length} are done`);
+    assert.deepEqual(done, all.slice(0, done.length));
+  });
+
+  it("has no statement that goes through a table", () => {
+    assert.ok(statements.size > 20, `only ${statements.size} statements were seen`);
+    const all = [...statements, ...triggered(sales.database)];
+    const found = all.flatMap((sql) => scans(sales.database, sql).map((scan) => `${scan}: ${sql}`));
+    assert.deepEqual(found, []);
+  });
+});
+
+const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
+
+/** The purchases whose actions were sent and not refused. */
+const purchasesIn = (ticks: readonly Tick[]): string[] =>
+  ticks.flatMap(({ acted, notes }) =>
+    acted.flatMap((what) => {
+      const [purchases = "", tx = ""] = what.split(": ");
+      const refused = notes.some((note) => note.startsWith(`the ledger refused ${tx}`));
+      return refused ? [] : (purchases.match(/[0-9a-f]{64}/g) ?? []);
+    }),
+  );
