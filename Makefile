@@ -23,6 +23,10 @@ demo: build ## the whole story on a local ledger, from listing to where every lo
 
 test: lint unit fuzz-short e2e ## everything that CI runs
 
+bench: build ## what things cost: a payment natively, then the running workers, with up to 10,000 open escrows
+	@cargo bench --quiet --package x402-cardano --bench payments
+	@node tests/scale/bench.ts
+
 lint: setup ## formatting, lints, types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -42,7 +46,7 @@ deploy: build ## migrate the remote databases and deploy the three workers (see 
 
 e2e: build ## the tests against running workers and the local ledger
 	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' \
-	  'tests/{accounts,arbiter,builder,buyer,differential,e2e,protected,wallets,watcher}/**/*.test.ts'
+	  'tests/{accounts,arbiter,builder,buyer,differential,e2e,protected,scale,wallets,watcher}/**/*.test.ts'
 
 fuzz: setup ## ten million executions of the decoders of outside bytes
 	scripts/fuzz.sh 2000000
