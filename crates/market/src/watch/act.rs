@@ -1,9 +1,10 @@
 //! Acting: a transaction for each decision, written down with its inputs before it is sent.
 //!
 //! ```text
-//! due escrows, earliest deadline first ──judge──> wait ─> look again then
-//!                                                 ask the arbiter
+//! creators who are owed ────────────────────────────────────────────────────────────────────> pay
+//! due escrows, earliest deadline first ──judge──> wait: look again then
 //!                                                 jobs: what the seller does alike goes together ─> send
+//!                                                 disputes whose window is open ─> ask the arbiter
 //! ```
 //!
 //! The platform's wallet, which is the seller's, pays the fees and the collateral of buyers' actions, too: a buyer whose
@@ -11,6 +12,8 @@
 
 mod job;
 mod purse;
+
+use std::collections::VecDeque;
 
 use cardano::{
     ContentHash,
@@ -23,6 +26,7 @@ use cardano::{
 };
 use escrow::{
     Deployment,
+    evidence::EVIDENCE_GRACE_MS,
     payout::creator_payout,
     plan::{ChainTime, Planner},
     result::result_hash,
@@ -43,6 +47,8 @@ use crate::{
 const CALLS_PER_JOB: u32 = 6;
 /// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
+/// The arbiter's answer when nothing is proven.
+const NO_VERDICT: &str = "no_verdict";
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
 
@@ -59,16 +65,22 @@ struct Case {
     due: Due,
     decision: Decision,
     content: String,
+    /// When the arbiters' window opens, POSIX ms.
+    window: Millis,
 }
 
 /// What all actions of a tick share.
-struct Means<'a, K> {
+struct Means<'a, K, A> {
     deployment: &'a Deployment,
     keys: &'a K,
-    /// Pays for everything, and acts as the seller.
-    platform: &'a SigningKey,
-    tip_slot: u64,
+    arbiter: &'a A,
     time: ChainTime,
+}
+
+/// Something to do.
+enum Work {
+    Pay(Owed),
+    Do(Job),
 }
 
 impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
@@ -98,18 +110,10 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         if !waits.is_empty() {
             self.database.batch(waits).await?;
         }
-        let (disputes, cases) = cases.into_iter().partition(|case| case.decision == Decision::AskArbiter);
-        self.ask(arbiter, disputes, time.now, report).await?;
-        let Some(platform) = keys.seller() else {
-            if !(Vec::is_empty(&cases) && owed.is_empty()) {
-                report
-                    .notes
-                    .push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
-            }
-            return Ok(());
-        };
-        let means = Means { deployment, keys, platform, tip_slot: tip.slot, time };
-        self.do_all(cases, owed, &means, report).await
+        if keys.seller().is_none() && !(cases.is_empty() && owed.is_empty()) {
+            report.notes.push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
+        }
+        self.do_all(cases, owed, &Means { deployment, keys, arbiter, time }, report).await
     }
 
     async fn judge(
@@ -140,58 +144,45 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
                 buys: due.holder.as_ref().is_some_and(|holder| datum.buyer.key_address() == Some(holder.wallet)),
                 now,
             });
-            cases.push(Case { due, decision, content });
+            let window = datum.deadlines.external_dispute_unlock;
+            cases.push(Case { due, decision, content, window });
         }
         Ok(cases)
     }
 
-    async fn ask(
-        &self,
-        arbiter: &impl Arbiter,
-        disputes: Vec<Case>,
-        now: Millis,
-        report: &mut Report,
-    ) -> Result<(), TickError> {
-        for case in disputes {
-            if (self.calls_left)() < CALLS_PER_JOB {
-                return Ok(());
-            }
-            let Due { utxo, listing_id, content_hash, purchase, .. } = &case.due;
-            let dispute = Dispute { escrow: *utxo, listing_id, content_hash: *content_hash, output: &case.content };
-            match arbiter.resolve(&dispute).await {
-                Ok(answer) => report.acted.push(format!("asked the arbiter about {purchase}: {answer}")),
-                Err(error) => report.notes.push(format!("the arbiter cannot be asked about {purchase}: {error}")),
-            }
-            self.database.run(due::look_again(&case.due, now.saturating_add(ASK_AGAIN_MS))).await?;
-        }
-        Ok(())
-    }
-
-    /// Does what is decided, earliest deadline first, then pays creators. What the provider does not serve is put off
-    /// by itself; a provider that serves nothing ends the tick.
+    /// Pays creators, then does what is decided, earliest deadline first. What the provider does not serve is put off by
+    /// itself; a provider that serves nothing ends the tick.
     async fn do_all(
         &self,
         cases: Vec<Case>,
         owed: Vec<Owed>,
-        means: &Means<'_, impl Keys>,
+        means: &Means<'_, impl Keys, impl Arbiter>,
         report: &mut Report,
     ) -> Result<(), TickError> {
-        let mut jobs = Job::sort(cases);
+        let mut work: VecDeque<Work> = owed.into_iter().map(Work::Pay).collect();
+        work.extend(Job::sort(cases).into_iter().map(Work::Do));
         let mut purse = None;
         let mut unserved = 0_u32;
-        while let Some(job) = jobs.pop_front() {
-            if (self.calls_left)() < job.escrows().saturating_add(CALLS_PER_JOB) {
+        while let Some(next) = work.pop_front() {
+            let cases = next.cases();
+            if (self.calls_left)() < u32::try_from(cases.len()).unwrap_or(u32::MAX).saturating_add(CALLS_PER_JOB) {
                 return Ok(());
             }
-            let late: Vec<Statement> = job.cases().iter().map(|case| due::put_off(&case.due, means.time.now)).collect();
-            match self.do_job(job, means, &mut purse, report).await {
+            let late: Vec<Statement> = cases.iter().map(|case| due::put_off(&case.due, means.time.now)).collect();
+            let done = match next {
+                Work::Pay(owed) => self.pay_creator(&owed, means, &mut purse, report).await,
+                Work::Do(job) => self.do_job(job, means, &mut purse, report).await,
+            };
+            match done {
                 Ok(singly) => {
                     unserved = 0;
-                    singly.into_iter().rev().for_each(|case| jobs.push_front(Job::alone(case)));
+                    singly.into_iter().rev().for_each(|case| work.push_front(Work::Do(Job::alone(case))));
                 }
                 Err(TickError::Chain(ChainError::BudgetExhausted)) => return Ok(()),
                 Err(TickError::Chain(error)) => {
-                    self.database.batch(late).await?;
+                    if !late.is_empty() {
+                        self.database.batch(late).await?;
+                    }
                     unserved = unserved.saturating_add(1);
                     if unserved >= MAX_UNSERVED {
                         return Err(error.into());
@@ -201,15 +192,29 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
                 Err(error) => return Err(error),
             }
         }
-        for owed in owed {
-            if (self.calls_left)() < CALLS_PER_JOB {
-                return Ok(());
+        Ok(())
+    }
+
+    /// Asks the arbiter. As long as nothing is proven asking again changes nothing, until there is no more to wait for.
+    async fn ask(
+        &self,
+        case: &Case,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
+        let Due { utxo, listing_id, content_hash, purchase, .. } = &case.due;
+        let dispute = Dispute { escrow: *utxo, listing_id, content_hash: *content_hash, output: &case.content };
+        let mut again = means.time.now.saturating_add(ASK_AGAIN_MS);
+        match means.arbiter.resolve(&dispute).await {
+            Ok(answer) => {
+                report.acted.push(format!("asked the arbiter about {purchase}: {answer}"));
+                if answer == NO_VERDICT {
+                    again = again.max(case.window.saturating_add(EVIDENCE_GRACE_MS));
+                }
             }
-            let purse = self.purse(&mut purse, means.platform).await?;
-            // Nobody evaluates a plain payment before it is sent: only what is seen pays for it.
-            purse.distrust();
-            self.pay_creator(&owed, means, purse, report).await?;
+            Err(error) => report.notes.push(format!("the arbiter cannot be asked about {purchase}: {error}")),
         }
+        self.database.run(due::look_again(&case.due, again)).await?;
         Ok(())
     }
 
@@ -217,32 +222,43 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
     async fn pay_creator(
         &self,
         owed: &Owed,
-        means: &Means<'_, impl Keys>,
-        purse: &mut Purse,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+        purse: &mut Option<Purse>,
         report: &mut Report,
-    ) -> Result<(), TickError> {
+    ) -> Result<Vec<Case>, TickError> {
+        let Some(platform) = means.keys.seller() else { return Ok(Vec::new()) };
+        let purse = self.purse(purse, platform).await?;
+        // Nobody evaluates a plain payment before it is sent: only what is seen pays for it.
+        purse.distrust();
         let plan = TxPlan {
             outputs: vec![NewOutput::pay(owed.creator, creator_payout(owed.price))],
-            validity: Validity { from: None, until: means.tip_slot.saturating_add(PAYOUT_SLOTS) },
+            validity: Validity { from: None, until: means.time.tip_slot.saturating_add(PAYOUT_SLOTS) },
             ..TxPlan::default()
         };
-        let built = build(&plan, &purse.wallet(), &purse.parameters).and_then(|draft| draft.sign(&[means.platform]));
+        let built = build(&plan, &purse.wallet(), &purse.parameters).and_then(|draft| draft.sign(&[platform]));
         match built {
             Ok(built) => {
                 let purpose = format!("payout:{}", owed.purchase);
                 let deed =
                     purse::Deed { purpose, action: purse::PAYOUT, purchases: vec![owed.purchase], built: &built };
-                self.send(&deed, purse, report).await.map(drop)
+                self.send(&deed, purse, report).await?;
             }
-            Err(error) => {
-                report.notes.push(format!("the creator of {} cannot be paid: {error}", owed.purchase));
-                Ok(())
-            }
+            Err(error) => report.notes.push(format!("the creator of {} cannot be paid: {error}", owed.purchase)),
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Work {
+    fn cases(&self) -> &[Case] {
+        match self {
+            Self::Pay(_) => &[],
+            Self::Do(job) => job.cases(),
         }
     }
 }
 
-impl<K> Means<'_, K> {
+impl<K, A> Means<'_, K, A> {
     const fn planner<'a>(&'a self, purse: &'a Purse) -> Planner<'a> {
         Planner { deployment: self.deployment, parameters: &purse.parameters, slots: &SlotConfig::PREPROD }
     }

@@ -11,6 +11,9 @@ use crate::{
 
 /// Escrows that one tick looks at, those with the earliest deadline first.
 const MAX_DUE: u32 = 24;
+/// Where waiting loses nothing (collecting, refunding, asking the arbiter), how long after the last of its deadlines an
+/// escrow comes before those that have one still ahead.
+const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 /// How long after an action that failed it is tried again; twice as long after each further failure, but never so long
 /// that a deadline of a quarter of an hour could pass.
 const RETRY_MS: Millis = 30_000;
@@ -65,7 +68,8 @@ impl Due {
 }
 
 /// The statement that reads what is due and has no transaction of ours under way: by the time until which it must be
-/// done, which is the seller's for a result before there is one, and the buyer's for a dispute then.
+/// done, which is the seller's for a result before there is one, and the buyer's for a dispute then. What can wait comes
+/// after, but not for ever.
 pub(super) fn due(clock: Millis) -> Statement {
     statement!(
         format!(
@@ -77,12 +81,13 @@ pub(super) fn due(clock: Millis) -> Statement {
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
              WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 \
                AND NOT EXISTS (SELECT 1 FROM reservations r WHERE r.tx_in = e.utxo) \
-             ORDER BY CASE p.status WHEN 'ResultSubmitted' THEN iif({unlock} > ?1, {unlock}, {window}) \
-               WHEN 'Disputed' THEN {window} ELSE iif({submit} > ?1, {submit}, {window}) END, e.purchase_id \
+             ORDER BY CASE p.status WHEN 'ResultSubmitted' THEN iif({unlock} > ?1, {unlock}, {some_day}) \
+               WHEN 'FundsLocked' THEN iif({submit} > ?1, {submit}, {some_day}) \
+               WHEN 'RefundRequested' THEN iif({submit} > ?1, {submit}, {some_day}) ELSE {some_day} END, e.purchase_id \
              LIMIT {MAX_DUE}",
             submit = deadline("submitResult"),
             unlock = deadline("unlock"),
-            window = deadline("externalDisputeUnlock"),
+            some_day = format!("{} + {NO_DEADLINE_MS}", deadline("externalDisputeUnlock")),
         ),
         clock
     )

@@ -16,7 +16,7 @@ use escrow::{
 };
 
 use super::{
-    super::{Report, TickError, Watch, due},
+    super::{Arbiter, Report, TickError, Watch, due},
     Case, Decision, Keys, Means,
     purse::{Deed, Purse},
 };
@@ -59,10 +59,6 @@ impl Job {
     pub(super) fn cases(&self) -> &[Case] {
         &self.0
     }
-
-    pub(super) fn escrows(&self) -> u32 {
-        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
-    }
 }
 
 impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
@@ -70,11 +66,18 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
     pub(super) async fn do_job(
         &self,
         job: Job,
-        means: &Means<'_, impl Keys>,
+        means: &Means<'_, impl Keys, impl Arbiter>,
         purse: &mut Option<Purse>,
         report: &mut Report,
     ) -> Result<Vec<Case>, TickError> {
-        let purse = self.purse(purse, means.platform).await?;
+        if let [case] = job.cases()
+            && case.decision == Decision::AskArbiter
+        {
+            self.ask(case, means, report).await?;
+            return Ok(Vec::new());
+        }
+        let Some(platform) = means.keys.seller() else { return Ok(Vec::new()) };
+        let purse = self.purse(purse, platform).await?;
         let mut planned = Vec::new();
         for case in job.0 {
             let Some(escrow) = self.unspent(&case, means).await? else {
@@ -92,7 +95,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         let Some(first) = planned.first() else { return Ok(Vec::new()) };
         let Some((action, _)) = step(&first.case) else { return Ok(Vec::new()) };
         let purpose = format!("escrow:{}", first.escrow.utxo.reference);
-        let built = match self.built(&planned, means, purse).await {
+        let built = match self.built(&planned, means, platform, purse).await {
             Ok(built) => built,
             Err(DraftError::Chain(error)) => return Err(error.into()),
             Err(_) if planned.len() > 1 => return Ok(planned.into_iter().map(|planned| planned.case).collect()),
@@ -115,7 +118,11 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
     }
 
     /// The escrow, if the provider shows it unspent. If not, the chain will tell, and meanwhile it is in nobody's way.
-    async fn unspent(&self, case: &Case, means: &Means<'_, impl Keys>) -> Result<Option<Escrow>, TickError> {
+    async fn unspent(
+        &self,
+        case: &Case,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+    ) -> Result<Option<Escrow>, TickError> {
         let utxo = case.due.utxo;
         let outputs = self.chain.outputs_of(&utxo.tx).await?.unwrap_or_default();
         let output = outputs.into_iter().find(|output| output.utxo.reference == utxo && output.spent_by.is_none());
@@ -126,7 +133,8 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
     async fn built(
         &self,
         planned: &[Planned],
-        means: &Means<'_, impl Keys>,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+        platform: &SigningKey,
         purse: &mut Purse,
     ) -> Result<BuiltTx, DraftError> {
         let plans = || planned.iter().map(|planned| planned.plan.clone()).collect();
@@ -140,7 +148,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         }?;
         let holder = planned.first().and_then(|planned| planned.case.due.holder.as_ref());
         let buyer = holder.and_then(|holder| means.keys.buyer(holder));
-        let signers: Vec<&SigningKey> = std::iter::once(means.platform).chain(&buyer).collect();
+        let signers: Vec<&SigningKey> = std::iter::once(platform).chain(&buyer).collect();
         Ok(draft.sign(&signers)?)
     }
 
@@ -148,7 +156,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         &self,
         case: &Case,
         why: &impl ToString,
-        means: &Means<'_, impl Keys>,
+        means: &Means<'_, impl Keys, impl Arbiter>,
         report: &mut Report,
     ) -> Result<(), TickError> {
         report.notes.push(format!("{}: {}", case.due.purchase, why.to_string()));
