@@ -1,6 +1,6 @@
 //! Where payments are written down: the x402 crate's store in SQL. Each method is one atomic batch.
 
-use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Inclusion, slots::Millis, tx::SignedTx};
+use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, chain::Inclusion, slots::Millis, tx::SignedTx};
 use escrow::PlutusAddress;
 use serde::Deserialize;
 use x402_cardano::{
@@ -200,6 +200,19 @@ pub fn included(tx: &TxHash, inclusion: &Inclusion, lock: Option<&str>) -> Resul
         Some(cbor) => statements.extend(purchase::record_protected(tx, inclusion, &escrow_in(tx, cbor)?)),
     }
     Ok(statements)
+}
+
+/// The statement that gives up an action of ours that would have spent what `by` has spent: it can be in no block now,
+/// and what else it was to do must not wait until its time is over.
+#[must_use]
+pub fn overtaken(by: &TxHash, spent: &TxRef) -> Statement {
+    statement!(
+        "UPDATE settlements SET state = 'expired', reason = 'another transaction spent ' || ?2 \
+         WHERE tx_id = (SELECT tx_id FROM reservations WHERE tx_in = ?2) AND tx_id <> ?1 AND action IS NOT NULL \
+           AND state IN ('claimed', 'submitted')",
+        by.to_string(),
+        spent.to_string()
+    )
 }
 
 /// Slots after its end before a transaction is called expired, in case of a short fork: three blocks.

@@ -15,6 +15,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0005_watch.sql"),
     include_str!("../../../d1-migrations/0006_actions.sql"),
     include_str!("../../../d1-migrations/0007_upkeep.sql"),
+    include_str!("../../../d1-migrations/0008_reading.sql"),
 ];
 
 /// The arbiter's own, likewise.

@@ -7,7 +7,7 @@ use cardano::{
 };
 
 use super::{
-    Report, TickError, Watch,
+    CALLS_TO_ACT, Report, TickError, Watch,
     reading::{Open, Reading},
 };
 use crate::{
@@ -20,29 +20,47 @@ use crate::{
 const RESEND_UNANSWERED_MS: u64 = 5_000;
 /// How long after an accepted submission: a node's mempool forgets when it restarts.
 const RESEND_UNSEEN_MS: u64 = 60_000;
+/// After so many that the provider said nothing about, the rest is left for the next tick.
+const MAX_UNSERVED: u32 = 3;
 
 impl<D: Database, C: Chain + History> Watch<'_, D, C> {
-    /// Looks after what was open when the tick began.
+    /// Looks after what was open when the tick began. A provider that does not answer about one keeps no other waiting:
+    /// anyone can hand in payments.
     pub(super) async fn confirm(&self, reading: &Reading, tip: &Tip, report: &mut Report) -> Result<(), TickError> {
         let mut statements = Vec::new();
+        let mut unserved = 0_u32;
         for open in &reading.open {
-            match self.chain.inclusion_of(&open.tx).await? {
-                Some(inclusion) if inclusion.valid => {
-                    statements.extend(settlement::included(&open.tx, &inclusion, open.lock())?);
-                    report.confirmed = report.confirmed.saturating_add(1);
+            if (self.calls_left)() <= CALLS_TO_ACT || unserved >= MAX_UNSERVED {
+                break;
+            }
+            match self.look_after(open, tip, report).await {
+                Ok(found) => statements.extend(found),
+                Err(TickError::Chain(error)) => {
+                    report.notes.push(format!("{}: {error}", open.tx));
+                    unserved = unserved.saturating_add(1);
                 }
-                Some(_) => statements.push(over(&open.tx, "refused", "its scripts failed")),
-                None if tip.slot >= open.valid_until.saturating_add(EXPIRY_GRACE_SLOTS) => {
-                    statements.push(over(&open.tx, "expired", "it was in no block in time"));
-                    report.notes.push(format!("{} expired", open.tx));
-                }
-                None => self.resend(open).await?,
+                Err(error) => return Err(error),
             }
         }
         if !statements.is_empty() {
             self.database.batch(statements).await?;
         }
         Ok(())
+    }
+
+    async fn look_after(&self, open: &Open, tip: &Tip, report: &mut Report) -> Result<Vec<Statement>, TickError> {
+        match self.chain.inclusion_of(&open.tx).await? {
+            Some(inclusion) if inclusion.valid => {
+                report.confirmed = report.confirmed.saturating_add(1);
+                Ok(settlement::included(&open.tx, &inclusion, open.lock())?)
+            }
+            Some(_) => Ok(vec![over(&open.tx, "refused", "its scripts failed")]),
+            None if tip.slot >= open.valid_until.saturating_add(EXPIRY_GRACE_SLOTS) => {
+                report.notes.push(format!("{} expired", open.tx));
+                Ok(vec![over(&open.tx, "expired", "it was in no block in time")])
+            }
+            None => self.resend(open).await.map(|()| Vec::new()),
+        }
     }
 
     /// The same bytes again, where an answer or a mempool may have been lost. A refusal proves nothing: the ledger also

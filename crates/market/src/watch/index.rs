@@ -4,23 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
     Lovelace, TxHash, TxRef,
-    chain::{Chain, ChainError, Inclusion, Utxo, Value},
-    history::{Effects, History, Place, Touch},
+    chain::{Chain, ChainError, Inclusion, Tip, Utxo},
+    history::{Effects, History, Touch},
     tx::{OutputDatum, SignedTx},
 };
-use escrow::{
-    Datum, Deployment, PlutusAddress,
-    payout::creator_payout,
-    plan::Escrow,
-    spend::{Ending, Spent},
-};
+use escrow::{Deployment, PlutusAddress};
 use serde::Deserialize;
 
-use super::{CALLS_KEPT, Report, TickError, Watch, payments::Payments, reading::Reading};
+use super::{
+    CALLS_KEPT, CALLS_TO_ACT, Report, TickError, Watch,
+    payments::Payments,
+    reading::{Open, Reading},
+    watched::{self, Watched, WatchedRow},
+};
 use crate::{
     database::{Database, DatabaseError, Statement, outcomes},
     listing::DeliveryMode,
-    purchase, settlement, statement,
+    settlement, statement,
 };
 
 /// Transactions that are read at once.
@@ -28,33 +28,13 @@ const PAGE: usize = 50;
 
 /// A transaction of ours among those that were read.
 #[derive(Deserialize)]
-struct Ours {
-    tx: TxHash,
+pub(super) struct Ours {
+    pub tx: TxHash,
     cbor: String,
     mode: Option<DeliveryMode>,
     state: String,
-    price: Option<Lovelace>,
-    creator: Option<String>,
-}
-
-/// An escrow that is watched.
-#[derive(Clone, Debug)]
-struct Watched {
-    purchase: TxHash,
-    escrow: Escrow,
-    creator: String,
-    payout: Lovelace,
-}
-
-#[derive(Deserialize)]
-struct WatchedRow {
-    purchase: TxHash,
-    utxo: TxRef,
-    address: String,
-    datum: String,
-    locked: Lovelace,
-    creator: String,
-    price: Lovelace,
+    pub price: Option<Lovelace>,
+    pub creator: Option<String>,
 }
 
 /// A transaction, what it did, and whether it is ours.
@@ -66,23 +46,31 @@ struct News {
 }
 
 impl<D: Database, C: Chain + History> Watch<'_, D, C> {
-    /// Reads page after page, each written in one batch.
+    /// Reads page after page, each written in one batch; whether nothing is left to read up to the newest block.
     pub(super) async fn read_new(
         &self,
         deployment: &Deployment,
+        tip: &Tip,
         reading: &mut Reading,
         report: &mut Report,
-    ) -> Result<(), TickError> {
+    ) -> Result<bool, TickError> {
         let address = deployment.address().to_string();
         loop {
-            let page = self.chain.touches(&address, reading.next, PAGE).await?;
+            let mut page = self.chain.touches(&address, reading.next, PAGE).await?;
+            // What came in since the newest block was asked for is above every block that is known: nobody would notice
+            // if it went away again.
+            page.retain(|touch| touch.place.height <= tip.height);
             let news = self.gather(&page).await?;
-            let Some(last) = news.last().map(|news| news.touch.place) else { return Ok(()) };
-            let whole = news.len() == page.len();
-            report.read = report.read.saturating_add(news.len());
-            self.write(deployment, news, last, reading, report).await?;
-            if !whole || page.len() < PAGE || (self.calls_left)() <= CALLS_KEPT {
-                return Ok(());
+            let read = self.write(deployment, &news, reading, report).await?;
+            report.read = report.read.saturating_add(read);
+            if read < page.len() {
+                return Ok(false);
+            }
+            if page.len() < PAGE {
+                return Ok(true);
+            }
+            if (self.calls_left)() <= CALLS_KEPT {
+                return Ok(false);
             }
         }
     }
@@ -138,50 +126,93 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         Ok(Some(News { touch: *touch, effects, ours: Some(ours), inclusion }))
     }
 
+    /// Writes what these transactions changed, up to the first of which that is not known; how many.
     async fn write(
         &self,
         deployment: &Deployment,
-        news: Vec<News>,
-        last: Place,
+        news: &[News],
         reading: &mut Reading,
         report: &mut Report,
-    ) -> Result<(), TickError> {
-        let mut watched = self.watched(&news).await?;
-        let mut statements = vec![reading.advance(last)];
-        for News { touch, effects, ours, inclusion } in &news {
-            if inclusion.as_ref().is_some_and(|inclusion| !inclusion.valid) {
-                continue;
-            }
-            if let Some(ours) = ours {
-                let lock = (ours.mode == Some(DeliveryMode::Protected)).then_some(ours.cbor.as_str());
-                if let Some(inclusion) = inclusion {
-                    statements.extend(settlement::included(&touch.tx, inclusion, lock)?);
-                    report.confirmed = report.confirmed.saturating_add(1);
-                }
-                if let Some(new) = lock.and_then(|_| locked(ours, effects, deployment)) {
-                    watched.entry(new.escrow.utxo.reference).or_insert(new);
-                }
-            }
-            let spent: Vec<Watched> = effects.spent.iter().filter_map(|input| watched.remove(input)).collect();
-            if !spent.is_empty() && ours.is_none() && !self.succeeded(&touch.tx).await? {
-                watched.extend(spent.into_iter().map(|watched| (watched.escrow.utxo.reference, watched)));
-                continue;
-            }
-            let mut payments = Payments::of(&effects.made);
-            for old in spent {
-                report.steps = report.steps.saturating_add(1);
-                let (step, next) = old.after(touch, &effects.made, &mut payments, deployment);
-                statements.extend(step);
-                watched.extend(next.map(|next| (next.escrow.utxo.reference, next)));
-            }
+    ) -> Result<usize, TickError> {
+        if news.is_empty() {
+            return Ok(0);
         }
+        let mut watched = self.watched(news).await?;
+        let mut statements = Vec::new();
+        let mut last = None;
+        let mut read = 0_usize;
+        for one in news {
+            let Some(changes) = self.changes(one, deployment, &mut watched, report).await? else { break };
+            statements.extend(changes);
+            last = Some(one.touch.place);
+            read = read.saturating_add(1);
+        }
+        let Some(last) = last else { return Ok(0) };
+        statements.push(reading.advance(last));
         self.database.batch(statements).await?;
-        reading.open.retain(|open| !news.iter().any(|news| news.inclusion.is_some() && news.touch.tx == open.tx));
-        Ok(())
+        let confirmed =
+            |open: &Open| news.iter().take(read).any(|news| news.inclusion.is_some() && news.touch.tx == open.tx);
+        reading.open.retain(|open| !confirmed(open));
+        Ok(read)
     }
 
-    async fn succeeded(&self, tx: &TxHash) -> Result<bool, TickError> {
-        Ok(self.chain.inclusion_of(tx).await?.is_some_and(|inclusion| inclusion.valid))
+    /// What a transaction changed; `None` where that cannot be said now.
+    async fn changes(
+        &self,
+        News { touch, effects, ours, inclusion }: &News,
+        deployment: &Deployment,
+        watched: &mut BTreeMap<TxRef, Watched>,
+        report: &mut Report,
+    ) -> Result<Option<Vec<Statement>>, TickError> {
+        let mut statements = Vec::new();
+        if inclusion.as_ref().is_some_and(|inclusion| !inclusion.valid) {
+            return Ok(Some(statements));
+        }
+        if let Some(ours) = ours {
+            let lock = (ours.mode == Some(DeliveryMode::Protected)).then_some(ours.cbor.as_str());
+            if let Some(inclusion) = inclusion {
+                statements.extend(settlement::included(&touch.tx, inclusion, lock)?);
+                report.confirmed = report.confirmed.saturating_add(1);
+            }
+            let new = lock.and_then(|_| watched::locked(ours, effects, deployment));
+            if let Some(new) = new {
+                watched.entry(new.escrow.utxo.reference).or_insert(new);
+            }
+        }
+        let spent: Vec<Watched> = effects.spent.iter().filter_map(|input| watched.remove(input)).collect();
+        if !spent.is_empty() && ours.is_none() {
+            match self.succeeded(&touch.tx, report).await {
+                Some(true) => {}
+                Some(false) => {
+                    watched.extend(spent.into_iter().map(|watched| (watched.escrow.utxo.reference, watched)));
+                    return Ok(Some(statements));
+                }
+                None => return Ok(None),
+            }
+        }
+        let mut payments = Payments::of(&effects.made);
+        for old in spent {
+            report.steps = report.steps.saturating_add(1);
+            statements.push(settlement::overtaken(&touch.tx, &old.escrow.utxo.reference));
+            let (step, next) = old.after(touch, &effects.made, &mut payments, deployment);
+            statements.extend(step);
+            watched.extend(next.map(|next| (next.escrow.utxo.reference, next)));
+        }
+        Ok(Some(statements))
+    }
+
+    /// Whether a transaction's scripts succeeded; `None` where the provider does not say, or too few calls are left.
+    async fn succeeded(&self, tx: &TxHash, report: &mut Report) -> Option<bool> {
+        if (self.calls_left)() <= CALLS_TO_ACT {
+            return None;
+        }
+        match self.chain.inclusion_of(tx).await {
+            Ok(inclusion) => inclusion.map(|inclusion| inclusion.valid),
+            Err(error) => {
+                report.notes.push(format!("the provider does not say whether {tx} succeeded: {error}"));
+                None
+            }
+        }
     }
 
     /// The watched escrows that these transactions spend.
@@ -200,87 +231,6 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         let rows: Vec<WatchedRow> = rows.all_json()?;
         let watched = rows.into_iter().map(|row| Ok((row.utxo, row.watched()?)));
         watched.collect::<Result<_, DatabaseError>>().map_err(TickError::from)
-    }
-}
-
-impl WatchedRow {
-    fn watched(self) -> Result<Watched, DatabaseError> {
-        let broken = || DatabaseError(format!("the escrow of {} cannot be read", self.purchase));
-        let cbor = hex::decode(&self.datum).map_err(|_| broken())?;
-        let datum = Datum::from_cbor(&cbor).map_err(|_| broken())?;
-        let utxo = Utxo {
-            reference: self.utxo,
-            address: self.address,
-            value: Value { lovelace: self.locked, ..Value::default() },
-            inline_datum: Some(cbor),
-            datum_hash: None,
-            reference_script: None,
-        };
-        let payout = creator_payout(self.price);
-        Ok(Watched { purchase: self.purchase, escrow: Escrow { utxo, datum }, creator: self.creator, payout })
-    }
-}
-
-/// The escrow that a lock of a buyer makes.
-fn locked(ours: &Ours, effects: &Effects, deployment: &Deployment) -> Option<Watched> {
-    let escrow = effects.made.iter().find_map(|output| Escrow::read(output.clone(), deployment).ok())?;
-    Some(Watched { purchase: ours.tx, escrow, creator: ours.creator.clone()?, payout: creator_payout(ours.price?) })
-}
-
-impl Watched {
-    /// What a transaction that spent it made of it: the statements, and the escrow where it goes on.
-    fn after(
-        self,
-        touch: &Touch,
-        made: &[Utxo],
-        payments: &mut Payments<'_>,
-        deployment: &Deployment,
-    ) -> (Vec<Statement>, Option<Self>) {
-        match self.escrow.spent_into(made, deployment) {
-            Spent::Continues(next) => {
-                let status = next.datum.state.name();
-                let next = Self { escrow: *next, ..self };
-                (vec![next.step(touch, Some(next.escrow.utxo.reference), status, false)], Some(next))
-            }
-            Spent::Ended(ending) => {
-                let won = ending == Ending::Withdrawn && self.payout > Lovelace::ZERO;
-                let creator = won && payments.take(&self.creator, self.payout);
-                let mut statements = vec![self.step(touch, None, ending.status(), won && !creator)];
-                if won && creator {
-                    let (purchase, tx) = (self.purchase.to_string(), touch.tx.to_string());
-                    statements.push(purchase::event(
-                        &purchase,
-                        &tx,
-                        "creator_paid",
-                        touch.time_ms,
-                        touch.place.position,
-                    ));
-                }
-                (statements, None)
-            }
-        }
-    }
-
-    fn step(&self, touch: &Touch, utxo: Option<TxRef>, status: &'static str, creator_due: bool) -> Statement {
-        let purchase = self.purchase.to_string();
-        let shown = purchase::escrow_json(&purchase, &self.escrow.utxo.address, &self.escrow.datum);
-        statement!(
-            "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, utxo, datum, locked_lovelace, status, \
-               shown, creator_due) \
-             SELECT id, ?2, ?3, ?4, ?5, ?6, ?7, CAST(?8 AS INTEGER), ?9, ?10, ?11 FROM purchases WHERE id = ?1 \
-             ON CONFLICT DO NOTHING",
-            purchase.as_str(),
-            touch.tx.to_string(),
-            touch.place.height,
-            touch.place.position,
-            touch.time_ms,
-            utxo.map(|utxo| utxo.to_string()),
-            hex::encode(self.escrow.datum.to_cbor()),
-            self.escrow.utxo.value.lovelace,
-            status,
-            shown,
-            creator_due,
-        )
     }
 }
 

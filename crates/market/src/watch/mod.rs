@@ -17,6 +17,7 @@ mod index;
 mod payments;
 mod reading;
 mod rollback;
+mod watched;
 
 use cardano::{
     ContentHash, TxRef,
@@ -37,6 +38,8 @@ use reading::Reading;
 
 /// Outside calls that reading the chain leaves for confirming and acting.
 const CALLS_KEPT: u32 = 16;
+/// Outside calls that are left for acting, whatever else there is to ask: for an action on two escrows.
+const CALLS_TO_ACT: u32 = 8;
 
 /// Why a tick ended early. What it wrote stays; the next goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -117,17 +120,20 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         if !self.still_there(&mut reading, &tip, &mut report).await? {
             return Ok(report);
         }
+        self.doubt_unseen(&mut reading, &tip, &mut report).await?;
         self.ask_again(&reading).await?;
-        let news = reading.newest.is_none_or(|known| known.hash != tip.hash);
-        if news && let Some(deployment) = self.deployment {
-            self.read_new(deployment, &mut reading, &mut report).await?;
-        }
+        let news = reading.behind || reading.newest.is_none_or(|known| known.hash != tip.hash);
+        let behind = match self.deployment {
+            Some(deployment) if news => !self.read_new(deployment, &tip, &mut reading, &mut report).await?,
+            _ => false,
+        };
         self.confirm(&reading, &tip, &mut report).await?;
         let clock = self.now.max(tip.time_ms);
         let seller = keys.seller().filter(|_| self.sells).map(|key| key.enterprise_address().to_string());
         let [again, noted] = due::acts_as(&seller.unwrap_or_default());
         let mut last =
             vec![again, noted, due::due(clock), due::owed(), chain_state::note(&tip), reading::note_block(&tip)];
+        last.extend((behind != reading.behind).then(|| reading::note_behind(behind)));
         last.extend(housekeeping::statements(self.now, &tip));
         let done = self.database.batch(last).await?;
         let [_, _, due, owed, ..] = done.as_slice() else {

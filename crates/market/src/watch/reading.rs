@@ -38,6 +38,7 @@ struct Progress {
     version: u64,
     height: u64,
     position: i64,
+    behind: bool,
 }
 
 /// What is stored.
@@ -47,8 +48,12 @@ pub(super) struct Reading {
     pub version: u64,
     /// The place of the next transaction to read; `None` for the first of all.
     pub next: Option<Place>,
+    /// Whether a tick left something to read up to the newest block that it saw.
+    pub behind: bool,
     /// The newest block that a tick saw.
     pub newest: Option<Seen>,
+    /// Newer blocks that have transactions of ours, as whoever found these saw them; newest first.
+    pub unseen: Vec<Seen>,
     /// Transactions of ours that are open.
     pub open: Vec<Open>,
     /// Transactions of ours that a rollback put in doubt.
@@ -60,11 +65,12 @@ pub(super) const OPEN_JSON: &str = "json_object('tx', tx_id, 'cbor', cbor, 'mode
 
 impl Reading {
     pub async fn load(database: &impl Database) -> Result<Self, DatabaseError> {
-        let [progress, newest, open, doubted] = outcomes(
+        let [progress, newest, open, doubted, unseen] = outcomes(
             database
                 .batch(vec![
                     statement!(
-                        "SELECT json_object('version', version, 'height', height, 'position', position) FROM chain_reading"
+                        "SELECT json_object('version', version, 'height', height, 'position', position, \
+                           'behind', json(iif(behind, 'true', 'false'))) FROM chain_reading"
                     ),
                     statement!(
                         "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
@@ -74,6 +80,7 @@ impl Reading {
                          ORDER BY valid_until_slot LIMIT {MAX_OPEN}"
                     )),
                     rollback::doubted(),
+                    rollback::unseen(),
                 ])
                 .await?,
         )?;
@@ -82,7 +89,9 @@ impl Reading {
         Ok(Self {
             version: progress.version,
             next: next_of(progress.height, progress.position),
+            behind: progress.behind,
             newest: newest.first_json()?,
+            unseen: unseen.all_json()?,
             open: open.all_json()?,
             doubted: doubted.all_json()?,
         })
@@ -134,4 +143,9 @@ pub(super) fn note_block(tip: &Tip) -> Statement {
         tip.height,
         tip.hash.to_string()
     )
+}
+
+/// The statement that notes whether a tick left something to read.
+pub(super) fn note_behind(behind: bool) -> Statement {
+    statement!("UPDATE chain_reading SET behind = ?1", behind)
 }

@@ -2,7 +2,7 @@
 //!
 //! Steps of escrows above it are deleted and read again. Payments and actions above it are in doubt until each was asked
 //! for, some in each tick: one that is in a block again keeps its purchase, one that is in none is open again, and its
-//! purchase waits for it.
+//! purchase waits for it. Blocks that came and went between two ticks are noticed by the payments that were seen in them.
 
 use cardano::{
     TxHash,
@@ -22,6 +22,8 @@ use crate::{
 
 /// Blocks that are looked at, going back in growing steps, to find one that is still there.
 const MAX_LOOKS: usize = 8;
+/// Blocks with payments of ours, newer than any that a tick saw, that are looked at in one tick.
+const MAX_UNSEEN: u32 = 12;
 /// Transactions of ours in doubt that are asked for in one tick.
 const MAX_ASKED: u32 = 12;
 
@@ -52,7 +54,12 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         if self.is_there(&newest, tip).await? {
             return Ok(true);
         }
-        let fork = self.fork(&newest, tip).await?;
+        let Some(fork) = self.fork(&newest, tip).await? else {
+            report
+                .notes
+                .push("the provider has none of the known blocks: it shows another chain, and nothing is done".into());
+            return Ok(false);
+        };
         self.undo(fork, reading).await?;
         report.rolled_back = true;
         report.notes.push(format!("rollback to block {fork}"));
@@ -66,8 +73,9 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         Ok(self.chain.block_at(seen.height).await?.is_some_and(|block| block.hash == seen.hash))
     }
 
-    /// The height of the newest known block that is still there; 0 where none is found.
-    async fn fork(&self, newest: &Seen, tip: &Tip) -> Result<u64, TickError> {
+    /// The height of the newest known block that is still there: 0 where there are but few known ones, `None` where so
+    /// many are gone that it cannot be a rollback.
+    async fn fork(&self, newest: &Seen, tip: &Tip) -> Result<Option<u64>, TickError> {
         let known = statement!(
             "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks WHERE height < ?1 \
              ORDER BY height DESC LIMIT 256",
@@ -76,13 +84,42 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         let known: Vec<Seen> = self.database.run(known).await?.all_json()?;
         let mut step = 0_usize;
         for _ in 0..MAX_LOOKS {
-            let Some(seen) = known.get(step) else { return Ok(0) };
+            let Some(seen) = known.get(step) else { return Ok(Some(0)) };
             if self.is_there(seen, tip).await? {
-                return Ok(seen.height);
+                return Ok(Some(seen.height));
             }
             step = step.saturating_mul(2).saturating_add(1);
         }
-        Ok(0)
+        Ok(None)
+    }
+
+    /// Puts in doubt what is in blocks that no tick saw and that are gone.
+    pub(super) async fn doubt_unseen(
+        &self,
+        reading: &mut Reading,
+        tip: &Tip,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
+        let mut statements = Vec::new();
+        for seen in &reading.unseen {
+            // Of a block that the provider has not reached nothing can be said yet.
+            if seen.height > tip.height || (self.calls_left)() <= CALLS_KEPT || self.is_there(seen, tip).await? {
+                continue;
+            }
+            report.notes.push(format!("block {} is gone", seen.height));
+            statements.push(statement!(
+                "UPDATE settlements SET doubted = 1 WHERE state = 'included' AND block_height = ?1 AND block_hash = ?2",
+                seen.height,
+                seen.hash.to_string()
+            ));
+        }
+        if statements.is_empty() {
+            return Ok(());
+        }
+        statements.push(doubted());
+        let done = self.database.batch(statements).await?;
+        reading.doubted = done.last().map(Outcome::all_json).transpose()?.unwrap_or_default();
+        Ok(())
     }
 
     async fn undo(&self, fork: u64, reading: &mut Reading) -> Result<(), TickError> {
@@ -95,6 +132,7 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         ];
         let undone = self.database.batch(undone).await?;
         reading.newest = None;
+        reading.unseen.clear();
         reading.doubted = undone.last().map(Outcome::all_json).transpose()?.unwrap_or_default();
         Ok(())
     }
@@ -128,6 +166,15 @@ pub(super) fn doubted() -> Statement {
     ))
 }
 
+/// The statement that reads the blocks with transactions of ours that are newer than any that a tick saw, newest first.
+pub(super) fn unseen() -> Statement {
+    statement!(format!(
+        "SELECT json_object('height', block_height, 'hash', block_hash) FROM settlements \
+         WHERE state = 'included' AND block_height > (SELECT max(height) FROM chain_blocks) \
+         GROUP BY block_height, block_hash ORDER BY block_height DESC LIMIT {MAX_UNSEEN}"
+    ))
+}
+
 /// It is in another block now.
 fn moved(tx: &TxHash, inclusion: &Inclusion) -> [Statement; 4] {
     let id = tx.to_string();
@@ -157,9 +204,11 @@ fn moved(tx: &TxHash, inclusion: &Inclusion) -> [Statement; 4] {
 }
 
 /// It is in no block any more: open again, without a purchase until it is.
-fn gone(tx: &TxHash) -> [Statement; 5] {
+fn gone(tx: &TxHash) -> [Statement; 6] {
     let of = |sql: &'static str| statement!(sql, tx.to_string());
     [
+        // Each step shows the one before again; the lock is the last that can be shown.
+        of("DELETE FROM escrow_steps WHERE purchase_id = ?1 AND tx_id <> ?1"),
         of("DELETE FROM escrow_steps WHERE purchase_id = ?1"),
         of("DELETE FROM escrows WHERE purchase_id = ?1"),
         of("DELETE FROM purchase_events WHERE purchase_id = ?1"),

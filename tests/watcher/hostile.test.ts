@@ -1,0 +1,105 @@
+// What strangers and hostile buyers put on the chain must keep nobody else's escrow waiting. Real workers, local ledger.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { act, escrowIn } from "../../scripts/act.ts";
+import { json, send } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { seedHex } from "../wallets/keys.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+import { lock, offer, purchase, told, until } from "./sale.ts";
+
+/** More than one tick can ask about. */
+const MANY = 20;
+
+describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 1, escrow: true, watcher: { SELLER_AGENT: "off" } });
+  });
+  after(() => world?.stop());
+
+  it("an output with as many tokens as the ledger allows stops no tick", async () => {
+    const buyer = await world.buyer();
+    const id = await lock(world, await offer(world, world.person("creator")), buyer);
+    const { address } = (await purchase(world, id)).escrow as { address: string };
+    const names = Array.from({ length: 1_100 }, (_, n) => n.toString(16).padStart(4, "0"));
+    await world.ledger.giveTokens(address, 40_000_000n, Object.fromEntries(names.map((name) => [name, "1"])));
+    assert.ok((await world.tick()).read >= 1);
+    const { calls } = await world.tick();
+    assert.ok(calls <= 5, "nothing of it is left to read");
+  });
+
+  it("more refund requests at once than a tick can ask about are all seen, some in each tick", async () => {
+    const listing = await offer(world, world.person("creator"));
+    const buyers = await Promise.all(
+      Array.from({ length: MANY }, () => world.buyer(50_000_000n, { kind: "enterprise" })),
+    );
+    const ids = await Promise.all(buyers.map((buyer) => lock(world, listing, buyer)));
+    await world.tick();
+    await Promise.all(ids.map((id, n) => requestRefund(world, id, buyers[n] as Wallet)));
+    const requested = async () =>
+      (await Promise.all(ids.map((id) => purchase(world, id)))).filter(({ status }) => status === "RefundRequested");
+    for (let tick = 0; tick < 8 && (await requested()).length < MANY; tick++) await world.tick();
+    assert.equal((await requested()).length, MANY);
+  });
+
+  it("a payment whose block came and went between two ticks is sent again, and is a purchase when it is in a block", async () => {
+    await world.tick();
+    const buyer = await world.buyer();
+    const listing = await list(world.api, world.person("creator"), { modes: ["protected"], priceLovelace: "10000000" });
+    await world.tick();
+    const id = await lock(world, listing, buyer);
+    for (let state = await world.ledger.tx(id); state?.state === "block"; state = await world.ledger.tx(id)) {
+      const { height } = await world.ledger.tip();
+      await world.ledger.rollback(height - (state.height ?? height) + 1, false);
+    }
+    const lost = await world.ledger.tip();
+    while ((await world.ledger.tip()).height < lost.height + 3) await new Promise((done) => setTimeout(done, 100));
+
+    await world.tick();
+    assert.equal((await send(`${world.api}/purchases/${id}`)).status, 404, "no block has it");
+    await world.tick();
+    await world.ledger.waitFor(id, "block");
+    await until(world, id, "FundsLocked");
+    assert.deepEqual(await told(world, id), ["FundsLocked"]);
+  });
+});
+
+describe("while the seller acts on several escrows together", { timeout: 300_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 1, escrow: true, watcher: {} });
+  });
+  after(() => world?.stop());
+
+  it("a buyer who takes one of them further keeps the others waiting for one tick only", async () => {
+    const listing = await offer(world, world.person("creator"));
+    const hostile = await world.buyer(50_000_000n, { kind: "enterprise" });
+    const ids = [await lock(world, listing, hostile), await lock(world, listing, await world.buyer())] as const;
+    await world.ledger.fault({ endpoint: "tx/submit", method: "POST", dropSubmit: true, times: 1 });
+    const { acted } = await world.tick();
+    assert.equal(acted.length, 1, `both in one transaction: ${acted}`);
+    await world.ledger.clearFaults();
+    await requestRefund(world, ids[0], hostile);
+    const seen = await world.tick();
+    assert.equal(seen.acted.length, 1, `both are posted anew at once: ${JSON.stringify(seen)}`);
+    await until(world, ids[0], "Disputed");
+    assert.deepEqual(await told(world, ids[0]), ["FundsLocked", "RefundRequested", "Disputed"]);
+    await until(world, ids[1], "ResultSubmitted");
+  });
+});
+
+/** A buyer's own request, made without the service. */
+async function requestRefund(world: World, id: string, buyer: Wallet): Promise<void> {
+  const { address } = (await purchase(world, id)).escrow as { address: string };
+  const escrow = await escrowIn(world.ledger.url, address, id);
+  await act(
+    { state: world.state, ledger: world.ledger.url },
+    "request-refund",
+    escrow,
+    [],
+    seedHex(buyer.keys.payment),
+  );
+  json(await send(`${world.api}/purchases/${id}`));
+}
