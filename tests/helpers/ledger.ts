@@ -23,6 +23,8 @@ export interface TxState {
   readonly state: "mempool" | "block" | "dropped";
   readonly reason?: string;
   readonly height?: number;
+  /** Hash of its block. */
+  readonly block?: string;
 }
 
 export interface LedgerControl extends Ledger {
@@ -34,7 +36,7 @@ export interface LedgerControl extends Ledger {
   clearFaults(): Promise<void>;
   clearFault(id: number): Promise<void>;
   rollback(blocks: number, keep: boolean): Promise<void>;
-  tip(): Promise<{ height: number; slot: number; time: number }>;
+  tip(): Promise<{ height: number; hash: string; slot: number; time: number }>;
   /** Puts money on many addresses within one block. */
   fund(addresses: readonly string[], lovelace: bigint): Promise<void>;
   /** Puts plain transactions, hex, straight into blocks: thousands in seconds. */
@@ -59,7 +61,7 @@ export function control(url: string): LedgerControl {
     clearFaults: async () => void json(await send(`${at}/faults`, { method: "DELETE" })),
     clearFault: async (id) => void json(await send(`${at}/faults/${id}`, { method: "DELETE" })),
     rollback: async (blocks, keep) => void json(await post(`${at}/rollback`, { blocks, keep })),
-    tip: async () => json<{ tip: { height: number; slot: number; time: number } }>(await send(`${at}/`)).tip,
+    tip: async () => json<{ tip: { height: number; hash: string; slot: number; time: number } }>(await send(`${at}/`)).tip,
     fund: async (addresses, lovelace) => {
       for (const address of addresses) {
         json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, inBlock: false }));

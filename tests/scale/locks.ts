@@ -79,6 +79,11 @@ export class Locksmith {
     this.#locked = PRICE + collateralFor(parties, address, PRICE, COINS_PER_BYTE);
   }
 
+  /** The platform's wallet: the seller of record. */
+  get platform(): string {
+    return this.#extra.terms.sellerAddress;
+  }
+
   /** The clock of escrow matters. */
   async now(): Promise<number> {
     return Math.max(Date.now(), (await this.#world.ledger.tip()).time * 1_000);

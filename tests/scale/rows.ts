@@ -38,6 +38,14 @@ export function atOnce(database: DatabaseSync, work: () => void): void {
   }
 }
 
+/** The block that a lock was seen in. */
+export interface SeenBlock {
+  readonly hash: string;
+  readonly height: number;
+  /** Its time, POSIX ms. */
+  readonly ms: number;
+}
+
 export class Books {
   readonly database: DatabaseSync;
   readonly #smith: Locksmith;
@@ -53,7 +61,7 @@ export class Books {
   }
 
   /** Purchases: their locks are in a block. The watcher looks at each when `nextAt` says so. */
-  recorded(locks: readonly Lock[], nextAt: (lock: Lock) => number, at: { height: number; time: number }): void {
+  recorded(locks: readonly Lock[], nextAt: (lock: Lock) => number, block: (lock: Lock) => SeenBlock): void {
     const settle = this.database.prepare(
       `UPDATE settlements SET state = 'included', block_hash = ?, block_height = ?, block_slot = 0, block_time_ms = ?
        WHERE tx_id = ?`,
@@ -67,11 +75,11 @@ export class Books {
       `INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, next_at_ms) VALUES (?, ?, ?, ?, ?, ?)`,
     );
     const { listing, address, buyer } = this.#smith;
-    const ms = at.time * 1_000;
     atOnce(this.database, () => {
       this.#settlements(locks);
       for (const lock of locks) {
-        settle.run("00".repeat(32), at.height, ms, lock.tx);
+        const { hash, height, ms } = block(lock);
+        settle.run(hash, height, ms, lock.tx);
         buy.run(
           lock.tx,
           listing.id,

@@ -11,6 +11,16 @@ const MINUTE = 60_000;
 export const isQuiet = (it: Tick): boolean =>
   it.read === 0 && it.confirmed === 0 && it.acted.length === 0 && it.batches === 2;
 
+/** The purchases whose actions were sent and not refused. */
+export const purchasesIn = (ticks: readonly Tick[]): string[] =>
+  ticks.flatMap(({ acted, notes }) =>
+    acted.flatMap((what) => {
+      const [purchases = "", tx = ""] = what.split(": ");
+      const refused = notes.some((note) => note.startsWith(`the ledger refused ${tx}`));
+      return refused ? [] : (purchases.match(/[0-9a-f]{64}/g) ?? []);
+    }),
+  );
+
 export const later = (from: Deadlines, ms: number): Deadlines => ({
   payBy: from.payBy + ms,
   submitResult: from.submitResult + ms,
@@ -56,7 +66,13 @@ export class Sales {
 
   /** As the API leaves what it saw in a block. The watcher looks at each when its money may be collected, or then. */
   async record(locks: readonly Lock[], nextAt = (lock: Lock) => lock.deadlines.unlock): Promise<void> {
-    this.books.recorded(locks, nextAt, await this.world.ledger.tip());
+    const { hash, height, time } = await this.world.ledger.tip();
+    const ms = time * 1_000;
+    const seen = new Map((await this.world.ledger.txs()).map((tx) => [tx.hash, tx]));
+    this.books.recorded(locks, nextAt, ({ tx }) => {
+      const block = seen.get(tx);
+      return { hash: block?.block ?? hash, height: block?.height ?? height, ms };
+    });
   }
 
   /** New sales that the watcher has not heard of yet, in a block. */

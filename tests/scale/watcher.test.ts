@@ -8,7 +8,7 @@ import { randomOf } from "../helpers/random.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { type Lock, type Order, PRICE } from "./locks.ts";
 import { scans, triggered } from "./plans.ts";
-import { later, Sales } from "./sales.ts";
+import { later, purchasesIn, Sales } from "./sales.ts";
 
 const FEW = 10;
 const MANY = 10_000;
@@ -212,13 +212,3 @@ describe("the watcher", { timeout: 600_000 }, () => {
 });
 
 const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
-
-/** The purchases whose actions were sent and not refused. */
-const purchasesIn = (ticks: readonly Tick[]): string[] =>
-  ticks.flatMap(({ acted, notes }) =>
-    acted.flatMap((what) => {
-      const [purchases = "", tx = ""] = what.split(": ");
-      const refused = notes.some((note) => note.startsWith(`the ledger refused ${tx}`));
-      return refused ? [] : (purchases.match(/[0-9a-f]{64}/g) ?? []);
-    }),
-  );

@@ -16,6 +16,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0006_actions.sql"),
     include_str!("../../../d1-migrations/0007_upkeep.sql"),
     include_str!("../../../d1-migrations/0008_reading.sql"),
+    include_str!("../../../d1-migrations/0009_collateral.sql"),
 ];
 
 /// The arbiter's own, likewise.

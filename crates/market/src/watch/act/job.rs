@@ -137,12 +137,18 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         platform: &SigningKey,
         purse: &mut Purse,
     ) -> Result<BuiltTx, DraftError> {
-        let plans = || planned.iter().map(|planned| planned.plan.clone()).collect();
-        let never = || DraftError::Plan(PlanError::OutOfRange);
-        let plan = means.planner(purse).together(plans()).ok_or_else(never)?;
-        let draft = match means.planner(purse).draft_of(self.chain, plan.clone(), &purse.wallet()).await {
+        let plan = |purse: &Purse| {
+            let plans = planned.iter().map(|planned| planned.plan.clone()).collect();
+            let mut plan = means.planner(purse).together(plans).ok_or(PlanError::OutOfRange)?;
+            // Several escrows fill a transaction, and leave more than a crumb.
+            if planned.len() == 1 {
+                plan.inputs.extend(purse.crumbs());
+            }
+            Ok::<_, DraftError>(plan)
+        };
+        let draft = match means.planner(purse).draft_of(self.chain, plan(purse)?, &purse.wallet()).await {
             Err(DraftError::Refused(_)) if purse.distrust() => {
-                means.planner(purse).draft_of(self.chain, plan, &purse.wallet()).await
+                means.planner(purse).draft_of(self.chain, plan(purse)?, &purse.wallet()).await
             }
             draft => draft,
         }?;

@@ -9,7 +9,7 @@ use crate::{
     wallet::{Promises, promises},
 };
 use cardano::{
-    Address, TxHash, TxRef,
+    Address, Lovelace, TxHash, TxRef,
     chain::{Chain, Submission, Utxo},
     evaluation::Evaluate,
     history::History,
@@ -37,11 +37,29 @@ pub(super) struct Deed<'a> {
     pub(super) built: &'a BuiltTx,
 }
 
+/// Outputs of less are too small to be collateral, and mostly to pay for an action alone.
+const CRUMB: Lovelace = Lovelace::from_ada(5);
+/// Crumbs that one action gathers.
+const MOST_CRUMBS: usize = 3;
+
+fn is_crumb(utxo: &Utxo) -> bool {
+    let plain = utxo.value.assets.is_empty() && utxo.inline_datum.is_none() && utxo.datum_hash.is_none();
+    plain && utxo.reference_script.is_none() && utxo.value.lovelace < CRUMB
+}
+
 static NONE: BTreeSet<TxRef> = BTreeSet::new();
 
 impl Purse {
     pub(super) const fn wallet(&self) -> Wallet<'_> {
         Wallet { address: self.address, utxos: self.utxos.as_slice(), reserved: &NONE }
+    }
+
+    /// The smallest of its outputs, where there are many: one more input costs little, and what is gathered need not be
+    /// read again, page after page, in every tick that acts.
+    pub(super) fn crumbs(&self) -> Vec<Utxo> {
+        let mut crumbs: Vec<&Utxo> = self.utxos.iter().filter(|utxo| is_crumb(utxo)).collect();
+        crumbs.sort_by_key(|utxo| (utxo.value.lovelace, utxo.reference));
+        crumbs.into_iter().take(MOST_CRUMBS).cloned().collect()
     }
 
     /// Leaves out what the provider does not show: change of ours that is on its way, or that somebody with the same key
@@ -117,8 +135,11 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
     fn write_down(&self, deed: &Deed<'_>, purchases: &[String], wallet: &Address) -> Vec<Statement> {
         let facts = &deed.built.facts;
         let tx = facts.tx_id.to_string();
-        let inputs: Vec<String> = facts.inputs.iter().chain(&facts.collateral).map(ToString::to_string).collect();
-        let inputs = serde_json::json!(inputs).to_string();
+        let json = |inputs: Vec<&TxRef>| {
+            serde_json::json!(inputs.into_iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
+        };
+        let spent = json(facts.inputs.iter().collect());
+        let used = json(facts.inputs.iter().chain(&facts.collateral).collect());
         vec![
             statement!(
                 "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, \
@@ -132,13 +153,15 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
                 self.now,
                 wallet.to_string(),
                 deed.action,
-                inputs.as_str(),
+                used.as_str(),
             ),
             statement!(
-                "INSERT INTO reservations (tx_in, tx_id) SELECT j.value, s.tx_id FROM settlements s, json_each(?2) j \
-                 WHERE s.tx_id = ?1 AND s.state = 'claimed' ON CONFLICT DO NOTHING",
+                "INSERT INTO reservations (tx_in, tx_id, spent) \
+                 SELECT j.value, s.tx_id, j.value IN (SELECT value FROM json_each(?3)) \
+                 FROM settlements s, json_each(?2) j WHERE s.tx_id = ?1 AND s.state = 'claimed' ON CONFLICT DO NOTHING",
                 tx.as_str(),
-                inputs.as_str(),
+                used.as_str(),
+                spent.as_str(),
             ),
             statement!(
                 "INSERT INTO settlement_purchases (tx_id, purchase_id) SELECT s.tx_id, j.value \

@@ -1,0 +1,49 @@
+// The platform's wallet through many sales, with as few outputs as an operator gives it, or with a heap of small change.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { json, send } from "../helpers/http.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { later, purchasesIn, Sales } from "./sales.ts";
+
+const HOUR = 60 * 60_000;
+
+describe("the platform's wallet", { timeout: 300_000 }, () => {
+  let world: World;
+  let sales: Sales;
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: true, watcher: {} });
+    sales = await Sales.in(world);
+  });
+  after(() => world?.stop());
+
+  /** Sales that may be collected, one after another, each by a tick of its own. */
+  const collect = async (count: number): Promise<void> => {
+    const deadlines = later(await sales.deadlines(), -HOUR);
+    for (let i = 0; i < count; i++) {
+      const [sold] = await sales.smith.make([{ state: "ResultSubmitted", deadlines }]);
+      assert.ok(sold);
+      await sales.record([sold]);
+      const report = await world.tick();
+      assert.deepEqual(purchasesIn([report]), [sold.tx], `${i} collected before: ${report.notes}`);
+      await world.ledger.block();
+    }
+  };
+  const outputs = async (): Promise<number> => {
+    const page = `${world.ledger.blockfrost}/addresses/${sales.smith.platform}/utxos`;
+    return json<unknown[]>(await send(page)).length;
+  };
+
+  it("collects any number of sales within an hour: what was put up as collateral is free in the next block", async () => {
+    assert.ok((await outputs()) <= 6);
+    await collect(15);
+  });
+
+  it("gathers small change while it acts, so that it can always be read in a page or two", async () => {
+    assert.ok((await outputs()) <= 12, "collecting leaves no heap");
+    const { platform } = sales.smith;
+    await world.ledger.fund(Array(40).fill(platform), 1_200_000n);
+    const before = await outputs();
+    await collect(10);
+    assert.ok((await outputs()) <= before - 15, `${before} outputs became ${await outputs()}`);
+  });
+});
