@@ -61,7 +61,8 @@ export function control(url: string): LedgerControl {
     clearFaults: async () => void json(await send(`${at}/faults`, { method: "DELETE" })),
     clearFault: async (id) => void json(await send(`${at}/faults/${id}`, { method: "DELETE" })),
     rollback: async (blocks, keep) => void json(await post(`${at}/rollback`, { blocks, keep })),
-    tip: async () => json<{ tip: { height: number; hash: string; slot: number; time: number } }>(await send(`${at}/`)).tip,
+    tip: async () =>
+      json<{ tip: { height: number; hash: string; slot: number; time: number } }>(await send(`${at}/`)).tip,
     fund: async (addresses, lovelace) => {
       for (const address of addresses) {
         json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, inBlock: false }));
