@@ -3,6 +3,7 @@
 use cardano::{Address, TxHash, address::AddressError};
 use edge::{ed25519::WebCrypto, http::read_request};
 use market::{
+    account::{self, Account},
     database::Database,
     proof::Proof,
     purchase::{self, Owned, Verification},
@@ -10,7 +11,7 @@ use market::{
 use serde::Deserialize;
 use worker::{Request, Response};
 
-use crate::{app::App, error::ApiError, respond};
+use crate::{app::App, error::ApiError, respond, session};
 
 /// Bytes of a verdict's body.
 const MAX_BODY: usize = 4 << 10;
@@ -41,24 +42,49 @@ struct Verdict {
     verification: Verification,
 }
 
-/// A buyer's verdict, signed by the payer's wallet.
+/// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
 pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    let forbidden = |why: String| ApiError::forbidden(why);
     let id: TxHash = id.parse().map_err(|_| unknown())?;
-    let header = request.headers().get("x-service-proof")?;
     let body = read_request(&mut request, MAX_BODY).await?;
     let verdict: Verdict = serde_json::from_slice(&body)
         .map_err(|_| ApiError::bad_request("verification: must be \"ok\", \"mismatch\" or \"no_result_yet\""))?;
     let database = app.database()?;
     let bought: Owned = database.run(purchase::owner(&id)).await?.first_json()?.ok_or_else(unknown)?;
-    let header =
-        header.ok_or_else(|| forbidden("sign the verdict with the payer's wallet (X-Service-Proof)".into()))?;
-    let proof = Proof::from_header(&header).map_err(|error| forbidden(error.to_string()))?;
-    if proof.address != bought.buyer_address {
-        return Err(forbidden("only the address that paid may judge the purchase".into()));
+    match request.headers().get("x-service-proof")? {
+        Some(proof) => signed_by_payer(app, &proof, &bought).await?,
+        None => paid_by_account(app, &database, &request, &bought).await?,
     }
-    let digest = proof.unlock_digest(&bought.listing_id);
-    proof.check(&WebCrypto, &digest, app.now_ms()).await.map_err(|error| forbidden(error.to_string()))?;
     let json = purchase::verify(&database, &id, verdict.verification).await?.ok_or_else(unknown)?;
     Ok(respond::json(json)?)
+}
+
+async fn signed_by_payer(app: &App, header: &str, bought: &Owned) -> Result<(), ApiError> {
+    let proof = Proof::from_header(header).map_err(|error| ApiError::forbidden(error.to_string()))?;
+    if proof.address != bought.buyer_address {
+        return Err(ApiError::forbidden("only the address that paid may judge the purchase"));
+    }
+    let digest = proof.unlock_digest(&bought.listing_id);
+    let checked = proof.check(&WebCrypto, &digest, app.now_ms()).await;
+    checked.map_err(|error| ApiError::forbidden(error.to_string()))
+}
+
+/// Nobody but the service holds a service wallet's key: its account judges what it bought.
+async fn paid_by_account(
+    app: &App,
+    database: &impl Database,
+    request: &Request,
+    bought: &Owned,
+) -> Result<(), ApiError> {
+    let Some(token) = session::token(request)? else {
+        return Err(ApiError::forbidden(
+            "sign the verdict with the payer's wallet (X-Service-Proof); for what a service wallet bought, be signed in",
+        ));
+    };
+    let live = database.run(account::by_session(&token.hash(), app.now_ms())).await?;
+    let account: Account = live.first_json()?.ok_or_else(|| ApiError::unauthorized(session::SIGN_IN))?;
+    if account.wallet_address == bought.buyer_address {
+        Ok(())
+    } else {
+        Err(ApiError::forbidden("only the account whose service wallet paid may judge the purchase"))
+    }
 }

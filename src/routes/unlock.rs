@@ -19,7 +19,7 @@ use market::{
     ListingId,
     catalogue::{self, Terms},
     chain_state,
-    database::{Database, DatabaseError},
+    database::{self, Database, DatabaseError, outcomes},
     proof::Proof,
     purchase::{self, Owned},
     settlement::{self, Settlements},
@@ -103,9 +103,9 @@ impl Gate<'_> {
         self.ask(refusal.code(), &refusal.to_string(), None)
     }
 
-    /// The content, read before any payment is submitted.
-    async fn content(&self) -> Result<String, ApiError> {
-        let content = self.database.run(catalogue::content(&self.terms.id)).await?.rows.into_iter().next();
+    /// What a look for the content found.
+    fn content(&self, found: &database::Outcome) -> Result<String, ApiError> {
+        let content = found.first().map(str::to_owned);
         content.ok_or_else(|| ApiError::internal("content", format!("{} has none", self.terms.id)))
     }
 
@@ -162,7 +162,12 @@ impl Gate<'_> {
             Err(error) => return Err(unsettled(error)),
         };
         let (tx, payer) = (*admission.tx(), *admission.payer());
-        let content = self.content().await?;
+        let reads = vec![catalogue::content(&self.terms.id), purchase::owner(&tx)];
+        let [content, bought] = outcomes(self.database.batch(reads).await?)?;
+        if bought.first_json::<Owned>()?.is_some_and(|bought| bought.status == "refunded") {
+            return self.ask("payment_refunded", "this payment was refunded: pay with a new transaction", None);
+        }
+        let content = self.content(&content)?;
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
         let schedule = SCHEDULE.get(..looks.min(SCHEDULE.len())).unwrap_or(&SCHEDULE);
         let policy = ConfirmationPolicy::IN_BLOCK;
@@ -215,7 +220,8 @@ impl Gate<'_> {
         match self.find_purchase(&proof).await? {
             None => self.ask("not_owned", "this address has not bought this listing: pay for it", None),
             Some(purchase) => {
-                let mut response = respond::private_text(self.content().await?)?;
+                let found = self.database.run(catalogue::content(&self.terms.id)).await?;
+                let mut response = respond::private_text(self.content(&found)?)?;
                 response.headers_mut().set("x-service-purchase", &purchase.to_string())?;
                 Ok(response)
             }
@@ -226,7 +232,7 @@ impl Gate<'_> {
     async fn find_purchase(&self, proof: &Proof) -> Result<Option<TxHash>, ApiError> {
         let owned = purchase::owned(&self.terms.id, &proof.address);
         let open = settlement::open_payments(&self.terms.id, &proof.address);
-        let [owned, open] = market::database::outcomes(self.database.batch(vec![owned, open]).await?)?;
+        let [owned, open] = outcomes(self.database.batch(vec![owned, open]).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return Ok(Some(owned.id));
         }
@@ -254,7 +260,7 @@ const fn outcome_name(outcome: &Outcome) -> &'static str {
     }
 }
 
-fn unsettled(error: SettleError<market::database::DatabaseError>) -> ApiError {
+fn unsettled(error: SettleError<DatabaseError>) -> ApiError {
     match error {
         SettleError::Refused(refusal) => ApiError::bad_request(refusal.to_string()),
         SettleError::Chain(error) => error.into(),

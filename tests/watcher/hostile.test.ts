@@ -1,13 +1,19 @@
 // What strangers and hostile buyers put on the chain must keep nobody else's escrow waiting. Real workers, local ledger.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { act, escrowIn } from "../../scripts/act.ts";
-import { json, send } from "../helpers/http.ts";
+import { payingFetch } from "../buyer/buyer.ts";
+import { payEscrow } from "../buyer/escrow/escrow.ts";
+import { decode, json, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
+import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, offer, purchase, told, until } from "./sale.ts";
+import { lock, offer, purchase, sellerDoes, told, until } from "./sale.ts";
 
 /** More than one tick can ask about. */
 const MANY = 20;
@@ -42,6 +48,37 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
       (await Promise.all(ids.map((id) => purchase(world, id)))).filter(({ status }) => status === "RefundRequested");
     for (let tick = 0; tick < 8 && (await requested()).length < MANY; tick++) await world.tick();
     assert.equal((await requested()).length, MANY);
+  });
+
+  it("a refunded buyer gets nothing for the payment that broke off before the content came, nor for a signature", async () => {
+    const buyer = await world.buyer(50_000_000n, { kind: "enterprise" });
+    const listing = await offer(world, world.person("creator"));
+    const { blockfrost } = world.ledger;
+    const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
+    const { fetch: pay, payloads } = payingFetch(buyer, { blockfrost, method: "escrow", methods });
+    const url = `${world.api}/listings/${listing.id}/unlock`;
+    const paid = await pay(url);
+    const id = (decode(paid.headers.get("payment-response")) as { transaction: string }).transaction;
+    const header = Buffer.from(JSON.stringify(payloads[0])).toString("base64");
+    breakOff(world, id);
+    const again = await send(url, { headers: { "payment-signature": header } });
+    assert.equal(again.status, 200, "the same request again, after the connection broke");
+    breakOff(world, id);
+
+    await sellerDoes(world, id, "allow-refund");
+    await until(world, id, "RefundAuthorized");
+    const { address } = (await purchase(world, id)).escrow as { address: string };
+    const [, allowed] = (await purchase(world, id)).events.map(({ txHash }) => txHash);
+    const escrow = await escrowIn(world.ledger.url, address, allowed as string);
+    await act({ state: world.state, ledger: world.ledger.url }, "refund", escrow, [], seedHex(buyer.keys.payment));
+    await until(world, id, "refunded");
+    const { error } = decode(
+      (await send(url, { headers: { "payment-signature": header } })).headers.get("payment-required"),
+    ) as { error: string };
+    assert.equal(error, "payment_refunded");
+    const proof = await unlockProof(buyer, listing.id);
+    assert.equal((await send(url, { headers: { "x-service-proof": proof } })).status, 402);
+    assert.equal((await pay(url)).status, 200, "it can be bought again");
   });
 
   it("a payment whose block came and went between two ticks is sent again, and is a purchase when it is in a block", async () => {
@@ -89,6 +126,24 @@ describe("while the seller acts on several escrows together", { timeout: 300_000
     await until(world, ids[1], "ResultSubmitted");
   });
 });
+
+/** As if the buyer's connection had broken before the content came: only the database can tell. */
+function breakOff(world: World, id: string): void {
+  const folder = join(world.state, "workers/v3/d1/miniflare-D1DatabaseObject");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".sqlite") && !name.startsWith("metadata"));
+  let changed = 0;
+  for (const file of files) {
+    const db = new DatabaseSync(join(folder, file));
+    db.exec("PRAGMA busy_timeout = 5000");
+    const market = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'settlements'").get() !== undefined;
+    if (market) {
+      const change = db.prepare("UPDATE settlements SET delivered_at_ms = NULL WHERE tx_id = ?").run(id);
+      changed += Number(change.changes);
+    }
+    db.close();
+  }
+  assert.equal(changed, 1);
+}
 
 /** A buyer's own request, made without the service. */
 async function requestRefund(world: World, id: string, buyer: Wallet): Promise<void> {

@@ -1,8 +1,9 @@
 // The watcher protects who buys from a service wallet, on the real workers and the local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { json, send } from "../helpers/http.ts";
+import { errorOf, json, post, send } from "../helpers/http.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { sha256Hex, unlockProof } from "../wallets/proof.ts";
 import { account, balance, buy, offer, passTo, purchase, sellerDoes, told, until } from "./sale.ts";
 
 describe("a purchase from a service wallet whose seller posts nothing", { timeout: 300_000 }, () => {
@@ -41,6 +42,29 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
     await sellerDoes(world, id, "post-result", "--result", "66".repeat(32));
     await until(world, id, "Disputed");
     assert.deepEqual(await told(world, id), ["FundsLocked", "ResultSubmitted", "Disputed"]);
+  });
+
+  it("is disputed when its owner reports another content than was listed, in a session and in no other", async () => {
+    const [owner, stranger] = [await account(world), await account(world)];
+    const id = await buy(world, await offer(world, world.person("creator")), owner);
+    const judge = (headers: Record<string, string>, verification = "mismatch") =>
+      post(`${world.api}/purchases/${id}/verification`, { verification }, headers);
+    errorOf(await judge({}), 403);
+    errorOf(await judge(stranger.authorization), 403);
+    errorOf(await judge({ authorization: `Bearer ${"0".repeat(64)}` }), 401);
+    errorOf(await judge(owner.authorization, "fine"), 400);
+    const proof = await unlockProof(world.person("anybody"), (await purchase(world, id)).listingId);
+    errorOf(await judge({ ...owner.authorization, "x-service-proof": proof }), 403);
+    await world.tick();
+    const { text: content } = await send(`${world.api}/me/purchases/${id}/content`, { headers: owner.authorization });
+    await sellerDoes(world, id, "post-result", "--result", sha256Hex(`${id};${content}`));
+    await until(world, id, "ResultSubmitted");
+    await world.tick();
+    assert.equal((await purchase(world, id)).status, "ResultSubmitted", "the right result is no reason to dispute");
+
+    const judged = json<{ verification: string }>(await judge(owner.authorization));
+    assert.equal(judged.verification, "mismatch");
+    await until(world, id, "Disputed");
   });
 
   it("is refunded at once when the seller gives the money back", async () => {
