@@ -91,8 +91,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
       const { height } = await world.ledger.tip();
       await world.ledger.rollback(height - (state.height ?? height) + 1, false);
     }
-    const lost = await world.ledger.tip();
-    while ((await world.ledger.tip()).height < lost.height + 3) await new Promise((done) => setTimeout(done, 100));
+    await world.ledger.block(3);
 
     await world.tick();
     assert.equal((await send(`${world.api}/purchases/${id}`)).status, 404, "no block has it");
