@@ -4,7 +4,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 for worker in . functions/watcher arbiter; do
   if [ -f "$root/$worker/wrangler.toml" ]; then
-    printf '  building %s\n' "$(sed -n 's/^name = "\(.*\)"/\1/p' "$root/$worker/wrangler.toml")"
+    printf '  building %s\n' "$(sed -n '0,/^name = /s/^name = "\(.*\)"/\1/p' "$root/$worker/wrangler.toml")"
     "$root/scripts/build-worker.sh" "$root/$worker" >/tmp/surety-build.$$ 2>&1 || { cat /tmp/surety-build.$$ >&2; rm -f /tmp/surety-build.$$; exit 1; }
     rm -f /tmp/surety-build.$$
   fi

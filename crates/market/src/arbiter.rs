@@ -149,7 +149,8 @@ pub fn begin_payout(escrow: &TxRef, built: &BuiltTx, now: Millis) -> [Statement;
             format!(
                 "INSERT INTO payouts (tx_id, escrow, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms) \
                  SELECT ?1, ?2, ?3, 'claimed', ?4, 1, ?5, ?5 \
-                 WHERE NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?6))) \
+                 WHERE NOT EXISTS (SELECT 1 FROM reservations r JOIN payouts p ON p.tx_id = r.tx_id \
+                   WHERE r.tx_in IN (SELECT value FROM json_each(?6)) AND p.created_at_ms > ?7) \
                  ON CONFLICT DO NOTHING RETURNING {PAYOUT_JSON}"
             ),
             tx.as_str(),
@@ -158,10 +159,12 @@ pub fn begin_payout(escrow: &TxRef, built: &BuiltTx, now: Millis) -> [Statement;
             built.facts.valid_until_slot,
             now,
             used.as_str(),
+            now.saturating_sub(MAX_LAG_MS),
         ),
+        // What an old payout only put up as collateral is shown again, and free.
         statement!(
             "INSERT INTO reservations (tx_in, tx_id) SELECT j.value, p.tx_id FROM payouts p, json_each(?2) j \
-             WHERE p.tx_id = ?1 AND p.state = 'claimed' ON CONFLICT DO NOTHING",
+             WHERE p.tx_id = ?1 AND p.state = 'claimed' ON CONFLICT (tx_in) DO UPDATE SET tx_id = excluded.tx_id",
             tx.as_str(),
             used.as_str(),
         ),

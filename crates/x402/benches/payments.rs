@@ -1,8 +1,7 @@
 //! What one payment costs the processor, natively: `cargo bench -p x402-cardano`.
 //!
 //! Machines differ, so the second column counts in verifications of one Ed25519 signature on the same machine, in the
-//! same run. In the workers the same code runs as WebAssembly, some two to three times slower, with signatures
-//! verified by the runtime's WebCrypto instead.
+//! same run. In the workers the same code runs as WebAssembly, and signatures are verified by the runtime's WebCrypto.
 
 #![allow(
     missing_docs,
