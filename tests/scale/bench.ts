@@ -7,10 +7,12 @@ import { json, post, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { type Account, account } from "../watcher/sale.ts";
-import { Sales } from "./sales.ts";
+import type { Order } from "./locks.ts";
+import { purchasesIn, Sales } from "./sales.ts";
 
 const LISTINGS = 1_000;
 const BUYERS = 20;
+const BACKLOG = 60;
 
 let yard = 1;
 const median = (all: readonly number[]): number => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0;
@@ -89,6 +91,21 @@ async function ticks(sales: Sales): Promise<void> {
   }
 }
 
+/** What ticks get done when there is always something to do. */
+async function backlog(sales: Sales): Promise<void> {
+  const order: Order = { state: "FundsLocked", deadlines: await sales.deadlines() };
+  const locks = await sales.smith.make(Array<Order>(BACKLOG).fill(order));
+  await sales.record(locks, () => 0);
+  let ticks = 0;
+  const [time] = await timed(async () => {
+    for (let done = 0; done < BACKLOG; ticks++) {
+      done += purchasesIn([await sales.world.tick()]).length;
+      await sales.world.ledger.block();
+    }
+  });
+  show(`${BACKLOG} results posted from a backlog`, time, `${ticks} ticks: ${(BACKLOG / ticks).toFixed(1)} in each`);
+}
+
 async function purchases(world: World): Promise<void> {
   const listing = await list(world.api, world.person("creator"));
   const accounts: Account[] = [];
@@ -108,6 +125,7 @@ try {
   await requests(world, sales);
   await purchases(world);
   await ticks(sales);
+  await backlog(sales);
 } finally {
   await world.stop();
 }
