@@ -15,7 +15,10 @@ use cardano::{
     keys::{SigningKey, VerifyEd25519},
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::build::{BuildError, BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
+    tx::{
+        SignedTx,
+        build::{BuildError, BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
+    },
 };
 use x402_cardano::{
     Refusal,
@@ -34,7 +37,8 @@ use crate::{
     purchase::{self, Owned},
     settlement::record,
     wallet::{
-        NotGranted, Promises, Spend, SpendError, WalletSettlements, close_overdue, open_purchase, promises, send_again,
+        NotGranted, Promises, Spend, SpendError, WalletSettlements, close_overdue, find_refused, open_purchase,
+        promises, refused_purchase, send_again,
     },
 };
 
@@ -281,6 +285,9 @@ async fn pay<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
         utxos: ports.chain.utxos_at(&wallet.to_string()).await?,
     };
     close_overdue::<BuyError>(ports.database, ports.chain, &wallet, view.tip.slot).await?;
+    if find_refused::<BuyError>(ports.database, ports.chain, &wallet, view.tip.slot).await? {
+        return Err(NotGranted::SamePurchase.into());
+    }
     let mut waited: Millis = 0;
     let mut mends = true;
     for attempt in 0..MAX_TRIES {
@@ -310,10 +317,13 @@ async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
     mends: bool,
 ) -> Result<Try, BuyError> {
     let wallet = order.account.wallet_address;
-    let [sent, reserved] = outcomes(ports.database.batch(promises(&wallet, ports.now).into()).await?)?;
+    let [sent, reserved] = promises(&wallet, ports.now);
+    let refused = refused_purchase(order.account, &order.terms.id, view.tip.slot);
+    let [sent, reserved, refused] = outcomes(ports.database.batch(vec![sent, reserved, refused]).await?)?;
     let promised = Promises::read(&wallet, &sent, &reserved)?;
     let utxos = promised.spendable(&view.utxos);
-    let built = match build_payment(ports, order, view, &utxos, attempt) {
+    let instead = instead_of(refused.first(), &utxos)?;
+    let built = match build_payment(ports, order, view, (&utxos, instead), attempt) {
         Ok(built) => built,
         // Change of a payment that is being sent right now will be spendable in a moment.
         Err(BuildError::Insufficient { .. } | BuildError::TooLarge { .. }) if promised.in_flight => {
@@ -337,8 +347,12 @@ async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
         Err(error) => Err(error.into()),
     };
     match settled {
-        Ok(Outcome::Refused(_)) if mends && send_again(ports.chain, &promised, &inputs).await => {
-            Ok(Try::AgainAfterLost)
+        Ok(Outcome::Refused(reason)) if mends && send_again(ports.chain, &promised, &inputs).await => {
+            // Signed terms belong to their first transaction: another takes another quote, and so another request.
+            match order.offered {
+                Offered::Instant(_) => Ok(Try::AgainAfterLost),
+                Offered::Protected { .. } => Ok(Try::Done(Outcome::Refused(reason), built.facts.tx_id)),
+            }
         }
         Ok(outcome) => Ok(Try::Done(outcome, built.facts.tx_id)),
         // Payments of the same amount to the same seller from the same inputs are the same transaction.
@@ -347,6 +361,15 @@ async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
         }
         Err(error) => Err(error),
     }
+}
+
+/// What a payment must spend so that an earlier one for the same, which the ledger refused and a provider may have passed
+/// on before, cannot be in a block besides.
+fn instead_of(refused: Option<&str>, utxos: &[Utxo]) -> Result<Option<Utxo>, DatabaseError> {
+    let Some(refused) = refused else { return Ok(None) };
+    let broken = || DatabaseError("a refused payment cannot be read".into());
+    let refused = SignedTx::parse(&hex::decode(refused).map_err(|_| broken())?).map_err(|_| broken())?;
+    Ok(utxos.iter().find(|utxo| refused.inputs.first() == Some(&utxo.reference)).cloned())
 }
 
 /// Admits our own payment as an outside payer's would be.
@@ -399,14 +422,15 @@ fn build_payment<D, C, V, Z>(
     ports: &Ports<'_, D, C, V, Z>,
     order: &Order<'_>,
     view: &ChainView,
-    utxos: &[Utxo],
+    (utxos, instead): (&[Utxo], Option<Utxo>),
     attempt: u32,
 ) -> Result<BuiltTx, BuildError> {
     let now_slot = SlotConfig::PREPROD.slot_at(ports.now).unwrap_or(0).max(view.tip.slot);
     // Each try makes another transaction, even of the same inputs.
     let (output, latest_end) = payment_output(order, &view.parameters)?;
     let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(latest_end);
-    let plan = TxPlan { outputs: vec![output], validity: Validity { from: None, until }, ..TxPlan::default() };
+    let validity = Validity { from: None, until };
+    let plan = TxPlan { outputs: vec![output], inputs: instead.into_iter().collect(), validity, ..TxPlan::default() };
     let reserved = std::collections::BTreeSet::new();
     let wallet = Wallet { address: order.account.wallet_address, utxos, reserved: &reserved };
     build(&plan, &wallet, &view.parameters)?.sign(&[order.key])

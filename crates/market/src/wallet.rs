@@ -34,7 +34,7 @@ const MAX_SENT_AGAIN: usize = 8;
 /// What the database knows of a wallet's money.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Promises {
-    /// Outputs that transactions of ours spend.
+    /// Outputs that transactions of ours spend or put up.
     pub reserved: BTreeSet<TxRef>,
     /// Change of lately sent transactions, whether or not the provider shows it yet.
     pub change: Vec<Utxo>,
@@ -88,6 +88,8 @@ impl Promises {
             }
             let cbor = hex::decode(&sent.cbor).map_err(|_| broken("the hex"))?;
             let tx = SignedTx::parse(&cbor).map_err(|_| broken("the CBOR"))?;
+            // One that was refused and is in a block all the same has no reservations any more.
+            read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx));
             if sent.state == "submitted" {
                 read.waiting.push((tx.id, cbor));
@@ -217,8 +219,8 @@ impl<'a, D: Database> WalletSettlements<'a, D> {
         serde_json::json!(inputs).to_string()
     }
 
-    /// The spend, if limits and inputs allow it: one statement, so that no two can both be the last that fits. One that
-    /// was given back, because the ledger refused the same transaction before, begins again.
+    /// The spend, if limits, inputs and terms allow it: one statement, so that no two can both be the last that fits. One
+    /// that was given back, because the ledger refused the same transaction before, begins again.
     fn grant(&self, claim: &Claim) -> Statement {
         statement!(
             "INSERT INTO spends (tx_id, owner, listing_id, amount_lovelace, day, state) \
@@ -230,6 +232,7 @@ impl<'a, D: Database> WalletSettlements<'a, D> {
                AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?3 AND status <> 'refunded' \
                  AND buyer_address IN (a.owner, a.wallet_address)) \
                AND NOT EXISTS (SELECT 1 FROM spends WHERE owner = ?2 AND listing_id = ?3 AND state = 'open') \
+               AND NOT EXISTS (SELECT 1 FROM settlements WHERE terms_digest = ?7 AND tx_id <> ?1) \
              ON CONFLICT (tx_id) DO UPDATE SET state = 'open', day = excluded.day WHERE spends.state = 'returned'",
             claim.payment.tx_id.to_string(),
             self.spend.account.owner.as_str(),
@@ -237,6 +240,7 @@ impl<'a, D: Database> WalletSettlements<'a, D> {
             claim.payment.amount.to_string(),
             day(self.spend.now),
             self.inputs(),
+            claim.terms_digest.map(|digest| digest.to_string()),
         )
     }
 
@@ -342,6 +346,47 @@ pub fn open_purchase(account: &Account, listing: &str) -> Statement {
         account.wallet_address.to_string(),
         listing
     )
+}
+
+/// The statement that reads the CBOR of the first payment of this account for a listing that the ledger refused and that
+/// could still be in a block of this slot: a provider may have passed it on before it refused.
+#[must_use]
+pub fn refused_purchase(account: &Account, listing: &str, slot: u64) -> Statement {
+    statement!(
+        "SELECT cbor FROM settlements WHERE wallet = ?1 AND listing_id = ?2 AND state = 'refused' \
+         AND valid_until_slot > ?3 ORDER BY created_at_ms LIMIT 1",
+        account.wallet_address.to_string(),
+        listing,
+        slot.saturating_sub(EXPIRY_GRACE_SLOTS)
+    )
+}
+
+/// Looks for this wallet's latest payments that the ledger refused, in case a provider had passed them on all the same.
+/// Whether one is in a block.
+///
+/// # Errors
+/// The database or the chain cannot be asked.
+pub async fn find_refused<E: From<DatabaseError> + From<ChainError>>(
+    database: &impl Database,
+    chain: &impl Chain,
+    wallet: &Address,
+    slot: u64,
+) -> Result<bool, E> {
+    let refused = statement!(
+        "SELECT tx_id FROM settlements WHERE wallet = ?1 AND state = 'refused' AND valid_until_slot > ?2 \
+         ORDER BY created_at_ms DESC LIMIT 3",
+        wallet.to_string(),
+        slot.saturating_sub(EXPIRY_GRACE_SLOTS)
+    );
+    let mut found = false;
+    for tx in database.run(refused).await?.rows {
+        let tx: TxHash = tx.parse().map_err(|_| DatabaseError("a transaction id cannot be read".into()))?;
+        if let Some(inclusion) = chain.inclusion_of(&tx).await?.filter(|inclusion| inclusion.valid) {
+            Settlements(database).mark_included(&tx, &inclusion).await?;
+            found = true;
+        }
+    }
+    Ok(found)
 }
 
 /// Closes this wallet's transactions whose time is over and whose end is not known: they are in a block after all, or

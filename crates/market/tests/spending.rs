@@ -10,7 +10,7 @@
 
 mod support;
 
-use cardano::{Lovelace, TxHash, chain::Utxo, keys::SigningKey};
+use cardano::{ContentHash, Lovelace, TxHash, chain::Utxo, keys::SigningKey};
 use market::{
     ListingId,
     account::{self, Account, DAY_MS},
@@ -203,6 +203,21 @@ fn the_same_bytes_begin_again_after_a_refusal_within_the_limits() {
 }
 
 #[test]
+fn terms_that_belong_to_another_payment_grant_nothing() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let terms = Some(ContentHash::new([7; 32]));
+    let first = Claim { terms_digest: terms, ..paying(&account, &key, &listing, 1, 2 * ADA) };
+    assert!(claim(&db, &account, &first, NOON).is_ok());
+    assert!(block(Settlements(&db).mark_refused(&first.payment.tx_id, 1, "no")).unwrap());
+    let second = Claim { terms_digest: terms, ..paying(&account, &key, &listing, 2, 2 * ADA) };
+    refused(claim(&db, &account, &second, NOON));
+    assert_eq!(spent_today(&db, 1, NOON), 0);
+    let anew = paying(&account, &key, &listing, 2, 2 * ADA);
+    assert!(matches!(claim(&db, &account, &anew, NOON), Ok(Claimed::New(_))), "nothing is left in the way");
+}
+
+#[test]
 fn nobody_begins_another_attempt_of_a_payment_that_was_given_up() {
     let (db, account, key) = market(5, 5);
     let listing = list(&db, 1, 5 * ADA);
@@ -249,6 +264,23 @@ fn change_is_spendable_once_a_node_has_the_payment_and_inputs_never_twice() {
         left -= 2 * ADA + built.facts.fee.get();
     }
     assert_eq!(promised(&db, &account, NOON).waiting.len(), 3, "sent, and in no block that we know of");
+}
+
+#[test]
+fn what_a_refused_payment_spent_that_is_in_a_block_all_the_same_is_no_change_any_more() {
+    let (db, account, key) = market(5, 30);
+    let [first, second] = [list(&db, 1, 2 * ADA), list(&db, 2, 2 * ADA)];
+    let made = payment(&account, &key, &[given(&account, 1, 20 * ADA)], 2 * ADA, UNTIL);
+    let it = claim_of(&account, &first, &made, 2 * ADA);
+    assert!(claim(&db, &account, &it, NOON).is_ok());
+    settled(&db, &it.payment.tx_id);
+    let built = payment(&account, &key, &made.facts.change, 2 * ADA, UNTIL);
+    let passed_on = claim_of(&account, &second, &built, 2 * ADA);
+    assert!(claim(&db, &account, &passed_on, NOON).is_ok());
+    assert!(block(Settlements(&db).mark_refused(&passed_on.payment.tx_id, 1, "no")).unwrap());
+    assert_eq!(promised(&db, &account, NOON).spendable(&[]), made.facts.change);
+    settled(&db, &passed_on.payment.tx_id);
+    assert_eq!(promised(&db, &account, NOON).spendable(&[]), built.facts.change);
 }
 
 #[test]
