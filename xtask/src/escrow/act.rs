@@ -8,6 +8,7 @@ use cardano::{
     ContentHash, TxRef,
     chain::ChainError,
     evaluation::{Evaluate, Evaluation, evaluation},
+    keys::SigningKey,
     slots::SlotConfig,
     tx::build::Wallet,
 };
@@ -50,9 +51,15 @@ pub struct Arguments {
     /// The result to post: 64 hexadecimal characters.
     #[arg(long)]
     result: Option<ContentHash>,
-    /// The environment variable with the secret of the party, who also pays the fee.
+    /// The environment variable with the secret of the party.
     #[arg(long, default_value = "SELLER_SECRET")]
     party: String,
+    /// The environment variable with the secret of who pays the fee, where that is not the party.
+    #[arg(long)]
+    payer: Option<String>,
+    /// Whether to end as soon as the provider took the transaction.
+    #[arg(long)]
+    no_wait: bool,
 }
 
 impl Evaluate for Provider {
@@ -65,7 +72,12 @@ impl Evaluate for Provider {
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let Arguments { provider, escrow: reference, .. } = arguments;
     let deployment = deploy::read(&arguments.record)?;
-    let key = secret::key(&arguments.party)?;
+    let party = secret::key(&arguments.party)?;
+    let other = arguments.payer.as_deref().map(secret::key).transpose()?;
+    if other.is_some() && matches!(arguments.action, Action::Refund) {
+        return Err("a refund comes back as change: its party must pay the fee".into());
+    }
+    let home = other.as_ref().unwrap_or(&party).enterprise_address();
     let outputs = provider.outputs_of(&reference.tx)?.ok_or("no such transaction in a block")?;
     let output = outputs.into_iter().find(|output| output.utxo.reference == *reference && output.spent_by.is_none());
     let escrow = Escrow::read(output.ok_or("no such unspent output")?.utxo, &deployment)?;
@@ -73,15 +85,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let now = u64::try_from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis())?;
     let time = ChainTime { tip_slot: tip.slot, now: now.max(tip.time_ms) };
     let parameters = provider.protocol_parameters()?;
-    let utxos = provider.utxos_at(&key.enterprise_address().to_string())?;
+    let utxos = provider.utxos_at(&home.to_string())?;
     let reserved = BTreeSet::new();
-    let wallet = Wallet { address: key.enterprise_address(), utxos: &utxos, reserved: &reserved };
+    let wallet = Wallet { address: home, utxos: &utxos, reserved: &reserved };
     let planner = Planner { deployment: &deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
     let step = arguments.step()?;
     let draft = futures_lite::future::block_on(planner.draft(provider, &escrow, &step, time, &wallet))?;
-    let built = draft.sign(&[&key])?;
+    let signers: Vec<&SigningKey> = std::iter::once(&party).chain(&other).collect();
+    let built = draft.sign(&signers)?;
     provider.submit(&built.cbor)?;
-    provider.wait_for(&built.facts.tx_id, WAIT_SECONDS)?;
+    if !arguments.no_wait {
+        provider.wait_for(&built.facts.tx_id, WAIT_SECONDS)?;
+    }
     println!("{}", built.facts.tx_id);
     Ok(ExitCode::SUCCESS)
 }
