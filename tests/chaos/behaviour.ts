@@ -1,0 +1,106 @@
+// How buyers and sellers behave in this test, what they do by hand, and what must come of it.
+import type { State, Step, Story } from "./chain.ts";
+
+/** Something that a party does by hand, whenever it is possible and the chain does not show it. */
+export interface Hand {
+  readonly who: "buyer" | "seller";
+  readonly action: "post-result" | "allow-refund" | "request-refund" | "allow-withdrawal" | "refund";
+  /** What is posted. */
+  readonly posts?: "right" | "another";
+  /** Whether the chain shows it. */
+  done(story: Story, wrong: string): boolean;
+  /** Whether it is possible at this time. */
+  possible(last: Step, now: number): boolean;
+}
+
+export interface Behaviour {
+  readonly name: string;
+  readonly buyer: "outside" | "service";
+  /** Whether the watcher runs while results are due. */
+  readonly seller: "served" | "outage";
+  readonly hands: readonly Hand[];
+  /** Whether the buyer sends something else to the arbiter first. */
+  readonly lies?: true;
+  readonly end: "withdrawn" | "refunded";
+}
+
+/** How long before a deadline nobody begins anything any more. */
+const MARGIN_MS = 5 * 60_000;
+
+const went = (story: Story, state: State): boolean => story.steps.some((step) => step.state === state);
+const early = (last: Step, now: number): boolean => now < last.deadlines.submitResult - MARGIN_MS;
+
+const postsAnother: Hand = {
+  who: "seller",
+  action: "post-result",
+  posts: "another",
+  done: ({ steps }, wrong) => steps.some(({ result }) => result === wrong),
+  possible: (last, now) => early(last, now) && ["FundsLocked", "ResultSubmitted"].includes(last.state),
+};
+const postsTheRight: Hand = { ...postsAnother, posts: "right", done: (story) => went(story, "ResultSubmitted") };
+const givesBack: Hand = {
+  who: "seller",
+  action: "allow-refund",
+  done: (story) => went(story, "RefundAuthorized"),
+  possible: (last, now) => early(last, now) && ["FundsLocked", "ResultSubmitted"].includes(last.state),
+};
+const asksBack: Hand = {
+  who: "buyer",
+  action: "request-refund",
+  done: (story) => went(story, "RefundRequested") || went(story, "Disputed"),
+  possible: (last, now) => early(last, now),
+};
+const disputes: Hand = {
+  who: "buyer",
+  action: "request-refund",
+  done: (story) => went(story, "Disputed"),
+  possible: (last, now) => last.state === "ResultSubmitted" && now < last.deadlines.unlock - MARGIN_MS,
+};
+const givesIn: Hand = {
+  who: "buyer",
+  action: "allow-withdrawal",
+  done: (story) => went(story, "WithdrawAuthorized"),
+  possible: (last, now) => last.state === "Disputed" && now > last.buyerCooldown + 1_000,
+};
+const takesBack: Hand = {
+  who: "buyer",
+  action: "refund",
+  done: ({ end }) => end !== undefined,
+  possible: (last, now) =>
+    last.state === "RefundAuthorized" ||
+    (["FundsLocked", "RefundRequested"].includes(last.state) && now > last.deadlines.submitResult + 1_000),
+};
+
+const outside = { buyer: "outside", seller: "served", hands: [] } as const;
+const service = { buyer: "service", seller: "served", hands: [] } as const;
+
+/** Each kind, and how many of it. */
+export const BEHAVIOURS: readonly (Behaviour & { readonly count: number })[] = [
+  { ...outside, name: "honest seller, buyer does nothing", end: "withdrawn", count: 6 },
+  { ...service, name: "honest seller, service wallet", end: "withdrawn", count: 6 },
+  { ...service, name: "another result posted", hands: [postsAnother], end: "refunded", count: 7 },
+  {
+    ...outside,
+    name: "another result posted, buyer disputes",
+    hands: [postsAnother, disputes],
+    end: "refunded",
+    count: 4,
+  },
+  { ...outside, name: "another result posted, buyer does nothing", hands: [postsAnother], end: "withdrawn", count: 3 },
+  { ...outside, name: "right result, buyer lies", hands: [disputes], lies: true, end: "withdrawn", count: 5 },
+  { ...outside, name: "buyer asks back before the result", hands: [asksBack], end: "withdrawn", count: 4 },
+  { ...outside, name: "buyer disputes and gives in", hands: [disputes, givesIn], end: "withdrawn", count: 4 },
+  { ...service, name: "seller gives back", hands: [givesBack], end: "refunded", count: 5 },
+  { ...outside, name: "seller gives back, outside buyer", hands: [givesBack, takesBack], end: "refunded", count: 4 },
+  { ...service, seller: "outage", name: "nothing posted", end: "refunded", count: 7 },
+  {
+    ...outside,
+    seller: "outage",
+    name: "nothing posted, outside buyer",
+    hands: [takesBack],
+    end: "refunded",
+    count: 4,
+  },
+  { ...service, seller: "outage", name: "outage, posted by hand", hands: [postsTheRight], end: "withdrawn", count: 3 },
+  { ...service, seller: "outage", name: "outage, another posted", hands: [postsAnother], end: "refunded", count: 4 },
+];

@@ -1,0 +1,278 @@
+// The course of events: purchases, actions by hand, ticks, faults, blocks, rollbacks and time, in an order that the seed
+// decides. What it may not do is to take a party's last chance: nobody could keep promises then.
+import assert from "node:assert/strict";
+import { json, post, send } from "../helpers/http.ts";
+import type { Random } from "../helpers/random.ts";
+import type { World } from "../helpers/world.ts";
+import { type Story, storyOf, type Tx, txOf } from "./chain.ts";
+import { Faults } from "./faults.ts";
+import { actByHand, type People, type Purchase, wrongResult } from "./people.ts";
+
+const MINUTE = 60_000;
+/** Blocks that a rollback undoes at most. */
+const DEEPEST = 5;
+/** What it takes at worst to do again what a rollback undid: the old transaction's time must be over first. */
+const RECOVERY_MS = 7 * MINUTE;
+/** How long a lock that a rollback undid can still be sent again. */
+const LOCK_MS = 2 * MINUTE;
+/** Actions by hand at once: each is a process. */
+const HANDS = 3;
+/** Purchases at once. */
+const BUYERS = 8;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export class Drive {
+  readonly world: World;
+  readonly people: People;
+  readonly faults: Faults;
+  readonly figures = {
+    ticks: 0,
+    "ticks that failed": 0,
+    "ticks beside another": 0,
+    "ticks whose caller went away": 0,
+    "ticks killed with the watcher": 0,
+    "API worker killed": 0,
+    rollbacks: 0,
+    "blocks rolled back": 0,
+    "rollbacks that kept transactions": 0,
+    "actions by hand": 0,
+    "actions by hand that failed": 0,
+  };
+  /** What happened, for whoever looks for the reason of a failure. */
+  readonly log: string[] = [];
+  readonly escrow: string;
+  readonly #random: Random;
+  #begin = 0;
+  #kills = 4;
+
+  constructor(world: World, people: People, escrow: string, random: Random) {
+    this.world = world;
+    this.people = people;
+    this.escrow = escrow;
+    this.#random = random;
+    this.faults = new Faults(world, random);
+  }
+
+  get bought(): Purchase[] {
+    return this.people.purchases.filter(({ id }) => id !== undefined);
+  }
+
+  note(text: string): void {
+    this.log.push(text);
+    if (process.env.CHAOS_LOG) console.log(text);
+  }
+
+  /** Chain time, POSIX ms. */
+  async now(): Promise<number> {
+    return (await this.world.ledger.tip()).time * 1000;
+  }
+  async begin(): Promise<void> {
+    this.#begin = await this.now();
+  }
+  /** Minutes of chain time since the beginning. */
+  async minutes(): Promise<number> {
+    return ((await this.now()) - this.#begin) / MINUTE;
+  }
+
+  story(id: string): Promise<Story | undefined> {
+    const { blockfrost } = this.world.ledger;
+    return storyOf(id, this.escrow, (hash: string): Promise<Tx | undefined> => txOf(blockfrost, hash));
+  }
+
+  /** A tick without any fault: it must succeed. */
+  async healthyTick(): Promise<readonly string[]> {
+    this.figures.ticks += 1;
+    const tick = await this.world.tick();
+    this.note(`tick ${JSON.stringify(tick)}`);
+    return tick.acted;
+  }
+
+  /** All these people buy, while the provider has bad days and blocks come and go. */
+  async buy(purchases: readonly Purchase[], { kill = false } = {}): Promise<void> {
+    this.note(`${purchases.length} buy at ${(await this.minutes()).toFixed(1)} min`);
+    const waiting = [...purchases];
+    let over = false;
+    const line = async (): Promise<void> => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) next.id = await next.buy();
+    };
+    const buying = Promise.all(Array.from({ length: BUYERS }, line)).finally(() => {
+      over = true;
+    });
+    buying.catch(() => {});
+    let killsAt = kill ? Date.now() + 1_500 : Number.POSITIVE_INFINITY;
+    let faultsEnd = 0;
+    while (!over) {
+      await pause(150);
+      const { mempool } = json<{ mempool: number }>(await send(`${this.world.ledger.url}/control/`));
+      if (mempool > 0) await this.world.ledger.block();
+      if (mempool > 0 && this.#random.chance(0.15)) {
+        await this.faults.end();
+        await this.rollback(1 + this.#random.below(2), true);
+      }
+      if (Date.now() > faultsEnd) {
+        await this.faults.end();
+        faultsEnd = Date.now() + 700;
+        // A payment that a provider forgot is sent again after a minute, which nobody here has.
+        if (this.#random.chance(0.5)) this.note(`  faults ${await this.faults.some({ forgetful: false })}`);
+      }
+      if (Date.now() > killsAt) {
+        killsAt = Number.POSITIVE_INFINITY;
+        this.note("  the API worker is killed");
+        this.figures["API worker killed"] += 1;
+        await this.world.stack.killWorkers();
+        await this.world.stack.startWorkers();
+      }
+    }
+    await this.faults.end();
+    await buying;
+    await this.world.ledger.block();
+  }
+
+  /** Everybody does by hand what is possible and not done. Whether there was anything. */
+  async hands(): Promise<boolean> {
+    const now = await this.now();
+    const todo: (() => Promise<void>)[] = [];
+    for (const purchase of this.bought) {
+      const { behaviour, id = "" } = purchase;
+      if (behaviour.hands.length === 0) continue;
+      const story = await this.story(id);
+      const last = story?.steps.at(-1);
+      if (story === undefined || last === undefined || story.end) continue;
+      if (behaviour.lies && last.state === "Disputed" && !purchase.lied) todo.push(() => this.#lie(purchase, last.ref));
+      const hand = behaviour.hands.find((hand) => !hand.done(story, wrongResult(id)));
+      if (hand === undefined || !hand.possible(last, now)) continue;
+      const before = purchase.byHand.findLast((done) => done.hand === hand);
+      if (before && (await this.world.ledger.tx(before.hash))?.state === "mempool") continue;
+      todo.push(async () => {
+        const helper = this.people.helpers[purchase.number];
+        assert.ok(helper);
+        const done = await actByHand(this.world, { purchase, helper, hand, escrow: last.ref });
+        this.note(`  by hand: ${hand.action} of ${purchase.number} ${id.slice(0, 8)}: ${JSON.stringify(done)}`);
+        this.figures["actions by hand"] += 1;
+        if ("tx" in done) purchase.byHand.push({ hash: done.tx, hand });
+        else this.figures["actions by hand that failed"] += 1;
+      });
+    }
+    const all = todo.length;
+    const line = async (): Promise<void> => {
+      for (let next = todo.shift(); next; next = todo.shift()) await next();
+    };
+    await Promise.all(Array.from({ length: HANDS }, line));
+    return all > 0;
+  }
+
+  /** Evidence that proves nothing, from somebody who got hold of the token. */
+  async #lie(purchase: Purchase, ref: string): Promise<void> {
+    const { arbiter } = this.world.stack;
+    assert.ok(arbiter);
+    const { id, contentHash } = purchase.listing;
+    const lie = { ref, listing: { id, contentHash }, output: "this is what I got, I swear" };
+    const headers = { authorization: `Bearer ${arbiter.token}` };
+    const { status } = json<{ status: string }>(await post(`${arbiter.url}/disputes/resolve`, lie, headers));
+    assert.equal(status, "no_verdict", "a lie decides nothing");
+    purchase.lied = true;
+  }
+
+  /** Hands and blocks until nobody has anything to do. */
+  async handsDone(): Promise<void> {
+    for (let tries = 0; tries < 8 && (await this.hands()); tries++) await this.world.ledger.block();
+  }
+
+  /** One round of everything. */
+  async round(): Promise<void> {
+    const random = this.#random;
+    if (random.chance(0.5)) await this.hands();
+    const faults = random.chance(0.6) ? await this.faults.some() : [];
+    const count = random.pick([1, 1, 1, 1, 2, 3]);
+    const fate = random.pick(["whole", "whole", "whole", "left", this.#kills > 0 ? "killed" : "left"]);
+    this.note(`round at ${(await this.minutes()).toFixed(1)} min: ${count} ticks, ${fate}, faults [${faults}]`);
+    await this.#ticks(count, fate, 30 + random.below(700));
+    await this.faults.end();
+    const blocks = random.pick([0, 1, 1, 1, 2, 3]);
+    if (blocks > 0) await this.world.ledger.block(blocks);
+    if (random.chance(0.35)) await this.rollback(1 + random.below(DEEPEST), random.chance(0.5));
+    await this.world.ledger.advance(5 + random.below(90));
+  }
+
+  async #ticks(count: number, fate: string, afterMs: number): Promise<void> {
+    this.figures.ticks += count;
+    if (count > 1) this.figures["ticks beside another"] += count;
+    const leaving = new AbortController();
+    const ticks = Array.from({ length: count }, () =>
+      this.world.tick({ signal: leaving.signal }).then(
+        (tick) => this.note(`  tick ${JSON.stringify(tick)}`),
+        (error: Error) => {
+          this.figures["ticks that failed"] += 1;
+          this.note(`  ${error.message}`);
+        },
+      ),
+    );
+    const over = Promise.all(ticks);
+    if (fate === "left") {
+      const timer = setTimeout(() => {
+        this.figures["ticks whose caller went away"] += count;
+        leaving.abort();
+      }, afterMs);
+      await over;
+      clearTimeout(timer);
+    } else if (fate === "killed") {
+      await Promise.race([over, pause(afterMs)]);
+      this.figures["ticks killed with the watcher"] += count;
+      this.#kills -= 1;
+      await this.world.stack.killWatcher();
+      await over;
+      await this.world.stack.startWatcher();
+    }
+    await over;
+  }
+
+  /** Undoes blocks, unless that took somebody's last chance to act. */
+  async rollback(blocks: number, keep: boolean): Promise<void> {
+    const { height } = await this.world.ledger.tip();
+    const oldest = json<{ time: number }>(await send(`${this.world.ledger.blockfrost}/blocks/${height - blocks + 1}`));
+    const now = await this.now();
+    if (!(await this.#fair(oldest.time * 1000, now))) return;
+    await this.world.ledger.rollback(blocks, keep);
+    this.figures.rollbacks += 1;
+    this.figures["blocks rolled back"] += blocks;
+    if (keep) this.figures["rollbacks that kept transactions"] += 1;
+    this.note(`  rollback by ${blocks} from ${height}, ${keep ? "kept" : "dropped"}`);
+    // What replaces a chain is longer; now and then a provider shows it only in parts.
+    if (this.#random.chance(0.8)) await this.world.ledger.block(blocks + this.#random.below(2));
+  }
+
+  async #fair(since: number, now: number): Promise<boolean> {
+    const stories = await Promise.all(this.bought.map(({ id = "" }) => this.story(id)));
+    return stories.every((story) =>
+      (story?.steps ?? []).every(({ at, state, deadlines }, index) => {
+        if (at < since) return true;
+        if (index === 0) return now < at + LOCK_MS;
+        // The first result, or one that puts another right.
+        const until = at < deadlines.unlock ? deadlines.submitResult : deadlines.externalDispute;
+        if (state === "ResultSubmitted") return now + RECOVERY_MS < until;
+        if (state === "Disputed") return now + RECOVERY_MS < deadlines.unlock;
+        return now + RECOVERY_MS < deadlines.submitResult || state === "WithdrawAuthorized";
+      }),
+    );
+  }
+
+  /** Rounds until this minute. */
+  async until(minute: number): Promise<void> {
+    while ((await this.minutes()) < minute) await this.round();
+  }
+
+  /** Ticks without faults, with a block and a little time after each, until this holds. */
+  async settle(what: string, most: number, holds: () => Promise<string | undefined>): Promise<void> {
+    let missing: string | undefined = "";
+    for (let ticks = 0; ticks < most; ticks++) {
+      await this.healthyTick();
+      await this.world.ledger.block();
+      await this.handsDone();
+      missing = await holds();
+      if (missing === undefined) return this.note(`settled after ${ticks + 1} ticks: ${what}`);
+      await this.world.ledger.advance(20);
+    }
+    assert.fail(`${what}: not after ${most} ticks: ${missing}`);
+  }
+}
