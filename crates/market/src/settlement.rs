@@ -181,14 +181,15 @@ impl<D: Database> SettlementStore for Settlements<'_, D> {
 }
 
 /// The statements that note that a transaction of ours is in a block, with the purchase that a payment makes. `lock` is
-/// the hex of a lock's bytes.
+/// the hex of a lock's bytes. Where another block is noted already, that stays, with the times that were told: whoever
+/// finds that block gone moves all of them.
 ///
 /// # Errors
 /// A lock that cannot be read.
 pub fn included(tx: &TxHash, inclusion: &Inclusion, lock: Option<&str>) -> Result<Vec<Statement>, DatabaseError> {
     let mut statements = vec![statement!(
         "UPDATE settlements SET state = 'included', block_hash = ?2, block_height = ?3, block_slot = ?4, \
-         block_time_ms = ?5 WHERE tx_id = ?1",
+         block_time_ms = ?5 WHERE tx_id = ?1 AND state <> 'included'",
         tx.to_string(),
         inclusion.block.to_string(),
         inclusion.height,

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::{
     CALLS_KEPT, CALLS_TO_ACT, Report, TickError, Watch,
     payments::Payments,
-    reading::{Open, Reading},
+    reading::{self, Open, Reading},
     watched::{self, Watched, WatchedRow},
 };
 use crate::{
@@ -61,7 +61,7 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
             // if it went away again.
             page.retain(|touch| touch.place.height <= tip.height);
             let news = self.gather(&page).await?;
-            let read = self.write(deployment, &news, reading, report).await?;
+            let read = self.write(deployment, &news, tip, reading, report).await?;
             report.read = report.read.saturating_add(read);
             if read < page.len() {
                 return Ok(false);
@@ -131,6 +131,7 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         &self,
         deployment: &Deployment,
         news: &[News],
+        tip: &Tip,
         reading: &mut Reading,
         report: &mut Report,
     ) -> Result<usize, TickError> {
@@ -149,6 +150,9 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         }
         let Some(last) = last else { return Ok(0) };
         statements.push(reading.advance(last));
+        // The block goes with what was read up to it: if this tick is killed now, the next must notice when it is gone.
+        statements.push(reading::note_block(tip));
+        statements.push(reading.note_behind(true));
         self.database.batch(statements).await?;
         let confirmed =
             |open: &Open| news.iter().take(read).any(|news| news.inclusion.is_some() && news.touch.tx == open.tx);

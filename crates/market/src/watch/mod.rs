@@ -133,7 +133,9 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         let [again, noted] = due::acts_as(&seller.unwrap_or_default());
         let mut last =
             vec![again, noted, due::due(clock), due::owed(), chain_state::note(&tip), reading::note_block(&tip)];
-        last.extend((behind != reading.behind).then(|| reading::note_behind(behind)));
+        if behind != reading.behind {
+            last.push(reading.note_behind(behind));
+        }
         last.extend(housekeeping::statements(self.now, &tip));
         let done = self.database.batch(last).await?;
         let [_, _, due, owed, ..] = done.as_slice() else {

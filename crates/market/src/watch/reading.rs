@@ -48,7 +48,7 @@ pub(super) struct Reading {
     pub version: u64,
     /// The place of the next transaction to read; `None` for the first of all.
     pub next: Option<Place>,
-    /// Whether a tick left something to read up to the newest block that it saw.
+    /// Whether a tick may have left something to read up to the newest block that it saw.
     pub behind: bool,
     /// The newest block that a tick saw.
     pub newest: Option<Seen>,
@@ -111,6 +111,12 @@ impl Reading {
         statement
     }
 
+    /// The statement that notes whether something may be left to read.
+    pub fn note_behind(&mut self, behind: bool) -> Statement {
+        self.behind = behind;
+        statement!("UPDATE chain_reading SET behind = ?1 WHERE behind <> ?1", behind)
+    }
+
     /// The statement that goes back to the end of this block, if it was read further.
     pub fn go_back(&mut self, height: u64) -> Statement {
         let statement = statement!(
@@ -143,9 +149,4 @@ pub(super) fn note_block(tip: &Tip) -> Statement {
         tip.height,
         tip.hash.to_string()
     )
-}
-
-/// The statement that notes whether a tick left something to read.
-pub(super) fn note_behind(behind: bool) -> Statement {
-    statement!("UPDATE chain_reading SET behind = ?1", behind)
 }

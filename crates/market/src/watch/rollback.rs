@@ -170,7 +170,7 @@ pub(super) fn doubted() -> Statement {
 pub(super) fn unseen() -> Statement {
     statement!(format!(
         "SELECT json_object('height', block_height, 'hash', block_hash) FROM settlements \
-         WHERE state = 'included' AND block_height > (SELECT max(height) FROM chain_blocks) \
+         WHERE state = 'included' AND block_height > (SELECT coalesce(max(height), 0) FROM chain_blocks) \
          GROUP BY block_height, block_hash ORDER BY block_height DESC LIMIT {MAX_UNSEEN}"
     ))
 }

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
+pub mod ledger;
+
 use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
     chain::{Inclusion, Utxo, Value},

@@ -1,0 +1,450 @@
+//! Whatever happens to the chain and to ticks of the watcher, in the end purchases, their timelines, sales and reputation
+//! are what the chain shows.
+//!
+//! Payments, steps of their escrows by anybody, blocks, and rollbacks that drop some transactions come in any order. Between
+//! them the API sees payments in blocks, and ticks run that die between any two writes, or whose provider falls silent.
+//! Then the chain grows, ticks run undisturbed, and all is compared with a history that is told from the chain alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod support;
+
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use cardano::{
+    Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    chain::{Utxo, Value},
+    history::Effects,
+    keys::SigningKey,
+    slots::SlotConfig,
+    tx::build::{Destination, NewOutput, TxPlan, Validity, Wallet, build},
+};
+use escrow::{
+    Action, Datum, Deadlines, Deployment, Parameters, State,
+    dispute::{DisputeWithdrawal, Split},
+    payout::creator_payout,
+    plan::{Escrow, Planner, Step},
+    rules::{Effect, Rule},
+};
+use market::{
+    ListingId,
+    database::{Database, DatabaseError, Outcome, Statement},
+    settlement::Settlements,
+    sqlite::Sqlite,
+    watch::{Arbiter, Dispute, Holder, Watch, act::Keys},
+};
+use proptest::prelude::*;
+use support::{
+    NOON, SELLER, block,
+    ledger::{CALLS, Ledger, Tx, faucets},
+    list_by, one, parameters, person,
+};
+use x402_cardano::{
+    exact::VerifiedPayment,
+    settlement::{Claim, SettlementStore},
+    wire::Amount,
+};
+
+/// What happens.
+#[derive(Clone, Debug)]
+enum Event {
+    /// Somebody pays; `lasts` says for how many blocks the payment may wait.
+    Pay {
+        listing: u8,
+        protected: bool,
+        lasts: u64,
+    },
+    /// Somebody takes an escrow further, by one of the ways that there are; `share` is the buyer's part of a settlement.
+    Step {
+        escrow: usize,
+        way: usize,
+        share: u64,
+        pays_creator: bool,
+    },
+    Block,
+    /// The API finds a payment in its block.
+    Seen {
+        payment: usize,
+    },
+    RollBack {
+        blocks: usize,
+        coins: u64,
+    },
+    /// A tick that dies before this write, and whose provider is silent from this call on.
+    Tick {
+        writes: u32,
+        calls: u32,
+    },
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => (0..3u8, any::<bool>(), prop_oneof![Just(3u64), Just(1_000)])
+            .prop_map(|(listing, protected, lasts)| Event::Pay { listing, protected, lasts }),
+        8 => (any::<usize>(), any::<usize>(), 0..=8u64, any::<bool>())
+            .prop_map(|(escrow, way, share, pays_creator)| Event::Step { escrow, way, share, pays_creator }),
+        6 => Just(Event::Block),
+        3 => any::<usize>().prop_map(|payment| Event::Seen { payment }),
+        1 => (1..=5usize, any::<u64>()).prop_map(|(blocks, coins)| Event::RollBack { blocks, coins }),
+        4 => (prop_oneof![1 => 0..8u32, 1 => Just(u32::MAX)], prop_oneof![1 => 1..12u32, 1 => Just(u32::MAX)])
+            .prop_map(|(writes, calls)| Event::Tick { writes, calls }),
+    ]
+}
+
+/// A database that is gone after some batches, as it is for a worker that is killed.
+struct Dying<'a>(&'a Sqlite, Cell<u32>);
+
+impl Database for Dying<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError> {
+        let left = self.1.get().checked_sub(1).ok_or_else(|| DatabaseError("killed".into()))?;
+        self.1.set(left);
+        self.0.batch(statements).await
+    }
+}
+
+/// Nobody acts.
+struct Nobody;
+
+impl Keys for Nobody {
+    fn seller(&self) -> Option<&SigningKey> {
+        None
+    }
+    fn buyer(&self, _: &Holder) -> Option<SigningKey> {
+        None
+    }
+}
+
+impl Arbiter for Nobody {
+    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
+        Err("nobody is asked".into())
+    }
+}
+
+struct World {
+    db: Sqlite,
+    ledger: Ledger,
+    deployment: Deployment,
+    listings: Vec<(ListingId, Address)>,
+    /// Every payment: its transaction, its listing, and whether it locks.
+    payments: Vec<(TxHash, usize, bool)>,
+    /// Locks by their escrows' reference signatures.
+    locks: BTreeMap<Vec<u8>, TxHash>,
+    /// What steps did, told where they are made.
+    told: BTreeMap<TxHash, Told>,
+    count: u32,
+}
+
+/// One step, as it must be told: whose, its status, and whether its creator is paid with it.
+#[derive(Clone, Debug)]
+struct Told {
+    purchase: TxHash,
+    status: &'static str,
+    creator_paid: bool,
+}
+
+const PRICE: u64 = 10_000_000;
+
+impl World {
+    fn new() -> Self {
+        let db = Sqlite::migrated().unwrap();
+        let seller = |number: u8| match number {
+            2 => person(9).enterprise_address(),
+            _ => SELLER.parse().unwrap(),
+        };
+        let list = |number: u8| (list_by(&db, &seller(number).to_string(), number, PRICE), seller(number));
+        let listings = (0..3).map(list).collect();
+        let admin_vkeys = vec![person(3).key_hash()];
+        let deployment = Deployment {
+            script_hash: ScriptHash::new([0xee; 28]),
+            parameters: Parameters { required_admins: 1, admin_vkeys, cooldown_period: 60_000 },
+            reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
+            reference_script_bytes: 4_000,
+        };
+        let (payments, locks, told) = Default::default();
+        Self { db, ledger: Ledger::new(), deployment, listings, payments, locks, told, count: 0 }
+    }
+
+    fn unique(&mut self) -> u32 {
+        self.count += 1;
+        self.count
+    }
+
+    fn pay(&mut self, listing: u8, protected: bool, lasts: u64) {
+        let number = self.unique();
+        let listing = usize::from(listing);
+        let buyer = person(1);
+        let utxo = Utxo {
+            reference: faucets(number),
+            address: buyer.enterprise_address().to_string(),
+            value: Value { lovelace: Lovelace::from_ada(100), ..Value::default() },
+            inline_datum: None,
+            datum_hash: None,
+            reference_script: None,
+        };
+        let price = Lovelace::new(PRICE).unwrap();
+        let output = if protected {
+            let datum = fresh(number);
+            let to = Destination::script(self.deployment.script_hash);
+            NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) }
+        } else {
+            NewOutput::pay(self.listings[listing].1, price)
+        };
+        let until = self.ledger.tip().slot + lasts * 20;
+        let plan = TxPlan { outputs: vec![output], validity: Validity { from: None, until }, ..TxPlan::default() };
+        let reserved = BTreeSet::new();
+        let wallet = Wallet { address: buyer.enterprise_address(), utxos: &[utxo], reserved: &reserved };
+        let built = build(&plan, &wallet, &parameters()).unwrap().sign(&[&buyer]).unwrap();
+        let tx = built.facts.tx_id;
+        let claim = Claim {
+            resource: self.listings[listing].0.as_str().to_owned(),
+            header: ContentHash::of(&built.cbor),
+            terms_digest: protected.then(|| ContentHash::of(&number.to_be_bytes())),
+            payment: VerifiedPayment {
+                tx_id: tx,
+                payer: buyer.enterprise_address(),
+                inputs: built.facts.inputs.clone(),
+                valid_until: until,
+                amount: Amount::new(PRICE).unwrap(),
+                cbor: built.cbor.clone(),
+            },
+        };
+        block(Settlements(&self.db).claim(&claim, self.ledger.tip().time_ms)).unwrap();
+        let effects = Effects { spent: built.facts.inputs, made: built.facts.outputs };
+        assert!(self.ledger.hand_in(Tx { id: tx, effects, valid_until: until }));
+        if protected {
+            self.locks.insert(fresh(number).reference_signature, tx);
+        }
+        self.payments.push((tx, listing, protected));
+    }
+
+    fn step(&mut self, escrow: usize, way: usize, share: u64, pays_creator: bool) {
+        let open: Vec<Escrow> =
+            self.ledger.unspent().into_iter().filter_map(|utxo| Escrow::read(utxo, &self.deployment).ok()).collect();
+        let Some(escrow) = open.get(escrow.checked_rem(open.len()).unwrap_or(0)) else { return };
+        let ways: Vec<(Action, &Rule)> =
+            Action::ALL.into_iter().filter_map(|action| Some((action, Rule::find(action, &escrow.datum)?))).collect();
+        let (action, rule) = ways[way % ways.len()];
+        let purchase = self.locks[&escrow.datum.reference_signature];
+        let number = self.unique();
+        let id = TxHash::new(std::array::from_fn(|byte| if byte < 4 { number.to_be_bytes()[byte] } else { 0x57 }));
+        let (mut made, status) = self.outcome(escrow, action, rule, share, id);
+        let creator_paid = pays_creator && status == "withdrawn";
+        if creator_paid {
+            let (_, listing, _) = self.payments.iter().find(|(tx, ..)| *tx == purchase).unwrap();
+            made.push(output(
+                id,
+                made.len(),
+                self.listings[*listing].1.to_string(),
+                creator_payout(Lovelace::new(PRICE).unwrap()).get(),
+                None,
+            ));
+        }
+        self.told.insert(id, Told { purchase, status, creator_paid });
+        let effects = Effects { spent: vec![escrow.utxo.reference], made };
+        self.ledger.hand_in(Tx { id, effects, valid_until: u64::MAX });
+    }
+
+    /// What an action makes of an escrow, and how that is told.
+    fn outcome(
+        &self,
+        escrow: &Escrow,
+        action: Action,
+        rule: &Rule,
+        share: u64,
+        id: TxHash,
+    ) -> (Vec<Utxo>, &'static str) {
+        let at = self.deployment.address().to_string();
+        if let Effect::Continue { to, .. } = rule.effect {
+            let result = ContentHash::new([9; 32]);
+            let next = rule.next(&escrow.datum, self.ledger.tip().time_ms, 60_000, Some(&result)).unwrap();
+            return (vec![output(id, 0, at, PRICE, Some(next.to_cbor()))], to.name());
+        }
+        if action != Action::WithdrawDisputed {
+            return (vec![], if action == Action::Withdraw { "withdrawn" } else { "refunded" });
+        }
+        let buyer = share * 1_000_000 + 1_000_000;
+        let lovelace = |amount| Lovelace::new(amount).unwrap();
+        let split = Split { buyer: lovelace(buyer), seller: lovelace(PRICE - buyer) };
+        let intent = DisputeWithdrawal::new(escrow.utxo.reference, split);
+        let parameters = parameters();
+        let planner = Planner { deployment: &self.deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
+        let step = Step::WithdrawDisputed { intent, signatures: vec![] };
+        let plan = planner.plan_within(escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();
+        let parties = [escrow.datum.buyer_payout_address(), escrow.datum.seller_payout_address()];
+        let made = plan.outputs.iter().zip(parties).enumerate().map(|(index, (new, party))| {
+            output(id, index, party.to_string(), new.value.lovelace.get(), new.inline_datum.clone())
+        });
+        let status = match buyer.cmp(&(PRICE - buyer)) {
+            std::cmp::Ordering::Greater => "refunded",
+            std::cmp::Ordering::Less => "withdrawn",
+            std::cmp::Ordering::Equal => "closed",
+        };
+        (made.collect(), status)
+    }
+
+    fn tick(&self, writes: u32, calls: u32, later_ms: u64) {
+        self.ledger.calls.set(0);
+        self.ledger.silent_from.set(calls);
+        let database = Dying(&self.db, Cell::new(writes));
+        let watch = Watch {
+            database: &database,
+            chain: &self.ledger,
+            deployment: Some(&self.deployment),
+            sells: false,
+            now: self.ledger.tip().time_ms + later_ms,
+            calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
+        };
+        let undisturbed = writes == u32::MAX && calls == u32::MAX;
+        let ticked = block(watch.tick(&Nobody, &Nobody));
+        assert!(ticked.is_ok() || !undisturbed, "{ticked:?}");
+        self.ledger.silent_from.set(u32::MAX);
+    }
+
+    fn happens(&mut self, event: &Event) {
+        match *event {
+            Event::Pay { listing, protected, lasts } => self.pay(listing, protected, lasts),
+            Event::Step { escrow, way, share, pays_creator } => self.step(escrow, way, share, pays_creator),
+            Event::Block => self.ledger.mine(),
+            Event::Seen { payment } => {
+                let Some((tx, ..)) = self.payments.get(payment.checked_rem(self.payments.len()).unwrap_or(0)) else {
+                    return;
+                };
+                if let Some(inclusion) = self.ledger.inclusion(tx) {
+                    block(Settlements(&self.db).mark_included(tx, &inclusion)).unwrap();
+                }
+            }
+            Event::RollBack { blocks, coins } => self.ledger.roll_back(blocks, coins),
+            Event::Tick { writes, calls } => self.tick(writes, calls, 0),
+        }
+    }
+
+    /// Blocks and undisturbed ticks, until there is nothing left to be found out.
+    fn settle(&self) {
+        for _ in 0..12 {
+            self.ledger.mine();
+            self.tick(u32::MAX, u32::MAX, 70_000);
+        }
+        // Until payments that may wait no longer are given up, and for the ticks that it takes.
+        for _ in 0..8 {
+            self.ledger.mine();
+            self.tick(u32::MAX, u32::MAX, 140_000);
+        }
+    }
+
+    /// The purchases as the chain alone has them: each with its status, its events, and whether its creator is owed.
+    fn chain_has(&self) -> Vec<String> {
+        let mut purchases: Vec<String> = self.payments.iter().filter_map(|payment| self.history(payment)).collect();
+        purchases.sort();
+        purchases
+    }
+
+    fn history(&self, (payment, _, protected): &(TxHash, usize, bool)) -> Option<String> {
+        let first = self.ledger.inclusion(payment)?;
+        let mut status = if *protected { "FundsLocked" } else { "settled" };
+        let mut events = vec![format!("{status} {payment} {}", first.time_ms)];
+        let mut owed = false;
+        for block in self.ledger.blocks.borrow().iter() {
+            for tx in &block.txs {
+                let Some(told) = self.told.get(&tx.id).filter(|told| told.purchase == *payment) else { continue };
+                status = told.status;
+                events.push(format!("{status} {} {}", tx.id, block.tip.time_ms));
+                if told.creator_paid {
+                    events.push(format!("creator_paid {} {}", tx.id, block.tip.time_ms));
+                }
+                owed = status == "withdrawn" && !told.creator_paid;
+            }
+        }
+        Some(format!("{payment} {status} {} {}", u8::from(owed), events.join(", ")))
+    }
+
+    fn stored(&self) -> Vec<String> {
+        const PURCHASES: &str = "SELECT json_group_array(line) FROM (SELECT p.id || ' ' || p.status || ' ' || \
+            coalesce((SELECT creator_due FROM escrows WHERE purchase_id = p.id), 0) || ' ' || \
+            (SELECT group_concat(e.status || ' ' || e.tx_hash || ' ' || e.at_ms, ', ') FROM (SELECT * FROM purchase_events \
+             WHERE purchase_id = p.id ORDER BY at_ms, position, status = 'creator_paid') AS e) AS line FROM purchases p)";
+        let mut purchases: Vec<String> = serde_json::from_str(&one(&self.db, PURCHASES)).unwrap();
+        purchases.sort();
+        purchases
+    }
+
+    /// Sales and reputation by seller: as kept, and as counted from what the chain has.
+    fn figures(&self) -> (String, String) {
+        let kept = one(
+            &self.db,
+            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || l.seller_withdrawn || ' ' || l.seller_refunded, ', ') \
+             FROM (SELECT * FROM listings ORDER BY seq) AS l",
+        );
+        let statuses: Vec<(usize, String)> = self
+            .payments
+            .iter()
+            .filter_map(|payment| Some((payment.1, self.history(payment)?.split(' ').nth(1).unwrap().to_owned())))
+            .collect();
+        let counted = (0..self.listings.len()).map(|listing| {
+            let (id, seller) = &self.listings[listing];
+            let sales = statuses.iter().filter(|(of, status)| *of == listing && status != "refunded").count();
+            let ended = |wanted: &str| {
+                statuses.iter().filter(|(of, status)| self.listings[*of].1 == *seller && status == wanted).count()
+            };
+            format!("{} {sales} {} {}", id.as_str(), ended("withdrawn"), ended("refunded"))
+        });
+        (kept, counted.collect::<Vec<_>>().join(", "))
+    }
+}
+
+fn output(tx: TxHash, index: usize, address: String, lovelace: u64, inline_datum: Option<Vec<u8>>) -> Utxo {
+    Utxo {
+        reference: TxRef { tx, index: u16::try_from(index).unwrap() },
+        address,
+        value: Value { lovelace: Lovelace::new(lovelace).unwrap(), ..Value::default() },
+        inline_datum,
+        datum_hash: None,
+        reference_script: None,
+    }
+}
+
+/// A fresh escrow, whose reference signature tells the number of its lock.
+fn fresh(number: u32) -> Datum {
+    Datum {
+        buyer: person(1).enterprise_address().into(),
+        buyer_return_address: None,
+        seller: person(2).enterprise_address().into(),
+        seller_return_address: None,
+        reference_key: vec![0x42; 42],
+        reference_signature: [vec![0x55; 28], number.to_be_bytes().to_vec()].concat(),
+        seller_nonce: number.to_be_bytes().to_vec(),
+        buyer_nonce: vec![],
+        agent_identifier: vec![],
+        collateral_return: Lovelace::ZERO,
+        input_hash: vec![0x44; 32],
+        result_hash: vec![],
+        deadlines: Deadlines::issue(NOON).unwrap(),
+        seller_cooldown: 0,
+        buyer_cooldown: 0,
+        state: State::FundsLocked,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn in_the_end_all_is_told_as_the_chain_has_it(events in proptest::collection::vec(event(), 1..90)) {
+        let mut world = World::new();
+        for event in &events {
+            world.happens(event);
+        }
+        world.settle();
+        prop_assert_eq!(world.stored(), world.chain_has());
+        let (kept, counted) = world.figures();
+        prop_assert_eq!(kept, counted);
+    }
+}

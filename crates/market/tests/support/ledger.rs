@@ -1,0 +1,235 @@
+//! A chain in memory that rolls back, and a provider that stops answering: what a tick of the watcher reads. Which steps
+//! escrows take follows the contract's table of rules; scripts are not run.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
+
+use cardano::{
+    Lovelace, TxHash, TxRef,
+    chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
+    evaluation::{Evaluate, Evaluation},
+    history::{Effects, History, Place, Touch},
+    params::ProtocolParameters,
+    tx::SignedTx,
+};
+
+/// Outside calls of one tick.
+pub const CALLS: u32 = 40;
+const SLOTS_PER_BLOCK: u64 = 20;
+
+#[derive(Clone, Debug)]
+pub struct Tx {
+    pub id: TxHash,
+    pub effects: Effects,
+    pub valid_until: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Block {
+    pub tip: Tip,
+    pub txs: Vec<Tx>,
+}
+
+#[derive(Debug, Default)]
+pub struct Ledger {
+    pub blocks: RefCell<Vec<Block>>,
+    pub mempool: RefCell<Vec<Tx>>,
+    /// Every transaction whose bytes somebody may hand in again.
+    pub known: RefCell<BTreeMap<TxHash, Tx>>,
+    /// Blocks that were ever made: slots and time only go forward.
+    made: Cell<u64>,
+    pub calls: Cell<u32>,
+    /// The call from which on the provider does not answer.
+    pub silent_from: Cell<u32>,
+}
+
+impl Ledger {
+    pub fn new() -> Self {
+        let ledger = Self { silent_from: Cell::new(u32::MAX), ..Self::default() };
+        ledger.mine();
+        ledger
+    }
+
+    pub fn tip(&self) -> Tip {
+        self.blocks.borrow().last().unwrap().tip
+    }
+
+    /// What is unspent of transactions, after these blocks and the mempool.
+    fn spent(&self, with_mempool: bool) -> BTreeMap<TxRef, TxHash> {
+        let blocks = self.blocks.borrow();
+        let mempool = self.mempool.borrow();
+        let pending = mempool.iter().filter(|_| with_mempool);
+        let txs = blocks.iter().flat_map(|block| &block.txs).chain(pending);
+        txs.flat_map(|tx| tx.effects.spent.iter().map(|spent| (*spent, tx.id))).collect()
+    }
+
+    fn made(&self, with_mempool: bool) -> BTreeMap<TxRef, Utxo> {
+        let blocks = self.blocks.borrow();
+        let mempool = self.mempool.borrow();
+        let pending = mempool.iter().filter(|_| with_mempool);
+        let txs = blocks.iter().flat_map(|block| &block.txs).chain(pending);
+        txs.flat_map(|tx| tx.effects.made.iter().map(|made| (made.reference, made.clone()))).collect()
+    }
+
+    /// Outputs that nothing spends, as the next transaction would find them.
+    pub fn unspent(&self) -> Vec<Utxo> {
+        let spent = self.spent(true);
+        self.made(true).into_values().filter(|utxo| !spent.contains_key(&utxo.reference)).collect()
+    }
+
+    /// Takes a transaction into the mempool, if nothing that it spends is spent, and its escrow is there.
+    pub fn hand_in(&self, tx: Tx) -> bool {
+        self.known.borrow_mut().insert(tx.id, tx.clone());
+        let (spent, made) = (self.spent(true), self.made(true));
+        let here = |input: &TxRef| !spent.contains_key(input) && (made.contains_key(input) || is_faucets(input));
+        let fits = self.tip().slot < tx.valid_until && tx.effects.spent.iter().all(here);
+        if fits {
+            self.mempool.borrow_mut().push(tx);
+        }
+        fits
+    }
+
+    /// A block of what is in the mempool and still fits.
+    pub fn mine(&self) {
+        let count = self.made.get() + 1;
+        self.made.set(count);
+        let pending = std::mem::take(&mut *self.mempool.borrow_mut());
+        let slot = count * SLOTS_PER_BLOCK;
+        let tip = Tip {
+            hash: TxHash::new(std::array::from_fn(|byte| if byte < 8 { count.to_be_bytes()[byte] } else { 0xb0 })),
+            height: self.blocks.borrow().len() as u64 + 1,
+            slot,
+            time_ms: super::NOON + slot * 1_000,
+        };
+        self.blocks.borrow_mut().push(Block { tip, txs: Vec::new() });
+        for tx in pending {
+            let (spent, made) = (self.spent(false), self.made(false));
+            let here = |input: &TxRef| !spent.contains_key(input) && (made.contains_key(input) || is_faucets(input));
+            if slot < tx.valid_until && tx.effects.spent.iter().all(here) {
+                self.blocks.borrow_mut().last_mut().unwrap().txs.push(tx);
+            }
+        }
+    }
+
+    /// Takes the newest blocks away. Of their transactions those with a coin go back to the mempool.
+    pub fn roll_back(&self, blocks: usize, mut coins: u64) {
+        let keep = self.blocks.borrow().len().saturating_sub(blocks).max(1);
+        let gone: Vec<Block> = self.blocks.borrow_mut().drain(keep..).collect();
+        let later = std::mem::take(&mut *self.mempool.borrow_mut());
+        for tx in gone.into_iter().flat_map(|block| block.txs) {
+            if coins & 1 == 1 {
+                self.hand_in(tx);
+            }
+            coins = coins.rotate_right(1);
+        }
+        for tx in later {
+            self.hand_in(tx);
+        }
+    }
+
+    pub fn inclusion(&self, id: &TxHash) -> Option<Inclusion> {
+        let blocks = self.blocks.borrow();
+        let block = blocks.iter().find(|block| block.txs.iter().any(|tx| tx.id == *id))?;
+        let Tip { hash, height, slot, time_ms } = block.tip;
+        Some(Inclusion { block: hash, height, slot, time_ms, valid: true })
+    }
+
+    fn call(&self) -> Result<(), ChainError> {
+        let calls = self.calls.get() + 1;
+        self.calls.set(calls);
+        if calls > CALLS {
+            return Err(ChainError::BudgetExhausted);
+        }
+        if calls >= self.silent_from.get() { Err(ChainError::Unavailable("silent".into())) } else { Ok(()) }
+    }
+
+    fn find(&self, id: &TxHash) -> Option<Tx> {
+        self.blocks.borrow().iter().flat_map(|block| &block.txs).find(|tx| tx.id == *id).cloned()
+    }
+}
+
+/// Money that was there from the beginning.
+pub fn faucets(number: u32) -> TxRef {
+    TxRef { tx: TxHash::new([0xfa; 32]), index: u16::try_from(number).unwrap() }
+}
+
+fn is_faucets(input: &TxRef) -> bool {
+    input.tx == faucets(0).tx
+}
+
+impl Chain for Ledger {
+    async fn tip(&self) -> Result<Tip, ChainError> {
+        self.call().map(|()| Self::tip(self))
+    }
+
+    async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
+        self.call().map(|()| super::parameters())
+    }
+
+    async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
+        self.call()?;
+        let spent = self.spent(false);
+        let traced =
+            |utxo: Utxo| TracedOutput { spent_by: spent.get(&utxo.reference).copied(), utxo, collateral: false };
+        Ok(self.find(tx).map(|tx| tx.effects.made.into_iter().map(traced).collect()))
+    }
+
+    async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
+        self.call().map(|()| self.inclusion(tx))
+    }
+
+    async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
+        self.call()?;
+        let spent = self.spent(false);
+        let there = |utxo: &Utxo| utxo.address == address && !spent.contains_key(&utxo.reference);
+        Ok(self.made(false).into_values().filter(there).collect())
+    }
+
+    async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
+        Ok(self.utxos_at(address).await?.into_iter().map(|utxo| utxo.value.lovelace).sum())
+    }
+
+    async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
+        self.call()?;
+        let id = SignedTx::parse(cbor).unwrap().id;
+        let tx = self.known.borrow().get(&id).cloned().unwrap();
+        Ok(if self.hand_in(tx) { Submission::Accepted } else { Submission::Refused("spent, or too late".into()) })
+    }
+}
+
+impl History for Ledger {
+    async fn block_at(&self, height: u64) -> Result<Option<Tip>, ChainError> {
+        self.call()?;
+        Ok(self.blocks.borrow().iter().map(|block| block.tip).find(|tip| tip.height == height))
+    }
+
+    async fn touches(&self, address: &str, from: Option<Place>, count: usize) -> Result<Vec<Touch>, ChainError> {
+        self.call()?;
+        let made = self.made(false);
+        let at = |utxo: &Utxo| utxo.address == address;
+        let touches = |tx: &Tx| {
+            tx.effects.made.iter().any(at) || tx.effects.spent.iter().any(|spent| made.get(spent).is_some_and(at))
+        };
+        let blocks = self.blocks.borrow();
+        let placed = blocks.iter().flat_map(|block| {
+            (0..).zip(&block.txs).map(|(position, tx)| {
+                let place = Place { height: block.tip.height, position };
+                (Touch { tx: tx.id, place, time_ms: block.tip.time_ms }, tx)
+            })
+        });
+        let wanted = placed.filter(|(touch, tx)| from.is_none_or(|from| touch.place >= from) && touches(tx));
+        Ok(wanted.map(|(touch, _)| touch).take(count).collect())
+    }
+
+    async fn effects_of(&self, tx: &TxHash) -> Result<Option<Effects>, ChainError> {
+        self.call().map(|()| self.find(tx).map(|tx| tx.effects))
+    }
+}
+
+impl Evaluate for Ledger {
+    async fn evaluate(&self, _cbor: &[u8]) -> Result<Evaluation, ChainError> {
+        Ok(Evaluation::Refused("nobody acts here".into()))
+    }
+}
