@@ -98,7 +98,7 @@ impl Ledger {
         let pending = std::mem::take(&mut *self.mempool.borrow_mut());
         let slot = count * SLOTS_PER_BLOCK;
         let tip = Tip {
-            hash: TxHash::new(std::array::from_fn(|byte| if byte < 8 { count.to_be_bytes()[byte] } else { 0xb0 })),
+            hash: TxHash::new(std::array::from_fn(|byte| count.to_be_bytes().get(byte).copied().unwrap_or(0xb0))),
             height: self.blocks.borrow().len() as u64 + 1,
             slot,
             time_ms: super::NOON + slot * 1_000,
