@@ -10,7 +10,7 @@ pub mod http;
 pub mod settings;
 pub mod usage;
 
-pub use usage::Usage;
+pub use usage::{MAX_OUTSIDE_CALLS, Usage};
 
 /// POSIX ms by the runtime's clock (which stands still while a request computes).
 #[must_use]

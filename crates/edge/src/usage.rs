@@ -18,6 +18,8 @@ struct Counts {
     batches: Cell<u32>,
     statements: Cell<u32>,
     calls: Cell<u32>,
+    /// Outside calls that may be made; [`MAX_OUTSIDE_CALLS`] where none is given.
+    most: Option<u32>,
     reads: Option<RefCell<BTreeMap<String, u64>>>,
 }
 
@@ -26,10 +28,15 @@ fn add(cell: &Cell<u32>, count: u32) {
 }
 
 impl Usage {
-    /// Counts that also say which statements were run and how many rows each read: for those who look for scans.
+    /// Counts with a budget of so many outside calls; with `reads`, they also say which statements were run and how many
+    /// rows each read, for those who look for scans.
     #[must_use]
-    pub fn with_reads() -> Self {
-        Self(Rc::new(Counts { reads: Some(RefCell::default()), ..Counts::default() }))
+    pub fn new(calls: u32, reads: bool) -> Self {
+        Self(Rc::new(Counts { most: Some(calls), reads: reads.then(RefCell::default), ..Counts::default() }))
+    }
+
+    fn most(&self) -> u32 {
+        self.0.most.unwrap_or(MAX_OUTSIDE_CALLS)
     }
 
     /// Whether somebody wants to know what statements read.
@@ -62,7 +69,7 @@ impl Usage {
     /// Takes one outside call from the budget; `false` when none is left.
     #[must_use]
     pub fn call(&self) -> bool {
-        let allowed = self.0.calls.get() < MAX_OUTSIDE_CALLS;
+        let allowed = self.0.calls.get() < self.most();
         if allowed {
             add(&self.0.calls, 1);
         }
@@ -72,7 +79,7 @@ impl Usage {
     /// Outside calls that are left.
     #[must_use]
     pub fn calls_left(&self) -> u32 {
-        MAX_OUTSIDE_CALLS.saturating_sub(self.0.calls.get())
+        self.most().saturating_sub(self.0.calls.get())
     }
 
     /// Outside calls so far.

@@ -4,7 +4,7 @@ mod arbiter;
 mod keys;
 
 use edge::{
-    Usage,
+    MAX_OUTSIDE_CALLS, Usage,
     chain::Blockfrost,
     d1::D1,
     settings::{self, SettingError},
@@ -16,10 +16,16 @@ use worker::{
     Context, Env, Method, Request, Response, ScheduleContext, ScheduledEvent, console_error, console_log, event,
 };
 
+/// The paid plan's 1,000 subrequests, with room for D1.
+const MOST_CALLS_PER_TICK: u32 = 900;
+
 /// One tick. What fails is in the log, and done by a later tick.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    let usage = Usage::default();
+    let usage = match calls_per_tick(&env) {
+        Ok(calls) => Usage::new(calls, false),
+        Err(error) => return console_error!("tick: {error}"),
+    };
     match tick(&env, &usage).await {
         Ok(report) => console_log!("tick {}", told(&report, &usage)),
         Err(error) => console_error!("tick: {error} ({})", usage.server_timing()),
@@ -36,7 +42,11 @@ async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<
     if (request.method(), request.path().as_str()) != (Method::Post, "/tick") {
         return Response::ok("POST /tick");
     }
-    let usage = if request.url()?.query() == Some("reads") { Usage::with_reads() } else { Usage::default() };
+    let calls = match calls_per_tick(&env) {
+        Ok(calls) => calls,
+        Err(error) => return Response::error(error.to_string(), 500),
+    };
+    let usage = Usage::new(calls, request.url()?.query() == Some("reads"));
     match tick(&env, &usage).await {
         Ok(report) => Response::ok(told(&report, &usage)),
         Err(error) => {
@@ -44,6 +54,14 @@ async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<
             Response::error(error, 500)
         }
     }
+}
+
+/// Outside calls that a tick may make: as many as Workers' free plan allows, unless the operator has a larger one.
+fn calls_per_tick(env: &Env) -> Result<u32, SettingError> {
+    const NAME: &str = "CALLS_PER_TICK";
+    let Some(text) = settings::optional(env, NAME) else { return Ok(MAX_OUTSIDE_CALLS) };
+    let calls = text.parse().ok().filter(|calls| (MAX_OUTSIDE_CALLS..=MOST_CALLS_PER_TICK).contains(calls));
+    calls.ok_or(SettingError { name: NAME.into(), problem: "must be a whole number from 40 to 900" })
 }
 
 /// For the log: what a tick did and what it cost.

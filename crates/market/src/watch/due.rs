@@ -9,8 +9,13 @@ use crate::{
     statement,
 };
 
-/// Escrows that one tick looks at, those with the earliest deadline first.
-const MAX_DUE: u32 = 24;
+/// Escrows that one tick looks at, those with the earliest deadline first: as many as its calls may reach, and no more than
+/// have room in a worker's memory with their contents.
+const fn most_due(calls: u32) -> u32 {
+    let reached = calls.saturating_mul(3) / 5;
+    if reached > MOST_DUE { MOST_DUE } else { reached }
+}
+const MOST_DUE: u32 = 96;
 /// Where waiting loses nothing (collecting, refunding, asking the arbiter), how long after the last of its deadlines an
 /// escrow comes before those that have one still ahead.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
@@ -70,7 +75,7 @@ impl Due {
 /// The statement that reads what is due and has no transaction of ours under way: by the time until which it must be
 /// done, which is the seller's for a result before there is one, and the buyer's for a dispute then. What can wait comes
 /// after, but not for ever.
-pub(super) fn due(clock: Millis) -> Statement {
+pub(super) fn due(clock: Millis, calls: u32) -> Statement {
     statement!(
         format!(
             "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'datum', e.datum, 'listingId', p.listing_id, \
@@ -84,7 +89,8 @@ pub(super) fn due(clock: Millis) -> Statement {
              ORDER BY CASE p.status WHEN 'ResultSubmitted' THEN iif({unlock} > ?1, {unlock}, {some_day}) \
                WHEN 'FundsLocked' THEN iif({submit} > ?1, {submit}, {some_day}) \
                WHEN 'RefundRequested' THEN iif({submit} > ?1, {submit}, {some_day}) ELSE {some_day} END, e.purchase_id \
-             LIMIT {MAX_DUE}",
+             LIMIT {most}",
+            most = most_due(calls),
             submit = deadline("submitResult"),
             unlock = deadline("unlock"),
             some_day = format!("{} + {NO_DEADLINE_MS}", deadline("externalDisputeUnlock")),

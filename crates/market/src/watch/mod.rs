@@ -131,8 +131,14 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         let clock = self.now.max(tip.time_ms);
         let seller = keys.seller().filter(|_| self.sells).map(|key| key.enterprise_address().to_string());
         let [again, noted] = due::acts_as(&seller.unwrap_or_default());
-        let mut last =
-            vec![again, noted, due::due(clock), due::owed(), chain_state::note(&tip), reading::note_block(&tip)];
+        let mut last = vec![
+            again,
+            noted,
+            due::due(clock, (self.calls_left)()),
+            due::owed(),
+            chain_state::note(&tip),
+            reading::note_block(&tip),
+        ];
         if behind != reading.behind {
             last.push(reading.note_behind(behind));
         }
