@@ -1,7 +1,6 @@
 // `make demo`: the whole story on a local ledger, from listing to where every lovelace went.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "../tests/wallets/ledger.ts";
@@ -12,6 +11,7 @@ import { buyInstantly } from "./demo/instant.ts";
 import { Protected } from "./demo/protected.ts";
 import { list, purchaseOf } from "./demo/shop.ts";
 import { chapter, heading, say } from "./demo/tell.ts";
+import { freePort } from "./stack/process.ts";
 import { type Stack, startStack } from "./stack.ts";
 
 const both = ["instant", "protected"];
@@ -52,14 +52,6 @@ async function story(stack: Stack, state: string): Promise<void> {
   const creator = await fetch(`${stack.api}/creators/${seller.address}`);
   const { sales: sold, sellerReputation } = (await creator.json()) as { sales: number; sellerReputation: object };
   say(`the seller's page: ${sold} sales, reputation ${JSON.stringify(sellerReputation)}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 const state = mkdtempSync(join(tmpdir(), "surety-demo-"));

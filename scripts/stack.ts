@@ -2,12 +2,13 @@
 // `make dev`, `make demo` and the end-to-end tests start it through this one function.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { mkdirSync, openSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { deployEscrow } from "./stack/escrow.ts";
+import { answers, end, finished, freePort, root } from "./stack/process.ts";
+import { secretIn, secrets } from "./stack/secrets.ts";
 
-export const root = resolve(import.meta.dirname, "..");
+export { root };
 
 export interface StackOptions {
   /** Folder for the ledger's, D1's and KV's state, and the logs. */
@@ -236,150 +237,6 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** Secrets of this local stack: made once for each state folder, never used anywhere else. */
-function secrets(state: string): string {
-  const file = join(state, "secrets.env");
-  const known = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const missing = ["WALLET_MASTER_SECRET", "SELLER_SECRET", "DEMO_SECRET", "ARBITER_SECRET", "ARBITER_TOKEN"].filter(
-    (name) => !known.includes(`${name}=`),
-  );
-  const made = missing.map((name) => `${name}=${randomBytes(32).toString("hex")}\n`).join("");
-  writeFileSync(file, known + made, { mode: 0o600 });
-  return file;
-}
-
-function secretIn(file: string, name: string): string {
-  const secret = new RegExp(`^${name}=(.*)$`, "m").exec(readFileSync(file, "utf8"))?.[1];
-  if (!secret) throw new Error(`no ${name} in ${file}`);
-  return secret;
-}
-
 function run(args: string[], state: string): Promise<void> {
   return finished(node, [wrangler, ...args], join(state, "migrations.log"), {});
-}
-
-/** Runs a program to its end, its output in a log. */
-function finished(program: string, args: string[], logFile: string, env: Record<string, string>): Promise<void> {
-  const log = openSync(logFile, "a");
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
-      cwd: root,
-      stdio: ["ignore", log, log],
-      env: { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", ...env },
-    });
-    child.once("error", reject);
-    child.once("exit", (code) =>
-      code === 0 ? resolve() : reject(new Error(`${program} ${args.join(" ")} failed; see ${logFile}`)),
-    );
-  });
-}
-
-/** What the seller's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
-const FUNDS = { lovelace: "1000000000", count: 5 };
-
-/** Publishes the contract, unless this state's record still holds. Returns the record, and whose wallets it is for. */
-async function deployEscrow(
-  state: string,
-  secretsFile: string,
-  ledger: string,
-  blockTime: number,
-): Promise<{ record: string; wallets: { platform: string; arbiter: string } }> {
-  const record = join(state, "escrow.json");
-  const log = join(state, "escrow.log");
-  const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
-  const env = {
-    ...Object.fromEntries(
-      readFileSync(secretsFile, "utf8")
-        .trim()
-        .split("\n")
-        .map((line) => line.split("=", 2) as [string, string]),
-    ),
-    BLOCKFROST_URL: `${ledger}/api/v0`,
-  };
-  const addressOf = async (name: string): Promise<string> => {
-    const addressLog = join(state, `${name}.address.log`);
-    await finished(xtask, ["address", name], addressLog, env);
-    const address = /addr_test1\w+/.exec(readFileSync(addressLog, "utf8"))?.[0];
-    if (!address) throw new Error(`no address in ${addressLog}`);
-    return address;
-  };
-  const wallets = { platform: await addressOf("SELLER_SECRET"), arbiter: await addressOf("ARBITER_SECRET") };
-  if (!existsSync(record)) {
-    for (const address of Object.values(wallets)) await control(ledger, "faucet", { address, ...FUNDS });
-  }
-  const deployed = finished(xtask, ["escrow", "deploy", "--out", record], log, env);
-  if (blockTime === 0) {
-    let done = false;
-    const end = () => {
-      done = true;
-    };
-    deployed.then(end, end);
-    while (!done) {
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      await control(ledger, "block", { count: 1 });
-    }
-  }
-  await deployed;
-  return { record: readFileSync(record, "utf8").trim(), wallets };
-}
-
-async function control(ledger: string, command: string, body: object): Promise<void> {
-  const response = await fetch(`${ledger}/control/${command}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`the ledger's /control/${command} answered ${response.status}: ${text}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Waits until a URL answers 200, or a part of the stack ends, or two minutes are over. */
-async function answers(url: string, ended: Promise<string>): Promise<void> {
-  let failure: string | undefined;
-  void ended.then((what) => {
-    failure = what;
-  });
-  const deadline = Date.now() + 120_000;
-  while (Date.now() < deadline) {
-    if (failure) throw new Error(failure);
-    const status = await fetch(url, { signal: AbortSignal.timeout(2_000) })
-      .then(async (response) => {
-        await response.arrayBuffer();
-        return response.status;
-      })
-      .catch(() => 0);
-    if (status === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`${url} does not answer`);
-}
-
-/** Ends a child and all that it started: politely first, unless told otherwise. */
-function end(child: ChildProcess, first: NodeJS.Signals = "SIGTERM"): Promise<void> {
-  return new Promise((resolve) => {
-    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return resolve();
-    const group = -child.pid;
-    const signal = (name: NodeJS.Signals) => {
-      try {
-        process.kill(group, name);
-      } catch {
-        // The whole group is gone already.
-      }
-    };
-    const force = setTimeout(() => signal("SIGKILL"), 5_000);
-    child.once("exit", () => {
-      clearTimeout(force);
-      signal("SIGKILL");
-      resolve();
-    });
-    signal(first);
-  });
 }

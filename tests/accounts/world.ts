@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { freePort } from "../../scripts/stack/process.ts";
 import { startStack } from "../../scripts/stack.ts";
 import { control, type LedgerControl } from "../helpers/ledger.ts";
 import { list, type Offer } from "../helpers/listings.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
-import { freePort } from "./port.ts";
 
 export interface World {
   readonly api: string;

@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../scripts/stack/process.ts";
 import { startStack } from "../../scripts/stack.ts";
 import { type Answer, json, post, send } from "../helpers/http.ts";
 import { control, type LedgerControl } from "../helpers/ledger.ts";
-import { freePort } from "../helpers/world.ts";
 import { addressesOf, play, type Sold, type sale } from "./scenarios.ts";
 
 export interface ResolveResult {

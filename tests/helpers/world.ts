@@ -1,8 +1,8 @@
 // One running system for the tests of a file: ledger and workers, with people who have money.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../scripts/stack/process.ts";
 import { type Stack, startStack, type Tick, type TickOptions } from "../../scripts/stack.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 import { control, type LedgerControl } from "./ledger.ts";
@@ -82,12 +82,4 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       if (panics.length > 0) throw new Error(`a worker broke down: ${panics[0]}`);
     },
   };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

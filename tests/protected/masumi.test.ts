@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { freePort } from "../../scripts/stack/process.ts";
 import { startStack } from "../../scripts/stack.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { decode, json, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
-import { freePort } from "../helpers/world.ts";
 import { connect } from "../wallets/ledger.ts";
 import { walletNamed } from "../wallets/wallet.ts";
 

@@ -1,10 +1,10 @@
 // A local ledger of a test's own (devnet/main.ts), for tests that need no workers.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../scripts/stack/process.ts";
 
 export interface Ledger {
   /** Base address of the ledger, with `/control`. */
@@ -20,15 +20,6 @@ export interface Ledger {
   /** Hands the ledger a transaction; its id, or the reason of the refusal. */
   submit(cbor: Uint8Array): Promise<{ id: string } | { refused: string }>;
   stop(): Promise<void>;
-}
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** A fresh ledger without a history, making blocks only when asked unless a block time is given. */

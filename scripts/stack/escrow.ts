@@ -1,0 +1,64 @@
+// The escrow contract on a local ledger.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { finished, root } from "./process.ts";
+
+/** What the seller's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
+const FUNDS = { lovelace: "1000000000", count: 5 };
+
+/** Publishes the contract, unless this state's record still holds. Returns the record, and whose wallets it is for. */
+export async function deployEscrow(
+  state: string,
+  secretsFile: string,
+  ledger: string,
+  blockTime: number,
+): Promise<{ record: string; wallets: { platform: string; arbiter: string } }> {
+  const record = join(state, "escrow.json");
+  const log = join(state, "escrow.log");
+  const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
+  const env = {
+    ...Object.fromEntries(
+      readFileSync(secretsFile, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => line.split("=", 2) as [string, string]),
+    ),
+    BLOCKFROST_URL: `${ledger}/api/v0`,
+  };
+  const addressOf = async (name: string): Promise<string> => {
+    const addressLog = join(state, `${name}.address.log`);
+    await finished(xtask, ["address", name], addressLog, env);
+    const address = /addr_test1\w+/.exec(readFileSync(addressLog, "utf8"))?.[0];
+    if (!address) throw new Error(`no address in ${addressLog}`);
+    return address;
+  };
+  const wallets = { platform: await addressOf("SELLER_SECRET"), arbiter: await addressOf("ARBITER_SECRET") };
+  if (!existsSync(record)) {
+    for (const address of Object.values(wallets)) await control(ledger, "faucet", { address, ...FUNDS });
+  }
+  const deployed = finished(xtask, ["escrow", "deploy", "--out", record], log, env);
+  if (blockTime === 0) {
+    let done = false;
+    const end = () => {
+      done = true;
+    };
+    deployed.then(end, end);
+    while (!done) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await control(ledger, "block", { count: 1 });
+    }
+  }
+  await deployed;
+  return { record: readFileSync(record, "utf8").trim(), wallets };
+}
+
+async function control(ledger: string, command: string, body: object): Promise<void> {
+  const response = await fetch(`${ledger}/control/${command}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`the ledger's /control/${command} answered ${response.status}: ${text}`);
+}
