@@ -42,6 +42,8 @@ export interface WorldOptions {
   readonly secrets?: Record<string, string>;
   /** Another wrangler.toml. */
   readonly config?: string;
+  /** Whether protected sales are offered. */
+  readonly escrow?: boolean;
 }
 
 /** Starts a system with no history. */
@@ -49,8 +51,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const state = mkdtempSync(join(tmpdir(), "surety-accounts-"));
   const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
   if (options.secrets) setSecrets(state, options.secrets);
-  const { blockTime = 1, config } = options;
-  const stack = await startStack({ state, ...ports, blockTime, config, escrow: false });
+  const { blockTime = 1, config, escrow = false } = options;
+  const stack = await startStack({ state, ...ports, blockTime, config, escrow });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, changes: Partial<WalletOptions> = {}) =>
