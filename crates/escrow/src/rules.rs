@@ -114,7 +114,7 @@ mod table {
     use super::{Action, Disputed, Effect, FundsLocked, Moment, Party, Payout, RefundAuthorized, RefundRequested};
     use super::{ResultChange, ResultIs, ResultSubmitted, Rule, WithdrawAuthorized, to};
 
-    /// protocol-facts, "Escrow rules"; README of `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
+    /// The table in `contracts/README.md`; README of `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
     /// No two rows fit one escrow and one action; where no row fits, the contract refuses. (A refund request finds a
     /// result exactly where the state says that there is one: only a forged lock could differ.)
     pub const RULES: &[Rule] = &[
