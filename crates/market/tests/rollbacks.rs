@@ -30,7 +30,7 @@ use cardano::{
     tx::build::{Destination, NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
-    Action, Datum, Deadlines, Deployment, Parameters, State,
+    Action, Deployment, Parameters,
     dispute::{DisputeWithdrawal, Split},
     payout::creator_payout,
     plan::{Escrow, Planner, Step},
@@ -45,7 +45,7 @@ use market::{
 };
 use proptest::prelude::*;
 use support::{
-    NOON, SELLER, block,
+    SELLER, block, fresh_escrow,
     ledger::{CALLS, Ledger, Tx, faucets},
     list_by, one, parameters, person,
 };
@@ -193,7 +193,7 @@ impl World {
         };
         let price = Lovelace::new(PRICE).unwrap();
         let output = if protected {
-            let datum = fresh(number);
+            let datum = fresh_escrow(number);
             let to = Destination::script(self.deployment.script_hash);
             NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) }
         } else {
@@ -222,7 +222,7 @@ impl World {
         let effects = Effects { spent: built.facts.inputs, made: built.facts.outputs };
         assert!(self.ledger.hand_in(Tx { id: tx, effects, valid_until: until }));
         if protected {
-            self.locks.insert(fresh(number).reference_signature, tx);
+            self.locks.insert(fresh_escrow(number).reference_signature, tx);
         }
         self.payments.push((tx, listing, protected));
     }
@@ -409,28 +409,6 @@ fn output(tx: TxHash, index: usize, address: String, lovelace: u64, inline_datum
         inline_datum,
         datum_hash: None,
         reference_script: None,
-    }
-}
-
-/// A fresh escrow, whose reference signature tells the number of its lock.
-fn fresh(number: u32) -> Datum {
-    Datum {
-        buyer: person(1).enterprise_address().into(),
-        buyer_return_address: None,
-        seller: person(2).enterprise_address().into(),
-        seller_return_address: None,
-        reference_key: vec![0x42; 42],
-        reference_signature: [vec![0x55; 28], number.to_be_bytes().to_vec()].concat(),
-        seller_nonce: number.to_be_bytes().to_vec(),
-        buyer_nonce: vec![],
-        agent_identifier: vec![],
-        collateral_return: Lovelace::ZERO,
-        input_hash: vec![0x44; 32],
-        result_hash: vec![],
-        deadlines: Deadlines::issue(NOON).unwrap(),
-        seller_cooldown: 0,
-        buyer_cooldown: 0,
-        state: State::FundsLocked,
     }
 }
 

@@ -49,6 +49,8 @@ const CALLS_PER_JOB: u32 = 6;
 const MAX_UNSERVED: u32 = 3;
 /// The arbiter's answer when nothing is proven.
 const NO_VERDICT: &str = "no_verdict";
+/// Contents that are in memory at once: each may have a mebibyte, several times over on its way here.
+const CONTENTS_AT_ONCE: usize = 4;
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
 
@@ -64,7 +66,8 @@ pub trait Keys {
 struct Case {
     due: Due,
     decision: Decision,
-    content: String,
+    /// The hash of what was delivered, as a result of this lock.
+    delivered: ContentHash,
     /// When the arbiters' window opens, POSIX ms.
     window: Millis,
 }
@@ -123,31 +126,35 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         now: Millis,
         report: &mut Report,
     ) -> Result<Vec<Case>, TickError> {
-        if due.is_empty() {
-            return Ok(Vec::new());
-        }
-        let contents = self.database.batch(due.iter().map(|due| catalogue::content(&due.listing_id)).collect()).await?;
         let seller = keys.seller().map(SigningKey::enterprise_address);
         let mut cases = Vec::with_capacity(due.len());
-        for (due, content) in due.into_iter().zip(contents) {
-            let (Some(content), Ok(datum)) = (content.rows.into_iter().next(), due.datum()) else {
-                report.notes.push(format!("what is stored of {} cannot be read", due.purchase));
-                self.database.run(due::put_off(&due, now)).await?;
-                continue;
-            };
-            let mismatch = due.verification.as_deref() == Some("mismatch");
-            let decision = decide(&Facts {
-                datum: &datum,
-                delivered: result_hash(&due.purchase, &content),
-                mismatch: mismatch || ContentHash::of(content.as_bytes()) != due.content_hash,
-                sells: self.sells && seller.is_some() && datum.seller.key_address() == seller,
-                buys: due.holder.as_ref().is_some_and(|holder| datum.buyer.key_address() == Some(holder.wallet)),
-                now,
-            });
-            let window = datum.deadlines.external_dispute_unlock;
-            cases.push(Case { due, decision, content, window });
+        let mut due = due.into_iter();
+        loop {
+            let some: Vec<Due> = due.by_ref().take(CONTENTS_AT_ONCE).collect();
+            if some.is_empty() {
+                return Ok(cases);
+            }
+            let contents = some.iter().map(|due| catalogue::content(&due.listing_id)).collect();
+            for (due, content) in some.into_iter().zip(self.database.batch(contents).await?) {
+                let (Some(content), Ok(datum)) = (content.first(), due.datum()) else {
+                    report.notes.push(format!("what is stored of {} cannot be read", due.purchase));
+                    self.database.run(due::put_off(&due, now)).await?;
+                    continue;
+                };
+                let mismatch = due.verification.as_deref() == Some("mismatch");
+                let delivered = result_hash(&due.purchase, content);
+                let decision = decide(&Facts {
+                    datum: &datum,
+                    delivered,
+                    mismatch: mismatch || ContentHash::of(content.as_bytes()) != due.content_hash,
+                    sells: self.sells && seller.is_some() && datum.seller.key_address() == seller,
+                    buys: due.holder.as_ref().is_some_and(|holder| datum.buyer.key_address() == Some(holder.wallet)),
+                    now,
+                });
+                let window = datum.deadlines.external_dispute_unlock;
+                cases.push(Case { due, decision, delivered, window });
+            }
         }
-        Ok(cases)
     }
 
     /// Pays creators, then does what is decided, earliest deadline first. What the provider does not serve is put off by
@@ -203,7 +210,10 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         report: &mut Report,
     ) -> Result<(), TickError> {
         let Due { utxo, listing_id, content_hash, purchase, .. } = &case.due;
-        let dispute = Dispute { escrow: *utxo, listing_id, content_hash: *content_hash, output: &case.content };
+        let content = self.database.run(catalogue::content(listing_id)).await?;
+        // `judge` saw it a moment ago, and contents never go.
+        let Some(output) = content.first() else { return Ok(()) };
+        let dispute = Dispute { escrow: *utxo, listing_id, content_hash: *content_hash, output };
         let mut again = means.time.now.saturating_add(ASK_AGAIN_MS);
         match means.arbiter.resolve(&dispute).await {
             Ok(answer) => {

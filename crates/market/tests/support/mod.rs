@@ -12,6 +12,7 @@ use cardano::{
     params::{ProtocolParameters, Rational},
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
+use escrow::{Datum, Deadlines, State};
 use market::{
     ListingId,
     account::{self, Account, Challenge, NewWallet, Token},
@@ -168,4 +169,26 @@ pub fn one(db: &Sqlite, sql: &str) -> String {
 
 pub fn spent_today(db: &Sqlite, number: u8, now: u64) -> u64 {
     block(account::view(db, &token(number), now)).unwrap().unwrap().spent_today.get()
+}
+
+/// A fresh escrow, whose reference signature tells the number of its lock.
+pub fn fresh_escrow(number: u32) -> Datum {
+    Datum {
+        buyer: person(1).enterprise_address().into(),
+        buyer_return_address: None,
+        seller: person(2).enterprise_address().into(),
+        seller_return_address: None,
+        reference_key: vec![0x42; 42],
+        reference_signature: [vec![0x55; 28], number.to_be_bytes().to_vec()].concat(),
+        seller_nonce: number.to_be_bytes().to_vec(),
+        buyer_nonce: vec![],
+        agent_identifier: vec![],
+        collateral_return: Lovelace::ZERO,
+        input_hash: vec![0x44; 32],
+        result_hash: vec![],
+        deadlines: Deadlines::issue(NOON).unwrap(),
+        seller_cooldown: 0,
+        buyer_cooldown: 0,
+        state: State::FundsLocked,
+    }
 }

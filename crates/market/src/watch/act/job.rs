@@ -12,7 +12,6 @@ use cardano::{
 use escrow::{
     payout::creator_payout,
     plan::{DraftError, Escrow, PlanError, Step},
-    result::result_hash,
 };
 
 use super::{
@@ -174,7 +173,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
 fn step(case: &Case) -> Option<(&'static str, Step)> {
     let due = &case.due;
     match case.decision {
-        Decision::PostResult => Some(("result", Step::SubmitResult(result_hash(&due.purchase, &case.content)))),
+        Decision::PostResult => Some(("result", Step::SubmitResult(case.delivered))),
         Decision::Collect => {
             Some(("withdraw", Step::Withdraw { payouts: vec![(due.creator, creator_payout(due.price))] }))
         }

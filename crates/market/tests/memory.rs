@@ -1,0 +1,94 @@
+//! A worker has 128 MB, and anyone may sell and buy a mebibyte at a time: a tick holds few contents at once.
+
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::cell::Cell;
+
+use cardano::{ScriptHash, TxHash, TxRef, keys::SigningKey};
+use escrow::{Deployment, Parameters};
+use market::{
+    database::{Database, DatabaseError, Outcome, Statement},
+    sqlite::Sqlite,
+    statement,
+    watch::{Arbiter, Dispute, Holder, Watch, act::Keys},
+};
+use support::{NOON, block, ledger::Ledger, list, person};
+
+/// Counts the most contents that one batch answers.
+struct Counting<'a>(&'a Sqlite, Cell<usize>);
+
+impl Database for Counting<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError> {
+        let contents = statements.iter().filter(|statement| statement.sql.contains("listing_contents")).count();
+        self.1.set(self.1.get().max(contents));
+        self.0.batch(statements).await
+    }
+}
+
+/// Nobody acts.
+struct Nobody;
+
+impl Keys for Nobody {
+    fn seller(&self) -> Option<&SigningKey> {
+        None
+    }
+    fn buyer(&self, _: &Holder) -> Option<SigningKey> {
+        None
+    }
+}
+
+impl Arbiter for Nobody {
+    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
+        Err("nobody is asked".into())
+    }
+}
+
+#[test]
+fn however_many_escrows_are_due_few_contents_are_read_at_once() {
+    let db = Sqlite::migrated().unwrap();
+    for number in 0..20_u8 {
+        let listing = list(&db, number, 5_000_000);
+        let id = TxHash::new([number; 32]).to_string();
+        let datum = support::fresh_escrow(u32::from(number));
+        let buyer = person(1).enterprise_address().to_string();
+        let purchase = statement!(
+            "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, status, \
+               bought_at_ms, escrow) VALUES (?1, ?2, 'protected', ?3, ?3, 5000000, 'FundsLocked', ?4, '{}')",
+            id.as_str(),
+            listing.as_str(),
+            buyer,
+            NOON
+        );
+        let escrow = statement!(
+            "INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, next_at_ms) \
+             VALUES (?1, ?1 || '#0', '', ?2, 5000000, 0)",
+            id,
+            hex::encode(datum.to_cbor())
+        );
+        block(db.batch(vec![purchase, escrow])).unwrap();
+    }
+    let deployment = Deployment {
+        script_hash: ScriptHash::new([0xee; 28]),
+        parameters: Parameters { required_admins: 1, admin_vkeys: vec![person(3).key_hash()], cooldown_period: 60_000 },
+        reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
+        reference_script_bytes: 4_000,
+    };
+    let database = Counting(&db, Cell::new(0));
+    let watch = Watch {
+        database: &database,
+        chain: &Ledger::new(),
+        deployment: Some(&deployment),
+        sells: false,
+        now: NOON + 60_000,
+        calls_left: &|| 40,
+    };
+    block(watch.tick(&Nobody, &Nobody)).unwrap();
+    assert_eq!(database.1.get(), 4);
+    assert_eq!(
+        support::one(&db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE next_at_ms > 0"),
+        "20",
+        "all judged"
+    );
+}
