@@ -209,6 +209,22 @@ describe("a purchase", () => {
     await balanced(world, account);
   });
 
+  it("refused by a provider that passed it on all the same, is not paid again", async () => {
+    const { account } = await accountWithFunds();
+    const listing = await world.list();
+    await world.ledger.fault({ endpoint: steps.submit, when: "after", status: 400, times: 1 });
+    const first = await account.tryBuy(listing.id);
+    assert.ok([200, 400].includes(first.status), first.text);
+    const [made] = world.rows<{ tx_id: string }>("SELECT tx_id FROM settlements WHERE wallet = ?", account.address);
+    await world.ledger.waitFor(made?.tx_id ?? "", "block");
+    const again = json<Bought>(await account.tryBuy(listing.id));
+    assert.deepEqual([again.purchase.id, again.content], [made?.tx_id, listing.content]);
+    assert.equal(await paidTo(world.ledger, listing.sellerAddress), BigInt(listing.priceLovelace), "paid once");
+    const next = await world.list();
+    assert.equal(json<Bought>(await account.tryBuy(next.id)).content, next.content, "and the wallet goes on");
+    await balanced(world, account);
+  });
+
   it("on the change of a payment that a node lost, sends that one again first", async () => {
     const { account } = await accountWithFunds();
     const [lost, next] = [await world.list(), await world.list()];

@@ -28,39 +28,48 @@ export interface Behaviour {
 const MARGIN_MS = 5 * 60_000;
 
 const went = (story: Story, state: State): boolean => story.steps.some((step) => step.state === state);
-const early = (last: Step, now: number): boolean => now < last.deadlines.submitResult - MARGIN_MS;
+
+/** The seller, while there is no result or the buyer has time to object to what is posted. */
+function sellerMay({ state, cooldown, deadlines }: Step, now: number): boolean {
+  const { submitResult, unlock } = deadlines;
+  const until = { FundsLocked: submitResult, ResultSubmitted: unlock - MARGIN_MS }[state as string] ?? 0;
+  return now > cooldown.seller + 1_000 && now < until - MARGIN_MS;
+}
+function buyerMay({ state, cooldown, deadlines }: Step, now: number, ...from: State[]): boolean {
+  return from.includes(state) && now > cooldown.buyer + 1_000 && now < deadlines.unlock - MARGIN_MS;
+}
 
 const postsAnother: Hand = {
   who: "seller",
   action: "post-result",
   posts: "another",
   done: ({ steps }, wrong) => steps.some(({ result }) => result === wrong),
-  possible: (last, now) => early(last, now) && ["FundsLocked", "ResultSubmitted"].includes(last.state),
+  possible: sellerMay,
 };
 const postsTheRight: Hand = { ...postsAnother, posts: "right", done: (story) => went(story, "ResultSubmitted") };
 const givesBack: Hand = {
   who: "seller",
   action: "allow-refund",
   done: (story) => went(story, "RefundAuthorized"),
-  possible: (last, now) => early(last, now) && ["FundsLocked", "ResultSubmitted"].includes(last.state),
+  possible: sellerMay,
 };
 const asksBack: Hand = {
   who: "buyer",
   action: "request-refund",
   done: (story) => went(story, "RefundRequested") || went(story, "Disputed"),
-  possible: (last, now) => early(last, now),
+  possible: (last, now) => buyerMay(last, now, "FundsLocked", "ResultSubmitted"),
 };
 const disputes: Hand = {
   who: "buyer",
   action: "request-refund",
   done: (story) => went(story, "Disputed"),
-  possible: (last, now) => last.state === "ResultSubmitted" && now < last.deadlines.unlock - MARGIN_MS,
+  possible: (last, now) => buyerMay(last, now, "ResultSubmitted"),
 };
 const givesIn: Hand = {
   who: "buyer",
   action: "allow-withdrawal",
   done: (story) => went(story, "WithdrawAuthorized"),
-  possible: (last, now) => last.state === "Disputed" && now > last.buyerCooldown + 1_000,
+  possible: ({ state, cooldown }, now) => state === "Disputed" && now > cooldown.buyer + 1_000,
 };
 const takesBack: Hand = {
   who: "buyer",
@@ -73,6 +82,10 @@ const takesBack: Hand = {
 
 const outside = { buyer: "outside", seller: "served", hands: [] } as const;
 const service = { buyer: "service", seller: "served", hands: [] } as const;
+
+/** What must be done before it is too late, for a purchase to be of its kind. */
+export const undone = ({ hands }: Behaviour, story: Story, wrong: string): Hand | undefined =>
+  hands.find((hand) => hand !== takesBack && hand !== givesIn && !hand.done(story, wrong));
 
 /** Each kind, and how many of it. */
 export const BEHAVIOURS: readonly (Behaviour & { readonly count: number })[] = [

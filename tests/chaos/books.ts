@@ -77,13 +77,24 @@ export interface Book {
   readonly fees: Flows;
 }
 
+/** Addresses that belong to nobody in particular, and what was on the chain before. */
+export interface Wallets {
+  readonly escrow: string;
+  readonly platform: string;
+  readonly arbiter: string;
+  readonly faucets: ReadonlySet<string>;
+  /** Where the contract was published. */
+  readonly contract: readonly string[];
+  /** Transactions before the first purchase. */
+  readonly setup: ReadonlySet<string>;
+}
+
 /** Explains each transaction after the setup; fails on the first that it cannot. */
 export function keepBooks(
   chain: Chain,
   sold: readonly Sold[],
-  known: { escrow: string; platform: string; setup: ReadonlySet<string> },
+  { escrow, platform, setup }: Pick<Wallets, "escrow" | "platform" | "setup">,
 ): Book {
-  const { escrow, platform, setup } = known;
   const locks = new Map(sold.map((it) => [it.purchase.id as string, it]));
   const ends = new Map<string, Sold[]>();
   for (const it of sold) ends.set(it.story.end?.hash ?? "", [...(ends.get(it.story.end?.hash ?? "") ?? []), it]);

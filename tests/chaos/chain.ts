@@ -27,7 +27,8 @@ export interface Step {
   /** The escrow's name among others: its reference signature. */
   readonly name: string;
   readonly deadlines: { readonly submitResult: number; readonly unlock: number; readonly externalDispute: number };
-  readonly buyerCooldown: number;
+  /** Until when the parties may not act again, POSIX ms. */
+  readonly cooldown: { readonly seller: number; readonly buyer: number };
 }
 
 /** An escrow from its lock on. */
@@ -129,7 +130,7 @@ function stepOf(tx: Tx, output: Place): Step {
     collateral: fields[9] as bigint,
     result: bytes(11),
     deadlines: { submitResult: number(13), unlock: number(14), externalDispute: number(15) },
-    buyerCooldown: number(17),
+    cooldown: { seller: number(16), buyer: number(17) },
   };
 }
 

@@ -5,60 +5,40 @@
 // CHAOS_KEEP=folder keeps ledger, databases and logs of a failure.
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
-import { cpSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync } from "node:fs";
 import { after, afterEach, before, describe, it, type TestContext } from "node:test";
-import { addressesOf } from "../arbiter/scenarios.ts";
-import { json, send } from "../helpers/http.ts";
-import type { Purchase as Shown } from "../helpers/payments.ts";
-import { randomOf } from "../helpers/random.ts";
+import { decode, json, send } from "../helpers/http.ts";
+import { type Random, randomOf } from "../helpers/random.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { type Book, Chain, flowsOf, held, keepBooks, payoutOf, type Sold } from "./books.ts";
+import { type Book, Chain, type Flows, flowsOf, held, keepBooks, payoutOf, type Sold, type Wallets } from "./books.ts";
 import { demanded, type Step } from "./chain.ts";
+import { play, shownOf } from "./course.ts";
 import { rowsOf } from "./database.ts";
 import { Drive } from "./drive.ts";
-import { gather, type People, type Purchase, rightResult, shuffled } from "./people.ts";
+import { gather, type Purchase, rightResult } from "./people.ts";
+import { print } from "./report.ts";
 
 /** The same course of events each time; another by SEED=n, any by SEED=any. */
 const SEED = process.env.SEED === "any" ? randomInt(1, 1_000_000) : Number(process.env.SEED ?? 1);
 const LEAST_PURCHASES = 60;
-/** Ticks after the last fault by which everything must be over. */
-const LAST_TICKS = 45;
-
-const over = (purchase: Shown): boolean =>
-  purchase.status === "refunded" || purchase.events.some(({ status }) => status === "creator_paid");
 
 describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () => {
   let world: World;
-  let people: People;
   let drive: Drive;
   let chain: Chain;
   let sold: Sold[];
   let book: Book;
-  let wallets: {
-    escrow: string;
-    platform: string;
-    arbiter: string;
-    faucets: ReadonlySet<string>;
-    setup: ReadonlySet<string>;
-  };
+  let wallets: Wallets;
   let failed = false;
   const started = Date.now();
-
-  const shownOf = async (purchases: readonly Purchase[]): Promise<(Shown | undefined)[]> =>
-    Promise.all(
-      purchases.map(async ({ id }) => {
-        const answer = await send(`${world.api}/purchases/${id}`);
-        return answer.status === 404 ? undefined : json<Shown>(answer);
-      }),
-    );
 
   before(async () => {
     console.log(`SEED=${SEED}`);
     world = await startWorld({ blockTime: 0, escrow: true, watcher: {}, arbiter: true });
     try {
-      await prepare();
-      await play();
+      const random = randomOf(SEED);
+      await prepare(random);
+      await play(drive, random);
       await judge();
     } catch (error) {
       failed = true;
@@ -71,106 +51,28 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
   after(async () => {
     if (failed) console.log(`what happened:\n${drive?.log.join("\n")}\nSEED=${SEED}`);
     if (failed && process.env.CHAOS_KEEP) cpSync(world.state, process.env.CHAOS_KEEP, { recursive: true });
-    if (book) print();
+    const seconds = Math.round((Date.now() - started) / 1000);
+    if (book) print({ seed: SEED, seconds, drive, chain, sold, book, wallets });
     await world?.stop();
   });
 
-  async function prepare(): Promise<void> {
-    const random = randomOf(SEED);
-    const secrets = readFileSync(join(world.state, "secrets.env"), "utf8");
-    const secret = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(secrets)?.[1] ?? "";
-    const [platform = "", arbiter = ""] = addressesOf([secret("SELLER_SECRET"), secret("ARBITER_SECRET")]);
-    people = await gather(world, random);
+  async function prepare(random: Random): Promise<void> {
+    const { platform = "", arbiter = "" } = world.stack.wallets ?? {};
+    const people = await gather(world, random);
     const terms = await send(`${world.api}/listings/${people.listings[0]?.id}/unlock`);
-    const header = JSON.parse(Buffer.from(terms.headers.get("payment-required") ?? "", "base64").toString());
-    const escrow = header.accepts[0].payTo as string;
-    const setup = await Chain.read(world);
-    const faucets = new Set([...setup.txs.values()].flatMap(({ inputs }) => inputs.map(({ address }) => address)));
-    faucets.delete(platform);
-    wallets = { escrow, platform, arbiter, faucets, setup: new Set(setup.txs.keys()) };
+    const { accepts } = decode(terms.headers.get("payment-required")) as { accepts: { payTo: string }[] };
+    const escrow = accepts[0]?.payTo ?? "";
+    const { txs } = await Chain.read(world);
+    const paid = new Set([...txs.values()].flatMap(({ inputs }) => inputs.map(({ address }) => address)));
+    const faucets = new Set([...paid].filter((address) => address !== platform));
+    const known = new Set([...faucets, platform, arbiter, ...Object.values(people.wallets).flat()]);
+    const made = [...txs.values()].flatMap(({ outputs }) => outputs.map(({ address }) => address));
+    const contract = [...new Set(made)].filter((address) => !known.has(address));
+    wallets = { escrow, platform, arbiter, faucets, contract, setup: new Set(txs.keys()) };
     // No rollback reaches what was before.
     await world.ledger.block(6);
     drive = new Drive(world, people, escrow, random);
     await drive.begin();
-    await play0(random);
-  }
-
-  let first: Purchase[] = [];
-  let second: Purchase[] = [];
-  let unserved: Purchase[] = [];
-  async function play0(random: ReturnType<typeof randomOf>): Promise<void> {
-    const served = shuffled(
-      people.purchases.filter(({ behaviour }) => behaviour.seller === "served"),
-      random,
-    );
-    first = served.slice(0, served.length / 2);
-    second = served.slice(served.length / 2);
-    unserved = shuffled(
-      people.purchases.filter(({ behaviour }) => behaviour.seller === "outage"),
-      random,
-    );
-  }
-
-  async function play(): Promise<void> {
-    await drive.healthyTick();
-    await drive.buy(first);
-    await drive.handsDone();
-    await drive.until(3.5);
-    await drive.healthyTick();
-    await drive.buy(second, { kill: true });
-    await drive.handsDone();
-    await drive.until(9);
-    await drive.settle("every result is posted, and every wrong one disputed", 18, () =>
-      unanswered([...first, ...second]),
-    );
-
-    // The watcher is gone until it is too late for the results of these.
-    await drive.healthyTick();
-    await drive.buy(unserved);
-    await drive.handsDone();
-    const deadline = await lastSubmitDeadline(unserved);
-    while ((await drive.now()) < deadline + 5_000) {
-      await drive.handsDone();
-      await world.ledger.advance(100);
-    }
-    await drive.until(38);
-    await drive.settle("every wrong result is disputed", 18, () => unanswered(unserved));
-    await drive.until(60);
-
-    drive.note("no more faults");
-    await drive.settle("everything is over", LAST_TICKS, async () => {
-      await world.ledger.advance(20);
-      const open = (await shownOf(drive.bought)).filter((shown) => shown !== undefined && !over(shown));
-      const pending = rowsOf<{ tx_id: string }>(
-        world.state,
-        "settlements",
-        "SELECT tx_id FROM settlements WHERE state IN ('claimed', 'submitted')",
-      );
-      if (open.length + pending.length === 0) return undefined;
-      return `${open.map((shown) => `${shown?.id.slice(0, 8)} ${shown?.status}`)}; ${pending.length} transactions`;
-    });
-    for (let more = 0; more < 3; more++) assert.deepEqual(await drive.healthyTick(), [], "then nothing is left to do");
-  }
-
-  async function lastSubmitDeadline(purchases: readonly Purchase[]): Promise<number> {
-    const stories = await Promise.all(purchases.map(({ id = "" }) => drive.story(id)));
-    return Math.max(...stories.map((story) => story?.steps[0]?.deadlines.submitResult ?? 0));
-  }
-
-  /** Purchases whose seller or buyer still has to answer, in words. */
-  async function unanswered(purchases: readonly Purchase[]): Promise<string | undefined> {
-    const waiting: string[] = [];
-    for (const { id = "", behaviour, listing } of purchases) {
-      const story = await drive.story(id);
-      const last = story?.steps.at(-1);
-      if (last === undefined || story?.end) continue;
-      const { seller, buyer } = behaviour;
-      const unposted = seller === "served" && ["FundsLocked", "RefundRequested"].includes(last.state);
-      const wrong = last.state === "ResultSubmitted" && last.result !== rightResult(id, listing);
-      if (unposted || (wrong && buyer === "service"))
-        waiting.push(`${id.slice(0, 8)} ${behaviour.name}: ${last.state}`);
-    }
-    return waiting.length === 0 ? undefined : waiting.join(", ");
   }
 
   /** Reads the chain once more, and explains it. */
@@ -186,9 +88,9 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
   }
 
   it(`at least ${LEAST_PURCHASES} purchases were made, of each kind`, () => {
-    assert.ok(sold.length >= LEAST_PURCHASES, `${sold.length} of ${people.purchases.length}`);
+    assert.ok(sold.length >= LEAST_PURCHASES, `${sold.length} of ${drive.people.purchases.length}`);
     const kinds = (all: readonly Purchase[]) => new Set(all.map(({ behaviour }) => behaviour.name));
-    assert.deepEqual(kinds(sold.map(({ purchase }) => purchase)), kinds(people.purchases));
+    assert.deepEqual(kinds(sold.map(({ purchase }) => purchase)), kinds(drive.people.purchases));
   });
 
   it("each ended as the facts demand, and as its kind must", async () => {
@@ -199,7 +101,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
       const right = rightResult(purchase.id as string, purchase.listing);
       if (end === "withdrawn") assert.equal(last.result, right, `${name}: the seller collects for what was sold only`);
     }
-    const shown = await shownOf(drive.bought);
+    const shown = await shownOf(drive, drive.bought);
     for (const [index, purchase] of drive.bought.entries()) {
       // A lock that a rollback took for good is no purchase.
       const end = sold.find((one) => one.purchase === purchase)?.end;
@@ -208,7 +110,10 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
   });
 
   it("each timeline tells the transactions of the chain, and no others", async () => {
-    const shown = await shownOf(sold.map(({ purchase }) => purchase));
+    const shown = await shownOf(
+      drive,
+      sold.map(({ purchase }) => purchase),
+    );
     const payouts = new Set([...book.creatorPaid.values()].map(({ hash }) => hash));
     for (const [index, { purchase, story, end }] of sold.entries()) {
       const { end: ending } = story;
@@ -236,7 +141,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
     const won = sold.filter(({ end }) => end === "withdrawn").map(({ purchase }) => purchase.id);
     assert.deepEqual([...book.creatorPaid.keys()].sort(), won.sort());
     const outputs = [...chain.txs.values()].flatMap((tx) => tx.outputs);
-    for (const listing of people.listings) {
+    for (const listing of drive.people.listings) {
       const paid = outputs.filter(({ address }) => address === listing.creator);
       const sales = sold.filter(({ purchase, end }) => end === "withdrawn" && purchase.listing.id === listing.id);
       assert.equal(paid.length, sales.length, `payments to the creator of ${listing.id}`);
@@ -279,7 +184,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
   });
 
   it("sales and reputation are what a recount gives", async () => {
-    for (const { creator, id } of people.listings) {
+    for (const { creator, id } of drive.people.listings) {
       const own = sold.filter(({ purchase }) => purchase.listing.id === id);
       const withdrawn = own.filter(({ end }) => end === "withdrawn").length;
       const shown = json<{ sales: number; sellerReputation?: { score: number; basis: number } }>(
@@ -298,51 +203,17 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
       if (wallets.faucets.has(address)) continue;
       assert.equal(await held(world, address), book.flows.of(address), `what ${address} holds`);
     }
-    const { buyers, service, creators, helpers } = people.wallets;
-    const known = new Set([
-      ...buyers,
-      ...service,
-      ...creators,
-      ...helpers,
-      wallets.platform,
-      wallets.arbiter,
-      wallets.escrow,
-      ...wallets.faucets,
-    ]);
-    const spare = [...all].filter((address) => !known.has(address));
-    assert.ok(spare.length <= 1, `at most the published contract is anywhere else: ${spare}`);
-  });
-
-  function print(): void {
-    const table = (title: string, rows: [string, unknown][]) => {
-      console.log(`\n${title}`);
-      for (const [name, value] of rows) console.log(`  ${String(value).padStart(16)}  ${name}`);
-    };
-    const byKind = new Map<string, number>();
-    for (const { purchase, end } of sold) {
-      const kind = `${purchase.behaviour.name}: ${end}`;
-      byKind.set(kind, (byKind.get(kind) ?? 0) + 1);
-    }
-    table(`${sold.length} purchases, seed ${SEED}`, [...byKind]);
-    table("events", [...Object.entries(drive.figures), ["seconds", Math.round((Date.now() - started) / 1000)]]);
-    table("requests that met a fault", Object.entries(drive.faults.met));
-    table(`${chain.txs.size} transactions`, Object.entries(book.kinds));
-    const sum = (addresses: readonly string[], of: { of(address: string): bigint }) =>
-      addresses.reduce((total, address) => total + of.of(address), 0n);
-    const { buyers, service, creators, helpers } = people.wallets;
-    const groups: [string, readonly string[]][] = [
-      ["buyers", buyers],
-      ["service wallets", service],
-      ["creators", creators],
-      ["helpers of the seller", helpers],
-      ["platform", [wallets.platform]],
-      ["arbiter", [wallets.arbiter]],
-      ["escrow", [wallets.escrow]],
-      ["faucets", [...wallets.faucets]],
-    ];
-    table(
-      "lovelace held in the end (fees paid)",
-      groups.map(([name, addresses]) => [`${name} (${sum(addresses, book.fees)})`, sum(addresses, book.flows)]),
+    const { faucets, platform, arbiter, escrow, contract } = wallets;
+    const people = Object.values(drive.people.wallets).flat();
+    const known = new Set([...faucets, platform, arbiter, escrow, ...contract, ...people]);
+    assert.deepEqual(
+      [...all].filter((address) => !known.has(address)),
+      [],
+      "nobody else has anything",
     );
-  }
+    const total = (addresses: Iterable<string>, flows: Flows) =>
+      [...addresses].reduce((sum, address) => sum + flows.of(address), 0n);
+    const others = known.difference(faucets);
+    assert.equal(-total(faucets, book.flows), total(others, book.flows) + total(known, book.fees), "given, held, fees");
+  });
 });

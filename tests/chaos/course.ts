@@ -1,0 +1,98 @@
+// What happens in which order: two groups of purchases while the watcher runs, one while it is gone, and then time until
+// the last dispute can be settled.
+import assert from "node:assert/strict";
+import { json, send } from "../helpers/http.ts";
+import type { Purchase as Shown } from "../helpers/payments.ts";
+import type { Random } from "../helpers/random.ts";
+import { undone } from "./behaviour.ts";
+import { rowsOf } from "./database.ts";
+import type { Drive } from "./drive.ts";
+import { type Purchase, rightResult, shuffled, wrongResult } from "./people.ts";
+
+/** Ticks after the last fault by which everything must be over. */
+const LAST_TICKS = 45;
+/** Ticks by which what is due must be done, once the faults end for a while. */
+const CALM_TICKS = 18;
+
+/** From the first purchase until nothing is left to do. */
+export async function play(drive: Drive, random: Random): Promise<void> {
+  const all = drive.people.purchases;
+  const servedAs = (seller: string) => all.filter(({ behaviour }) => behaviour.seller === seller);
+  const served = shuffled(servedAs("served"), random);
+  const [first, second] = [served.slice(0, served.length / 2), served.slice(served.length / 2)];
+  const unserved = shuffled(servedAs("outage"), random);
+
+  await drive.healthyTick();
+  await drive.buy(first);
+  await drive.handsDone();
+  await drive.until(3.5);
+  await drive.healthyTick();
+  await drive.buy(second, { kill: true });
+  await drive.handsDone();
+  await drive.until(9);
+  const posted = "every result is posted, and every wrong one disputed";
+  await drive.settle(posted, CALM_TICKS, () => unanswered(drive, served));
+
+  // The watcher is gone until it is too late for the results of these.
+  await drive.healthyTick();
+  await drive.buy(unserved);
+  await drive.handsDone();
+  const deadline = await lastSubmitDeadline(drive, unserved);
+  while ((await drive.now()) < deadline + 5_000) {
+    await drive.handsDone();
+    await drive.world.ledger.advance(100);
+  }
+  await drive.until(38);
+  await drive.settle("every wrong result is disputed", CALM_TICKS, () => unanswered(drive, unserved));
+  await drive.until(60);
+
+  drive.note("no more faults");
+  await drive.settle("everything is over", LAST_TICKS, () => open(drive));
+  for (let more = 0; more < 3; more++) assert.deepEqual(await drive.healthyTick(), [], "then nothing is left to do");
+}
+
+/** Purchases as the service shows them; `undefined` for one that it does not know. */
+export const shownOf = (drive: Drive, purchases: readonly Purchase[]): Promise<(Shown | undefined)[]> =>
+  Promise.all(
+    purchases.map(async ({ id }) => {
+      const answer = await send(`${drive.world.api}/purchases/${id}`);
+      return answer.status === 404 ? undefined : json<Shown>(answer);
+    }),
+  );
+
+async function lastSubmitDeadline(drive: Drive, purchases: readonly Purchase[]): Promise<number> {
+  const stories = await Promise.all(purchases.map(({ id = "" }) => drive.story(id)));
+  return Math.max(...stories.map((story) => story?.steps[0]?.deadlines.submitResult ?? 0));
+}
+
+/** Purchases in which somebody still has to act before it is too late, in words. */
+async function unanswered(drive: Drive, purchases: readonly Purchase[]): Promise<string | undefined> {
+  const waiting: string[] = [];
+  for (const { id = "", behaviour, listing } of purchases) {
+    const story = await drive.story(id);
+    const last = story?.steps.at(-1);
+    if (story === undefined || last === undefined || story.end) continue;
+    const { name, seller, buyer } = behaviour;
+    const unposted = seller === "served" && ["FundsLocked", "RefundRequested"].includes(last.state);
+    const wrong = last.state === "ResultSubmitted" && last.result !== rightResult(id, listing);
+    const hand = undone(behaviour, story, wrongResult(id));
+    if (unposted || (wrong && buyer === "service") || hand)
+      waiting.push(`${id.slice(0, 8)} ${name}: ${last.state}, ${hand?.action}`);
+  }
+  return waiting.length === 0 ? undefined : waiting.join(", ");
+}
+
+/** What is not over yet, in words. Lets more time pass than others: deadlines are minutes away. */
+async function open(drive: Drive): Promise<string | undefined> {
+  await drive.world.ledger.advance(20);
+  const over = ({ status, events }: Shown): boolean =>
+    status === "refunded" || events.some((event) => event.status === "creator_paid");
+  const waiting = (await shownOf(drive, drive.bought)).flatMap((shown) => (shown && !over(shown) ? [shown] : []));
+  const sent = rowsOf<{ tx_id: string }>(
+    drive.world.state,
+    "settlements",
+    "SELECT tx_id FROM settlements WHERE state IN ('claimed', 'submitted')",
+  );
+  if (waiting.length + sent.length === 0) return undefined;
+  return `${waiting.map(({ id, status }) => `${id.slice(0, 8)} ${status}`)}; ${sent.length} transactions`;
+}
