@@ -41,6 +41,7 @@ use market::{
     database::{Database, DatabaseError, Outcome, Statement},
     settlement::Settlements,
     sqlite::Sqlite,
+    statement,
     watch::{Arbiter, Dispute, Holder, Watch, act::Keys},
 };
 use proptest::prelude::*;
@@ -425,4 +426,72 @@ proptest! {
         let (kept, counted) = world.figures();
         prop_assert_eq!(kept, counted);
     }
+}
+
+#[test]
+fn a_provider_that_shows_another_chain_undoes_nothing() {
+    let mut world = World::new();
+    world.pay(0, true, 1_000);
+    for _ in 0..140 {
+        world.ledger.mine();
+        world.tick(u32::MAX, u32::MAX, 0);
+    }
+    let known = world.stored();
+    assert_eq!(known.len(), 1);
+    let own = std::mem::replace(&mut world.ledger, Ledger::elsewhere(200));
+    world.tick(u32::MAX, u32::MAX, 0);
+    assert_eq!(world.stored(), known);
+    world.ledger = own;
+    world.settle();
+    assert_eq!(world.stored(), world.chain_has());
+}
+
+#[test]
+fn a_creator_is_due_only_while_the_sale_is_won() {
+    let mut world = World::new();
+    world.pay(0, true, 1_000);
+    world.settle();
+    let lock = world.payments[0].0.to_string();
+    let run = |sql: &str| block(world.db.run(statement!(sql.replace("LOCK", &lock)))).unwrap();
+    let due = || one(&world.db, "SELECT CAST(creator_due AS TEXT) FROM escrows");
+    let won = "INSERT INTO escrow_steps SELECT purchase_id, printf('%064d', 1), 900, 0, 0, NULL, datum, 0, 'withdrawn', shown, 1 \
+        FROM escrow_steps WHERE tx_id = purchase_id";
+    run(won);
+    assert_eq!(due(), "1");
+    run(
+        "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms, action) \
+        VALUES (printf('%064d', 2), 'payout:LOCK', '', 'submitted', 0, 1, 0, 0, 'payout')",
+    );
+    run("INSERT INTO settlement_purchases VALUES (printf('%064d', 2), 'LOCK')");
+    run("DELETE FROM escrow_steps WHERE height = 900");
+    run("UPDATE settlements SET state = 'expired' WHERE action = 'payout'");
+    assert_eq!(due(), "0", "a rollback took the sale's end, and nobody is to be paid for it");
+    run(won);
+    assert_eq!(due(), "1");
+    assert_eq!(
+        one(&world.db, "SELECT purpose FROM settlements WHERE action = 'payout'").len(),
+        7 + 64 + 1 + 64,
+        "freed"
+    );
+}
+
+#[test]
+fn payments_that_get_nowhere_keep_no_action_of_ours_waiting() {
+    let mut world = World::new();
+    for _ in 0..20 {
+        world.pay(0, false, 2);
+    }
+    world.ledger.mempool.borrow_mut().clear();
+    let action = TxHash::new([0xac; 32]);
+    let effects = Effects { spent: vec![faucets(900)], made: vec![] };
+    assert!(world.ledger.hand_in(Tx { id: action, effects, valid_until: 10_000 }));
+    world.ledger.mine();
+    let sent = statement!(
+        "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms, \
+           action) VALUES (?1, 'payout:of a sale', '', 'submitted', 10000, 1, 0, 0, 'payout')",
+        action.to_string()
+    );
+    block(world.db.run(sent)).unwrap();
+    world.tick(u32::MAX, u32::MAX, 0);
+    assert_eq!(one(&world.db, "SELECT state FROM settlements WHERE action = 'payout'"), "included");
 }

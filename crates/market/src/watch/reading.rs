@@ -10,8 +10,10 @@ use crate::{
     statement,
 };
 
-/// Transactions of ours that one tick looks after at most, those that expire first.
-const MAX_OPEN: u32 = 8;
+/// Actions of ours that one tick looks after at most, those that expire first.
+const MAX_ACTIONS: u32 = 6;
+/// Payments of buyers, likewise. Anyone can hand in many that never get into a block: they must not keep actions waiting.
+const MAX_PAYMENTS: u32 = 4;
 
 /// A block as it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -63,6 +65,14 @@ pub(super) struct Reading {
 pub(super) const OPEN_JSON: &str = "json_object('tx', tx_id, 'cbor', cbor, 'mode', mode, 'state', state, \
     'validUntil', valid_until_slot, 'attempts', attempts, 'attemptedAtMs', attempted_at_ms)";
 
+/// SQL for transactions of ours whose end is not known, those that expire first.
+fn open(which: &str, most: u32) -> String {
+    format!(
+        "SELECT {OPEN_JSON} FROM settlements WHERE state IN ('claimed', 'submitted') AND {which} \
+         ORDER BY valid_until_slot LIMIT {most}"
+    )
+}
+
 impl Reading {
     pub async fn load(database: &impl Database) -> Result<Self, DatabaseError> {
         let [progress, newest, open, doubted, unseen] = outcomes(
@@ -76,8 +86,9 @@ impl Reading {
                         "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
                     ),
                     statement!(format!(
-                        "SELECT {OPEN_JSON} FROM settlements WHERE state IN ('claimed', 'submitted') \
-                         ORDER BY valid_until_slot LIMIT {MAX_OPEN}"
+                        "SELECT * FROM ({}) UNION ALL SELECT * FROM ({})",
+                        open("action IS NOT NULL", MAX_ACTIONS),
+                        open("action IS NULL", MAX_PAYMENTS)
                     )),
                     rollback::doubted(),
                     rollback::unseen(),

@@ -52,6 +52,13 @@ impl Ledger {
         ledger
     }
 
+    /// Another chain, none of whose blocks is in any that begins with [`Ledger::new`].
+    pub fn elsewhere(blocks: usize) -> Self {
+        let ledger = Self { silent_from: Cell::new(u32::MAX), made: Cell::new(1_000_000), ..Self::default() };
+        (0..blocks).for_each(|_| ledger.mine());
+        ledger
+    }
+
     pub fn tip(&self) -> Tip {
         self.blocks.borrow().last().unwrap().tip
     }
