@@ -65,17 +65,17 @@ pub(super) struct Reading {
 pub(super) const OPEN_JSON: &str = "json_object('tx', tx_id, 'cbor', cbor, 'mode', mode, 'state', state, \
     'validUntil', valid_until_slot, 'attempts', attempts, 'attemptedAtMs', attempted_at_ms)";
 
-/// SQL for transactions of ours whose end is not known, those that expire first.
-fn open(which: &str, most: u32) -> String {
-    format!(
+/// The statement that reads transactions of ours whose end is not known, those that expire first.
+fn open(which: &str, most: u32) -> Statement {
+    statement!(format!(
         "SELECT {OPEN_JSON} FROM settlements WHERE state IN ('claimed', 'submitted') AND {which} \
          ORDER BY valid_until_slot LIMIT {most}"
-    )
+    ))
 }
 
 impl Reading {
     pub async fn load(database: &impl Database) -> Result<Self, DatabaseError> {
-        let [progress, newest, open, doubted, unseen] = outcomes(
+        let [progress, newest, actions, payments, doubted, unseen] = outcomes(
             database
                 .batch(vec![
                     statement!(
@@ -85,11 +85,8 @@ impl Reading {
                     statement!(
                         "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
                     ),
-                    statement!(format!(
-                        "SELECT * FROM ({}) UNION ALL SELECT * FROM ({})",
-                        open("action IS NOT NULL", MAX_ACTIONS),
-                        open("action IS NULL", MAX_PAYMENTS)
-                    )),
+                    open("action IS NOT NULL", MAX_ACTIONS),
+                    open("action IS NULL", MAX_PAYMENTS),
                     rollback::doubted(),
                     rollback::unseen(),
                 ])
@@ -103,7 +100,7 @@ impl Reading {
             behind: progress.behind,
             newest: newest.first_json()?,
             unseen: unseen.all_json()?,
-            open: open.all_json()?,
+            open: actions.all_json::<Open>()?.into_iter().chain(payments.all_json()?).collect(),
             doubted: doubted.all_json()?,
         })
     }
