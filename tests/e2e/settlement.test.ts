@@ -146,15 +146,20 @@ describe("a payment", () => {
       assert.equal(await paidTo(of("left late")), 1);
     });
 
-    it("at once is delivered to the same request, whatever was done by then", async () => {
+    it("at once is delivered to the same request, or to the proof where the answer went into the void", async () => {
       const { listing, payment, payer, seller } = of("left early");
-      const answer = again("left early");
-      const state = await Promise.race([
-        answer.then(() => "answered"),
-        world.ledger.waitFor(payment.tx, "mempool").then(() => "waiting"),
-      ]).catch(() => "in a block already");
-      if (state === "waiting") await world.ledger.block();
-      await assertSettled(world, await answer, { listing, payment, payer });
+      let answer: Answer | undefined;
+      const retry = again("left early").then((it) => {
+        answer = it;
+      });
+      while (answer === undefined) {
+        if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
+        await Promise.race([retry, new Promise((resolve) => setTimeout(resolve, 100))]);
+      }
+      // The runtime does not always tell that the buyer is gone; the answer counts as a delivery then.
+      if (answer.status === 402) assert.equal(refusalOf(answer), "duplicate_settlement");
+      else await assertSettled(world, answer, { listing, payment, payer });
+      assert.equal((await comeBack(world, payer, listing)).text, listing.content);
       assert.equal(await paidTo(of("left early")), 1);
       assert.equal((await purchasesOf(world, seller)).length, 1);
     });
