@@ -45,7 +45,7 @@ deploy: build ## migrate the remote databases and deploy the three workers (see 
 	scripts/deploy.sh
 
 e2e: build ## the tests against running workers and the local ledger
-	node --test --test-concurrency=1 'devnet/test/**/*.test.ts' \
+	node --test --test-concurrency=2 'devnet/test/**/*.test.ts' \
 	  'tests/{accounts,arbiter,builder,buyer,chaos,differential,e2e,protected,scale,wallets,watcher}/**/*.test.ts'
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
