@@ -36,6 +36,8 @@ export class Drive {
     rollbacks: 0,
     "blocks rolled back": 0,
     "rollbacks that kept transactions": 0,
+    "blocks in the middle of a tick": 0,
+    "rollbacks in the middle of a tick": 0,
     "actions by hand": 0,
     "actions by hand that failed": 0,
   };
@@ -146,7 +148,6 @@ export class Drive {
       if (before && (await this.world.ledger.tx(before.hash))?.state === "mempool") continue;
       todo.push(async () => {
         const helper = this.people.helpers[purchase.number];
-        assert.ok(helper);
         const done = await actByHand(this.world, { purchase, helper, hand, escrow: last.ref });
         this.note(`  by hand: ${hand.action} of ${purchase.number} ${id.slice(0, 8)}: ${JSON.stringify(done)}`);
         this.figures["actions by hand"] += 1;
@@ -183,16 +184,38 @@ export class Drive {
   async round(): Promise<void> {
     const random = this.#random;
     if (random.chance(0.5)) await this.hands();
+    const surprise = await this.#surprise();
     const faults = random.chance(0.6) ? await this.faults.some() : [];
     const count = random.pick([1, 1, 1, 1, 2, 3]);
     const fate = random.pick(["whole", "whole", "whole", "left", this.#kills > 0 ? "killed" : "left"]);
     this.note(`round at ${(await this.minutes()).toFixed(1)} min: ${count} ticks, ${fate}, faults [${faults}]`);
-    await this.#ticks(count, fate, 30 + random.below(700));
+    await Promise.all([
+      this.#ticks(count, fate, 30 + random.below(700)),
+      pause(20 + random.below(500)).then(() => surprise?.()),
+    ]);
     await this.faults.end();
     const blocks = random.pick([0, 1, 1, 1, 2, 3]);
     if (blocks > 0) await this.world.ledger.block(blocks);
     if (random.chance(0.35)) await this.rollback(1 + random.below(DEEPEST), random.chance(0.5));
     await this.world.ledger.advance(5 + random.below(90));
+  }
+
+  /** What the chain does in the middle of a tick. */
+  async #surprise(): Promise<(() => Promise<void>) | undefined> {
+    const blocks = 1 + this.#random.below(DEEPEST);
+    if (this.#random.chance(0.3)) {
+      return async () => {
+        this.figures["blocks in the middle of a tick"] += 1;
+        await this.world.ledger.block();
+      };
+    }
+    // Whether it is fair is asked beforehand, while the provider answers.
+    if (!this.#random.chance(0.15) || !(await this.#mayRollBack(blocks))) return undefined;
+    const keep = this.#random.chance(0.5);
+    return async () => {
+      this.figures["rollbacks in the middle of a tick"] += 1;
+      await this.#rollBack(blocks, keep);
+    };
   }
 
   async #ticks(count: number, fate: string, afterMs: number): Promise<void> {
@@ -229,15 +252,21 @@ export class Drive {
 
   /** Undoes blocks, unless that took somebody's last chance to act. */
   async rollback(blocks: number, keep: boolean): Promise<void> {
+    if (await this.#mayRollBack(blocks)) await this.#rollBack(blocks, keep);
+  }
+
+  async #mayRollBack(blocks: number): Promise<boolean> {
     const { height } = await this.world.ledger.tip();
     const oldest = json<{ time: number }>(await send(`${this.world.ledger.blockfrost}/blocks/${height - blocks + 1}`));
-    const now = await this.now();
-    if (!(await this.#fair(oldest.time * 1000, now))) return;
+    return this.#fair(oldest.time * 1000, await this.now());
+  }
+
+  async #rollBack(blocks: number, keep: boolean): Promise<void> {
     await this.world.ledger.rollback(blocks, keep);
     this.figures.rollbacks += 1;
     this.figures["blocks rolled back"] += blocks;
     if (keep) this.figures["rollbacks that kept transactions"] += 1;
-    this.note(`  rollback by ${blocks} from ${height}, ${keep ? "kept" : "dropped"}`);
+    this.note(`  rollback by ${blocks}, ${keep ? "kept" : "dropped"}`);
     // What replaces a chain is longer; now and then a provider shows it only in parts.
     if (this.#random.chance(0.8)) await this.world.ledger.block(blocks + this.#random.below(2));
   }

@@ -14,12 +14,12 @@ use crate::{
 /// Purchases that one answer lists at most.
 const MAX_LISTED: u32 = 1_000;
 
-/// A purchase as the public JSON, with its timeline in the chain's order.
+/// A purchase as the public JSON, with its timeline in the chain's order; within a block, a creator is paid for what ended.
 pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode, \
     'buyerAddress', buyer_address, 'txHash', id, 'status', status, \
     'events', (SELECT json_group_array(json_object('status', e.status, 'txHash', e.tx_hash, 'at', CAST(e.at_ms AS TEXT))) \
-      FROM (SELECT * FROM purchase_events WHERE purchase_id = purchases.id ORDER BY at_ms, position, \
-      status = 'creator_paid') AS e), \
+      FROM (SELECT * FROM purchase_events WHERE purchase_id = purchases.id ORDER BY at_ms, \
+      status = 'creator_paid', position) AS e), \
     'escrow', json(escrow), 'verification', verification))";
 
 /// What a buyer found when comparing what was delivered with what was listed.

@@ -10,7 +10,7 @@
 
 mod support;
 
-use market::{database::Database, sqlite::Sqlite, statement};
+use market::{database::Database, purchase, sqlite::Sqlite, statement};
 use proptest::prelude::*;
 use support::{NOON, SELLER, block, list_by, one, person};
 
@@ -156,4 +156,20 @@ fn the_recount_sees_sales_and_reputation() {
     assert!(sales.0.contains(",2]"), "{}", sales.0);
     assert_eq!(sellers.0, format!("[[\"{SELLER}\",2,1,1]]"));
     assert!(copies.0.contains(",1,1]"), "{}", copies.0);
+}
+
+/// After a rollback one block may hold both, in whatever order.
+#[test]
+fn a_creator_is_shown_as_paid_after_the_end_of_the_sale_where_one_block_holds_both() {
+    let db = Sqlite::migrated().unwrap();
+    let listings = listings(&db);
+    let (mut live, mut made) = (Vec::new(), 0);
+    apply(&db, &listings, &mut live, &mut made, &Event::Bought { listing: 0, status: 8 });
+    let id = live[0].as_str();
+    for (status, at_ms, position) in [("creator_paid", NOON, 0), ("withdrawn", NOON, 7), ("Disputed", NOON - 1, 9)] {
+        block(db.run(purchase::event(id, id, status, at_ms, position))).unwrap();
+    }
+    let shown = block(purchase::one(&db, &id.parse().unwrap())).unwrap().unwrap();
+    let place = |status: &str| shown.find(&format!("\"status\":\"{status}\",\"txHash\"")).unwrap();
+    assert!(place("Disputed") < place("withdrawn") && place("withdrawn") < place("creator_paid"), "{shown}");
 }
