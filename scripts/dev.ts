@@ -31,7 +31,7 @@ const stop = async (code: number) => {
 };
 process.on("SIGINT", () => void stop(0));
 process.on("SIGTERM", () => void stop(0));
-console.log(`ready: API ${stack.api}, ledger ${stack.ledger}`);
+console.log(`ready: API ${stack.api}, arbiter ${stack.arbiter?.url}, watcher ${stack.watcher}, ledger ${stack.ledger}`);
 // The watcher's clock: faster than every minute, as blocks are faster here.
 const clock = async () => {
   while (!stopped) {
