@@ -1,6 +1,6 @@
 //! The paywall's terms: what a listing costs, as x402 says it.
 
-use std::{borrow::Cow, cell::RefCell, collections::HashMap};
+use std::{cell::RefCell, collections::HashMap};
 
 use cardano::{Address, keys::SigningKey, slots::Millis};
 use edge::settings::{self, SettingError};
@@ -63,24 +63,15 @@ impl Protection {
     /// # Errors
     /// A setting that is there and unusable.
     pub fn configured(env: &Env) -> Result<Option<Self>, SettingError> {
-        const RECORD: &str = "ESCROW_DEPLOYMENT";
         const METHOD: &str = "ESCROW_TRANSFER_METHOD";
-        const SECRET: &str = "SELLER_SECRET";
-        let Some(record) = settings::optional(env, RECORD) else {
-            return Ok(None);
-        };
-        let unusable = |name, problem| SettingError { name: Cow::Borrowed(name), problem };
-        let deployment: Deployment = serde_json::from_str(&record)
-            .map_err(|_| unusable(RECORD, "is not a deployment record (cargo xtask escrow deploy)"))?;
-        deployment.parameters.check().map_err(|_| unusable(RECORD, "has parameters that strand disputes"))?;
+        let Some(deployment) = settings::deployment(env)? else { return Ok(None) };
         let method = match settings::optional(env, METHOD) {
             None => TransferMethod::default(),
-            Some(name) => name.parse().map_err(|_| unusable(METHOD, "must be escrow or masumi"))?,
+            Some(name) => {
+                name.parse().map_err(|_| SettingError { name: METHOD.into(), problem: "must be escrow or masumi" })?
+            }
         };
-        let seed = settings::secret_bytes(env, SECRET)?;
-        let wrong = || unusable(SECRET, "must be 64 hexadecimal characters (32 random bytes)");
-        let seed: &[u8; 32] = seed.as_slice().try_into().map_err(|_| wrong())?;
-        let seller = SigningKey::from_seed(seed).map_err(|_| wrong())?;
+        let seller = settings::signing_key(env, "SELLER_SECRET")?;
         let seller_address = seller.enterprise_address();
         Ok(Some(Self { deployment, seller, seller_address, method }))
     }

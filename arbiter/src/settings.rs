@@ -48,7 +48,8 @@ impl Settings {
         const TOKEN: &str = "ARBITER_TOKEN";
         let token = settings::required(env, TOKEN)?;
         let token = Token::new(&token).ok_or(unusable(TOKEN, "must have at least 24 characters"))?;
-        let (key, deployment) = (key(env)?, deployment(env)?);
+        let key = settings::signing_key(env, "ARBITER_SECRET")?;
+        let deployment = settings::deployment(env)?.ok_or(unusable(settings::ESCROW_DEPLOYMENT, "is not set"))?;
         let votes = deployment.parameters.weight_of(&key.key_hash());
         if usize::try_from(deployment.parameters.required_admins).map_or(true, |required| required > votes) {
             return Err(unusable("ARBITER_SECRET", "is not the key that settles disputes of ESCROW_DEPLOYMENT alone"));
@@ -57,22 +58,6 @@ impl Settings {
         let blockfrost_project = settings::optional(env, "BLOCKFROST_PROJECT_ID");
         Ok(Self { token, key, deployment, blockfrost_url, blockfrost_project })
     }
-}
-
-fn key(env: &Env) -> Result<SigningKey, SettingError> {
-    const SECRET: &str = "ARBITER_SECRET";
-    let wrong = || unusable(SECRET, "must be 64 hexadecimal characters (32 random bytes)");
-    let seed = settings::secret_bytes(env, SECRET)?;
-    let seed: &[u8; 32] = seed.as_slice().try_into().map_err(|_| wrong())?;
-    SigningKey::from_seed(seed).map_err(|_| wrong())
-}
-
-fn deployment(env: &Env) -> Result<Deployment, SettingError> {
-    const RECORD: &str = "ESCROW_DEPLOYMENT";
-    let deployment: Deployment = serde_json::from_str(&settings::required(env, RECORD)?)
-        .map_err(|_| unusable(RECORD, "is not a deployment record (cargo xtask escrow deploy)"))?;
-    deployment.parameters.check().map_err(|_| unusable(RECORD, "has parameters that strand disputes"))?;
-    Ok(deployment)
 }
 
 #[cfg(test)]

@@ -2,8 +2,13 @@
 
 use std::borrow::Cow;
 
+use cardano::keys::SigningKey;
+use escrow::Deployment;
 use worker::Env;
 use zeroize::Zeroizing;
+
+/// The variable with the deployment record.
+pub const ESCROW_DEPLOYMENT: &str = "ESCROW_DEPLOYMENT";
 
 /// A variable or secret that is missing or unusable. The text names it and says what to set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,4 +44,28 @@ pub fn secret_bytes(env: &Env, name: impl Into<Cow<'static, str>>) -> Result<Zer
     let text = Zeroizing::new(required(env, name.clone())?);
     let bytes = hex::decode(text.trim()).map_err(|_| SettingError { name, problem: "must be hexadecimal" })?;
     Ok(Zeroizing::new(bytes))
+}
+
+/// The Ed25519 key whose seed a secret is.
+///
+/// # Errors
+/// It is not set, or not 32 bytes in hexadecimal.
+pub fn signing_key(env: &Env, name: &'static str) -> Result<SigningKey, SettingError> {
+    let wrong = || SettingError { name: name.into(), problem: "must be 64 hexadecimal characters (32 random bytes)" };
+    let seed = secret_bytes(env, name)?;
+    let seed: &[u8; 32] = seed.as_slice().try_into().map_err(|_| wrong())?;
+    SigningKey::from_seed(seed).map_err(|_| wrong())
+}
+
+/// The escrow of protected sales; `None` where none is deployed.
+///
+/// # Errors
+/// A record that cannot be read, or whose parameters no escrow should have.
+pub fn deployment(env: &Env) -> Result<Option<Deployment>, SettingError> {
+    let Some(record) = optional(env, ESCROW_DEPLOYMENT) else { return Ok(None) };
+    let unusable = |problem| SettingError { name: ESCROW_DEPLOYMENT.into(), problem };
+    let deployment: Deployment = serde_json::from_str(&record)
+        .map_err(|_| unusable("is not a deployment record (cargo xtask escrow deploy)"))?;
+    deployment.parameters.check().map_err(|_| unusable("has parameters that strand disputes"))?;
+    Ok(Some(deployment))
 }

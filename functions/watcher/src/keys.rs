@@ -20,17 +20,10 @@ impl PlatformKeys {
     pub fn configured(env: &Env) -> Result<Self, SettingError> {
         const SELLER: &str = "SELLER_SECRET";
         const MASTER: &str = "WALLET_MASTER_SECRET";
-        let secret = |name| settings::optional(env, name).map(|_| settings::secret_bytes(env, name)).transpose();
-        let wrong =
-            SettingError { name: SELLER.into(), problem: "must be 64 hexadecimal characters (32 random bytes)" };
-        let seller = match secret(SELLER)? {
-            None => None,
-            Some(seed) => {
-                let seed: &[u8; 32] = seed.as_slice().try_into().map_err(|_| wrong.clone())?;
-                Some(SigningKey::from_seed(seed).map_err(|_| wrong.clone())?)
-            }
-        };
-        Ok(Self { seller, master: secret(MASTER)? })
+        let set = |name| settings::optional(env, name).is_some();
+        let seller = set(SELLER).then(|| settings::signing_key(env, SELLER)).transpose()?;
+        let master = set(MASTER).then(|| settings::secret_bytes(env, MASTER)).transpose()?;
+        Ok(Self { seller, master })
     }
 }
 

@@ -9,7 +9,6 @@ use edge::{
     d1::D1,
     settings::{self, SettingError},
 };
-use escrow::Deployment;
 use keys::PlatformKeys;
 use market::watch::{Report, Watch};
 use worker::{
@@ -81,7 +80,7 @@ async fn tick(env: &Env, usage: &Usage) -> Result<Report, String> {
     let base = settings::required(env, "BLOCKFROST_URL").map_err(text)?;
     let chain = Blockfrost::new(&base, settings::optional(env, "BLOCKFROST_PROJECT_ID"), usage.clone());
     let database = D1::new(env.d1("DB").map_err(|error| error.to_string())?, usage.clone());
-    let deployment = deployment(env).map_err(text)?;
+    let deployment = settings::deployment(env).map_err(text)?;
     let watch = Watch {
         database: &database,
         chain: &chain,
@@ -92,13 +91,4 @@ async fn tick(env: &Env, usage: &Usage) -> Result<Report, String> {
     };
     let keys = PlatformKeys::configured(env).map_err(text)?;
     watch.tick(&keys, &arbiter::Bound::configured(env, usage)).await.map_err(|error| error.to_string())
-}
-
-/// The escrow of protected sales, where one is deployed.
-fn deployment(env: &Env) -> Result<Option<Deployment>, SettingError> {
-    const NAME: &str = "ESCROW_DEPLOYMENT";
-    let Some(record) = settings::optional(env, NAME) else { return Ok(None) };
-    let unusable =
-        SettingError { name: NAME.into(), problem: "is not a deployment record (cargo xtask escrow deploy)" };
-    serde_json::from_str(&record).map(Some).map_err(|_| unusable)
 }
