@@ -1,24 +1,15 @@
 // One action on one escrow by hand, with a party's own key (`cargo xtask escrow act`): what an honest watcher would not do.
 
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { root } from "./stack.ts";
+import { built } from "./stack/process.ts";
+import { secretsOf } from "./stack/secrets.ts";
 
 /** A running stack: its state folder and its ledger. */
 export interface Place {
   readonly state: string;
   readonly ledger: string;
-}
-
-/** The program that the operator's commands are in. */
-export const xtask = (): string => join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
-
-/** The stack's secrets by name. */
-export function secretsOf(state: string): Record<string, string> {
-  const lines = readFileSync(join(state, "secrets.env"), "utf8").trim().split("\n");
-  return Object.fromEntries(lines.map((line) => line.split("=", 2) as [string, string]));
 }
 
 /** The output that is the escrow after a transaction: txHash#index. */
@@ -38,7 +29,7 @@ export async function escrowIn(ledger: string, address: string, tx: string): Pro
 export async function act(place: Place, action: string, escrow: string, more: string[] = [], seed?: string) {
   const args = ["escrow", "act", action, escrow, "--record", join(place.state, "escrow.json"), ...more];
   const secrets = { ...secretsOf(place.state), ...(seed && { PARTY_SECRET: seed }) };
-  const { stdout } = await promisify(execFile)(xtask(), seed ? [...args, "--party", "PARTY_SECRET"] : args, {
+  const { stdout } = await promisify(execFile)(built("xtask"), seed ? [...args, "--party", "PARTY_SECRET"] : args, {
     env: { ...process.env, ...secrets, BLOCKFROST_URL: `${place.ledger}/api/v0` },
   });
   return stdout.trim();

@@ -148,7 +148,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     let wallets: Stack["wallets"];
     if (options.escrow !== false) {
       progress("escrow contract");
-      const deployed = await deployEscrow(state, secretsFile, ledger, options.blockTime);
+      const deployed = await deployEscrow(state, ledger, options.blockTime);
       vars.ESCROW_DEPLOYMENT = deployed.record;
       wallets = deployed.wallets;
     }
@@ -189,7 +189,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       await run(["d1", "migrations", "apply", "DB", ...database], state);
       start("arbiter", worker(config, Number(new URL(url).port), {}));
       await answers(`${url}/health`, ended);
-      return { url, token: secretIn(secretsFile, "ARBITER_TOKEN") };
+      return { url, token: secretIn(state, "ARBITER_TOKEN") };
     };
     const arbiter = options.arbiter ? await startArbiter() : undefined;
     const watcher = `http://127.0.0.1:${options.watcherPort ?? (await freePort())}`;

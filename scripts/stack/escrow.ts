@@ -2,7 +2,8 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { finished, root } from "./process.ts";
+import { built, finished } from "./process.ts";
+import { secretsOf } from "./secrets.ts";
 
 /** What the seller's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
 const FUNDS = { lovelace: "1000000000", count: 5 };
@@ -10,22 +11,13 @@ const FUNDS = { lovelace: "1000000000", count: 5 };
 /** Publishes the contract, unless this state's record still holds. Returns the record, and whose wallets it is for. */
 export async function deployEscrow(
   state: string,
-  secretsFile: string,
   ledger: string,
   blockTime: number,
 ): Promise<{ record: string; wallets: { platform: string; arbiter: string } }> {
   const record = join(state, "escrow.json");
   const log = join(state, "escrow.log");
-  const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
-  const env = {
-    ...Object.fromEntries(
-      readFileSync(secretsFile, "utf8")
-        .trim()
-        .split("\n")
-        .map((line) => line.split("=", 2) as [string, string]),
-    ),
-    BLOCKFROST_URL: `${ledger}/api/v0`,
-  };
+  const xtask = built("xtask");
+  const env = { ...secretsOf(state), BLOCKFROST_URL: `${ledger}/api/v0` };
   const addressOf = async (name: string): Promise<string> => {
     const addressLog = join(state, `${name}.address.log`);
     await finished(xtask, ["address", name], addressLog, env);

@@ -3,9 +3,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { openSync } from "node:fs";
 import { createServer } from "node:net";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 export const root = resolve(import.meta.dirname, "../..");
+
+/** A program of this repository, as `scripts/build-all.sh` leaves it: `xtask`, `examples/disputes`. */
+export const built = (name: string): string =>
+  join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug", name);
 
 /** Runs a program to its end, its output in a log. */
 export function finished(program: string, args: string[], logFile: string, env: Record<string, string>): Promise<void> {

@@ -16,8 +16,14 @@ export function secrets(state: string): string {
   return file;
 }
 
-export function secretIn(file: string, name: string): string {
-  const secret = new RegExp(`^${name}=(.*)$`, "m").exec(readFileSync(file, "utf8"))?.[1];
-  if (!secret) throw new Error(`no ${name} in ${file}`);
+/** A stack's secrets by name. */
+export function secretsOf(state: string): Record<string, string> {
+  const lines = readFileSync(join(state, "secrets.env"), "utf8").trim().split("\n");
+  return Object.fromEntries(lines.map((line) => line.split("=", 2) as [string, string]));
+}
+
+export function secretIn(state: string, name: string): string {
+  const secret = secretsOf(state)[name];
+  if (!secret) throw new Error(`no ${name} in the secrets of ${state}`);
   return secret;
 }

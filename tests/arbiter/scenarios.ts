@@ -1,9 +1,8 @@
 // Real escrows for the arbiter to settle, made by `crates/arbitration/examples/disputes.rs` with the contract's own code.
 import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { root } from "../../scripts/stack.ts";
+import { built } from "../../scripts/stack/process.ts";
 import { sha256Hex } from "../wallets/proof.ts";
 
 export interface Scenario {
@@ -63,7 +62,7 @@ export interface Stage {
 
 /** Plays all scenarios on the ledger. Needs a ledger that makes blocks by itself. */
 export async function play(stage: Stage, scenarios: readonly (Scenario & { content: string })[]): Promise<Sold[]> {
-  const program = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/examples/disputes");
+  const program = built("examples/disputes");
   const env = {
     ...process.env,
     BLOCKFROST_URL: stage.blockfrost,
@@ -83,7 +82,7 @@ export async function play(stage: Stage, scenarios: readonly (Scenario & { conte
 
 /** The addresses of the secrets, in their order. */
 export function addressesOf(secrets: readonly string[]): string[] {
-  const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
+  const xtask = built("xtask");
   return secrets.map((secret) => {
     const run = spawnSync(xtask, ["address", "SOME_SECRET"], {
       encoding: "utf8",

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { encodePaymentSignatureHeader } from "@x402/core/http";
-import { root } from "../../scripts/stack.ts";
+import { built } from "../../scripts/stack/process.ts";
+import { secretsOf } from "../../scripts/stack/secrets.ts";
 import { open } from "../accounts/account.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
@@ -189,8 +189,6 @@ export async function actByHand(
 ): Promise<{ tx: string } | { failed: string }> {
   const { purchase, helper, hand, escrow } = it;
   const id = purchase.id as string;
-  const secrets = readFileSync(join(world.state, "secrets.env"), "utf8").trim().split("\n");
-  const xtask = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/xtask");
   const args = ["escrow", "act", hand.action, escrow, "--record", join(world.state, "escrow.json"), "--no-wait"];
   if (hand.posts) args.push("--result", hand.posts === "right" ? rightResult(id, purchase.listing) : wrongResult(id));
   if (hand.who === "buyer") args.push("--party", "BUYER");
@@ -198,12 +196,12 @@ export async function actByHand(
   const env = {
     ...process.env,
     // The seller's key, as whoever stole it would use it.
-    ...Object.fromEntries(secrets.map((line) => line.split("=", 2) as [string, string])),
+    ...secretsOf(world.state),
     BLOCKFROST_URL: world.ledger.blockfrost,
     ...(helper && { HELPER: seedHex(helper.keys.payment) }),
     ...(purchase.secret && { BUYER: purchase.secret }),
   };
-  const done = promisify(execFile)(xtask, args, { env });
+  const done = promisify(execFile)(built("xtask"), args, { env });
   return done.then(
     ({ stdout }) => ({ tx: stdout.trim() }),
     (error: Error & { stderr?: string }) => ({ failed: error.stderr?.trim() ?? error.message }),

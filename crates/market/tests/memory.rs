@@ -6,15 +6,15 @@ mod support;
 
 use std::cell::Cell;
 
-use cardano::{ScriptHash, TxHash, TxRef, keys::SigningKey};
+use cardano::{ScriptHash, TxHash, TxRef};
 use escrow::{Deployment, Parameters};
 use market::{
     database::{Database, DatabaseError, Outcome, Statement},
     sqlite::Sqlite,
     statement,
-    watch::{Arbiter, Dispute, Holder, Watch, act::Keys},
+    watch::Watch,
 };
-use support::{NOON, block, ledger::Ledger, list, person};
+use support::{NOON, block, ledger::Ledger, list, nobody::Nobody, person};
 
 /// Counts the most contents that one batch answers.
 struct Counting<'a>(&'a Sqlite, Cell<usize>);
@@ -24,24 +24,6 @@ impl Database for Counting<'_> {
         let contents = statements.iter().filter(|statement| statement.sql.contains("listing_contents")).count();
         self.1.set(self.1.get().max(contents));
         self.0.batch(statements).await
-    }
-}
-
-/// Nobody acts.
-struct Nobody;
-
-impl Keys for Nobody {
-    fn seller(&self) -> Option<&SigningKey> {
-        None
-    }
-    fn buyer(&self, _: &Holder) -> Option<SigningKey> {
-        None
-    }
-}
-
-impl Arbiter for Nobody {
-    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
-        Err("nobody is asked".into())
     }
 }
 

@@ -25,7 +25,6 @@ use cardano::{
     Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
     chain::{Utxo, Value},
     history::Effects,
-    keys::SigningKey,
     slots::SlotConfig,
     tx::build::{Destination, NewOutput, TxPlan, Validity, Wallet, build},
 };
@@ -42,13 +41,15 @@ use market::{
     settlement::Settlements,
     sqlite::Sqlite,
     statement,
-    watch::{Arbiter, Dispute, Holder, Watch, act::Keys},
+    watch::Watch,
 };
 use proptest::prelude::*;
 use support::{
     SELLER, block, fresh_escrow,
     ledger::{CALLS, Ledger, Tx, faucets},
-    list_by, one, parameters, person,
+    list_by,
+    nobody::Nobody,
+    one, parameters, person,
 };
 use x402_cardano::{
     exact::VerifiedPayment,
@@ -110,24 +111,6 @@ impl Database for Dying<'_> {
         let left = self.1.get().checked_sub(1).ok_or_else(|| DatabaseError("killed".into()))?;
         self.1.set(left);
         self.0.batch(statements).await
-    }
-}
-
-/// Nobody acts.
-struct Nobody;
-
-impl Keys for Nobody {
-    fn seller(&self) -> Option<&SigningKey> {
-        None
-    }
-    fn buyer(&self, _: &Holder) -> Option<SigningKey> {
-        None
-    }
-}
-
-impl Arbiter for Nobody {
-    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
-        Err("nobody is asked".into())
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     watched::{self, Watched, WatchedRow},
 };
 use crate::{
-    database::{Database, DatabaseError, Statement, outcomes},
+    database::{Database, DatabaseError, Statement},
     listing::DeliveryMode,
     settlement, statement,
 };
@@ -231,8 +231,7 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
              WHERE e.utxo IN (SELECT value FROM json_each(?1))",
             serde_json::json!(inputs).to_string()
         );
-        let [rows] = outcomes(self.database.batch(vec![read]).await?)?;
-        let rows: Vec<WatchedRow> = rows.all_json()?;
+        let rows: Vec<WatchedRow> = self.database.run(read).await?.all_json()?;
         let watched = rows.into_iter().map(|row| Ok((row.utxo, row.watched()?)));
         watched.collect::<Result<_, DatabaseError>>().map_err(TickError::from)
     }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
 pub mod ledger;
+pub mod nobody;
 
 use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
