@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use cardano::chain::ChainError;
 use edge::{http::BodyError, settings::SettingError};
-use market::database::DatabaseError;
+use sql::DatabaseError;
 use worker::{Response, Result, console_error};
 
 /// What a client is told when something goes wrong: `{"error": "..."}`.

@@ -1,5 +1,6 @@
 //! The paywall's terms: what a listing costs, as x402 says it.
 
+use sql::{Database, exactly};
 use std::{cell::RefCell, collections::HashMap};
 
 use cardano::{Address, keys::SigningKey, slots::Millis};
@@ -9,7 +10,6 @@ use market::{
     DeliveryMode, ListingId,
     catalogue::{self, Terms},
     chain_state,
-    database::{Database, outcomes},
 };
 use url::Url;
 use worker::Env;
@@ -118,7 +118,7 @@ pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Re
         };
         return Ok(Some(Priced { terms, clock }));
     }
-    let [terms, time] = outcomes(database.batch(vec![catalogue::terms(id), chain_state::read_time()]).await?)?;
+    let [terms, time] = exactly(database.batch(vec![catalogue::terms(id), chain_state::read_time()]).await?)?;
     let Some(terms) = terms.first_json::<Terms>()? else {
         return Ok(None);
     };

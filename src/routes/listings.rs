@@ -1,5 +1,6 @@
 //! `GET /listings`, `POST /listings`, `GET /listings/{id}`
 
+use sql::Database;
 use std::{cell::RefCell, rc::Rc};
 
 use cardano::{Address, ContentHash};
@@ -11,7 +12,6 @@ use market::{
     ListingId,
     account::{self, Account},
     catalogue::{self, Filter, Stored},
-    database::Database,
     listing::{self, NewListing},
     proof::{Proof, ProofError},
 };

@@ -7,11 +7,11 @@ use market::{
     account::{self, Account},
     buy::{self, BuyError, Offered, Order, Ports},
     catalogue,
-    database::{Database, outcomes},
     purchase::{self, Owned},
     withdraw::{self, WithdrawError},
 };
 use serde_json::json;
+use sql::{Database, exactly};
 use worker::{Request, Response};
 use x402_cardano::exact::protected;
 
@@ -77,7 +77,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     let database = app.database()?;
     let session = account::by_session(&token.hash(), app.now_ms());
     let bought = purchase::owner(&id.unwrap_or(TxHash::new([0; 32])));
-    let [session, bought] = outcomes(database.batch(vec![session, bought]).await?)?;
+    let [session, bought] = exactly(database.batch(vec![session, bought]).await?)?;
     let account: Account = session.first_json()?.ok_or_else(signed_out)?;
     let bought: Owned = bought.first_json()?.ok_or_else(unknown)?;
     let buyer = bought.buyer_address;

@@ -4,11 +4,11 @@ use cardano::{Address, TxHash, address::AddressError};
 use edge::{ed25519::WebCrypto, http::read_request};
 use market::{
     account::{self, Account},
-    database::Database,
     proof::Proof,
     purchase::{self, Owned, Verification},
 };
 use serde::Deserialize;
+use sql::Database;
 use worker::{Request, Response};
 
 use crate::{app::App, error::ApiError, respond, session};

@@ -19,11 +19,11 @@ use market::{
     ListingId,
     catalogue::{self, Terms},
     chain_state,
-    database::{self, Database, DatabaseError, outcomes},
     proof::Proof,
     purchase::{self, Owned},
     settlement::{self, Settlements},
 };
+use sql::{Database, DatabaseError, exactly};
 use worker::{Request, Response, console_log};
 use x402_cardano::{
     Refusal,
@@ -104,7 +104,7 @@ impl Gate<'_> {
     }
 
     /// What a look for the content found.
-    fn content(&self, found: &database::Outcome) -> Result<String, ApiError> {
+    fn content(&self, found: &sql::Rows) -> Result<String, ApiError> {
         let content = found.first().map(str::to_owned);
         content.ok_or_else(|| ApiError::internal("content", format!("{} has none", self.terms.id)))
     }
@@ -163,7 +163,7 @@ impl Gate<'_> {
         };
         let (tx, payer) = (*admission.tx(), *admission.payer());
         let reads = vec![catalogue::content(&self.terms.id), purchase::owner(&tx)];
-        let [content, bought] = outcomes(self.database.batch(reads).await?)?;
+        let [content, bought] = exactly(self.database.batch(reads).await?)?;
         if bought.first_json::<Owned>()?.is_some_and(|bought| bought.status == "refunded") {
             return self.ask("payment_refunded", "this payment was refunded: pay with a new transaction", None);
         }
@@ -232,7 +232,7 @@ impl Gate<'_> {
     async fn find_purchase(&self, proof: &Proof) -> Result<Option<TxHash>, ApiError> {
         let owned = purchase::owned(&self.terms.id, &proof.address);
         let open = settlement::open_payments(&self.terms.id, &proof.address);
-        let [owned, open] = outcomes(self.database.batch(vec![owned, open]).await?)?;
+        let [owned, open] = exactly(self.database.batch(vec![owned, open]).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return Ok(Some(owned.id));
         }

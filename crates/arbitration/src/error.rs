@@ -5,7 +5,7 @@ use escrow::{
     NotOurs,
     plan::{DraftError, PlanError},
 };
-use market::database::DatabaseError;
+use sql::DatabaseError;
 
 /// Why a dispute could not be resolved now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

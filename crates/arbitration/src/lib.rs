@@ -29,10 +29,8 @@ use cardano::{
     slots::{Millis, SlotConfig},
 };
 use escrow::{Deployment, evidence::Winner, plan::Escrow, spend::Spent};
-use market::{
-    arbiter as store,
-    database::{Database, DatabaseError, outcomes},
-};
+use market::arbiter as store;
+use sql::{Database, DatabaseError, exactly};
 use x402_cardano::settlement::Sleep;
 
 use answer::Decision;
@@ -81,7 +79,7 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let made = made.ok_or(ResolveError::Unknown)?;
         let escrow = Escrow::read(made.utxo.clone(), self.deployment)?;
         let reads = vec![store::walk(&own), store::decision(&own), store::live_payout(&own)];
-        let [walk, decision, payout] = outcomes(self.database.batch(reads).await?)?;
+        let [walk, decision, payout] = exactly(self.database.batch(reads).await?)?;
         let tip = self.chain.tip().await?;
         let now = self.now.max(tip.time_ms);
         let scene = Scene { escrow, spent_by: made.spent_by, tip, now };
@@ -105,7 +103,7 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let lost = |what: &str| DatabaseError(format!("a decision {what}"));
         let json = serde_json::to_string(&decision).map_err(|_| lost("that cannot be written"))?;
         let batch = vec![store::fix_decision(own, answer::name(winner), &json, self.now), store::decision(own)];
-        let [_, fixed] = outcomes(self.database.batch(batch).await?)?;
+        let [_, fixed] = exactly(self.database.batch(batch).await?)?;
         Ok(fixed.first_json()?.ok_or_else(|| lost("was not kept"))?)
     }
 

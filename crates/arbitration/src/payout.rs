@@ -6,6 +6,7 @@
 //!   └──────────── ended <──────────────┴──── its time is over ───────────┘
 //! ```
 
+use sql::{Database, exactly};
 use std::collections::BTreeSet;
 
 use cardano::{
@@ -21,7 +22,6 @@ use escrow::{
 };
 use market::{
     arbiter::{self as store, Payout},
-    database::{Database, outcomes},
     wallet::Promises,
 };
 use x402_cardano::settlement::Sleep;
@@ -102,7 +102,7 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let address = self.key.enterprise_address();
         let [live, sent, reserved] = {
             let [sent, reserved] = store::promises(self.now, scene.tip.slot);
-            outcomes(self.database.batch(vec![store::live_payout(&own), sent, reserved]).await?)?
+            exactly(self.database.batch(vec![store::live_payout(&own), sent, reserved]).await?)?
         };
         if let Some(payout) = store::payout(&live)? {
             return Ok(Begun::Other(payout));
@@ -121,7 +121,7 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             Err(error) => return Err(error.into()),
         };
         let [insert, reserve] = store::begin_payout(&own, &built, self.now);
-        let [ours, _, live] = outcomes(self.database.batch(vec![insert, reserve, store::live_payout(&own)]).await?)?;
+        let [ours, _, live] = exactly(self.database.batch(vec![insert, reserve, store::live_payout(&own)]).await?)?;
         Ok(match (store::payout(&ours)?, store::payout(&live)?) {
             (Some(payout), _) => Begun::Ours(payout),
             (None, Some(payout)) => Begun::Other(payout),

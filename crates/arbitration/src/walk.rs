@@ -15,10 +15,8 @@ use cardano::{
     evaluation::Evaluate,
 };
 use escrow::{Action, Datum, Deployment, State, plan::Escrow, rules::Rule};
-use market::{
-    arbiter::{self as store, Walk},
-    database::Database,
-};
+use market::arbiter::{self as store, Walk};
+use sql::Database;
 use x402_cardano::settlement::Sleep;
 
 use crate::{Arbiter, ResolveError};

@@ -6,7 +6,8 @@ use cardano::{
     evaluation::Evaluate,
 };
 use escrow::evidence::{Checks, Evidence, Verdict, decide};
-use market::{arbiter as store, database::Database};
+use market::arbiter as store;
+use sql::Database;
 use x402_cardano::{escrow::listing_input_hash, settlement::Sleep};
 
 use crate::{Arbiter, Request, ResolveError, Scene};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use market::database::{Database, DatabaseError, Outcome, Param, Statement};
+use sql::{Database, DatabaseError, Param, Rows, Statement};
 use wasm_bindgen::JsValue;
 use worker::{D1Database, D1PreparedStatement};
 
@@ -26,7 +26,7 @@ impl D1 {
         self.database.prepare(statement.sql).bind(&params)
     }
 
-    async fn run_batch(&self, statements: Vec<Statement>) -> worker::Result<Vec<Outcome>> {
+    async fn run_batch(&self, statements: Vec<Statement>) -> worker::Result<Vec<Rows>> {
         let texts: Vec<_> = match self.usage.wants_reads() {
             true => statements.iter().map(|statement| statement.sql.clone()).collect(),
             false => vec![],
@@ -42,7 +42,7 @@ impl D1 {
                 return Err(worker::Error::RustError(error));
             }
             let rows: Vec<HashMap<String, Option<String>>> = result.results()?;
-            Ok(Outcome { rows: rows.into_iter().filter_map(|row| row.into_values().next().flatten()).collect() })
+            Ok(Rows { rows: rows.into_iter().filter_map(|row| row.into_values().next().flatten()).collect() })
         };
         results.into_iter().map(outcome).collect()
     }
@@ -58,7 +58,7 @@ fn js_value(param: Param) -> JsValue {
 }
 
 impl Database for D1 {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         self.usage.batch(statements.len());
         self.run_batch(statements).await.map_err(|error| DatabaseError(error.to_string()))
     }

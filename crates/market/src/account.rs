@@ -5,14 +5,9 @@
 
 use cardano::{Address, ContentHash, Lovelace};
 use serde::{Deserialize, Serialize};
+use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{
-    catalogue::LISTING_JSON,
-    database::{Database, DatabaseError, Statement, outcomes},
-    proof::digest,
-    purchase::PURCHASE_JSON,
-    statement,
-};
+use crate::{catalogue::LISTING_JSON, proof::digest, purchase::PURCHASE_JSON};
 
 /// How long a challenge can be answered, in ms.
 pub const CHALLENGE_MS: u64 = 5 * 60 * 1_000;
@@ -176,7 +171,7 @@ pub async fn sign_in(
         session,
         by_session(&hash, now_ms),
     ];
-    let [_, _, _, _, _, account] = outcomes(db.batch(statements).await?)?;
+    let [_, _, _, _, _, account] = exactly(db.batch(statements).await?)?;
     account.first_json()
 }
 
@@ -215,7 +210,7 @@ pub async fn demo(db: &impl Database, wallet: &Address, now_ms: u64) -> Result<A
         i64::from(DEMO_KEY_VERSION),
     );
     let read = statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE owner = ?1"), DEMO_OWNER);
-    let [_, account] = outcomes(db.batch(vec![insert, read]).await?)?;
+    let [_, account] = exactly(db.batch(vec![insert, read]).await?)?;
     account.first_json()?.ok_or_else(|| DatabaseError("no demo account".into()))
 }
 
@@ -298,7 +293,7 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
         "SELECT {LISTING_JSON} FROM listings WHERE seller_address = {SESSION_OWNER} ORDER BY seq DESC LIMIT {MAX_SHOWN}"
     );
     let figures = crate::catalogue::seller_figures(SESSION_OWNER);
-    let [account, spent, purchases, listings, figures] = outcomes(
+    let [account, spent, purchases, listings, figures] = exactly(
         db.batch(vec![
             by_session(&hash, now_ms),
             statement!(spent, hash.as_str(), now_ms, day(now_ms)),

@@ -3,11 +3,7 @@
 
 use cardano::{TxHash, TxRef, slots::Millis, tx::build::BuiltTx};
 use serde::Deserialize;
-
-use crate::{
-    database::{DatabaseError, Outcome, Statement},
-    statement,
-};
+use sql::{DatabaseError, Rows, Statement, statement};
 
 /// How far back a provider's view may be, in ms: transactions of ours that are older are in every view.
 const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
@@ -118,7 +114,7 @@ struct PayoutRow {
 ///
 /// # Errors
 /// What is stored is not what we store.
-pub fn payout(row: &Outcome) -> Result<Option<Payout>, DatabaseError> {
+pub fn payout(row: &Rows) -> Result<Option<Payout>, DatabaseError> {
     let Some(row) = row.first_json::<PayoutRow>()? else { return Ok(None) };
     let cbor = hex::decode(&row.cbor).map_err(|_| DatabaseError(format!("payout {} cannot be read", row.tx)))?;
     Ok(Some(Payout {

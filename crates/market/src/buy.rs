@@ -6,6 +6,7 @@
 //!              └──<── inputs taken by another, or change not sent yet: again ──<──┘
 //! ```
 
+use sql::{Database, DatabaseError, exactly};
 use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -33,7 +34,6 @@ use x402_cardano::{
 use crate::{
     account::Account,
     catalogue::{self, Terms},
-    database::{Database, DatabaseError, outcomes},
     purchase::{self, Owned},
     settlement::record,
     wallet::{
@@ -234,7 +234,7 @@ async fn already_bought<D: Database, C, V, Z>(
     let wallet = order.account.wallet_address;
     let by = |buyer: &Address| purchase::owned(&order.terms.id, buyer);
     let batch = vec![by(&wallet), by(&owner.unwrap_or(wallet)), catalogue::content(&order.terms.id)];
-    let [by_wallet, by_owner, content] = outcomes(ports.database.batch(batch).await?)?;
+    let [by_wallet, by_owner, content] = exactly(ports.database.batch(batch).await?)?;
     let owned: Option<Owned> = match by_wallet.first_json()? {
         Some(owned) => Some(owned),
         None => by_owner.first_json()?,
@@ -264,7 +264,7 @@ async fn finish<D: Database, C, V, Z>(
         catalogue::content(&order.terms.id),
         crate::settlement::mark_delivered(&tx, ports.now),
     ];
-    let [purchase, content, _] = outcomes(ports.database.batch(batch).await?)?;
+    let [purchase, content, _] = exactly(ports.database.batch(batch).await?)?;
     match (purchase.first(), content.first()) {
         (Some(purchase), Some(content)) => {
             Ok(Bought { purchase: purchase.to_owned(), content: content.to_owned(), already_owned: false })
@@ -319,7 +319,7 @@ async fn attempt_once<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep>(
     let wallet = order.account.wallet_address;
     let [sent, reserved] = promises(&wallet, ports.now);
     let refused = refused_purchase(order.account, &order.terms.id, view.tip.slot);
-    let [sent, reserved, refused] = outcomes(ports.database.batch(vec![sent, reserved, refused]).await?)?;
+    let [sent, reserved, refused] = exactly(ports.database.batch(vec![sent, reserved, refused]).await?)?;
     let promised = Promises::read(&wallet, &sent, &reserved)?;
     let utxos = promised.spendable(&view.utxos);
     let instead = instead_of(refused.first(), &utxos)?;

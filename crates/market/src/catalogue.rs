@@ -3,17 +3,14 @@
 //! A listing's JSON is its stored `card` (everything that never changes) with the figures of its sales put in. SQLite
 //! joins up to [`CHUNK`] of them into one text, so that a catalogue of any size crosses into the worker in few strings.
 
+use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 use std::{borrow::Cow, str::FromStr};
 
 use cardano::Address;
 use serde::Deserialize;
 use x402_cardano::escrow::Sale;
 
-use crate::{
-    database::{Database, DatabaseError, Param, Statement, outcomes},
-    listing::{CATEGORIES, DeliveryMode, ListingId, NewListing},
-    statement,
-};
+use crate::listing::{CATEGORIES, DeliveryMode, ListingId, NewListing};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
 const CHUNK: u32 = 100;
@@ -53,7 +50,7 @@ pub async fn whole(db: &impl Database, known: Option<i64>) -> Result<Catalogue, 
         )),
         params: vec![Param::from(known)],
     };
-    let [version, chunks] = outcomes(db.batch(vec![version, chunks]).await?)?;
+    let [version, chunks] = exactly(db.batch(vec![version, chunks]).await?)?;
     let version = version.first_json::<i64>()?.ok_or_else(|| DatabaseError("no catalogue version".into()))?;
     let json = (known != Some(version)).then(|| array(&chunks.rows));
     Ok(Catalogue { version, json })
@@ -80,7 +77,7 @@ pub async fn one(db: &impl Database, id: &ListingId) -> Result<Option<String>, D
 pub async fn creator(db: &impl Database, address: &Address) -> Result<String, DatabaseError> {
     let address = address.to_string();
     let listings = format!("SELECT {LISTING_JSON} FROM listings WHERE seller_address = ?1 ORDER BY seq DESC");
-    let [listings, seller] = outcomes(
+    let [listings, seller] = exactly(
         db.batch(vec![statement!(listings, address.as_str()), statement!(seller_figures("?1"), address.as_str())])
             .await?,
     )?;
@@ -171,7 +168,7 @@ pub async fn store(
         listing.category,
         listing.preview_media.as_deref().unwrap_or_default(),
     );
-    let [_, _, read] = outcomes(db.batch(vec![insert, content, read]).await?)?;
+    let [_, _, read] = exactly(db.batch(vec![insert, content, read]).await?)?;
     let listing = read.first().and_then(|row| row.split_once(' '));
     Ok(listing.map_or(Stored::OfferChanged, |(id, json)| Stored::Listing { id: id.to_owned(), json: json.to_owned() }))
 }

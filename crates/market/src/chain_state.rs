@@ -1,11 +1,7 @@
 //! What was last read of the chain, for readers that must not ask it: the clock of escrow matters.
 
 use cardano::{chain::Tip, slots::Millis};
-
-use crate::{
-    database::{DatabaseError, Outcome, Statement},
-    statement,
-};
+use sql::{DatabaseError, Rows, Statement, statement};
 
 /// The statement that notes a newer block. An older one, of a provider that lags, changes nothing; after a rollback the
 /// next block is newer again.
@@ -33,6 +29,6 @@ pub fn read_time() -> Statement {
 ///
 /// # Errors
 /// What is stored is not a time.
-pub fn clock(time: &Outcome, now: Millis) -> Result<Millis, DatabaseError> {
+pub fn clock(time: &Rows, now: Millis) -> Result<Millis, DatabaseError> {
     Ok(time.first_json::<Millis>()?.unwrap_or(0).max(now))
 }

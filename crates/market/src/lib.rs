@@ -1,6 +1,6 @@
 //! The market: listings, purchases and what is owed to whom. All of the service's rules about them, and all of its SQL.
 //!
-//! Nothing here talks to the network or reads a clock: the database is the [`database::Database`] port, time and
+//! Nothing here talks to the network or reads a clock: the database is the [`sql::Database`] port, time and
 //! randomness are parameters.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
@@ -10,13 +10,11 @@ pub mod arbiter;
 pub mod buy;
 pub mod catalogue;
 pub mod chain_state;
-pub mod database;
 pub mod listing;
 pub mod proof;
 pub mod purchase;
+pub mod schema;
 pub mod settlement;
-#[cfg(feature = "sqlite")]
-pub mod sqlite;
 pub mod wallet;
 pub mod watch;
 pub mod withdraw;

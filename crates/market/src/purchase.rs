@@ -4,12 +4,9 @@ use cardano::{Address, Lovelace, TxHash, chain::Inclusion};
 use escrow::Datum;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sql::{Database, DatabaseError, Statement, statement};
 
-use crate::{
-    database::{Database, DatabaseError, Statement},
-    listing::DeliveryMode,
-    statement,
-};
+use crate::listing::DeliveryMode;
 
 /// Purchases that one answer lists at most.
 const MAX_LISTED: u32 = 1_000;
@@ -210,6 +207,6 @@ pub fn owned(listing: &str, buyer: &Address) -> Statement {
 /// The database cannot be asked.
 pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<String>, DatabaseError> {
     let set = statement!("UPDATE purchases SET verification = ?2 WHERE id = ?1", id.to_string(), verdict.as_str());
-    let [_, read] = crate::database::outcomes(db.batch(vec![set, read(id)]).await?)?;
+    let [_, read] = sql::exactly(db.batch(vec![set, read(id)]).await?)?;
     Ok(read.rows.into_iter().next())
 }

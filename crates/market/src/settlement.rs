@@ -3,6 +3,7 @@
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, chain::Inclusion, slots::Millis, tx::SignedTx};
 use escrow::PlutusAddress;
 use serde::Deserialize;
+use sql::{Database, DatabaseError, Statement, exactly, statement};
 use x402_cardano::{
     exact::protected::escrow_of,
     settlement::{Claim, Claimed, Record, SettlementStore, State},
@@ -10,10 +11,8 @@ use x402_cardano::{
 };
 
 use crate::{
-    database::{Database, DatabaseError, Statement, outcomes},
     listing::DeliveryMode,
     purchase::{self, NewEscrow},
-    statement,
 };
 
 /// The settlements of this database.
@@ -61,7 +60,7 @@ impl TryFrom<Row> for Record {
     }
 }
 
-pub(crate) fn record(row: &crate::database::Outcome) -> Result<Option<Record>, DatabaseError> {
+pub(crate) fn record(row: &sql::Rows) -> Result<Option<Record>, DatabaseError> {
     row.first_json::<Row>()?.map(Record::try_from).transpose()
 }
 
@@ -120,7 +119,7 @@ impl<D: Database> SettlementStore for Settlements<'_, D> {
             tx.to_string(),
         );
         let [new, known, holder] =
-            outcomes(self.0.batch(vec![insert_claim(claim, now, None), by_id(&tx), holder]).await?)?;
+            exactly(self.0.batch(vec![insert_claim(claim, now, None), by_id(&tx), holder]).await?)?;
         if let Some(record) = record(&new)? {
             return Ok(Claimed::New(record));
         }

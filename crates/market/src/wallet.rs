@@ -7,6 +7,7 @@
 //! Nobody but us spends from a service wallet, and every spend is written down with its inputs first, so this sum holds
 //! however late the provider's view is. Change is spendable once a node has taken the transaction that makes it.
 
+use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
@@ -20,9 +21,7 @@ use x402_cardano::settlement::{Claim, Claimed, Record, SettlementStore, State};
 
 use crate::{
     account::{Account, day},
-    database::{Database, DatabaseError, Outcome, Statement, outcomes},
     settlement::{EXPIRY_GRACE_SLOTS, RECORD_JSON, Settlements, by_id, insert_claim, record},
-    statement,
 };
 
 /// How far back a provider's view may be, in ms: transactions of ours that are older are in every view.
@@ -75,7 +74,7 @@ impl Promises {
     ///
     /// # Errors
     /// What is stored is not what we store.
-    pub fn read(wallet: &Address, sent: &Outcome, reserved: &Outcome) -> Result<Self, DatabaseError> {
+    pub fn read(wallet: &Address, sent: &Rows, reserved: &Rows) -> Result<Self, DatabaseError> {
         let broken = |what: &str| DatabaseError(format!("{what} of a wallet's transaction cannot be read"));
         let mut read = Self::default();
         for tx_in in &reserved.rows {
@@ -301,7 +300,7 @@ impl<D: Database> SettlementStore for WalletSettlements<'_, D> {
             by_id(&tx),
             self.standing(claim),
         ];
-        let [_, new, _, known, standing] = outcomes(self.inner.0.batch(statements).await?)?;
+        let [_, new, _, known, standing] = exactly(self.inner.0.batch(statements).await?)?;
         if let Some(record) = record(&new)? {
             return Ok(Claimed::New(record));
         }

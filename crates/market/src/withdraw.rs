@@ -8,13 +8,12 @@ use cardano::{
     tx::build::{BuildError, BuiltTx, Sweep, Validity, Wallet, sweep},
 };
 use serde::Deserialize;
+use sql::{Database, DatabaseError, Statement, exactly, statement};
 use x402_cardano::settlement::SettlementStore;
 
 use crate::{
     account::Account,
-    database::{Database, DatabaseError, Statement, outcomes},
     settlement::Settlements,
-    statement,
     wallet::{Promises, close_overdue, promises, send_again},
 };
 
@@ -123,7 +122,7 @@ pub async fn withdraw(
     if let Some(Unfinished { answered: false, withdrawn }) = unfinished {
         return Ok(withdrawn);
     }
-    let [sent, reserved] = outcomes(database.batch(promises(&wallet, now).into()).await?)?;
+    let [sent, reserved] = exactly(database.batch(promises(&wallet, now).into()).await?)?;
     let promised = Promises::read(&wallet, &sent, &reserved)?;
     let shown = chain.utxos_at(&wallet.to_string()).await?;
     let utxos = promised.spendable(&shown);

@@ -7,15 +7,13 @@
     reason = "tests fail by panicking"
 )]
 
+use sql::{Database, sqlite::Sqlite, statement};
 use std::borrow::Cow;
 
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, Filter, Stored},
-    database::Database,
     listing::NewListing,
-    sqlite::Sqlite,
-    statement,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +39,7 @@ fn put(db: &Sqlite, number: u8, listing: &NewListing) -> ListingId {
 }
 
 fn market() -> (Sqlite, Vec<ListingId>) {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let ids = vec![
         put(&db, 1, &offer("Aurora hero", 1_000_000, &["instant"], Some("Hero"))),
         put(&db, 2, &offer("Ledger dashboard", 7_000_000, &["instant", "protected"], Some("Fintech"))),
@@ -70,13 +68,13 @@ fn the_whole_catalogue_is_newest_first_and_has_no_content() {
 
 #[test]
 fn an_empty_catalogue_is_an_empty_array() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     assert_eq!(block(catalogue::whole(&db, None)).unwrap().json.as_deref(), Some("[]"));
 }
 
 #[test]
 fn a_catalogue_of_many_chunks_is_one_array_in_order() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     for number in 0..=250 {
         put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
     }
@@ -130,7 +128,7 @@ fn search_text_is_never_an_operator() {
 
 #[test]
 fn pages_follow_each_other_without_gap_or_repetition_in_every_order() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     for number in 0..23 {
         put(&db, number, &offer(&format!("n{number}"), 1_000_000 + u64::from(number % 4), &["instant"], None));
     }
@@ -176,7 +174,7 @@ fn bad_parameters_are_named() {
 
 #[test]
 fn a_signed_offer_sent_twice_makes_one_listing_and_with_other_words_none() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = offer("Once", 1_000_000, &["instant"], None);
     let store = |number: u8, listing: &NewListing| {
         let id = ListingId::new(1, [number; 10]);

@@ -10,8 +10,9 @@
 
 mod support;
 
-use market::{database::Database, purchase, sqlite::Sqlite, statement};
+use market::purchase;
 use proptest::prelude::*;
+use sql::{Database, sqlite::Sqlite, statement};
 use support::{NOON, SELLER, block, list_by, one, person};
 
 const STATES: [&str; 11] = [
@@ -132,7 +133,7 @@ fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, mad
 proptest! {
     #[test]
     fn figures_kept_by_triggers_equal_a_recount(events in proptest::collection::vec(event(), 1..60)) {
-        let db = Sqlite::migrated().unwrap();
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listings = listings(&db);
         let (mut live, mut made) = (Vec::new(), 0);
         for event in &events {
@@ -146,7 +147,7 @@ proptest! {
 
 #[test]
 fn the_recount_sees_sales_and_reputation() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listings = listings(&db);
     let (mut live, mut made) = (Vec::new(), 0);
     for status in [0, 8, 9] {
@@ -161,7 +162,7 @@ fn the_recount_sees_sales_and_reputation() {
 /// After a rollback one block may hold both, in whatever order.
 #[test]
 fn a_creator_is_shown_as_paid_after_the_end_of_the_sale_where_one_block_holds_both() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listings = listings(&db);
     let (mut live, mut made) = (Vec::new(), 0);
     apply(&db, &listings, &mut live, &mut made, &Event::Bought { listing: 0, status: 8 });

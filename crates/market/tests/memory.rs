@@ -4,23 +4,19 @@
 
 mod support;
 
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use std::cell::Cell;
 
 use cardano::{ScriptHash, TxHash, TxRef};
 use escrow::{Deployment, Parameters};
-use market::{
-    database::{Database, DatabaseError, Outcome, Statement},
-    sqlite::Sqlite,
-    statement,
-    watch::Watch,
-};
+use market::watch::Watch;
 use support::{NOON, block, ledger::Ledger, list, nobody::Nobody, person};
 
 /// Counts the most contents that one batch answers.
 struct Counting<'a>(&'a Sqlite, Cell<usize>);
 
 impl Database for Counting<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         let contents = statements.iter().filter(|statement| statement.sql.contains("listing_contents")).count();
         self.1.set(self.1.get().max(contents));
         self.0.batch(statements).await
@@ -29,7 +25,7 @@ impl Database for Counting<'_> {
 
 #[test]
 fn however_many_escrows_are_due_few_contents_are_read_at_once() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     for number in 0..20_u8 {
         let listing = list(&db, number, 5_000_000);
         let id = TxHash::new([number; 32]).to_string();

@@ -16,10 +16,10 @@ use cardano::{
 };
 use market::{
     arbiter::{begin_payout, fix_decision, promises},
-    database::Database,
-    sqlite::{ARBITER_MIGRATIONS, Sqlite},
+    schema::ARBITER_MIGRATIONS,
     wallet::Promises,
 };
+use sql::{Database, sqlite::Sqlite};
 use support::{NOON, block, parameters, person};
 
 const MINUTE: u64 = 60_000;

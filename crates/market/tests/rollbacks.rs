@@ -16,6 +16,7 @@
 
 mod support;
 
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
@@ -35,14 +36,7 @@ use escrow::{
     plan::{Escrow, Planner, Step},
     rules::{Effect, Rule},
 };
-use market::{
-    ListingId,
-    database::{Database, DatabaseError, Outcome, Statement},
-    settlement::Settlements,
-    sqlite::Sqlite,
-    statement,
-    watch::Watch,
-};
+use market::{ListingId, settlement::Settlements, watch::Watch};
 use proptest::prelude::*;
 use support::{
     SELLER, block, fresh_escrow,
@@ -107,7 +101,7 @@ fn event() -> impl Strategy<Value = Event> {
 struct Dying<'a>(&'a Sqlite, Cell<u32>);
 
 impl Database for Dying<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         let left = self.1.get().checked_sub(1).ok_or_else(|| DatabaseError("killed".into()))?;
         self.1.set(left);
         self.0.batch(statements).await
@@ -140,7 +134,7 @@ const PRICE: u64 = 10_000_000;
 
 impl World {
     fn new() -> Self {
-        let db = Sqlite::migrated().unwrap();
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let seller = |number: u8| match number {
             2 => person(9).enterprise_address(),
             _ => SELLER.parse().unwrap(),

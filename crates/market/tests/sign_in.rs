@@ -5,10 +5,8 @@
 mod support;
 
 use cardano::Lovelace;
-use market::{
-    account::{self, CHALLENGE_MS, DAY_MS, DEMO_OWNER, NewWallet, SESSION_MS},
-    sqlite::Sqlite,
-};
+use market::account::{self, CHALLENGE_MS, DAY_MS, DEMO_OWNER, NewWallet, SESSION_MS};
+use sql::sqlite::Sqlite;
 use support::{NOON, block, challenge, one, person, reread, sign_up, token};
 
 fn wallet(number: u8, key_version: u32) -> NewWallet {
@@ -17,7 +15,7 @@ fn wallet(number: u8, key_version: u32) -> NewWallet {
 
 #[test]
 fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), "nonce", NOON);
     let opened = (1..=50).filter(|number| {
         block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), NOON)).unwrap().is_some()
@@ -29,7 +27,7 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
 
 #[test]
 fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), "nonce", NOON);
     let answer = |number, now| block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), now)).unwrap();
     assert!(answer(1, NOON).is_some());
@@ -39,7 +37,7 @@ fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
 
 #[test]
 fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (first, _) = sign_up(&db, 1, NOON);
     let limits = account::limits(Some(3), Some(4)).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
@@ -51,7 +49,7 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
 
 #[test]
 fn a_session_is_live_until_its_last_millisecond_and_is_then_removed_by_a_sign_in() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     sign_up(&db, 1, NOON);
     let live = |now| block(account::view(&db, &token(1), now)).unwrap().is_some();
     assert!(live(NOON + SESSION_MS - 1));
@@ -66,7 +64,7 @@ fn a_session_is_live_until_its_last_millisecond_and_is_then_removed_by_a_sign_in
 
 #[test]
 fn signing_out_ends_one_session_once() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     sign_up(&db, 1, NOON);
     sign_up(&db, 2, NOON);
     assert!(block(account::sign_out(&db, &token(1), NOON)).unwrap());
@@ -77,7 +75,7 @@ fn signing_out_ends_one_session_once() {
 
 #[test]
 fn only_hashes_of_tokens_are_stored() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     sign_up(&db, 1, NOON);
     assert_eq!(one(&db, "SELECT token_hash FROM sessions"), token(1).hash());
     assert_eq!(one(&db, "SELECT claimed_by FROM challenge_claims"), token(1).hash());
@@ -86,7 +84,7 @@ fn only_hashes_of_tokens_are_stored() {
 
 #[test]
 fn the_demo_account_is_made_once_with_limits_that_no_session_can_change() {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let wallet = person(50).enterprise_address();
     let demo = block(account::demo(&db, &wallet, NOON)).unwrap();
     assert_eq!((demo.owner.as_str(), demo.wallet_address), (DEMO_OWNER, wallet));

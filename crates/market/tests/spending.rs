@@ -14,12 +14,11 @@ use cardano::{ContentHash, Lovelace, TxHash, chain::Utxo, keys::SigningKey};
 use market::{
     ListingId,
     account::{self, Account, DAY_MS},
-    database::{Database, outcomes},
     settlement::Settlements,
-    sqlite::Sqlite,
     wallet::{NotGranted, Promises, SpendError, promises},
 };
 use proptest::prelude::*;
+use sql::{Database, exactly, sqlite::Sqlite};
 use support::{
     NOON, block, claim, claim_of, given, inclusion, list, one, payment, reread, sign_up, spent_today, token,
 };
@@ -30,7 +29,7 @@ const UNTIL: u64 = 1_000_000;
 
 /// A database, an account with limits in ADA, its key.
 fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
-    let db = Sqlite::migrated().unwrap();
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);
     let limits = account::limits(Some(per_payment), Some(daily)).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
@@ -61,7 +60,7 @@ fn count(db: &Sqlite, table: &str) -> String {
 /// What may be spent now, of what a provider shows.
 fn promised(db: &Sqlite, account: &Account, now: u64) -> Promises {
     let wallet = account.wallet_address;
-    let [sent, reserved] = outcomes(block(db.batch(promises(&wallet, now).into())).unwrap()).unwrap();
+    let [sent, reserved] = exactly(block(db.batch(promises(&wallet, now).into())).unwrap()).unwrap();
     Promises::read(&wallet, &sent, &reserved).unwrap()
 }
 

@@ -13,6 +13,7 @@
 mod job;
 mod purse;
 
+use sql::{Database, Statement};
 use std::collections::VecDeque;
 
 use cardano::{
@@ -38,10 +39,7 @@ use super::{
     decide::{ASK_AGAIN_MS, Decision, Facts, decide},
     due::{self, Due, Holder, Owed},
 };
-use crate::{
-    catalogue,
-    database::{Database, Statement},
-};
+use crate::catalogue;
 
 /// Outside calls beyond one for each escrow: the evaluation, the submission, the purse, and a second try.
 const CALLS_PER_JOB: u32 = 6;

@@ -5,16 +5,13 @@ use cardano::{
     chain::{Chain, Submission, Tip},
     history::History,
 };
+use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{
     CALLS_TO_ACT, Report, TickError, Watch,
     reading::{Open, Reading},
 };
-use crate::{
-    database::{Database, DatabaseError, Statement},
-    settlement::{self, EXPIRY_GRACE_SLOTS},
-    statement,
-};
+use crate::settlement::{self, EXPIRY_GRACE_SLOTS};
 
 /// How long after a submission without an answer the same bytes are sent again.
 const RESEND_UNANSWERED_MS: u64 = 5_000;

@@ -3,11 +3,7 @@
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
 use escrow::Datum;
 use serde::Deserialize;
-
-use crate::{
-    database::{DatabaseError, Statement},
-    statement,
-};
+use sql::{DatabaseError, Statement, statement};
 
 /// Escrows that one tick looks at, those with the earliest deadline first: as many as its calls may reach, and no more than
 /// have room in a worker's memory with their contents.

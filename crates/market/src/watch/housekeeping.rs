@@ -1,8 +1,9 @@
 //! What is no longer needed goes.
 
 use cardano::{chain::Tip, slots::Millis};
+use sql::Statement;
 
-use crate::{database::Statement, statement};
+use sql::statement;
 
 /// Blocks that a rollback can undo at most (the security parameter of the network): older ones need not be remembered.
 const SECURITY_BLOCKS: u64 = 2_160;

@@ -1,5 +1,6 @@
 //! New transactions of the escrow address, as steps of the escrows that they change.
 
+use sql::{Database, DatabaseError, Statement, statement};
 use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
@@ -17,11 +18,7 @@ use super::{
     reading::{self, Open, Reading},
     watched::{self, Watched, WatchedRow},
 };
-use crate::{
-    database::{Database, DatabaseError, Statement},
-    listing::DeliveryMode,
-    settlement, statement,
-};
+use crate::{listing::DeliveryMode, settlement};
 
 /// Transactions that are read at once.
 const PAGE: usize = 50;

@@ -27,11 +27,9 @@ use cardano::{
     slots::Millis,
 };
 use escrow::Deployment;
+use sql::{Database, DatabaseError};
 
-use crate::{
-    chain_state,
-    database::{Database, DatabaseError},
-};
+use crate::chain_state;
 use act::Keys;
 pub use due::Holder;
 use reading::Reading;

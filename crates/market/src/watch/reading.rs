@@ -2,13 +2,10 @@
 
 use cardano::{TxHash, chain::Tip, history::Place, slots::Millis};
 use serde::Deserialize;
+use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::rollback::{self, Held};
-use crate::{
-    database::{Database, DatabaseError, Statement, outcomes},
-    listing::DeliveryMode,
-    statement,
-};
+use crate::listing::DeliveryMode;
 
 /// Actions of ours that one tick looks after at most, those that expire first.
 const MAX_ACTIONS: u32 = 6;
@@ -75,7 +72,7 @@ fn open(which: &str, most: u32) -> Statement {
 
 impl Reading {
     pub async fn load(database: &impl Database) -> Result<Self, DatabaseError> {
-        let [progress, newest, actions, payments, doubted, unseen] = outcomes(
+        let [progress, newest, actions, payments, doubted, unseen] = exactly(
             database
                 .batch(vec![
                     statement!(

@@ -10,14 +10,11 @@ use cardano::{
     history::History,
 };
 use serde::Deserialize;
+use sql::{Database, Rows, Statement, statement};
 
 use super::{
     CALLS_KEPT, Report, TickError, Watch,
     reading::{Reading, Seen},
-};
-use crate::{
-    database::{Database, Outcome, Statement},
-    statement,
 };
 
 /// Blocks that are looked at, going back in growing steps, to find one that is still there.
@@ -118,7 +115,7 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         }
         statements.push(doubted());
         let done = self.database.batch(statements).await?;
-        reading.doubted = done.last().map(Outcome::all_json).transpose()?.unwrap_or_default();
+        reading.doubted = done.last().map(Rows::all_json).transpose()?.unwrap_or_default();
         Ok(())
     }
 
@@ -133,7 +130,7 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         let undone = self.database.batch(undone).await?;
         reading.newest = None;
         reading.unseen.clear();
-        reading.doubted = undone.last().map(Outcome::all_json).transpose()?.unwrap_or_default();
+        reading.doubted = undone.last().map(Rows::all_json).transpose()?.unwrap_or_default();
         Ok(())
     }
 

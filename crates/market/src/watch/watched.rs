@@ -12,12 +12,10 @@ use escrow::{
     spend::{Ending, Spent},
 };
 use serde::Deserialize;
+use sql::{DatabaseError, Statement, statement};
 
 use super::{index::Ours, payments::Payments};
-use crate::{
-    database::{DatabaseError, Statement},
-    purchase, statement,
-};
+use crate::purchase;
 
 /// An escrow that is watched.
 #[derive(Clone, Debug)]

@@ -18,13 +18,11 @@ use market::{
     ListingId,
     account::{self, Account, Challenge, NewWallet, Token},
     catalogue::{self, Stored},
-    database::Database,
     listing::NewListing,
-    sqlite::Sqlite,
-    statement,
     wallet::{Spend, SpendError, WalletSettlements},
 };
 use serde_json::json;
+use sql::{Database, sqlite::Sqlite, statement};
 use x402_cardano::{
     exact::VerifiedPayment,
     settlement::{Claim, Claimed, SettlementStore},

@@ -19,7 +19,7 @@ use super::{
     Case, Decision, Keys, Means,
     purse::{Deed, Purse},
 };
-use crate::database::Database;
+use sql::Database;
 
 /// Escrows in one transaction at most. Each runs the contract, and each run reads all of them, so the saving of one more
 /// shrinks. Fee for each, in lovelace, measured on the local ledger with 1, 2, 4, 6 and 8 together: posting 305,137,

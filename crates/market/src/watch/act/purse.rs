@@ -1,13 +1,10 @@
 //! The platform's wallet in one tick, and the outbox: what is sent is written down first, with what it spends.
 
+use sql::{Database, Statement, exactly, statement};
 use std::collections::{BTreeSet, HashSet};
 
 use super::super::{Report, TickError, Watch, confirm};
-use crate::{
-    database::{Database, Statement, outcomes},
-    statement,
-    wallet::{Promises, promises},
-};
+use crate::wallet::{Promises, promises};
 use cardano::{
     Address, Lovelace, TxHash, TxRef,
     chain::{Chain, Submission, Utxo},
@@ -84,7 +81,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
                 let address = platform.enterprise_address();
                 let parameters = self.chain.protocol_parameters().await?;
                 let shown = self.chain.utxos_at(&address.to_string()).await?;
-                let [sent, reserved] = outcomes(self.database.batch(promises(&address, self.now).into()).await?)?;
+                let [sent, reserved] = exactly(self.database.batch(promises(&address, self.now).into()).await?)?;
                 let utxos = Promises::read(&address, &sent, &reserved)?.spendable(&shown);
                 let shown = shown.into_iter().map(|utxo| utxo.reference).collect();
                 Purse { parameters, address, utxos, shown }

@@ -1,39 +1,15 @@
-//! The database port on SQLite in memory, with the service's own migrations: for tests.
+//! The database port on SQLite in memory: for tests.
 
 use std::cell::RefCell;
 
 use rusqlite::{Connection, params_from_iter, types::Value};
 
-use crate::database::{Database, DatabaseError, Outcome, Param, Statement};
+use crate::{Database, DatabaseError, Param, Rows, Statement};
 
-/// The migrations in order, as D1 applies them.
-pub const MIGRATIONS: &[&str] = &[
-    include_str!("../../../d1-migrations/0001_catalogue.sql"),
-    include_str!("../../../d1-migrations/0002_purchases.sql"),
-    include_str!("../../../d1-migrations/0003_accounts.sql"),
-    include_str!("../../../d1-migrations/0004_escrows.sql"),
-    include_str!("../../../d1-migrations/0005_watch.sql"),
-    include_str!("../../../d1-migrations/0006_actions.sql"),
-    include_str!("../../../d1-migrations/0007_upkeep.sql"),
-    include_str!("../../../d1-migrations/0008_reading.sql"),
-    include_str!("../../../d1-migrations/0009_collateral.sql"),
-];
-
-/// The arbiter's own, likewise.
-pub const ARBITER_MIGRATIONS: &[&str] = &[include_str!("../../../arbiter/d1-migrations/0001_disputes.sql")];
-
-/// An in-memory database with the service's schema, or the arbiter's.
+/// An in-memory database.
 pub struct Sqlite(RefCell<Connection>);
 
 impl Sqlite {
-    /// A fresh database, migrated.
-    ///
-    /// # Errors
-    /// A migration is not valid SQL.
-    pub fn migrated() -> Result<Self, DatabaseError> {
-        Self::of(MIGRATIONS)
-    }
-
     /// A fresh database with these migrations.
     ///
     /// # Errors
@@ -53,10 +29,10 @@ fn failed(error: rusqlite::Error) -> DatabaseError {
 }
 
 impl Database for Sqlite {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         let mut connection = self.0.borrow_mut();
         let transaction = connection.transaction().map_err(failed)?;
-        let mut outcomes = Vec::with_capacity(statements.len());
+        let mut answers = Vec::with_capacity(statements.len());
         for statement in statements {
             let mut prepared = transaction.prepare(&statement.sql).map_err(failed)?;
             let params = statement.params.into_iter().map(|param| match param {
@@ -70,9 +46,9 @@ impl Database for Sqlite {
                 rows.push(row.get(0).map_err(failed)?);
             }
             drop(cursor);
-            outcomes.push(Outcome { rows });
+            answers.push(Rows { rows });
         }
         transaction.commit().map_err(failed)?;
-        Ok(outcomes)
+        Ok(answers)
     }
 }

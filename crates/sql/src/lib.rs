@@ -6,7 +6,11 @@
 
 use std::borrow::Cow;
 
+use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef};
 use serde::de::DeserializeOwned;
+
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 /// A statement and its parameters (`?1`, `?2`, ...).
 #[derive(Clone, Debug)]
@@ -55,9 +59,24 @@ impl From<bool> for Param {
         Self::Integer(flag.into())
     }
 }
-impl From<cardano::Lovelace> for Param {
-    fn from(amount: cardano::Lovelace) -> Self {
-        Self::Text(amount.to_string())
+macro_rules! as_text {
+    ($($kind:ty),*) => {$(
+        impl From<$kind> for Param {
+            fn from(value: $kind) -> Self {
+                Self::Text(value.to_string())
+            }
+        }
+        impl From<&$kind> for Param {
+            fn from(value: &$kind) -> Self {
+                Self::Text(value.to_string())
+            }
+        }
+    )*};
+}
+as_text!(Address, ContentHash, Lovelace, TxHash, TxRef);
+impl From<u32> for Param {
+    fn from(number: u32) -> Self {
+        Self::Integer(number.into())
     }
 }
 impl<T: Into<Self>> From<Option<T>> for Param {
@@ -70,20 +89,20 @@ impl<T: Into<Self>> From<Option<T>> for Param {
 #[macro_export]
 macro_rules! statement {
     ($sql:expr $(, $param:expr)* $(,)?) => {
-        $crate::database::Statement { sql: $sql.into(), params: vec![$($crate::database::Param::from($param)),*] }
+        $crate::Statement { sql: $sql.into(), params: vec![$($crate::Param::from($param)),*] }
     };
 }
 
-/// What a statement did.
+/// What a statement returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Rows {
     /// The rows it returned: the text of their only column.
     ///
     /// Statements that write say what they wrote with RETURNING: a count of changes would include triggers'.
     pub rows: Vec<String>,
 }
 
-impl Outcome {
+impl Rows {
     /// The first row's text.
     #[must_use]
     pub fn first(&self) -> Option<&str> {
@@ -101,7 +120,7 @@ impl Outcome {
     /// All rows, parsed from JSON.
     ///
     /// # Errors
-    /// As [`Outcome::first_json`].
+    /// As [`Rows::first_json`].
     pub fn all_json<T: DeserializeOwned>(&self) -> Result<Vec<T>, DatabaseError> {
         self.rows.iter().map(|row| parse(row)).collect()
     }
@@ -120,19 +139,19 @@ pub struct DatabaseError(pub String);
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Database {
     /// Runs the statements in order in one transaction, all or none, and says what each did.
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Outcome>, DatabaseError>;
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError>;
 
     /// Runs one statement.
-    async fn run(&self, statement: Statement) -> Result<Outcome, DatabaseError> {
-        let outcomes = self.batch(vec![statement]).await?;
-        outcomes.into_iter().next().ok_or_else(|| DatabaseError("a batch answered nothing".into()))
+    async fn run(&self, statement: Statement) -> Result<Rows, DatabaseError> {
+        let answers = self.batch(vec![statement]).await?;
+        answers.into_iter().next().ok_or_else(|| DatabaseError("a batch answered nothing".into()))
     }
 }
 
-/// Takes the outcomes of a batch apart into an array of the batch's length.
+/// Takes the answers to a batch apart into an array of the batch's length.
 ///
 /// # Errors
-/// The database answered another number of outcomes than there were statements.
-pub fn outcomes<const N: usize>(outcomes: Vec<Outcome>) -> Result<[Outcome; N], DatabaseError> {
-    outcomes.try_into().map_err(|_| DatabaseError(format!("a batch of {N} statements answered another number")))
+/// The database answered another number of answers than there were statements.
+pub fn exactly<const N: usize>(answers: Vec<Rows>) -> Result<[Rows; N], DatabaseError> {
+    answers.try_into().map_err(|_| DatabaseError(format!("a batch of {N} statements answered another number")))
 }
