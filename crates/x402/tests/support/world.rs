@@ -145,6 +145,14 @@ impl Chain for World {
         })
     }
 
+    async fn transaction(&self, _tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
+        unreachable!("a payment is judged by its own bytes")
+    }
+
+    async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError> {
+        self.call(|| self.mempool.borrow().iter().any(|waiting| waiting.id == *tx))
+    }
+
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
         self.call(|| self.included.borrow().get(tx).copied())
     }
