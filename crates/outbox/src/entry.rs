@@ -76,7 +76,8 @@ impl Kind {
 }
 
 /// A transaction that was written down.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "EntryRow")]
 pub struct Entry {
     /// Its id.
     pub tx: TxHash,
@@ -131,7 +132,7 @@ impl Entry {
     /// # Errors
     /// What is stored is not what we store.
     pub fn first(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
-        rows.first_json::<EntryRow>()?.map(Self::try_from).transpose()
+        rows.first_json()
     }
 
     /// All rows that [`ENTRY_JSON`] made.
@@ -139,7 +140,7 @@ impl Entry {
     /// # Errors
     /// As [`Entry::first`].
     pub fn all(rows: &Rows) -> Result<Vec<Self>, DatabaseError> {
-        rows.all_json::<EntryRow>()?.into_iter().map(Self::try_from).collect()
+        rows.all_json()
     }
 }
 
