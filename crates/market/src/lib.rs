@@ -14,5 +14,6 @@ pub mod proof;
 pub mod purchase;
 pub mod schema;
 pub mod transitions;
+pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};
