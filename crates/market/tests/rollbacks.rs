@@ -146,6 +146,7 @@ impl World {
             parameters: Parameters { required_admins: 1, admin_vkeys, cooldown_period: 60_000 },
             reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
             reference_script_bytes: 4_000,
+            blueprint_sha256: None,
         };
         let (payments, locks, told) = Default::default();
         Self { db, ledger: Ledger::new(), deployment, listings, payments, locks, told, count: 0 }
