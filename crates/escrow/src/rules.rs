@@ -3,10 +3,9 @@
 //! The planner builds transactions from it, the watcher asks it what may be done now, and the differential matrix
 //! holds every compiled contract against it.
 
-use cardano::{ContentHash, KeyHash, Lovelace, slots::Millis};
+use cardano::{ContentHash, KeyHash, Lovelace, address::Credential, slots::Millis};
 
 use crate::{
-    address::Credential,
     datum::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, State},
     redeemer::Action,
 };
