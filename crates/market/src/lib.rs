@@ -10,6 +10,7 @@ pub mod arbiter;
 pub mod buy;
 pub mod catalogue;
 pub mod chain_state;
+pub mod fees;
 pub mod listing;
 pub mod proof;
 pub mod purchase;

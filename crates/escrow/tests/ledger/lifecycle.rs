@@ -11,7 +11,6 @@ use escrow::{
     Action, AdminSignature, Datum, Deadlines, State, admin,
     dispute::{DisputeWithdrawal, Split},
     evidence::Winner,
-    payout::creator_payout,
     plan::{DraftError, Escrow, PlanError, Step},
     rules::ContractRefusal,
     spend::{Ending, Spent},
@@ -19,6 +18,7 @@ use escrow::{
 
 const RESULT: ContentHash = ContentHash::new([0x77; 32]);
 const PRICE: Lovelace = Lovelace::from_ada(5);
+const CREATORS_SHARE: Lovelace = Lovelace::from_ada(3);
 
 fn locked_with(world: &mut World, locked: Lovelace, change: impl FnOnce(&mut Datum)) -> Escrow {
     let deadlines = Deadlines::issue(world.time().now).unwrap();
@@ -76,7 +76,7 @@ fn a_delivered_sale_is_collected_and_its_creator_paid_in_one_transaction() {
     let escrow = locked(&mut world);
     let creator = SigningKey::from_seed(&[9; 32]).unwrap().enterprise_address();
     let (seller, deadlines) = (world.seller.clone(), escrow.datum.deadlines);
-    let collect = Step::Withdraw { payouts: vec![(creator, creator_payout(PRICE))] };
+    let collect = Step::Withdraw { payouts: vec![(creator, CREATORS_SHARE)] };
 
     assert_eq!(refused(&world, &escrow, &collect, &seller), ContractRefusal::State, "nothing was delivered");
     let posted = step(&world, &escrow, &Step::SubmitResult(RESULT), &seller);
@@ -87,8 +87,8 @@ fn a_delivered_sale_is_collected_and_its_creator_paid_in_one_transaction() {
     world.devnet.advance_to(deadlines.unlock);
     let before = balance(&world, &seller);
     let collected = attempt(&world, &posted, &collect, &seller).unwrap();
-    assert_eq!(paid_to(&collected, &creator), Lovelace::new(3_500_000).unwrap());
-    let earned = PRICE.get() - 3_500_000 - collected.facts.fee.get();
+    assert_eq!(paid_to(&collected, &creator), CREATORS_SHARE);
+    let earned = PRICE.get() - CREATORS_SHARE.get() - collected.facts.fee.get();
     assert_eq!(balance(&world, &seller), before + earned, "the rest is the platform's");
 }
 
