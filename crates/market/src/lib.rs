@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod chain_state;
 pub mod checkout;
 pub mod contents;
+pub mod fees;
 pub mod listing;
 pub mod payment;
 pub mod proof;
