@@ -1,6 +1,10 @@
 //! `POST /auth/challenge`, `POST /auth/verify`, `POST /auth/logout`
 
-use cardano::{Address, cip8::SignedMessage, hash::blake2b};
+use cardano::{
+    Address,
+    cip8::{DataSignature, SignedMessage},
+    hash::blake2b,
+};
 use edge::ed25519::WebCrypto;
 use market::account::{self, Challenge, NewWallet, Token};
 use serde_json::json;
@@ -42,7 +46,8 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     };
     let gone =
         || ApiError::unauthorized("no live challenge for this address: ask for a new one (POST /auth/challenge)");
-    let message = SignedMessage::parse(key, signature).map_err(bad)?;
+    let signed = DataSignature::from_hex(key, signature).map_err(bad)?;
+    let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(bad)?;
     let kept = app.challenges()?.find::<Challenge>(&format!("signin:{}", hex_of(message.payload()))).await;
     let challenge = kept.map_err(|error| ApiError::unavailable_because("challenges", error))?.ok_or_else(gone)?;
     if challenge.owner != owner || challenge.expires_at <= app.now_ms() {
