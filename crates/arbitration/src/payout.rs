@@ -138,7 +138,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let signature = AdminSignature::sign(self.key, &address, &intent).map_err(|_| unsettled())?;
         let step = Step::WithdrawDisputed { intent, signatures: vec![signature] };
         let parameters = self.chain.protocol_parameters().await?;
-        let shown = self.chain.utxos_at(&address.to_string()).await?;
+        let shown = self.chain.utxos_at(&address.to_string(), |_| false).await?;
         let utxos = promised.spendable(&shown);
         let none: BTreeSet<TxRef> = BTreeSet::new();
         let wallet = Wallet { address, utxos: &utxos, reserved: &none };

@@ -80,7 +80,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
             None => {
                 let address = platform.enterprise_address();
                 let parameters = self.chain.protocol_parameters().await?;
-                let shown = self.chain.utxos_at(&address.to_string()).await?;
+                let shown = self.chain.utxos_at(&address.to_string(), |_| false).await?;
                 let [sent, reserved] = exactly(self.database.batch(promises(&address, self.now).into()).await?)?;
                 let utxos = Promises::read(&address, &sent, &reserved)?.spendable(&shown);
                 let shown = shown.into_iter().map(|utxo| utxo.reference).collect();
