@@ -55,3 +55,5 @@ END;
 CREATE TRIGGER listings_figures AFTER UPDATE OF sales, seller_withdrawn, seller_refunded ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;
 END;
+
+CREATE TABLE contents (hash TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
