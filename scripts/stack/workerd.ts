@@ -2,7 +2,7 @@
 // kill it at any time. It says when all of them serve, and ends when the stack does.
 
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
 
@@ -108,7 +108,7 @@ async function serve({ workers, storage }: Run): Promise<{ runtime: Miniflare; p
     const { name, databases } = settingsOf(worker);
     if (index > 0) urls.push(await runtime.unsafeGetDirectURL(name));
     for (const { binding, migrations_dir: migrations = "migrations" } of databases) {
-      await migrate(await runtime.getD1Database(binding, name), join(dirname(worker.config), migrations));
+      await migrate(await runtime.getD1Database(binding, name), resolve(dirname(worker.config), migrations));
     }
   }
   return { runtime, ports: urls.map(({ port }) => Number(port)) };
