@@ -51,7 +51,8 @@ npm_packages() {
   # Not an npm that a package brings along.
   local npm
   npm=$(type -aP npm | grep -v "^$root/" | head -1)
-  "$npm" ci --ignore-scripts --no-audit --no-fund --loglevel=error || return
+  # Not `npm ci`: it insists on the optional packages of every platform, which a registry may not carry.
+  "$npm" install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error || return
   touch node_modules/.package-lock.json
 }
 
