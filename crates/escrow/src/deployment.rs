@@ -1,6 +1,6 @@
 //! A deployment of the contract: the parameters that make its hash, and where its script can be referenced.
 
-use cardano::{KeyHash, ScriptHash, TxRef, slots::Millis};
+use cardano::{ContentHash, KeyHash, ScriptHash, TxRef, slots::Millis};
 use pallas_primitives::PlutusData;
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +87,10 @@ pub struct Deployment {
     pub reference_script: TxRef,
     /// The script's bytes in that output: they cost a fee.
     pub reference_script_bytes: u32,
+    /// SHA-256 of the blueprint as canonical JSON (RFC 8785), before its parameters were applied: says which contract
+    /// this is. Records of before it was written have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blueprint_sha256: Option<ContentHash>,
 }
 
 impl Deployment {

@@ -139,6 +139,7 @@ fn publish(arguments: &Arguments, script: Script, parameters: Parameters) -> Res
         parameters,
         reference_script: TxRef { tx: built.facts.tx_id, index: 0 },
         reference_script_bytes: bytes,
+        blueprint_sha256: None,
     })
 }
 

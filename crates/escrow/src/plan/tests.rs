@@ -20,6 +20,7 @@ fn deployment() -> Deployment {
         },
         reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
         reference_script_bytes: 4_000,
+        blueprint_sha256: None,
     }
 }
 
