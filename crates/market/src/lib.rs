@@ -10,6 +10,8 @@ pub mod arbiter;
 pub mod buy;
 pub mod catalogue;
 pub mod chain_state;
+pub mod challenge;
+pub mod contents;
 pub mod listing;
 pub mod proof;
 pub mod purchase;
