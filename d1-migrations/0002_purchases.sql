@@ -81,10 +81,3 @@ CREATE TRIGGER purchases_gone AFTER DELETE ON purchases BEGIN
   WHERE address = old.seller_address;
   UPDATE listings SET sales = sales - (old.status <> 'refunded') WHERE id = old.listing_id;
 END;
-CREATE TRIGGER sellers_new AFTER INSERT ON sellers WHEN new.withdrawn + new.refunded > 0 BEGIN
-  UPDATE listings SET seller_withdrawn = new.withdrawn, seller_refunded = new.refunded WHERE seller_address = new.address;
-END;
-CREATE TRIGGER sellers_reputation AFTER UPDATE OF withdrawn, refunded ON sellers
-WHEN old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded BEGIN
-  UPDATE listings SET seller_withdrawn = new.withdrawn, seller_refunded = new.refunded WHERE seller_address = new.address;
-END;

@@ -147,6 +147,7 @@ impl World {
             parameters: Parameters { required_admins: 1, admin_vkeys, cooldown_period: 60_000 },
             reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
             reference_script_bytes: 4_000,
+            blueprint_sha256: None,
         };
         let (payments, locks, told) = Default::default();
         Self { db, ledger: Ledger::new(), deployment, listings, payments, locks, told, count: 0 }
@@ -359,8 +360,8 @@ impl World {
     fn figures(&self) -> (String, String) {
         let kept = one(
             &self.db,
-            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || l.seller_withdrawn || ' ' || l.seller_refunded, ', ') \
-             FROM (SELECT * FROM listings ORDER BY seq) AS l",
+            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || s.withdrawn || ' ' || s.refunded, ', ') \
+             FROM (SELECT * FROM listings ORDER BY seq) AS l JOIN sellers s ON s.address = l.seller_address",
         );
         let statuses: Vec<(usize, String)> = self
             .payments
