@@ -4,7 +4,10 @@ use sql::{Database, exactly};
 use std::{cell::RefCell, collections::HashMap};
 
 use cardano::{Address, keys::SigningKey, slots::Millis};
-use edge::settings::{self, SettingError};
+use edge::{
+    keys::KeyStore,
+    settings::{self, Lookup, SettingError},
+};
 use escrow::Deployment;
 use market::{
     DeliveryMode, ListingId,
@@ -12,15 +15,13 @@ use market::{
     chain_state,
 };
 use url::Url;
-use worker::Env;
 use x402_cardano::{
     escrow::{Issuer, Quote, TransferMethod},
     exact::default,
-    settlement::Sleep,
     wire::{Amount, ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, Version2},
 };
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError};
 
 /// How long a payment may take, in seconds: the transaction's time to live is at most this far away.
 pub const MAX_TIMEOUT_SECONDS: u32 = 300;
@@ -30,20 +31,6 @@ const MAX_KEPT: usize = 2_000;
 
 /// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
 pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
-
-/// Waiting by the runtime's timer, but no longer than until a time.
-#[derive(Clone, Copy, Debug)]
-pub struct Timer {
-    /// POSIX ms.
-    pub until: Millis,
-}
-
-impl Sleep for Timer {
-    async fn sleep(&self, ms: Millis) {
-        let left = self.until.saturating_sub(edge::now_ms());
-        edge::sleep(std::time::Duration::from_millis(ms.min(left))).await;
-    }
-}
 
 thread_local! {
     static TERMS: RefCell<HashMap<String, Terms>> = RefCell::new(HashMap::new());
@@ -62,16 +49,10 @@ impl Protection {
     ///
     /// # Errors
     /// A setting that is there and unusable.
-    pub fn configured(env: &Env) -> Result<Option<Self>, SettingError> {
-        const METHOD: &str = "ESCROW_TRANSFER_METHOD";
-        let Some(deployment) = settings::deployment(env)? else { return Ok(None) };
-        let method = match settings::optional(env, METHOD) {
-            None => TransferMethod::default(),
-            Some(name) => {
-                name.parse().map_err(|_| SettingError { name: METHOD.into(), problem: "must be escrow or masumi" })?
-            }
-        };
-        let seller = settings::signing_key(env, "SELLER_SECRET")?;
+    pub fn configured(lookup: &Lookup<'_>, keys: &KeyStore) -> Result<Option<Self>, SettingError> {
+        let Some(deployment) = settings::deployment(lookup)? else { return Ok(None) };
+        let method = settings::transfer_method(lookup, &deployment)?;
+        let seller = keys.required_seller()?.clone();
         let seller_address = seller.enterprise_address();
         Ok(Some(Self { deployment, seller, seller_address, method }))
     }
@@ -109,10 +90,11 @@ pub struct Priced {
 
 /// A listing's terms: from this isolate's memory, or in one batch. The clock is read, in the same batch, only where the
 /// listing offers protection.
-pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Result<Option<Priced>, ApiError> {
+pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+    let (now, lead) = (app.now_ms(), app.settings()?.lead);
     if let Some(terms) = TERMS.with_borrow(|kept| kept.get(id.as_str()).cloned()) {
         let clock = if terms.modes.contains(&DeliveryMode::Protected) {
-            chain_state::clock(&database.run(chain_state::read_time()).await?, now)?
+            chain_state::clock(&database.run(chain_state::read_time()).await?, now, lead)?
         } else {
             now
         };
@@ -128,7 +110,7 @@ pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Re
         }
         kept.insert(id.as_str().to_owned(), terms.clone());
     });
-    Ok(Some(Priced { clock: chain_state::clock(&time, now)?, terms }))
+    Ok(Some(Priced { clock: chain_state::clock(&time, now, lead)?, terms }))
 }
 
 /// The requirements of an instant payment; `None` where the listing does not offer it.

@@ -14,7 +14,12 @@ use cardano::{
     chain::{Chain, Tip},
     slots::{Millis, SlotConfig},
 };
-use edge::{chain::Blockfrost, d1::D1, ed25519::WebCrypto};
+use edge::{
+    answer::{self, Fault},
+    chain::Blockfrost,
+    d1::D1,
+    ed25519::WebCrypto,
+};
 use market::{
     ListingId,
     catalogue::{self, Terms},
@@ -24,6 +29,7 @@ use market::{
     settlement::{self, Settlements},
 };
 use sql::{Database, DatabaseError, exactly};
+use std::rc::Rc;
 use worker::{Request, Response, console_log};
 use x402_cardano::{
     Refusal,
@@ -38,12 +44,23 @@ use x402_cardano::{
 use crate::{
     app::App,
     error::ApiError,
+    limits::Limiter,
     paywall::{self, Priced, Protection, SCHEDULE},
-    respond,
 };
 
 /// Outside calls that one look may take: a retried read each of the transaction and the tip.
 const CALLS_PER_LOOK: u32 = 3;
+
+/// Why nothing is unlocked, where payment would not help.
+#[derive(Debug, thiserror::Error)]
+pub enum UnlockError {
+    /// No listing has this id, or the operator hid it.
+    #[error("no such listing")]
+    UnknownListing,
+    /// A payment that cannot be taken.
+    #[error(transparent)]
+    Refused(Refusal),
+}
 
 /// One request at the paywall.
 struct Gate<'a> {
@@ -51,22 +68,27 @@ struct Gate<'a> {
     request: &'a Request,
     terms: Terms,
     clock: Millis,
-    protection: Option<Protection>,
+    protection: Rc<Option<Protection>>,
     database: D1,
 }
 
 /// Answers as the headers ask.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let unknown = || ApiError::not_found("no such listing");
-    let id: ListingId = id.parse().map_err(|_| unknown())?;
+    let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
     let database = app.database()?;
-    let Priced { terms, clock } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
+    let Priced { terms, clock } = paywall::priced(app, &database, &id).await?.ok_or(UnlockError::UnknownListing)?;
+    let hidden = terms.hidden;
     let gate = Gate { app, request, terms, clock, protection: app.protection()?, database };
     if let Some(payment) = request.headers().get(PAYMENT_SIGNATURE)? {
+        app.limit_client(Limiter::Payment, request).await?;
         return gate.paid(&payment).await;
     }
     match request.headers().get("x-service-proof")? {
-        Some(proof) => gate.returning(&proof).await,
+        Some(proof) => {
+            app.limit_client(Limiter::Proof, request).await?;
+            gate.returning(&proof).await
+        }
+        None if hidden => Err(UnlockError::UnknownListing.into()),
         None => gate.ask("PAYMENT-SIGNATURE header is required", "payment required: choose one of the terms", None),
     }
 }
@@ -76,12 +98,13 @@ impl Gate<'_> {
     /// payment that was tried.
     fn ask(&self, code: &str, error: &str, settlement: Option<SettlementResponse>) -> Result<Response, ApiError> {
         let required = paywall::payment_required(&self.terms, self.accepts()?, &self.request.url()?, code);
-        let header = encode_header(&required).map_err(|error| ApiError::internal("terms", error))?;
-        let mut response = respond::json(serde_json::json!({ "error": error }).to_string())?.with_status(402);
+        let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
+        let mut response = answer::json(serde_json::json!({ "error": error }).to_string())?.with_status(402);
         response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
         response.headers_mut().set("cache-control", "no-store")?;
         if let Some(settlement) = settlement {
-            let header = encode_header(&settlement).map_err(|error| ApiError::internal("settlement", error))?;
+            let header =
+                encode_header(&settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
             response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         }
         Ok(response)
@@ -90,10 +113,12 @@ impl Gate<'_> {
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
     fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
         let mut accepts: Vec<_> = paywall::instant(&self.terms).into_iter().collect();
-        if let Some(protection) = &self.protection {
-            let nonce = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
+        if let Some(protection) = self.protection.as_ref() {
+            let nonce = edge::random()?;
             if let Some(quote) = protection.quote(&self.terms, self.clock, nonce) {
-                accepts.push(protected::requirements(&quote).map_err(|error| ApiError::internal("quote", error))?);
+                accepts.push(
+                    protected::requirements(&quote).map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?,
+                );
             }
         }
         Ok(accepts)
@@ -106,7 +131,7 @@ impl Gate<'_> {
     /// What a look for the content found.
     fn content(&self, found: &sql::Rows) -> Result<String, ApiError> {
         let content = found.first().map(str::to_owned);
-        content.ok_or_else(|| ApiError::internal("content", format!("{} has none", self.terms.id)))
+        Ok(content.ok_or_else(|| Fault::Inconsistent(format!("{} has no content", self.terms.id)))?)
     }
 
     async fn admit_instant(
@@ -150,7 +175,7 @@ impl Gate<'_> {
             Ok(offer) => offer,
             Err(refusal) => return self.refuse(&refusal),
         };
-        let admission = match (offer.accepted.asset_transfer_method(), &self.protection) {
+        let admission = match (offer.accepted.asset_transfer_method(), self.protection.as_ref()) {
             (method, Some(protection)) if method == protection.method() => {
                 self.admit_protected(header, &offer, protection, &chain).await
             }
@@ -201,8 +226,8 @@ impl Gate<'_> {
         if !notes.is_empty() {
             self.database.batch(notes).await?;
         }
-        let mut response = respond::private_text(content)?;
-        let header = encode_header(settlement).map_err(|error| ApiError::internal("settlement", error))?;
+        let mut response = answer::private_text(content)?;
+        let header = encode_header(settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
         response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         Ok(response)
     }
@@ -221,7 +246,7 @@ impl Gate<'_> {
             None => self.ask("not_owned", "this address has not bought this listing: pay for it", None),
             Some(purchase) => {
                 let found = self.database.run(catalogue::content(&self.terms.id)).await?;
-                let mut response = respond::private_text(self.content(&found)?)?;
+                let mut response = answer::private_text(self.content(&found)?)?;
                 response.headers_mut().set("x-service-purchase", &purchase.to_string())?;
                 Ok(response)
             }
@@ -262,7 +287,7 @@ const fn outcome_name(outcome: &Outcome) -> &'static str {
 
 fn unsettled(error: SettleError<DatabaseError>) -> ApiError {
     match error {
-        SettleError::Refused(refusal) => ApiError::bad_request(refusal.to_string()),
+        SettleError::Refused(refusal) => UnlockError::Refused(refusal).into(),
         SettleError::Chain(error) => error.into(),
         SettleError::Store(error) => error.into(),
     }

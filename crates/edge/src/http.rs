@@ -92,7 +92,11 @@ pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answ
     }
 }
 
-async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
+/// Reads a whole answer, no more than `limit` bytes of it.
+///
+/// # Errors
+/// Too large, or broken.
+pub async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
     let status = response.status_code();
     let retry_after = response.headers().get("retry-after").ok().flatten().and_then(|text| text.parse().ok());
     let body = match response.stream() {
