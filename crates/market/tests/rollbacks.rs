@@ -349,8 +349,8 @@ impl World {
     fn figures(&self) -> (String, String) {
         let kept = one(
             &self.db,
-            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || l.seller_withdrawn || ' ' || l.seller_refunded, ', ') \
-             FROM (SELECT * FROM listings ORDER BY seq) AS l",
+            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || s.withdrawn || ' ' || s.refunded, ', ') \
+             FROM (SELECT * FROM listings ORDER BY seq) AS l JOIN sellers s ON s.address = l.seller_address",
         );
         let statuses: Vec<(usize, String)> = self
             .payments

@@ -16,8 +16,10 @@ use cardano::{
 use escrow::{Datum, Deadlines, State};
 use market::{
     ListingId,
-    account::{self, Account, Challenge, NewWallet, Token},
-    catalogue::{self, Stored},
+    account::{self, Account, NewWallet, Token},
+    catalogue::{self, Quota, Stored},
+    challenge::{Challenge, Challenger, Purpose},
+    contents::InDatabase,
     listing::{DeliveryMode, NewListing},
     payment::{Claim, NewPayment},
     transitions::Transitions,
@@ -67,9 +69,8 @@ pub fn token(number: u8) -> Token {
     Token::new([number; 32])
 }
 
-pub fn challenge(owner: Address, nonce: &str, now: u64) -> Challenge {
-    let digest = account::signin_digest(&owner, nonce);
-    Challenge { owner, digest, expires_at: now + account::CHALLENGE_MS }
+pub fn challenge(owner: Address, place: u8, now: u64) -> Challenge {
+    Challenger::new(&MASTER).unwrap().give(Purpose::SIGN_IN, &owner, place, now)
 }
 
 /// Signs somebody in for the first time.
@@ -77,7 +78,7 @@ pub fn sign_up(db: &Sqlite, number: u8, now: u64) -> (Account, SigningKey) {
     let owner = person(number).enterprise_address();
     let key = derive_wallet_key(&MASTER, 1, &owner.to_string()).unwrap();
     let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
-    let challenge = challenge(owner, "first", now);
+    let challenge = challenge(owner, 0, now);
     let account = block(account::sign_in(db, &challenge, &wallet, &token(number), now)).unwrap().unwrap();
     (account, key)
 }
@@ -97,8 +98,10 @@ pub fn list_by(db: &Sqlite, seller: &str, number: u8, price: u64) -> ListingId {
         "sellerAddress": seller, "modes": ["instant"], "content": format!("content {number}"),
     });
     let id = ListingId::new(NOON + u64::from(number), [number; 10]);
-    let offer = NewListing::from_json(&body, None).unwrap();
-    assert!(matches!(block(catalogue::store(db, &id, &offer, None, NOON)).unwrap(), Stored::Listing { .. }));
+    let offer = NewListing::read(body.to_string().as_bytes(), None).unwrap();
+    let contents = InDatabase(db);
+    let stored = catalogue::store(db, &contents, &id, &offer, None, Quota::default(), NOON);
+    assert!(matches!(block(stored).unwrap(), Stored::Listing { .. }));
     id
 }
 
