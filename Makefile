@@ -34,9 +34,8 @@ lint: setup ## formatting, lints, types
 	npx biome ci .
 	npx tsc --noEmit
 
-unit: setup ## Rust's tests, and the contract held against its rules
+unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
-	cargo xtask escrow matrix
 
 contract: setup ## rebuild the contract, compare it with the committed blueprint, run its tests (installs aiken)
 	scripts/contract.sh

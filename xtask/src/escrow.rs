@@ -1,10 +1,9 @@
-//! The escrow contract: from its blueprint to an address, and the proof that it keeps its rules.
+//! The escrow contract: from its blueprint to an address, its deployment, and actions by hand.
 
 pub mod act;
 pub mod blueprint;
 pub mod deploy;
 pub mod derive;
-pub mod matrix;
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
@@ -21,8 +20,6 @@ pub enum Command {
     Show(deploy::ShowArguments),
     /// Do one thing with one escrow, by hand.
     Act(act::Arguments),
-    /// Hold a compiled contract against the rules, case by case, in the Plutus evaluator.
-    Matrix(matrix::Arguments),
 }
 
 /// Which blueprint to work with.
@@ -49,6 +46,5 @@ pub fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Deploy(arguments) => deploy::run(&arguments),
         Command::Show(arguments) => deploy::show(&arguments),
         Command::Act(arguments) => act::run(&arguments),
-        Command::Matrix(arguments) => matrix::run(&arguments),
     }
 }

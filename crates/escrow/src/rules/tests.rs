@@ -195,7 +195,10 @@ fn less_than_the_collateral_cannot_be_collected() {
     assert!(with(datum.collateral_return).is_ok());
 }
 
-/// Of the escrow of these tests, in each state: what each party can do, from when (0: at once) until when.
+/// An action, from when (0: at once) and until when.
+type Row = (Action, Millis, Option<Millis>);
+
+/// Of the escrow of these tests, in each state: what each party can do.
 #[test]
 fn each_partys_windows_are_as_in_the_table() {
     use Action::{
@@ -206,7 +209,7 @@ fn each_partys_windows_are_as_in_the_table() {
     let Datum { seller_cooldown: sells, buyer_cooldown: buys, deadlines, .. } = escrow(FundsLocked);
     let Deadlines { submit_result: submit, unlock, external_dispute_unlock: dispute, .. } = deadlines;
     #[rustfmt::skip]
-    let table: [(State, Party, &[(Action, Millis, Option<Millis>)]); 18] = [
+    let table: [(State, Party, &[Row]); 18] = [
         (FundsLocked, Buyer, &[(SetRefundRequested, buys, Some(unlock)), (WithdrawRefund, submit, None)]),
         (FundsLocked, Seller, &[(SubmitResult, sells, Some(submit)), (AuthorizeRefund, sells, None)]),
         (FundsLocked, Arbiters, &[]),
