@@ -9,7 +9,7 @@ use pallas_codec::minicbor::{self, Encoder, data::Tag, encode::Error};
 use uplc::tx::{error::Error as Evaluation, eval_phase_two_raw_with_protocol};
 use xtask::escrow::blueprint::{Blueprint, Script};
 
-use super::scene::{LIVE, OutputDatum, REFERENCE_SCRIPT, TxInfo, TxOut};
+use super::scene::{DatumOption, LIVE, REFERENCE_SCRIPT, TxInfo, TxOut};
 
 /// Conway after the Plomin hard fork, which preprod and mainnet run.
 const PROTOCOL_VERSION: u16 = 10;
@@ -97,7 +97,7 @@ fn encode(transaction: &TxInfo, script: &[u8]) -> Infallibly<(Vec<u8>, Vec<Resol
     body(&mut cbor, &transaction)?;
 
     let datums = inputs.iter().filter_map(|input| match &input.output.datum {
-        OutputDatum::Hash(cbor) => Some(cbor.clone()),
+        DatumOption::Hash(cbor) => Some(cbor.clone()),
         _ => None,
     });
     let datums: Vec<Vec<u8>> = datums.collect();
@@ -151,16 +151,16 @@ fn body(cbor: &mut Cbor, TxInfo { inputs, outputs, signers, validity }: &TxInfo)
 }
 
 fn output(cbor: &mut Cbor, output: &TxOut) -> Infallibly {
-    let optional = [output.datum != OutputDatum::None, output.has_script];
+    let optional = [output.datum != DatumOption::None, output.has_script];
     cbor.map(2 + optional.map(u64::from).iter().sum::<u64>())?;
     cbor.u8(0)?.bytes(&output.address.to_bytes())?.u8(1)?;
     value(cbor, &output.value)?;
     match &output.datum {
-        OutputDatum::None => {}
-        OutputDatum::Inline(data) => {
+        DatumOption::None => {}
+        DatumOption::Inline(data) => {
             cbor.u8(2)?.array(2)?.u8(1)?.tag(ENCODED_CBOR)?.bytes(data)?;
         }
-        OutputDatum::Hash(data) => {
+        DatumOption::Hash(data) => {
             cbor.u8(2)?.array(2)?.u8(0)?.bytes(&blake2b::<32>(data))?;
         }
     }

@@ -7,14 +7,13 @@ use std::collections::HashSet;
 
 use cardano::{Lovelace, TxRef, chain::Value, keys::Native, slots::Millis};
 use escrow::{
-    Action, AssetValue, Credential, Datum, Parameters, PlutusAddress, Redeemer, admin,
-    datum::MIN_REFERENCE_SIGNATURE_BYTES,
+    Action, AssetValue, Credential, Datum, MIN_REFERENCE_SIGNATURE_BYTES, Parameters, PlutusAddress, Redeemer, admin,
     dispute::DisputeWithdrawal,
     rules::{ContractRefusal, Effect, PayoutRule, Rule},
 };
 use futures_lite::future::block_on;
 
-use super::scene::{OutputDatum, TxInfo, TxOut, tag};
+use super::scene::{DatumOption, TxInfo, TxOut, tag};
 
 /// A rule that a transaction breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,8 +115,8 @@ pub fn broken(parameters: &Parameters, transaction: &TxInfo) -> Vec<Broken> {
     let spends = transaction.inputs.iter().filter_map(|input| Some((input, input.redeemer.as_ref()?)));
     let judged = spends.flat_map(|(input, redeemer)| {
         let datum = match &input.output.datum {
-            OutputDatum::Inline(cbor) | OutputDatum::Hash(cbor) => Datum::from_cbor(cbor).ok(),
-            OutputDatum::None => None,
+            DatumOption::Inline(cbor) | DatumOption::Hash(cbor) => Datum::from_cbor(cbor).ok(),
+            DatumOption::None => None,
         };
         let Some(datum) = datum else { return vec![Broken::SpentIsEscrow] };
         let Ok(redeemer) = Redeemer::from_cbor(redeemer) else { return vec![Broken::RedeemerIsAction] };
@@ -179,7 +178,7 @@ impl EscrowSpend<'_> {
     fn inputs(&mut self) {
         let there = self.transaction.inputs.iter().map(|input| &input.output);
         let there: Vec<_> = there.filter(|output| output.address == self.spent.address).collect();
-        let hashed = there.iter().any(|output| matches!(output.datum, OutputDatum::Hash(_)));
+        let hashed = there.iter().any(|output| matches!(output.datum, DatumOption::Hash(_)));
         self.require(there.len() == 1 || !hashed, Broken::HashedAlone);
         let mut seen = HashSet::new();
         let differ =

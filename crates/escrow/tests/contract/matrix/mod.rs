@@ -26,7 +26,7 @@ use evaluator::Evaluator;
 use judge::{Broken, broken};
 use scene::LIVE;
 
-/// Cases that somebody thought of. A case that is added or taken away says so here.
+/// MatrixCases that somebody thought of. A case that is added or taken away says so here.
 const CASES: usize = 1_703;
 
 /// One case, judged by the rules and by the contract.

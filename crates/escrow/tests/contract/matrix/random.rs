@@ -11,7 +11,7 @@ use proptest::{
 use super::{
     cases::{self, MatrixCase, Shows},
     scene::{
-        AT_SCRIPT, BUYER, LOCKED, OWN, OutputDatum, SELLER, STRANGER, TxIn, TxInfo, TxOut, add, credits, escrow,
+        AT_SCRIPT, BUYER, DatumOption, LOCKED, OWN, SELLER, STRANGER, TxIn, TxInfo, TxOut, add, credits, escrow,
         key_address, tag,
     },
 };
@@ -151,11 +151,11 @@ fn edit_output(dice: &mut Dice, output: &mut TxOut) {
             output.address = dice.pick(&[buyer, seller, stranger, AT_SCRIPT, staked]);
         }
         4 => match dice.below(5) {
-            0 => output.datum = OutputDatum::None,
+            0 => output.datum = DatumOption::None,
             1 => output.datum = tag(OWN),
             2 => output.datum = tag(TxRef { index: 0, ..OWN }),
             3 if output.escrow().is_some() => output.hash_datum(),
-            _ => output.datum = OutputDatum::Inline(escrow(dice.pick(&State::ALL)).to_cbor()),
+            _ => output.datum = DatumOption::Inline(escrow(dice.pick(&State::ALL)).to_cbor()),
         },
         _ => output.edit(|datum| edit_datum(dice, datum, ValidityRange { from: None, until: None })),
     }

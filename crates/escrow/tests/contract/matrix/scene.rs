@@ -46,7 +46,7 @@ pub static LIVE: LazyLock<ProtocolParameters> =
     LazyLock::new(|| blockfrost::protocol_parameters(include_bytes!("../../../../../devnet/parameters.json")).unwrap());
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OutputDatum {
+pub enum DatumOption {
     None,
     /// The datum's CBOR, which the transaction knows; the output says its hash.
     Hash(Vec<u8>),
@@ -57,7 +57,7 @@ pub enum OutputDatum {
 pub struct TxOut {
     pub address: PlutusAddress,
     pub value: Value,
-    pub datum: OutputDatum,
+    pub datum: DatumOption,
     pub has_script: bool,
 }
 
@@ -98,19 +98,19 @@ pub const fn key_address(key: KeyHash) -> PlutusAddress {
 }
 
 /// The datum that tags a payment as made for this escrow.
-pub fn tag(own: TxRef) -> OutputDatum {
-    OutputDatum::Inline(minicbor::to_vec(output_reference(&own)).unwrap())
+pub fn tag(own: TxRef) -> DatumOption {
+    DatumOption::Inline(minicbor::to_vec(output_reference(&own)).unwrap())
 }
 
 impl TxOut {
-    pub const fn new(address: PlutusAddress, value: Value, datum: OutputDatum) -> Self {
+    pub const fn new(address: PlutusAddress, value: Value, datum: DatumOption) -> Self {
         Self { address, value, datum, has_script: false }
     }
 
     /// The escrow that the output is, in place.
     pub fn escrow(&self) -> Option<Datum> {
         match &self.datum {
-            OutputDatum::Inline(cbor) => Datum::from_cbor(cbor).ok(),
+            DatumOption::Inline(cbor) => Datum::from_cbor(cbor).ok(),
             _ => None,
         }
     }
@@ -119,14 +119,14 @@ impl TxOut {
     pub fn edit(&mut self, change: impl FnOnce(&mut Datum)) {
         if let Some(mut datum) = self.escrow() {
             change(&mut datum);
-            self.datum = OutputDatum::Inline(datum.to_cbor());
+            self.datum = DatumOption::Inline(datum.to_cbor());
         }
     }
 
     /// Says only the hash of the datum.
     pub fn hash_datum(&mut self) {
-        if let OutputDatum::Inline(cbor) = &self.datum {
-            self.datum = OutputDatum::Hash(cbor.clone());
+        if let DatumOption::Inline(cbor) = &self.datum {
+            self.datum = DatumOption::Hash(cbor.clone());
         }
     }
 }
@@ -134,7 +134,7 @@ impl TxOut {
 impl From<&NewOutput> for TxOut {
     fn from(output: &NewOutput) -> Self {
         let address = PlutusAddress::from_bytes(&output.to.to_bytes()).unwrap();
-        let datum = output.inline_datum.clone().map_or(OutputDatum::None, OutputDatum::Inline);
+        let datum = output.inline_datum.clone().map_or(DatumOption::None, DatumOption::Inline);
         Self { address, value: output.value.clone(), datum, has_script: output.script.is_some() }
     }
 }
@@ -281,13 +281,13 @@ impl Spending {
         let planned_escrow = Escrow { utxo, datum: planned.clone() };
         let plan = planner.plan_within(&planned_escrow, &self.step(), validity).unwrap();
 
-        let wallet = TxOut::new(key_address(STRANGER), lovelace(10_000_000), OutputDatum::None);
+        let wallet = TxOut::new(key_address(STRANGER), lovelace(10_000_000), DatumOption::None);
         let mut outputs: Vec<TxOut> = plan.outputs.iter().map(TxOut::from).collect();
         if planned != self.datum {
             outputs.iter_mut().for_each(|output| self.in_own_terms(output, &planned));
         }
         outputs.push(wallet.clone());
-        let own = TxOut::new(AT_SCRIPT, self.value.clone(), OutputDatum::Inline(self.datum.to_cbor()));
+        let own = TxOut::new(AT_SCRIPT, self.value.clone(), DatumOption::Inline(self.datum.to_cbor()));
         TxInfo {
             inputs: vec![
                 TxIn { reference: WALLET, output: wallet, redeemer: None },

@@ -4,8 +4,8 @@ use cardano::{TxHash, TxRef};
 use escrow::{Action, State};
 
 use super::{
-    super::scene::{AT_SCRIPT, LOCKED, OutputDatum, SELLER, STRANGER, TxInfo, TxOut, key_address, lovelace},
-    Broken, Cases, Spending, escrow, named,
+    super::scene::{AT_SCRIPT, DatumOption, LOCKED, SELLER, STRANGER, TxInfo, TxOut, key_address, lovelace},
+    Broken, MatrixCases, Spending, escrow, named,
 };
 
 /// Names of neighbours: one sorts before the escrow of the cases, one after it.
@@ -23,7 +23,7 @@ const PAIRS: [(Action, State); 7] = [
     (Action::WithdrawDisputed, State::Disputed),
 ];
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     for (action, state) in PAIRS {
         let spending = Spending::new(action, state);
         let name = named(action, state);
@@ -52,7 +52,7 @@ fn merge(transaction: &mut TxInfo, other: &Spending) {
     transaction.outputs.extend(other.outputs);
 }
 
-fn beside(cases: &mut Cases, name: &str, spending: &Spending, own: TxRef) {
+fn beside(cases: &mut MatrixCases, name: &str, spending: &Spending, own: TxRef) {
     let second = other(spending, own, 0x56);
     cases.permitted(name, spending, |tx| merge(tx, &second));
     // Continuations of twins are copies of each other, too: more than one rule.
@@ -66,7 +66,7 @@ fn beside(cases: &mut Cases, name: &str, spending: &Spending, own: TxRef) {
 }
 
 /// Two neighbours, also under one reference, which is not the escrow's own.
-fn three(cases: &mut Cases, name: &str, spending: &Spending) {
+fn three(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let [first, twin] = NEIGHBOURS.map(|own| other(spending, own, 0x56));
     let second = other(spending, twin.own, 0x57);
     cases.cell(format!("{name}, two others under one reference"), spending, |tx| {
@@ -78,10 +78,10 @@ fn three(cases: &mut Cases, name: &str, spending: &Spending) {
 }
 
 /// New escrows among the outputs.
-fn locks(cases: &mut Cases, name: &str, spending: &Spending) {
+fn locks(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let lock = |reference_signature: Vec<u8>| {
         let datum = escrow::Datum { reference_signature, ..escrow(State::FundsLocked) };
-        TxOut::new(AT_SCRIPT, lovelace(LOCKED), OutputDatum::Inline(datum.to_cbor()))
+        TxOut::new(AT_SCRIPT, lovelace(LOCKED), DatumOption::Inline(datum.to_cbor()))
     };
     let new = lock(vec![0x57; 64]);
     let goes_on = spending.transaction().outputs.iter().any(|output| output.address == AT_SCRIPT);
@@ -99,7 +99,7 @@ fn locks(cases: &mut Cases, name: &str, spending: &Spending) {
 }
 
 /// The theft that tags and references are there against.
-fn one_output_for_two(cases: &mut Cases, name: &str, mut spending: Spending) {
+fn one_output_for_two(cases: &mut MatrixCases, name: &str, mut spending: Spending) {
     spending.datum.buyer_return_address = Some(key_address(STRANGER));
     spending.datum.seller_return_address = Some(key_address(SELLER));
     let second = other(&spending, NEIGHBOURS[1], 0x56);

@@ -4,11 +4,11 @@ use cardano::chain::Value;
 use escrow::{Credential, PlutusAddress};
 
 use super::{
-    super::scene::{AT_SCRIPT, LOCKED, OutputDatum, STRANGER, TxInfo, TxOut, add, credits, key_address, lovelace, tag},
-    Broken, Cases, Spending, continuing,
+    super::scene::{AT_SCRIPT, DatumOption, LOCKED, STRANGER, TxInfo, TxOut, add, credits, key_address, lovelace, tag},
+    Broken, MatrixCases, Spending, continuing,
 };
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     for (name, spending, _) in continuing() {
         values(cases, &name, &spending);
         places(cases, &name, &spending);
@@ -20,7 +20,7 @@ fn with_tokens(quantity: u64) -> Value {
     Value { assets: [(credits(0x70), quantity)].into(), ..lovelace(LOCKED) }
 }
 
-fn values(cases: &mut Cases, name: &str, spending: &Spending) {
+fn values(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let holds = |value: Value| move |tx: &mut TxInfo| tx.next(|output| output.value = value);
     let kept = Broken::ValueKept;
     cases.forbidden(kept, format!("{name} 1 lovelace short"), spending, holds(lovelace(LOCKED - 1)));
@@ -35,7 +35,7 @@ fn values(cases: &mut Cases, name: &str, spending: &Spending) {
     cases.forbidden(kept, format!("{name} with lovelace for its tokens"), &rich, holds(lovelace(LOCKED * 2)));
 }
 
-fn places(cases: &mut Cases, name: &str, spending: &Spending) {
+fn places(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let moves = |address: PlutusAddress| move |tx: &mut TxInfo| tx.next(|output| output.address = address);
     let staked = PlutusAddress { stake: Some(Credential::Key(STRANGER)), ..AT_SCRIPT };
     cases.forbidden(Broken::Continues, format!("{name} under a stake key"), spending, moves(staked));
@@ -49,7 +49,7 @@ fn places(cases: &mut Cases, name: &str, spending: &Spending) {
     });
 }
 
-fn datums(cases: &mut Cases, name: &str, spending: &Spending) {
+fn datums(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     cases.forbidden(Broken::OutputHasNoScript, format!("{name} with a script"), spending, |tx| {
         tx.next(|output| output.has_script = true);
     });
@@ -57,12 +57,12 @@ fn datums(cases: &mut Cases, name: &str, spending: &Spending) {
         tx.outputs.push(tx.outputs[0].clone());
     });
     // Two rules at once: no output there is an escrow, so none goes on.
-    let other = OutputDatum::Inline(vec![0x05]);
+    let other = DatumOption::Inline(vec![0x05]);
     cases.cell(format!("{name} by hash"), spending, |tx| tx.next(TxOut::hash_datum));
-    for (text, datum) in [("without a datum", OutputDatum::None), ("with another datum", other.clone())] {
+    for (text, datum) in [("without a datum", DatumOption::None), ("with another datum", other.clone())] {
         cases.cell(format!("{name} {text}"), spending, |tx| tx.next(|output| output.datum = datum));
     }
-    for (text, datum) in [("no datum", OutputDatum::None), ("another datum", other), ("a tag", tag(spending.own))] {
+    for (text, datum) in [("no datum", DatumOption::None), ("another datum", other), ("a tag", tag(spending.own))] {
         cases.forbidden(Broken::OutputIsEscrow, format!("{name} beside an output with {text}"), spending, |tx| {
             tx.outputs.push(TxOut::new(AT_SCRIPT, lovelace(2_000_000), datum));
         });

@@ -2,9 +2,9 @@
 
 use escrow::{Action, Datum, State};
 
-use super::{super::scene::AT_SCRIPT, Cases, Spending, escrow, named};
+use super::{super::scene::AT_SCRIPT, MatrixCases, Spending, escrow, named};
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     for action in Action::ALL {
         for state in State::ALL {
             for (result_hash, text) in [(vec![], "no result"), (vec![0x99; 32], "a result")] {

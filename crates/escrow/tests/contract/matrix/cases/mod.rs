@@ -44,12 +44,12 @@ pub struct MatrixCase {
 }
 
 /// The cases, as they are made.
-struct Cases {
+struct MatrixCases {
     group: &'static str,
     all: Vec<MatrixCase>,
 }
 
-impl Cases {
+impl MatrixCases {
     fn add(&mut self, shows: Shows, name: impl Into<String>, spending: &Spending, change: impl FnOnce(&mut TxInfo)) {
         let mut transaction = spending.transaction();
         change(&mut transaction);
@@ -88,7 +88,7 @@ impl Cases {
 }
 
 /// A group's name, and what makes its cases.
-type Group = (&'static str, fn(&mut Cases));
+type Group = (&'static str, fn(&mut MatrixCases));
 
 /// Every case, in the order of the report.
 pub fn all() -> Vec<MatrixCase> {
@@ -103,7 +103,7 @@ pub fn all() -> Vec<MatrixCase> {
         ("payouts", payouts::cases),
         ("settlements", settlements::cases),
     ];
-    let mut cases = Cases { group: "", all: vec![] };
+    let mut cases = MatrixCases { group: "", all: vec![] };
     for (group, make) in groups {
         cases.group = group;
         make(&mut cases);

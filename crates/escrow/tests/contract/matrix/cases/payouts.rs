@@ -5,10 +5,10 @@ use escrow::{Action, Credential, PlutusAddress, State};
 
 use super::{
     super::scene::{
-        BUYER, COLLATERAL, LOCKED, OWN, OutputDatum, SELLER, STRANGER, TxInfo, TxOut, add, credits, key_address,
+        BUYER, COLLATERAL, DatumOption, LOCKED, OWN, SELLER, STRANGER, TxInfo, TxOut, add, credits, key_address,
         lovelace, tag,
     },
-    Broken, Cases, Spending, named,
+    Broken, MatrixCases, Spending, named,
 };
 
 /// Return addresses: with a stake credential, which is part of them.
@@ -20,7 +20,7 @@ const fn staked(key: [u8; 28]) -> PlutusAddress {
     PlutusAddress { payment: Credential::Key(KeyHash::new(key)), stake }
 }
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     for state in [State::ResultSubmitted, State::WithdrawAuthorized] {
         withdrawal(cases, &named(Action::Withdraw, state), &Spending::new(Action::Withdraw, state));
     }
@@ -29,7 +29,7 @@ pub(super) fn cases(cases: &mut Cases) {
     }
 }
 
-fn withdrawal(cases: &mut Cases, name: &str, spending: &Spending) {
+fn withdrawal(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let collateral = Broken::CollateralReturned;
     payment(cases, &format!("{name}: collateral"), spending, key_address(BUYER), collateral);
     cases.permitted(format!("{name}: the rest goes anywhere"), spending, |tx| {
@@ -61,7 +61,7 @@ fn withdrawal(cases: &mut Cases, name: &str, spending: &Spending) {
     });
 }
 
-fn refund(cases: &mut Cases, name: &str, spending: &Spending) {
+fn refund(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     cases.permitted(format!("{name}: goes anywhere"), spending, |tx| {
         tx.outputs.retain(|output| output.address == key_address(STRANGER));
     });
@@ -75,7 +75,7 @@ fn refund(cases: &mut Cases, name: &str, spending: &Spending) {
 }
 
 /// One payment, and all the ways in which it does not count.
-fn payment(cases: &mut Cases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
+fn payment(cases: &mut MatrixCases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
     cases.permitted(format!("{name}, exactly"), spending, |_| ());
     for (rule, by, text) in [(None, 1, "1 lovelace more"), (Some(rule), -1, "1 lovelace short")] {
         cases.decided(rule, format!("{name}, {text}"), spending, |tx| {
@@ -85,16 +85,16 @@ fn payment(cases: &mut Cases, name: &str, spending: &Spending, to: PlutusAddress
     cases.permitted(format!("{name}, in two outputs"), spending, |tx| halve(tx, to));
     cases.forbidden(rule, format!("{name}, in two outputs but one untagged"), spending, |tx| {
         halve(tx, to);
-        tx.outputs.last_mut().unwrap().datum = OutputDatum::None;
+        tx.outputs.last_mut().unwrap().datum = DatumOption::None;
     });
     cases.forbidden(rule, format!("{name}, not at all"), spending, |tx| {
         tx.outputs.retain(|output| output.address != to);
     });
     for (text, datum) in [
-        ("untagged", OutputDatum::None),
+        ("untagged", DatumOption::None),
         ("tagged with another output of the transaction", tag(TxRef { index: 2, ..OWN })),
         ("tagged with another transaction", tag(TxRef { tx: TxHash::new([0xce; 32]), ..OWN })),
-        ("with another datum", OutputDatum::Inline(vec![0x05])),
+        ("with another datum", DatumOption::Inline(vec![0x05])),
     ] {
         cases.forbidden(rule, format!("{name}, {text}"), spending, |tx| {
             tx.each_to(to, |output| output.datum = datum.clone());
@@ -106,14 +106,14 @@ fn payment(cases: &mut Cases, name: &str, spending: &Spending, to: PlutusAddress
     });
 }
 
-fn instead(cases: &mut Cases, name: &str, spending: &Spending, due: PlutusAddress, party: KeyHash, rule: Broken) {
+fn instead(cases: &mut MatrixCases, name: &str, spending: &Spending, due: PlutusAddress, party: KeyHash, rule: Broken) {
     cases.forbidden(rule, format!("{name} to the party instead of its return address"), spending, |tx| {
         tx.each_to(due, |output| output.address = key_address(party));
     });
 }
 
 /// The same with a token in the escrow.
-fn tokens(cases: &mut Cases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
+fn tokens(cases: &mut MatrixCases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
     let mut rich = spending.clone();
     rich.value.assets.insert(credits(0x70), 5);
     let mut paid = |rule, text: &str, change: &dyn Fn(&mut TxOut)| {

@@ -7,10 +7,10 @@ use escrow::{
 
 use super::{
     super::scene::{
-        Admin, BUYER, BUYER_SHARE, HEADERS, OWN, OutputDatum, SELLER, SELLER_SHARE, TxInfo, TxOut, add, credits,
+        Admin, BUYER, BUYER_SHARE, DatumOption, HEADERS, OWN, SELLER, SELLER_SHARE, TxInfo, TxOut, add, credits,
         key_address, lovelace, settle, tag,
     },
-    Broken, Cases, Spending,
+    Broken, MatrixCases, Spending,
 };
 
 /// A share as a redeemer spells it: policies, and of each the names with their quantities.
@@ -18,7 +18,7 @@ type SpelledShare = Vec<(Vec<u8>, Vec<(Vec<u8>, u64)>)>;
 /// A way to spoil a signature.
 type Spoil = fn(&mut AdminSignature);
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     let spending = Spending::new(Action::WithdrawDisputed, State::Disputed);
     thresholds(cases, &spending);
     weights(cases, &spending);
@@ -44,7 +44,7 @@ fn with_admins(spending: &Spending, required_admins: u32, admins: &[u8]) -> Spen
     spending
 }
 
-fn thresholds(cases: &mut Cases, spending: &Spending) {
+fn thresholds(cases: &mut MatrixCases, spending: &Spending) {
     let (one, three) = (with_admins(spending, 1, &[1]), with_admins(spending, 3, &[1, 2, 3]));
     let nobody = with_admins(spending, 0, &[1, 2, 3]);
     let table: [(bool, &str, &Spending, &[u8]); 15] = [
@@ -74,7 +74,7 @@ fn thresholds(cases: &mut Cases, spending: &Spending) {
     }
 }
 
-fn weights(cases: &mut Cases, spending: &Spending) {
+fn weights(cases: &mut MatrixCases, spending: &Spending) {
     let weighted = with_admins(spending, 3, &[1, 1, 2, 3]);
     let table: [(&[u8], bool); 6] =
         [(&[1, 2], true), (&[2, 1], true), (&[1, 1, 2], true), (&[2, 3], false), (&[1, 1], false), (&[1], false)];
@@ -88,7 +88,7 @@ fn weights(cases: &mut Cases, spending: &Spending) {
 }
 
 /// One of two signatures spoilt.
-fn signatures(cases: &mut Cases, spending: &Spending) {
+fn signatures(cases: &mut MatrixCases, spending: &Spending) {
     let digest = spending.decision().digest();
     let good = |number: u8| Admin(number).signs(HEADERS, &digest);
     let spoil: [(&str, Spoil); 7] = [
@@ -121,7 +121,7 @@ fn flip(bytes: &mut [u8]) {
 }
 
 /// What was signed: this decision, itself or its hash, and nothing else.
-fn payloads(cases: &mut Cases, spending: &Spending) {
+fn payloads(cases: &mut MatrixCases, spending: &Spending) {
     let decision = spending.decision();
     let digest = decision.digest();
     let (once, twice): ([u8; 28], [u8; 28]) = (blake2b(&digest), blake2b(&blake2b::<28>(&digest)));
@@ -153,7 +153,7 @@ fn payloads(cases: &mut Cases, spending: &Spending) {
 }
 
 /// Headers of every length class, up to the limit and past it.
-fn headers(cases: &mut Cases, spending: &Spending) {
+fn headers(cases: &mut MatrixCases, spending: &Spending) {
     let digest = spending.decision().digest();
     for length in [0, 1, 23, 24, 105, 255, MAX_PROTECTED_HEADERS, MAX_PROTECTED_HEADERS + 1, 1_000] {
         let long = Admin(1).signs(&vec![0xa1; length], &digest);
@@ -164,7 +164,7 @@ fn headers(cases: &mut Cases, spending: &Spending) {
 }
 
 /// Each share is paid, in the escrow's name, where it is due.
-fn shares(cases: &mut Cases, spending: &Spending) {
+fn shares(cases: &mut MatrixCases, spending: &Spending) {
     let mut bound = spending.clone();
     bound.datum.buyer_return_address = Some(key_address(KeyHash::new([0xb0; 28])));
     bound.datum.seller_return_address = Some(key_address(KeyHash::new([0xb1; 28])));
@@ -177,7 +177,7 @@ fn shares(cases: &mut Cases, spending: &Spending) {
             paid(None, "exactly", &|_| ());
             paid(None, "1 lovelace more", &|output| add(&mut output.value, 1));
             paid(Some(rule), "1 lovelace short", &|output| add(&mut output.value, -1));
-            paid(Some(rule), "untagged", &|output| output.datum = OutputDatum::None);
+            paid(Some(rule), "untagged", &|output| output.datum = DatumOption::None);
             paid(Some(rule), "tagged with another output", &|output| output.datum = tag(TxRef { index: 0, ..OWN }));
         }
     }
@@ -191,7 +191,7 @@ fn shares(cases: &mut Cases, spending: &Spending) {
 }
 
 /// How a share may be spelt, and that each of its assets is paid.
-fn values(cases: &mut Cases, spending: &Spending) {
+fn values(cases: &mut MatrixCases, spending: &Spending) {
     let asset = |name: &str, quantity| (name.as_bytes().to_vec(), quantity);
     let of = |policy: u8, names: &[(Vec<u8>, u64)]| (vec![policy; 28], names.to_vec());
     let credit = |policy, quantity| of(policy, &[asset("credit", quantity)]);

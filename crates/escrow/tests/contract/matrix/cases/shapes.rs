@@ -6,11 +6,11 @@ use pallas_codec::minicbor;
 use pallas_primitives::{BigInt, Constr, MaybeIndefArray, PlutusData};
 
 use super::{
-    super::scene::{BUYER, LOCKED, OutputDatum, TxOut, add, key_address},
-    Broken, Cases, Spending, honest,
+    super::scene::{BUYER, DatumOption, LOCKED, TxOut, add, key_address},
+    Broken, MatrixCases, Spending, honest,
 };
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     for (name, spending, rule) in honest() {
         for (bytes, broken) in [(16, None), (15, Some(Broken::ReferenceIsLong))] {
             let mut spending = spending.clone();
@@ -25,7 +25,7 @@ pub(super) fn cases(cases: &mut Cases) {
     }
 }
 
-fn collateral(cases: &mut Cases, name: &str, spending: &Spending) {
+fn collateral(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let with = |collateral: u64| {
         let mut spending = spending.clone();
         spending.datum.collateral_return = Lovelace::new(collateral).unwrap();
@@ -40,7 +40,7 @@ fn collateral(cases: &mut Cases, name: &str, spending: &Spending) {
 }
 
 /// Data that differs from the escrow's in one place and is no escrow.
-fn datums(cases: &mut Cases, name: &str, spending: &Spending) {
+fn datums(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let PlutusData::Constr(datum) = spending.datum.to_data() else { unreachable!() };
     let fields = datum.fields.to_vec();
     let with_field = |index: usize, field: PlutusData| {
@@ -65,13 +65,13 @@ fn datums(cases: &mut Cases, name: &str, spending: &Spending) {
         ("with a third kind of option", with_field(1, constr(2, vec![]))),
         ("that is a number", integer(0)),
     ] {
-        let datum = OutputDatum::Inline(minicbor::to_vec(data).unwrap());
+        let datum = DatumOption::Inline(minicbor::to_vec(data).unwrap());
         cases.forbidden(Broken::SpentIsEscrow, format!("{name} of a datum {text}"), spending, |tx| {
             tx.own_input().output.datum = datum;
         });
     }
     cases.forbidden(Broken::SpentIsEscrow, format!("{name} of a datum that is missing"), spending, |tx| {
-        tx.own_input().output.datum = OutputDatum::None;
+        tx.own_input().output.datum = DatumOption::None;
     });
     cases.permitted(format!("{name} of an escrow by hash, alone"), spending, |tx| {
         TxOut::hash_datum(&mut tx.own_input().output);
@@ -79,7 +79,7 @@ fn datums(cases: &mut Cases, name: &str, spending: &Spending) {
 }
 
 /// Redeemers beside those of the type.
-fn redeemers(cases: &mut Cases, name: &str, spending: &Spending) {
+fn redeemers(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let own = Redeemer::plain(spending.action).unwrap_or_else(|| spending.settlement(&[]));
     let PlutusData::Constr(mut longer) = own.to_data() else { unreachable!() };
     longer.fields = MaybeIndefArray::Indef([&longer.fields[..], &[integer(0)]].concat());

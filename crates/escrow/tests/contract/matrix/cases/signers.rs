@@ -5,10 +5,10 @@ use escrow::{Credential, PlutusAddress, rules::Party};
 
 use super::{
     super::scene::{BUYER, SELLER, STRANGER},
-    Broken, Cases, Spending, honest,
+    Broken, MatrixCases, Spending, honest,
 };
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     for (name, spending, rule) in honest() {
         if rule.by == Party::Arbiters {
             cases.permitted(format!("{name} signed by nobody"), &spending, |tx| tx.signers.clear());

@@ -8,7 +8,7 @@ use escrow::{
 
 use super::{
     super::scene::{STRANGER, key_address},
-    Broken, Cases, Spending, continuing,
+    Broken, MatrixCases, Spending, continuing,
 };
 
 /// A change of one field.
@@ -34,7 +34,7 @@ const FIXED: [(&str, FieldChange); 16] = [
     ("external_dispute_unlock_time", |datum| datum.deadlines.external_dispute_unlock += 1),
 ];
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     for (name, spending, rule) in continuing() {
         let mut forbidden = |text: String, change: &dyn Fn(&mut Datum)| {
             let name = format!("{name} {text}");
@@ -65,7 +65,7 @@ pub(super) fn cases(cases: &mut Cases) {
     }
 }
 
-fn cooldowns(cases: &mut Cases, rule: &Rule, name: &str, spending: &Spending) {
+fn cooldowns(cases: &mut MatrixCases, rule: &Rule, name: &str, spending: &Spending) {
     let seller_acts = rule.by == Party::Seller;
     let own = |datum: &mut Datum, by: i64| {
         let cooldown = if seller_acts { &mut datum.seller_cooldown } else { &mut datum.buyer_cooldown };
@@ -82,7 +82,7 @@ fn cooldowns(cases: &mut Cases, rule: &Rule, name: &str, spending: &Spending) {
 }
 
 /// Terms with return addresses and stake credentials go on like others, and cannot lose them.
-fn return_addresses(cases: &mut Cases, name: &str, spending: &Spending) {
+fn return_addresses(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let stake = Some(Credential::Script(ScriptHash::new([7; 28])));
     let staked = PlutusAddress { stake, ..key_address(STRANGER) };
     let mut bound = spending.clone();

@@ -2,9 +2,9 @@
 
 use escrow::rules::DatumTime;
 
-use super::{Broken, Cases, Spending, honest};
+use super::{Broken, MatrixCases, Spending, honest};
 
-pub(super) fn cases(cases: &mut Cases) {
+pub(super) fn cases(cases: &mut MatrixCases) {
     for (name, spending, rule) in honest() {
         let (from, until) = (spending.validity.from.unwrap(), spending.validity.until.unwrap());
         cases.forbidden(Broken::Bounded, format!("{name} without an end"), &spending, |tx| tx.validity.until = None);
