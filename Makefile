@@ -30,9 +30,8 @@ lint: setup ## formatting, lints, types
 	npx biome ci .
 	npx tsc --noEmit
 
-unit: setup ## Rust's tests, and the contract held against its rules
+unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
-	cargo xtask escrow matrix
 
 # Whatever ends in .test.ts below these folders is run: a new folder joins by itself.
 e2e: build ## the tests against running workers and the local ledger; E2E_JOBS=n files at a time

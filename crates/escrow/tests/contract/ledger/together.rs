@@ -11,22 +11,23 @@ use escrow::{
     plan::{DraftError, Escrow, Step},
     spend::{Ending, Spent},
 };
+use futures_lite::future::block_on;
 
-use crate::world::{World, block_on, paid_to, wallet};
+use super::world::{EscrowLedger, paid_to, wallet};
 
 const PRICE: Lovelace = Lovelace::from_ada(5);
 const CREATORS_SHARE: Lovelace = Lovelace::from_ada(3);
 const COLLATERAL: Lovelace = Lovelace::from_ada(2);
 const RESULT: ContentHash = ContentHash::new([0x77; 32]);
 
-fn locked(world: &mut World, count: usize) -> Vec<Escrow> {
+fn locked(world: &mut EscrowLedger, count: usize) -> Vec<Escrow> {
     let deadlines = Deadlines::issue(world.time().now).unwrap();
     let datums: Vec<Datum> =
         (0..count).map(|_| Datum { collateral_return: COLLATERAL, ..world.fresh(deadlines) }).collect();
     world.lock(&datums, PRICE.checked_add(COLLATERAL).unwrap())
 }
 
-fn together(world: &World, steps: &[(&Escrow, Step)]) -> Result<BuiltTx, DraftError> {
+fn together(world: &EscrowLedger, steps: &[(&Escrow, Step)]) -> Result<BuiltTx, DraftError> {
     let planner = world.planner();
     let plans: Vec<TxPlan> =
         steps.iter().map(|(escrow, step)| planner.plan(escrow, step, world.time())).collect::<Result<_, _>>()?;
@@ -48,7 +49,7 @@ fn together(world: &World, steps: &[(&Escrow, Step)]) -> Result<BuiltTx, DraftEr
     Ok(built)
 }
 
-fn posted(world: &World, escrows: &[Escrow]) -> (BuiltTx, Vec<Escrow>) {
+fn posted(world: &EscrowLedger, escrows: &[Escrow]) -> (BuiltTx, Vec<Escrow>) {
     let steps: Vec<_> = escrows.iter().map(|escrow| (escrow, Step::SubmitResult(RESULT))).collect();
     let built = together(world, &steps).unwrap();
     let outputs = world.outputs_of(&built);
@@ -66,7 +67,7 @@ fn creator(index: usize) -> Address {
 
 #[test]
 fn as_many_as_the_watcher_takes_are_cheaper_together_and_everybody_is_paid() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let mut alone: Option<(Lovelace, Lovelace)> = None;
     for count in [1_usize, 2, 4, 5] {
         let escrows = locked(&mut world, count);
@@ -97,7 +98,7 @@ fn as_many_as_the_watcher_takes_are_cheaper_together_and_everybody_is_paid() {
 
 #[test]
 fn one_that_the_contract_refuses_spoils_all_and_nothing_is_spent() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let mut escrows = locked(&mut world, 2);
     // The chain's datum says another seller than the plan: its key will not have signed.
     let stranger = Datum { seller: creator(1).into(), ..escrows[1].datum.clone() };

@@ -1,7 +1,9 @@
 //! A ledger with a deployed contract, three wallets, and escrows in any state.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::collections::BTreeSet;
 
+use super::devnet::Devnet;
+use crate::blueprint;
 use cardano::{
     Address, Lovelace, TxRef,
     chain::{Submission, Utxo, Value},
@@ -14,13 +16,10 @@ use escrow::{
     Datum, Deadlines, Deployment, Parameters, State,
     plan::{ChainTime, Escrow, Planner},
 };
-use xtask::escrow::blueprint::Blueprint;
-
-use crate::devnet::Devnet;
 
 const COOLDOWN: Millis = 60_000;
 
-pub struct World {
+pub struct EscrowLedger {
     pub devnet: Devnet,
     pub parameters: ProtocolParameters,
     pub deployment: Deployment,
@@ -31,14 +30,7 @@ pub struct World {
     locks: u8,
 }
 
-/// The blueprint to test: ours, or another with the same interface.
-fn blueprint() -> Blueprint {
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../contracts/plutus.json");
-    let path = std::env::var_os("ESCROW_BLUEPRINT").map_or_else(|| PathBuf::from(own), PathBuf::from);
-    Blueprint::load(&path).unwrap()
-}
-
-impl World {
+impl EscrowLedger {
     pub fn new() -> Self {
         let [buyer, seller, arbiter] = [1, 2, 3].map(|seed| SigningKey::from_seed(&[seed; 32]).unwrap());
         let devnet = Devnet::start();
@@ -173,14 +165,4 @@ pub fn wallet<'a>(key: &SigningKey, utxos: &'a [Utxo]) -> Wallet<'a> {
 pub fn paid_to(built: &BuiltTx, address: &Address) -> Lovelace {
     let text = address.to_string();
     built.facts.outputs.iter().filter(|output| output.address == text).map(|output| output.value.lovelace).sum()
-}
-
-/// Runs a future that never waits.
-pub fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = std::pin::pin!(future);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match future.as_mut().poll(&mut context) {
-        std::task::Poll::Ready(output) => output,
-        std::task::Poll::Pending => panic!("nothing to wait for"),
-    }
 }

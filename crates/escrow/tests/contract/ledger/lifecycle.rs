@@ -1,6 +1,5 @@
 //! Escrows from lock to end on the local ledger, planned at the ledger's own time.
 
-use crate::world::{World, block_on, paid_to, wallet};
 use cardano::{
     ContentHash, Lovelace,
     keys::{Native, SigningKey},
@@ -15,23 +14,26 @@ use escrow::{
     rules::ContractRefusal,
     spend::{Ending, Spent},
 };
+use futures_lite::future::block_on;
+
+use super::world::{EscrowLedger, paid_to, wallet};
 
 const RESULT: ContentHash = ContentHash::new([0x77; 32]);
 const PRICE: Lovelace = Lovelace::from_ada(5);
 const CREATORS_SHARE: Lovelace = Lovelace::from_ada(3);
 
-fn locked_with(world: &mut World, locked: Lovelace, change: impl FnOnce(&mut Datum)) -> Escrow {
+fn locked_with(world: &mut EscrowLedger, locked: Lovelace, change: impl FnOnce(&mut Datum)) -> Escrow {
     let deadlines = Deadlines::issue(world.time().now).unwrap();
     let mut datum = world.fresh(deadlines);
     change(&mut datum);
     world.lock(&[datum], locked).remove(0)
 }
 
-fn locked(world: &mut World) -> Escrow {
+fn locked(world: &mut EscrowLedger) -> Escrow {
     locked_with(world, PRICE, |_| {})
 }
 
-fn attempt(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> Result<BuiltTx, DraftError> {
+fn attempt(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey) -> Result<BuiltTx, DraftError> {
     let utxos = world.utxos(key);
     let draft = block_on(world.planner().draft(&world.devnet, escrow, step, world.time(), &wallet(key, &utxos)))?;
     let built = world.accept(draft, key);
@@ -47,32 +49,32 @@ fn attempt(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> Res
     Ok(built)
 }
 
-fn step(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> Escrow {
+fn step(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey) -> Escrow {
     world.continued(&attempt(world, escrow, step, key).unwrap())
 }
 
 /// The time from which a step is possible, where it is not yet.
-fn not_yet(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> Millis {
+fn not_yet(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey) -> Millis {
     match attempt(world, escrow, step, key) {
         Err(DraftError::Plan(PlanError::NotYet(opens))) => opens,
         other => panic!("{other:?}"),
     }
 }
 
-fn refused(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> ContractRefusal {
+fn refused(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey) -> ContractRefusal {
     match attempt(world, escrow, step, key) {
         Err(DraftError::Plan(PlanError::Refused(refusal))) => refusal,
         other => panic!("{other:?}"),
     }
 }
 
-fn balance(world: &World, key: &SigningKey) -> u64 {
+fn balance(world: &EscrowLedger, key: &SigningKey) -> u64 {
     world.utxos(key).iter().map(|utxo| utxo.value.lovelace.get()).sum()
 }
 
 #[test]
 fn a_delivered_sale_is_collected_and_its_creator_paid_in_one_transaction() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let escrow = locked(&mut world);
     let creator = SigningKey::from_seed(&[9; 32]).unwrap().enterprise_address();
     let (seller, deadlines) = (world.seller.clone(), escrow.datum.deadlines);
@@ -94,7 +96,7 @@ fn a_delivered_sale_is_collected_and_its_creator_paid_in_one_transaction() {
 
 #[test]
 fn an_undelivered_sale_is_refunded_from_the_submit_time_on() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let escrow = locked(&mut world);
     let (buyer, seller, deadlines) = (world.buyer.clone(), world.seller.clone(), escrow.datum.deadlines);
     assert_eq!(not_yet(&world, &escrow, &Step::WithdrawRefund, &buyer), deadlines.submit_result);
@@ -109,7 +111,7 @@ fn an_undelivered_sale_is_refunded_from_the_submit_time_on() {
 
 #[test]
 fn a_dispute_given_up_by_the_buyer_pays_the_seller_at_once_and_returns_the_collateral() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let collateral = Lovelace::from_ada(2);
     let escrow = locked_with(&mut world, Lovelace::from_ada(7), |datum| datum.collateral_return = collateral);
     let (buyer, seller) = (world.buyer.clone(), world.seller.clone());
@@ -131,7 +133,7 @@ fn a_dispute_given_up_by_the_buyer_pays_the_seller_at_once_and_returns_the_colla
 
 #[test]
 fn a_refund_that_the_seller_authorises_goes_at_once_to_the_return_address() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let home = SigningKey::from_seed(&[8; 32]).unwrap().enterprise_address();
     let escrow = locked_with(&mut world, PRICE, |datum| datum.buyer_return_address = Some(home.into()));
     let (buyer, seller) = (world.buyer.clone(), world.seller.clone());
@@ -147,7 +149,7 @@ fn a_refund_that_the_seller_authorises_goes_at_once_to_the_return_address() {
 
 #[test]
 fn a_dispute_is_settled_as_the_arbiter_signed_and_not_before_its_time() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let (buyer, seller, arbiter) = (world.buyer.clone(), world.seller.clone(), world.arbiter.clone());
     for winner in [Winner::Buyer, Winner::Seller] {
         let collateral = Lovelace::from_ada(2);
@@ -173,7 +175,7 @@ fn a_dispute_is_settled_as_the_arbiter_signed_and_not_before_its_time() {
 
 #[test]
 fn a_settlement_that_no_arbiter_signed_is_refused_by_the_contract() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let (buyer, seller) = (world.buyer.clone(), world.seller.clone());
     let escrow = locked(&mut world);
     let posted = step(&world, &escrow, &Step::SubmitResult(RESULT), &seller);
@@ -189,7 +191,7 @@ fn a_settlement_that_no_arbiter_signed_is_refused_by_the_contract() {
 
 #[test]
 fn an_action_too_close_to_its_deadline_is_not_tried() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let escrow = locked(&mut world);
     let (seller, deadline) = (world.seller.clone(), escrow.datum.deadlines.submit_result);
     world.devnet.advance_to(deadline - 10_000);

@@ -1,14 +1,16 @@
 //! What a party may put on the chain in an odd form, and the contract takes: it must be read as what it is.
 
-use crate::world::{World, block_on, wallet};
 use cardano::{ContentHash, Lovelace, slots::Millis};
 use escrow::{
     Datum, Deadlines, State,
     plan::{Escrow, Step},
     spend::Spent,
 };
+use futures_lite::future::block_on;
 use pallas_codec::minicbor;
 use pallas_primitives::{BigInt, PlutusData};
+
+use super::world::{EscrowLedger, wallet};
 
 const DISTANCE: Millis = 600_000;
 const COOLDOWN: usize = 17;
@@ -27,7 +29,7 @@ fn encoded(datum: &Datum, cooldown: BigInt, general: bool) -> Vec<u8> {
 /// seller's result is still posted.
 #[test]
 fn a_refund_request_in_any_form_that_the_contract_takes_is_an_escrow_that_goes_on() {
-    let mut world = World::new();
+    let mut world = EscrowLedger::new();
     let now = world.time().now;
     let deadlines = Deadlines {
         pay_by: now,
@@ -62,7 +64,7 @@ fn a_refund_request_in_any_form_that_the_contract_takes_is_an_escrow_that_goes_o
     }
 }
 
-fn continue_with_a_result(world: &World, escrow: &Escrow) -> Escrow {
+fn continue_with_a_result(world: &EscrowLedger, escrow: &Escrow) -> Escrow {
     let utxos = world.utxos(&world.seller);
     let step = Step::SubmitResult(ContentHash::new([7; 32]));
     let from = wallet(&world.seller, &utxos);
