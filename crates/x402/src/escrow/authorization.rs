@@ -219,27 +219,28 @@ mod tests {
 
     use super::*;
     use crate::escrow::{
-        fixture::{block_on, deployment, key, quote},
+        fixture::{block_on, deployment, key, offered},
         terms::AgentIdentifier,
-        wire::DeploymentWire,
     };
+    use crate::wire::Amount;
 
     /// The codes of every rule that these requirements break, signed anew by the seller if so wished.
-    fn broken(resign: bool, change: impl FnOnce(&mut EscrowRequirements)) -> Vec<&'static str> {
-        let mut requirements = quote().requirements;
-        change(&mut requirements);
+    fn broken(resign: bool, change: impl FnOnce(&mut PaymentRequirements, &mut EscrowExtra)) -> Vec<&'static str> {
+        let mut entry = offered().requirements;
+        let mut extra = entry.extra.escrow().unwrap().clone();
+        change(&mut entry, &mut extra);
         if resign {
-            let digest = requirements.terms_digest().unwrap();
+            let digest = extra.terms_digest(&entry).unwrap();
             let seller = key(1);
             let signed = cip8::sign(&seller, &seller.enterprise_address(), digest.0.as_bytes()).unwrap();
-            requirements.extra.reference_key = hex::decode(signed.key).unwrap();
-            requirements.extra.reference_signature = hex::decode(signed.signature).unwrap();
-            requirements.extra.blockchain_identifier = requirements.identifier().encode();
+            extra.reference_key = hex::decode(signed.key).unwrap();
+            extra.reference_signature = hex::decode(signed.signature).unwrap();
+            extra.blockchain_identifier = extra.identifier(&entry.pay_to).encode();
         }
         let deployment = deployment();
-        let allowed = Allowed { deployment: &deployment, method: TransferMethod::Escrow };
-        let rules = CHECKS.iter().filter_map(|check| check(&requirements, allowed).err());
-        let signature = block_on(seller_signature(&Native, &requirements)).err();
+        let claim = Claim { entry: &entry, extra: &extra, deployment: &deployment, method: TransferMethod::Escrow };
+        let rules = CHECKS.iter().filter_map(|check| check(&claim).err());
+        let signature = block_on(seller_signature(&Native, &claim)).err();
         rules.chain(signature).map(|error| error.code()).collect()
     }
 
@@ -250,66 +251,69 @@ mod tests {
     #[test]
     fn honest_requirements_break_no_rule() {
         let none: [&str; 0] = [];
-        assert_eq!(broken(false, |_| {}), none);
-        assert_eq!(broken(true, |_| {}), none);
+        assert_eq!(broken(false, |_, _| {}), none);
+        assert_eq!(broken(true, |_, _| {}), none);
     }
 
     #[test]
     fn each_rule_catches_what_no_other_does() {
-        assert_eq!(broken(true, |r| r.extra.asset_transfer_method = TransferMethod::Masumi), code("method"));
-        let content = |r: &mut EscrowRequirements| r.extra.input_commitment.parts[0].content = Some("other".into());
+        assert_eq!(broken(true, |_, x| x.asset_transfer_method = TransferMethod::Masumi), code("method"));
+        let content = |_: &mut PaymentRequirements, x: &mut EscrowExtra| {
+            x.input_commitment.parts[0].content = Some("other".into());
+        };
         assert_eq!(broken(true, content), code("commitment"));
         let other_hash = cardano::ContentHash::new([1; 32]);
-        assert_eq!(broken(true, |r| r.extra.terms.input_hash = other_hash), code("input_hash"));
-        assert_eq!(broken(true, |r| r.extra.terms.deadlines.submit_result -= 660_001), code("deadline"));
-        assert_eq!(broken(true, |r| r.extra.deployment = None), code("deployment"));
-        let other = |r: &mut EscrowRequirements| {
+        assert_eq!(broken(true, |_, x| x.terms.input_hash = other_hash), code("input_hash"));
+        assert_eq!(broken(true, |_, x| x.terms.deadlines.submit_result -= 720_001), code("deadline"));
+        assert_eq!(broken(true, |_, x| x.deployment = None), code("deployment"));
+        let other = |_: &mut PaymentRequirements, x: &mut EscrowExtra| {
             let parameters = ::escrow::Parameters { cooldown_period: 1, ..deployment().parameters };
-            r.extra.deployment = Some(DeploymentWire::new(&parameters));
+            x.deployment = Some(DeploymentWire::new(&parameters));
         };
         assert_eq!(broken(true, other), code("deployment"));
-        let elsewhere = |r: &mut EscrowRequirements| r.pay_to = key(5).enterprise_address().to_string();
-        assert_eq!(broken(true, elsewhere), code("address"));
-        let claim =
-            |r: &mut EscrowRequirements| r.extra.terms.agent_identifier = AgentIdentifier::Bytes(vec![0x67; 30]);
-        assert_eq!(broken(true, claim), code("agent_identifier"));
-        assert_eq!(broken(false, |r| r.extra.blockchain_identifier.push_str("00")), code("identifier"));
+        assert_eq!(broken(true, |r, _| r.pay_to = key(5).enterprise_address().to_string()), code("address"));
+        assert_eq!(broken(true, |r, _| r.scheme = "upto".into()), code("schema"));
+        let token = Asset::Token { policy: [1; 28], name: vec![] };
+        assert_eq!(broken(true, |r, _| r.asset = token), code("schema"));
+        let claim = AgentIdentifier::Bytes(vec![0x67; 30]);
+        assert_eq!(broken(true, |_, x| x.terms.agent_identifier = claim), code("agent_identifier"));
+        assert_eq!(broken(false, |_, x| x.blockchain_identifier.push_str("00")), code("identifier"));
     }
 
     #[test]
     fn terms_that_the_seller_did_not_sign_are_refused() {
         let unsigned = code("seller_signature");
-        assert_eq!(broken(false, |r| r.max_timeout_seconds = 301), unsigned);
-        assert_eq!(broken(false, |r| r.amount = Lovelace::from_ada(6)), unsigned);
-        assert_eq!(broken(false, |r| r.extra.terms.deadlines.external_dispute_unlock += 1), unsigned);
-        assert_eq!(broken(true, |r| r.extra.terms.seller = key(5).enterprise_address()), unsigned, "another seller");
+        assert_eq!(broken(false, |r, _| r.max_timeout_seconds = 301), unsigned);
+        assert_eq!(broken(false, |r, _| r.amount = Amount::new(6_000_000).unwrap()), unsigned);
+        assert_eq!(broken(false, |_, x| x.terms.deadlines.external_dispute_unlock += 1), unsigned);
+        assert_eq!(broken(true, |_, x| x.terms.seller = key(5).enterprise_address()), unsigned, "another seller");
     }
 
     #[test]
     fn another_way_of_signing_is_refused() {
-        let resigned = |change: fn(&mut EscrowRequirements)| {
-            broken(false, |r| {
-                change(r);
-                r.extra.blockchain_identifier = r.identifier().encode();
+        let resigned = |change: fn(&mut EscrowExtra)| {
+            broken(false, |r, x| {
+                change(x);
+                x.blockchain_identifier = x.identifier(&r.pay_to).encode();
             })
         };
         let unsigned = code("seller_signature");
         // `{"hashed": true}` and no `hashed` at all, instead of `{"hashed": false}`: the header is not signed itself.
-        let flip = |r: &mut EscrowRequirements| {
-            let signature = &mut r.extra.reference_signature;
+        let flip = |x: &mut EscrowExtra| {
+            let signature = &mut x.reference_signature;
             let at = signature.windows(7).position(|part| part == b"hashed\xf4").unwrap() + 6;
             signature[at] = 0xf5;
         };
         assert_eq!(resigned(flip), unsigned);
-        let leave_out = |r: &mut EscrowRequirements| {
-            let signature = &mut r.extra.reference_signature;
+        let leave_out = |x: &mut EscrowExtra| {
+            let signature = &mut x.reference_signature;
             let at = signature.windows(9).position(|part| part == b"\xa1\x66hashed\xf4").unwrap();
             signature.splice(at..at + 9, [0xa0]);
         };
         assert_eq!(resigned(leave_out), unsigned);
-        assert_eq!(resigned(|r| *r.extra.reference_signature.last_mut().unwrap() ^= 1), unsigned);
-        assert_eq!(resigned(|r| *r.extra.reference_key.last_mut().unwrap() ^= 1), unsigned);
-        assert_eq!(resigned(|r| r.extra.reference_key = vec![0xa1, 1, 1]), unsigned);
-        assert_eq!(resigned(|r| r.extra.reference_signature = vec![0x55; 16]), unsigned);
+        assert_eq!(resigned(|x| *x.reference_signature.last_mut().unwrap() ^= 1), unsigned);
+        assert_eq!(resigned(|x| *x.reference_key.last_mut().unwrap() ^= 1), unsigned);
+        assert_eq!(resigned(|x| x.reference_key = vec![0xa1, 1, 1]), unsigned);
+        assert_eq!(resigned(|x| x.reference_signature = vec![0x55; 16]), unsigned);
     }
 }

@@ -11,7 +11,7 @@ use super::{
     method::TransferMethod,
     terms::{self, Projected, Terms, TermsDigest},
 };
-use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, present};
+use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, object, present, present_object};
 
 /// Bytes of a COSE object at most: padding inflates the datum, and so what the buyer must lock.
 const MAX_COSE_BYTES: usize = 512;
@@ -30,8 +30,10 @@ pub struct EscrowExtra {
     #[serde(default, deserialize_with = "not_sponsored", skip_serializing_if = "Option::is_none")]
     pub are_fees_sponsored: Option<bool>,
     /// What is bought.
+    #[serde(deserialize_with = "object")]
     pub input_commitment: InputCommitment,
     /// What the seller promises.
+    #[serde(deserialize_with = "object")]
     pub terms: Terms,
     /// COSE_Key.
     #[serde(with = "cose")]
@@ -42,7 +44,7 @@ pub struct EscrowExtra {
     /// See [`Identifier`].
     pub blockchain_identifier: String,
     /// The contract's parameters; those of the scheme's canonical deployment where they are not said.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present_object", skip_serializing_if = "Option::is_none")]
     pub deployment: Option<DeploymentWire>,
 }
 

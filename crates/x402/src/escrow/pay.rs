@@ -78,15 +78,14 @@ mod tests {
 
     use super::*;
     use crate::escrow::{
-        LockFacts, TransferMethod, VerifiedLock,
-        fixture::{buyer, honest_datum, key, parameters, quote, with_issuer},
+        LockFacts, VerifiedLock,
+        fixture::{self, buyer, honest_datum, key, parameters},
         verify_lock,
     };
     use ::escrow::collateral::MIN_COLLATERAL;
 
     fn terms(price: Lovelace) -> AuthorizedTerms {
-        let terms = with_issuer(TransferMethod::Escrow, |issuer| quote().authorized(issuer));
-        AuthorizedTerms { price, ..terms }
+        AuthorizedTerms { price, ..fixture::terms() }
     }
 
     /// Pays with a wallet and verifies the transaction as a seller would.
@@ -102,7 +101,8 @@ mod tests {
             reference_script: None,
         }];
         let wallet = Wallet { address: buyer(), utxos: &utxos, reserved: &BTreeSet::new() };
-        let validity = Validity { from: None, until: lock.latest_end };
+        let validity = Validity { from: None, until: lock.latest_end_slot };
+        let datum = lock.output.inline_datum.clone().unwrap();
         let plan = TxPlan { outputs: vec![lock.output], validity, ..TxPlan::default() };
         let tx = build(&plan, &wallet, &parameters).unwrap().sign(&[&key(2)]).unwrap();
         let tx = SignedTx::parse(&tx.cbor).unwrap();
@@ -114,7 +114,7 @@ mod tests {
             slots: &SlotConfig::PREPROD,
         })
         .unwrap();
-        assert_eq!(verified.datum, lock.datum);
+        assert_eq!(verified.datum.to_cbor(), datum);
         verified
     }
 
@@ -122,7 +122,7 @@ mod tests {
     fn what_our_wallets_lock_is_what_our_paywall_takes() {
         let verified = paid_and_verified(&terms(Lovelace::from_ada(5)), None);
         assert_eq!((verified.locked, verified.collateral), (Lovelace::from_ada(5), Lovelace::ZERO));
-        assert_eq!(verified.datum, honest_datum(&quote()));
+        assert_eq!(verified.datum, honest_datum(&fixture::terms()));
     }
 
     #[test]
