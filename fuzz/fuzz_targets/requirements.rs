@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use x402_cardano::{
-    escrow::Identifier,
+    escrow::BlockchainIdentifier,
     wire::{Accepted, PaymentRequirements},
 };
 
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = extra.input_commitment.check();
     // `payTo` is any text until it is compared with the escrow's address: one with a dot in it cannot be found again.
     let identifier = extra.identifier(&requirements.pay_to);
-    if let Ok(read) = Identifier::decode(&identifier.encode()) {
+    if let Ok(read) = BlockchainIdentifier::decode(&identifier.encode()) {
         assert_eq!(read, identifier);
     }
 });

@@ -91,11 +91,13 @@
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+#[macro_use]
+mod refusal;
+
 pub mod escrow;
 pub mod exact;
 mod json;
 pub mod method;
-mod refusal;
 pub mod settlement;
 pub mod wire;
 

@@ -183,11 +183,11 @@ fn what_one_method_offered_is_not_judged_by_another() {
     assert_eq!(verdict.map_err(|refusal| refusal.code()), Err("invalid_exact_cardano_requirements"));
     assert_eq!(
         default.output(&offered(), &buyer(), None, &parameters(), &SlotConfig::PREPROD),
-        Err(PayError::OtherMethod)
+        Err(CannotPay::OtherMethod)
     );
     let instant = default.offer(&sale(), NOW, [0; 32]).unwrap();
     assert_eq!(
         escrow.output(&instant, &buyer(), None, &parameters(), &SlotConfig::PREPROD),
-        Err(PayError::OtherMethod)
+        Err(CannotPay::OtherMethod)
     );
 }

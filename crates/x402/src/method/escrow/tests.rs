@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::escrow::{
-    Identifier,
+    BlockchainIdentifier,
     fixture::{NONCE, NOW, block_on, deployment, key, method, offered, sale},
 };
 
@@ -64,7 +64,7 @@ fn a_quote_holds_everything_that_the_scheme_asks_for() {
             "requiredAdmins": "1", "adminVkeys": ["ad".repeat(28)], "cooldownPeriod": "60000",
         })
     );
-    let identifier = Identifier::decode(extra["blockchainIdentifier"].as_str().unwrap()).unwrap();
+    let identifier = BlockchainIdentifier::decode(extra["blockchainIdentifier"].as_str().unwrap()).unwrap();
     assert_eq!(
         identifier,
         offered().requirements.extra.escrow().unwrap().identifier(&deployment().address().to_string())
