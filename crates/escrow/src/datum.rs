@@ -5,7 +5,7 @@ use pallas_primitives::PlutusData;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    address::PlutusAddress,
+    address::{AsData, PlutusAddress},
     codec::{NotOurs, OpenItem, Reader, bytes, constr, integer, to_cbor},
     deadlines::Deadlines,
 };
@@ -162,9 +162,9 @@ impl Datum {
             0,
             vec![
                 self.buyer.to_data(),
-                PlutusAddress::option_to_data(self.buyer_return_address),
+                self.buyer_return_address.to_data(),
                 self.seller.to_data(),
-                PlutusAddress::option_to_data(self.seller_return_address),
+                self.seller_return_address.to_data(),
                 bytes(&self.reference_key),
                 bytes(&self.reference_signature),
                 bytes(&self.seller_nonce),
@@ -225,7 +225,7 @@ impl<'b> DatumFields<'_, 'b> {
     }
 
     fn optional_address(&mut self, what: &'static str) -> Result<Option<PlutusAddress>, NotOurs> {
-        PlutusAddress::read_option(self.reader()?, what)
+        Option::read(self.reader()?, what)
     }
 
     fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, NotOurs> {

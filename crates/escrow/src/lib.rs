@@ -34,7 +34,8 @@ pub mod result;
 pub mod rules;
 pub mod spend;
 
-pub use address::{Credential, PlutusAddress};
+pub use address::PlutusAddress;
+pub use cardano::address::Credential;
 pub use codec::NotOurs;
 pub use datum::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, State};
 pub use deadlines::Deadlines;

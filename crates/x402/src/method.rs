@@ -14,10 +14,11 @@ mod escrow;
 
 use cardano::{
     Address, ContentHash, Lovelace,
+    address::AddressError,
     cip8::Cip8Error,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::build::{DestinationError, NewOutput},
+    tx::build::NewOutput,
 };
 pub use default::DefaultMethod;
 pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE};
@@ -133,7 +134,7 @@ pub enum CannotPay {
     SamePayout,
     /// The payee's address cannot be paid to.
     #[error(transparent)]
-    Address(#[from] DestinationError),
+    Address(#[from] AddressError),
     /// An amount or a time beyond what the ledger counts.
     #[error("an amount or a time is out of range")]
     OutOfRange,

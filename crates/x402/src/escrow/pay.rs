@@ -1,12 +1,6 @@
 //! The buyer's side: the output that locks a payment under terms that the seller signed. Service wallets pay with it.
 
-use cardano::{
-    Address, Lovelace,
-    chain::Value,
-    params::ProtocolParameters,
-    slots::SlotConfig,
-    tx::build::{Destination, NewOutput},
-};
+use cardano::{Address, Lovelace, chain::Value, params::ProtocolParameters, slots::SlotConfig, tx::build::NewOutput};
 
 use super::authorization::AuthorizedTerms;
 use crate::method::{CannotPay, PaymentOutput};
@@ -32,7 +26,7 @@ impl AuthorizedTerms {
         datum.collateral_return = collateral_for(self.price, &datum, parameters).ok_or(CannotPay::OutOfRange)?;
         let locked = self.price.checked_add(datum.collateral_return).ok_or(CannotPay::OutOfRange)?;
         let output = NewOutput {
-            to: Destination::from_bytes(&self.escrow.to_bytes())?,
+            to: self.escrow,
             value: Value { lovelace: locked, ..Value::default() },
             inline_datum: Some(datum.to_cbor()),
             script: None,

@@ -95,7 +95,7 @@ impl PaymentMethod for DefaultMethod {
             return Err(CannotPay::OtherMethod);
         }
         let lovelace = Lovelace::new(amount.get()).ok_or(CannotPay::OutOfRange)?;
-        let to: cardano::tx::build::Destination = pay_to.parse()?;
+        let to: cardano::address::PaymentAddress = pay_to.parse()?;
         Ok(PaymentOutput { output: NewOutput::pay(to, lovelace), latest_end_slot: u64::MAX })
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
-    address::Stake,
+    address::Credential,
     chain::{Tip, Utxo, Value as Held},
     hash::blake2b,
     keys::Native,
@@ -43,7 +43,7 @@ pub fn key_hash(seed: u8) -> KeyHash {
 }
 
 pub fn address(seed: u8) -> Address {
-    Address::base(key_hash(seed), Stake::Key([seed; 28]))
+    Address::base(key_hash(seed), Credential::Key(KeyHash::new([seed; 28])))
 }
 
 pub const BUYER: u8 = 1;

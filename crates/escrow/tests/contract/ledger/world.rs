@@ -10,7 +10,7 @@ use cardano::{
     keys::SigningKey,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::build::{BuiltTx, Destination, Draft, NewOutput, TxPlan, Validity, Wallet, build},
+    tx::build::{BuiltTx, Draft, NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
     Datum, Deadlines, Deployment, Parameters, State,
@@ -109,7 +109,7 @@ impl EscrowLedger {
     /// Puts escrows on the chain, whatever their datums say: the contract does not run when one is made.
     pub fn lock(&self, datums: &[Datum], locked: Lovelace) -> Vec<Escrow> {
         let outputs = datums.iter().map(|datum| NewOutput {
-            to: Destination::script(self.deployment.script_hash),
+            to: PlutusAddress::script(self.deployment.script_hash),
             value: Value { lovelace: locked, ..Value::default() },
             inline_datum: Some(datum.to_cbor()),
             script: None,

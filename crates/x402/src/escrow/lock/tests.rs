@@ -1,4 +1,4 @@
-use cardano::{ScriptHash, address::Stake, slots::SlotConfig};
+use cardano::{KeyHash, ScriptHash, address::Credential, slots::SlotConfig};
 use proptest::prelude::*;
 
 use super::*;
@@ -77,7 +77,7 @@ fn an_honest_lock_breaks_no_rule_and_says_what_was_bought() {
 #[test]
 fn what_the_buyer_may_choose_breaks_no_rule() {
     let none: [&str; 0] = [];
-    let with_stake = Address::base(*buyer().payment_key(), Stake::Key([5; 28]));
+    let with_stake = Address::base(*buyer().payment_key(), Credential::Key(KeyHash::new([5; 28])));
     assert_eq!(broken_with_datum(|d| d.buyer = with_stake.into()), none, "another stake credential");
     let elsewhere = key(9).enterprise_address();
     assert_eq!(broken_with_datum(|d| d.buyer_return_address = Some(elsewhere.into())), none, "a return address");
@@ -169,7 +169,8 @@ fn every_field_that_the_seller_signed_must_be_in_the_datum_as_signed() {
     let changes: [(&str, Change); 16] = [
         ("seller", |d| d.seller = key(7).enterprise_address().into()),
         ("seller", |d| {
-            d.seller = Address::base(*key(1).enterprise_address().payment_key(), Stake::Key([5; 28])).into()
+            d.seller =
+                Address::base(*key(1).enterprise_address().payment_key(), Credential::Key(KeyHash::new([5; 28]))).into()
         }),
         ("seller_return_address", |d| d.seller_return_address = Some(d.seller)),
         ("reference_key", |d| d.reference_key[5] ^= 1),
