@@ -3,11 +3,11 @@
 mod error;
 mod settings;
 
-use arbitration::{Arbiter, MAX_OUTPUT_BYTES, Request as Dispute, ResolveError};
+use arbitration::{Arbiter, MAX_OUTPUT_BYTES, ResolveError, ResolveRequest};
 use cardano::slots::{Millis, SlotConfig};
 use edge::{Usage, chain::Blockfrost, d1::D1, http::read_request};
+use outbox::Sleep;
 use worker::{Context, Env, Method, Request, Response, Result, console_error, console_log, event};
-use x402_cardano::settlement::Sleep;
 
 use crate::{error::Refusal, settings::Settings};
 
@@ -58,7 +58,7 @@ async fn resolve(mut request: Request, env: &Env, settings: &Settings) -> Result
         return Err(Refusal::unauthorized());
     }
     let body = read_request(&mut request, MAX_BODY).await.map_err(|error| Refusal::malformed(error.to_string()))?;
-    let dispute = Dispute::parse(&body).map_err(|error| Refusal::malformed(error.to_string()))?;
+    let dispute = ResolveRequest::parse(&body).map_err(|error| Refusal::malformed(error.to_string()))?;
     drop(body);
 
     let usage = Usage::default();
@@ -80,7 +80,7 @@ async fn resolve(mut request: Request, env: &Env, settings: &Settings) -> Result
     Ok(response)
 }
 
-fn refused(dispute: &Dispute, error: ResolveError) -> Refusal {
+fn refused(dispute: &ResolveRequest, error: ResolveError) -> Refusal {
     if error.is_requests_fault() {
         return Refusal::malformed(error.to_string());
     }
