@@ -8,6 +8,9 @@
 pub mod account;
 pub mod catalogue;
 pub mod chain_state;
+pub mod checkout;
+pub mod contents;
+pub mod fees;
 pub mod listing;
 pub mod payment;
 pub mod proof;

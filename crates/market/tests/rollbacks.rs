@@ -31,11 +31,10 @@ use cardano::{
 use escrow::{
     Action, Deployment, Parameters,
     dispute::{DisputeWithdrawal, Split},
-    payout::creator_payout,
     plan::{Escrow, Planner, Step},
     rules::{Effect, Rule},
 };
-use market::{ListingId, settlement::Settlements, watch::Watch};
+use market::{ListingId, fees::creator_share, settlement::Settlements, watch::Watch};
 use proptest::prelude::*;
 use support::{
     SELLER, block, fresh_escrow,
@@ -219,7 +218,7 @@ impl World {
             let (_, listing, _) = self.payments.iter().find(|(tx, ..)| *tx == purchase).unwrap();
             made.push(output(
                 self.listings[*listing].1.to_string(),
-                creator_payout(Lovelace::new(PRICE).unwrap()).get(),
+                creator_share(Lovelace::new(PRICE).unwrap()).get(),
                 None,
             ));
         }
