@@ -16,7 +16,7 @@ use escrow::{
     spend::Spent,
 };
 use outbox::{
-    Draft, Entry, Kind, Outbox, RESEND_UNANSWERED_MS, Sleep, State, Step, WalletSnapshot, by_id, live_for, overdue,
+    Draft, Entry, Kind, Outbox, RESEND_UNANSWERED_MS, Sleep, State, Step, WalletSnapshot, by_id, live_for, open,
     snapshot, write_down,
 };
 use sql::{Database, exactly};
@@ -105,8 +105,9 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
         let address = self.key.enterprise_address();
         let mut now = self.now;
-        let overdue = Entry::all(&self.database.run(overdue(&address, disputed.tip.slot)).await?)?;
-        self.outbox().close(overdue, &disputed.tip, now).await?;
+        // Nobody else looks after what earlier settlements hold of the wallet.
+        let earlier = Entry::all(&self.database.run(open(&address, Kind::Settlement)).await?)?;
+        self.outbox().close(earlier, &disputed.tip, now).await?;
         let parameters = self.chain.protocol_parameters().await?;
         let mut waits = REBUILD_MS.into_iter();
         loop {
