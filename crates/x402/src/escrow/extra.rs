@@ -68,7 +68,7 @@ impl EscrowExtra {
     /// Any deviation from the closed objects of the scheme.
     pub fn read(extra: &Map<String, Value>) -> Result<Self, SchemaError> {
         let extra = Self::deserialize(extra).map_err(|error| SchemaError(error.to_string()))?;
-        if extra.reference_signature.len() < ::escrow::datum::MIN_REFERENCE_SIGNATURE_BYTES {
+        if extra.reference_signature.len() < ::escrow::MIN_REFERENCE_SIGNATURE_BYTES {
             return Err(SchemaError("extra.referenceSignature has fewer than 16 bytes".to_owned()));
         }
         if extra.deployment.as_ref().is_some_and(|deployment| deployment.parameters().is_none()) {
