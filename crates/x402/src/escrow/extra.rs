@@ -9,7 +9,7 @@ use super::{
     commitment::InputCommitment,
     identifier::BlockchainIdentifier,
     method::TransferMethod,
-    terms::{self, Projected, SellerTerms, TermsDigest},
+    terms::{self, SellerTerms, TermsDigest},
 };
 use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, object, present, present_object};
 
@@ -81,15 +81,7 @@ impl EscrowExtra {
     /// The digest that the seller of the entry with this `extra` must have signed.
     #[must_use]
     pub fn terms_digest(&self, entry: &PaymentRequirements) -> Option<TermsDigest> {
-        self.terms.digest(Projected {
-            scheme: &entry.scheme,
-            asset_transfer_method: self.asset_transfer_method.name(),
-            network: entry.network,
-            contract_address: &entry.pay_to,
-            amount: entry.amount,
-            asset: &entry.asset,
-            max_timeout_seconds: entry.max_timeout_seconds,
-        })
+        self.terms.digest(entry, self.asset_transfer_method)
     }
 
     /// The identifier that an entry with this `extra` and this `payTo` must carry.
