@@ -160,6 +160,7 @@ function workersOf(options: StackOptions, vars: Record<string, string>): Map<str
 }
 
 async function tick(watcher: string, { reads = false, signal }: TickOptions = {}): Promise<Tick> {
+  if (!watcher) throw new Error("the watcher does not run");
   const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, {
     method: "POST",
     ...(signal && { signal }),
