@@ -13,7 +13,7 @@ import { Workers } from "./stack/workers.ts";
 export { root };
 
 export interface StackOptions {
-  /** Folder for the ledger's, D1's and KV's state, and the logs: ledger.log, workers.log. */
+  /** Folder of all that is kept, and of the logs: ledger.log, workers.log. */
   state: string;
   /** Ports; any free one by default. */
   apiPort?: number;
@@ -160,6 +160,7 @@ function workersOf(options: StackOptions, vars: Record<string, string>): Map<str
 }
 
 async function tick(watcher: string, { reads = false, signal }: TickOptions = {}): Promise<Tick> {
+  if (!watcher) throw new Error("the watcher does not run");
   const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, {
     method: "POST",
     ...(signal && { signal }),

@@ -18,7 +18,7 @@ export interface Worker {
 /** What to run: the first worker is the one that the Internet would see. */
 export interface Run {
   readonly workers: readonly [Worker, ...Worker[]];
-  /** Folder of what D1 and KV keep. */
+  /** Folder of what the bound databases and stores keep. */
   readonly storage: string;
 }
 
