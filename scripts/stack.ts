@@ -11,7 +11,7 @@ import { secretIn, secrets } from "./stack/secrets.ts";
 export { root };
 
 export interface StackOptions {
-  /** Folder for the ledger's, D1's and KV's state, and the logs. */
+  /** Folder for the ledger's, D1's and R2's state, and the logs. */
   state: string;
   apiPort: number;
   ledgerPort: number;
@@ -144,7 +144,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await run(["d1", "migrations", "apply", "DB", "--local", "--persist-to", join(state, "workers")], state);
     await answers(`${ledger}/api/v0/blocks/latest`, ended);
     const secretsFile = secrets(state);
-    const vars: Record<string, string> = { BLOCKFROST_URL: `${ledger}/api/v0`, SHOW_USAGE: "1", ...options.vars };
+    const vars: Record<string, string> = {
+      BLOCKFROST_URL: `${ledger}/api/v0`,
+      LOCAL_LEDGER: "on",
+      SHOW_USAGE: "1",
+      ...options.vars,
+    };
     let wallets: Stack["wallets"];
     if (options.escrow !== false) {
       progress("escrow contract");
