@@ -19,7 +19,7 @@ function configWith(folder: string, limits: Record<string, number>): string {
   const file = join(folder, "wrangler.toml");
   const absolute = (name: string) => `"${join(root, name)}"`;
   let text = readFileSync(join(root, "wrangler.toml"), "utf8")
-    .replace('"build/index.js"', absolute("build/index.js"))
+    .replace('"entry.js"', absolute("entry.js"))
     .replace('"d1-migrations"', absolute("d1-migrations"))
     .replace(/\[build\]\ncommand = .*\n/, "");
   for (const [name, limit] of Object.entries(limits)) {
