@@ -22,8 +22,9 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::{self, Terms},
+    catalogue::Terms,
     chain_state,
+    contents::Contents,
     proof::Proof,
     purchase::{self, Owned},
     settlement::{self, Settlements},
@@ -128,9 +129,9 @@ impl Gate<'_> {
         self.ask(refusal.code(), &refusal.to_string(), None)
     }
 
-    /// What a look for the content found.
-    fn content(&self, found: &sql::Rows) -> Result<String, ApiError> {
-        let content = found.first().map(str::to_owned);
+    /// What is sold.
+    async fn content(&self) -> Result<String, ApiError> {
+        let content = self.app.contents()?.get(&self.terms.content_hash).await?;
         Ok(content.ok_or_else(|| Fault::Inconsistent(format!("{} has no content", self.terms.id)))?)
     }
 
@@ -187,12 +188,11 @@ impl Gate<'_> {
             Err(error) => return Err(unsettled(error)),
         };
         let (tx, payer) = (*admission.tx(), *admission.payer());
-        let reads = vec![catalogue::content(&self.terms.id), purchase::owner(&tx)];
-        let [content, bought] = exactly(self.database.batch(reads).await?)?;
+        let bought = self.database.run(purchase::owner(&tx)).await?;
         if bought.first_json::<Owned>()?.is_some_and(|bought| bought.status == "refunded") {
             return self.ask("payment_refunded", "this payment was refunded: pay with a new transaction", None);
         }
-        let content = self.content(&content)?;
+        let content = self.content().await?;
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
         let schedule = SCHEDULE.get(..looks.min(SCHEDULE.len())).unwrap_or(&SCHEDULE);
         let policy = ConfirmationPolicy::IN_BLOCK;
@@ -245,8 +245,7 @@ impl Gate<'_> {
         match self.find_purchase(&proof).await? {
             None => self.ask("not_owned", "this address has not bought this listing: pay for it", None),
             Some(purchase) => {
-                let found = self.database.run(catalogue::content(&self.terms.id)).await?;
-                let mut response = answer::private_text(self.content(&found)?)?;
+                let mut response = answer::private_text(self.content().await?)?;
                 response.headers_mut().set("x-service-purchase", &purchase.to_string())?;
                 Ok(response)
             }

@@ -39,15 +39,17 @@ export interface WorldOptions {
   readonly watcher?: Record<string, string>;
   /** Whether the arbiter runs. */
   readonly arbiter?: boolean;
+  /** Another wrangler.toml of the API. */
+  readonly config?: string;
 }
 
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { blockTime, escrow = false, watcher, arbiter = false } = options;
+  const { blockTime, escrow = false, watcher, arbiter = false, config } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
   const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
-  const stack = await startStack({ state, ...ports, ...watched, blockTime, escrow, arbiter });
+  const stack = await startStack({ state, ...ports, ...watched, blockTime, escrow, arbiter, config });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>
