@@ -104,7 +104,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     });
     parts.add("the ledger", ledgerProcess, ledgerLog);
     secrets(state);
-    const vars: Record<string, string> = { BLOCKFROST_URL: `${ledger}/api/v0`, SHOW_USAGE: "1", ...options.vars };
+    const vars: Record<string, string> = {
+      BLOCKFROST_URL: `${ledger}/api/v0`,
+      LOCAL_LEDGER: "on",
+      SHOW_USAGE: "1",
+      ...options.vars,
+    };
     let wallets: Stack["wallets"];
     if (options.escrow !== false) {
       progress("escrow contract");

@@ -60,7 +60,9 @@ describe("paying again", () => {
     assert.equal(await paidTo(seller), 1);
     assert.equal((await purchasesOf(world, seller)).length, 1);
     const calls = answers.map((answer) => usage(answer).calls);
-    console.log(`  10 payments for what is owned: 0 broadcast, 10 contents, ${Math.max(...calls)} outside calls each at most`);
+    console.log(
+      `  10 payments for what is owned: 0 broadcast, 10 contents, ${Math.max(...calls)} outside calls each at most`,
+    );
     assert.ok(Math.max(...calls) <= 6);
   });
 

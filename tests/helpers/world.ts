@@ -41,14 +41,16 @@ export interface WorldOptions {
   readonly watcher?: Record<string, string>;
   /** Whether the arbiter runs. */
   readonly arbiter?: boolean;
+  /** Another wrangler.toml of the API. */
+  readonly config?: string;
 }
 
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { blockTime = SOON, escrow = false, watcher, arbiter = false } = options;
+  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
-  const stack = await startStack({ state, ...watched, blockTime, escrow, arbiter });
+  const stack = await startStack({ state, ...watched, blockTime, escrow, arbiter, ...(config && { config }) });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>

@@ -78,14 +78,8 @@ export function refusals(world: () => World): void {
     "version 1 of x402": [MALFORMED, () => ({ change: (it) => ({ ...it, x402Version: 1 }) })],
     "no transaction": [MALFORMED, () => ({ change: payload({ transaction: "" }) })],
     "no base64": [MALFORMED, () => ({ change: payload({ transaction: "%" }) })],
-    "a byte too many": [
-      MALFORMED,
-      () => ({ change: bytes((cbor) => Buffer.concat([cbor, Buffer.of(0)])) }),
-    ],
-    "half a transaction": [
-      MALFORMED,
-      () => ({ change: bytes((cbor) => cbor.subarray(0, cbor.length / 2)) }),
-    ],
+    "a byte too many": [MALFORMED, () => ({ change: bytes((cbor) => Buffer.concat([cbor, Buffer.of(0)])) })],
+    "half a transaction": [MALFORMED, () => ({ change: bytes((cbor) => cbor.subarray(0, cbor.length / 2)) })],
     "a signature of something else": [
       `${PREFIX}_invalid_signature`,
       () => ({

@@ -20,7 +20,8 @@ export function terms(world: () => World): void {
         resource: { url: unlockUrl(world(), listing), description: "Ünïcode 🦀 title", mimeType: "text/plain" },
         extensions: required.extensions,
       });
-      const { info, schema } = required.extensions?.["payment-identifier"] as { info: object; schema: object };
+      const extensions = required.extensions as Record<string, { info: object; schema: object }>;
+      const { info, schema } = extensions["payment-identifier"] as { info: object; schema: object };
       assert.deepEqual(info, { required: false });
       const valid = new Ajv2020({ strict: false }).compile(schema);
       assert.ok(valid({ required: false }) && valid({ required: false, id: "a".repeat(16) }));
