@@ -28,7 +28,6 @@ pub mod deadlines;
 pub mod deployment;
 pub mod dispute;
 pub mod evidence;
-pub mod payout;
 pub mod plan;
 pub mod redeemer;
 pub mod result;

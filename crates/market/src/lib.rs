@@ -8,6 +8,7 @@
 pub mod account;
 pub mod catalogue;
 pub mod chain_state;
+pub mod fees;
 pub mod listing;
 pub mod payment;
 pub mod proof;

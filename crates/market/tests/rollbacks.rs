@@ -32,11 +32,10 @@ use cardano::{
 use escrow::{
     Action, Deployment, Parameters,
     dispute::{DisputeWithdrawal, Split},
-    payout::creator_payout,
     plan::{Escrow, Planner, Step},
     rules::{Effect, Rule},
 };
-use market::{ListingId, settlement::Settlements, watch::Watch};
+use market::{ListingId, fees::creator_share, settlement::Settlements, watch::Watch};
 use proptest::prelude::*;
 use support::{
     SELLER, block, fresh_escrow,
@@ -147,6 +146,7 @@ impl World {
             parameters: Parameters { required_admins: 1, admin_vkeys, cooldown_period: 60_000 },
             reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
             reference_script_bytes: 4_000,
+            blueprint_sha256: None,
         };
         let (payments, locks, told) = Default::default();
         Self { db, ledger: Ledger::new(), deployment, listings, payments, locks, told, count: 0 }
@@ -223,7 +223,7 @@ impl World {
                 id,
                 made.len(),
                 self.listings[*listing].1.to_string(),
-                creator_payout(Lovelace::new(PRICE).unwrap()).get(),
+                creator_share(Lovelace::new(PRICE).unwrap()).get(),
                 None,
             ));
         }

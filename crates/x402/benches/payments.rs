@@ -87,6 +87,7 @@ fn deployment() -> Deployment {
         parameters: Parameters { required_admins: 1, admin_vkeys: vec![support::key_hash(9)], cooldown_period: 60_000 },
         reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
         reference_script_bytes: 4_000,
+        blueprint_sha256: None,
     }
 }
 

@@ -56,6 +56,7 @@ fn answer(request: Request) -> Fallible<Value> {
         parameters: request.deployment.clone(),
         reference_script: TxRef { tx: TxHash::new([0; 32]), index: 0 },
         reference_script_bytes: 0,
+        blueprint_sha256: None,
     };
     let issuer = Issuer {
         seller: &seller,

@@ -54,6 +54,7 @@ fn quote(seller: &SigningKey, method: TransferMethod) -> Result<Quote, Box<dyn E
         },
         reference_script: TxRef { tx: TxHash::new([4; 32]), index: 0 },
         reference_script_bytes: 5_000,
+        blueprint_sha256: None,
     };
     let issuer = Issuer { seller, seller_address: seller.enterprise_address(), deployment: &deployment, method };
     let sale = Sale { listing_id: "lst_01", content_hash: ContentHash::new([5; 32]), price: Lovelace::from_ada(5) };

@@ -62,13 +62,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         admins => admins.to_vec(),
     };
     let parameters = derive::parameters(arguments.required, &admins, arguments.cooldown)?;
-    let script = arguments.blueprint.load()?.apply(&parameters)?;
+    let blueprint = arguments.blueprint.load()?;
+    let script = blueprint.apply(&parameters)?;
     if let Some(record) = kept(arguments, &script, &parameters)? {
         println!("deployed already");
         print(&record);
         return Ok(ExitCode::SUCCESS);
     }
-    let record = publish(arguments, script, parameters)?;
+    let record = Deployment { blueprint_sha256: Some(blueprint.sha256()), ..publish(arguments, script, parameters)? };
     fs::write(&arguments.out, serde_json::to_string(&record)?)?;
     print(&record);
     println!("record   {}", arguments.out.display());
@@ -139,12 +140,16 @@ fn publish(arguments: &Arguments, script: Script, parameters: Parameters) -> Res
         parameters,
         reference_script: TxRef { tx: built.facts.tx_id, index: 0 },
         reference_script_bytes: bytes,
+        blueprint_sha256: None,
     })
 }
 
 fn print(record: &Deployment) {
     println!("hash     {}", record.script_hash);
     println!("address  {}", record.address());
+    if let Some(digest) = record.blueprint_sha256 {
+        println!("contract {digest}");
+    }
     println!("script   {} ({} bytes)", record.reference_script, record.reference_script_bytes);
     println!("admins   {} of {:?}", record.parameters.required_admins, record.parameters.admin_vkeys);
     println!("cooldown {} ms", record.parameters.cooldown_period);

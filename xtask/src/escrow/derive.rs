@@ -57,7 +57,9 @@ pub fn parameters(required: u32, admins: &[String], cooldown_ms: i64) -> Result<
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let parameters = parameters(arguments.required, &arguments.admins, arguments.cooldown)?;
-    let script = arguments.blueprint.load()?.apply(&parameters)?;
+    let blueprint = arguments.blueprint.load()?;
+    let script = blueprint.apply(&parameters)?;
+    println!("contract {}", blueprint.sha256());
     println!("hash     {}", script.hash);
     println!("address  {}", script.address());
     println!("bytes    {}", script.cbor.len());

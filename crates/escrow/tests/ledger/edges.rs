@@ -15,7 +15,7 @@ use escrow::{
     dispute::{DisputeWithdrawal, Split},
     evidence::Winner,
     plan::{Escrow, Step},
-    rules::{Moment, Party, RULES, ResultIs, Rule},
+    rules::{DatumTime, Party, RULES, ResultIs, Rule},
 };
 
 /// Half a slot, so that no deadline is the beginning of one.
@@ -31,16 +31,16 @@ fn open_for(world: &mut World, rule: &Rule, state: State, now: Millis) -> Datum 
     let at = |moment| if rule.starts.contains(&moment) { opens } else { closes };
     let deadlines = Deadlines {
         pay_by: now - 2 * DISTANCE,
-        submit_result: at(Moment::SubmitResult),
-        unlock: at(Moment::Unlock),
-        external_dispute_unlock: at(Moment::ExternalDisputeUnlock),
+        submit_result: at(DatumTime::SubmitResult),
+        unlock: at(DatumTime::Unlock),
+        external_dispute_unlock: at(DatumTime::ExternalDisputeUnlock),
     };
     Datum {
         state,
         result_hash: if has_result(state) { vec![0x99; 32] } else { vec![] },
         collateral_return: Lovelace::from_ada(2),
-        seller_cooldown: if rule.starts.contains(&Moment::SellerCooldown) { opens } else { closes },
-        buyer_cooldown: if rule.starts.contains(&Moment::BuyerCooldown) { opens } else { closes },
+        seller_cooldown: if rule.starts.contains(&DatumTime::SellerCooldown) { opens } else { closes },
+        buyer_cooldown: if rule.starts.contains(&DatumTime::BuyerCooldown) { opens } else { closes },
         ..world.fresh(deadlines)
     }
 }
@@ -109,8 +109,9 @@ fn check(world: &World, state: State, rule: &Rule, escrow: &Escrow) {
     let step = step(world, action, escrow);
     let key = actor(world, rule);
     let name = format!("{} from {}", action.name(), state.name());
-    let opens = rule.opens(&escrow.datum).map(|opens| world.slots.slot_at(opens).unwrap() + 1);
-    let closes = rule.closes(&escrow.datum).map(|closes| world.slots.slot_at(closes).unwrap());
+    let window = rule.window(&escrow.datum);
+    let opens = (!rule.starts.is_empty()).then(|| world.slots.slot_at(window.opens).unwrap() + 1);
+    let closes = window.closes.map(|closes| world.slots.slot_at(closes).unwrap());
     let tip = world.time().tip_slot;
     let honest = Validity { from: Some(opens.unwrap_or(tip)), until: closes.unwrap_or(tip + 100) };
 

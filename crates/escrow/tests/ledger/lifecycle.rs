@@ -11,14 +11,14 @@ use escrow::{
     Action, AdminSignature, Datum, Deadlines, State, admin,
     dispute::{DisputeWithdrawal, Split},
     evidence::Winner,
-    payout::creator_payout,
     plan::{DraftError, Escrow, PlanError, Step},
-    rules::Refusal,
+    rules::ContractRefusal,
     spend::{Ending, Spent},
 };
 
 const RESULT: ContentHash = ContentHash::new([0x77; 32]);
 const PRICE: Lovelace = Lovelace::from_ada(5);
+const CREATORS_SHARE: Lovelace = Lovelace::from_ada(3);
 
 fn locked_with(world: &mut World, locked: Lovelace, change: impl FnOnce(&mut Datum)) -> Escrow {
     let deadlines = Deadlines::issue(world.time().now).unwrap();
@@ -59,7 +59,7 @@ fn not_yet(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> Mil
     }
 }
 
-fn refused(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> Refusal {
+fn refused(world: &World, escrow: &Escrow, step: &Step, key: &SigningKey) -> ContractRefusal {
     match attempt(world, escrow, step, key) {
         Err(DraftError::Plan(PlanError::Refused(refusal))) => refusal,
         other => panic!("{other:?}"),
@@ -76,9 +76,9 @@ fn a_delivered_sale_is_collected_and_its_creator_paid_in_one_transaction() {
     let escrow = locked(&mut world);
     let creator = SigningKey::from_seed(&[9; 32]).unwrap().enterprise_address();
     let (seller, deadlines) = (world.seller.clone(), escrow.datum.deadlines);
-    let collect = Step::Withdraw { payouts: vec![(creator, creator_payout(PRICE))] };
+    let collect = Step::Withdraw { payouts: vec![(creator, CREATORS_SHARE)] };
 
-    assert_eq!(refused(&world, &escrow, &collect, &seller), Refusal::State, "nothing was delivered");
+    assert_eq!(refused(&world, &escrow, &collect, &seller), ContractRefusal::State, "nothing was delivered");
     let posted = step(&world, &escrow, &Step::SubmitResult(RESULT), &seller);
     assert_eq!((posted.datum.state, &posted.datum.result_hash[..]), (State::ResultSubmitted, &RESULT.as_bytes()[..]));
     assert_eq!(posted.utxo.value, escrow.utxo.value);
@@ -87,8 +87,8 @@ fn a_delivered_sale_is_collected_and_its_creator_paid_in_one_transaction() {
     world.devnet.advance_to(deadlines.unlock);
     let before = balance(&world, &seller);
     let collected = attempt(&world, &posted, &collect, &seller).unwrap();
-    assert_eq!(paid_to(&collected, &creator), Lovelace::new(3_500_000).unwrap());
-    let earned = PRICE.get() - 3_500_000 - collected.facts.fee.get();
+    assert_eq!(paid_to(&collected, &creator), CREATORS_SHARE);
+    let earned = PRICE.get() - CREATORS_SHARE.get() - collected.facts.fee.get();
     assert_eq!(balance(&world, &seller), before + earned, "the rest is the platform's");
 }
 
@@ -101,7 +101,7 @@ fn an_undelivered_sale_is_refunded_from_the_submit_time_on() {
 
     world.devnet.advance_to(deadlines.submit_result);
     let late = refused(&world, &escrow, &Step::SubmitResult(RESULT), &seller);
-    assert_eq!(late, Refusal::TooLate(deadlines.submit_result));
+    assert_eq!(late, ContractRefusal::TooLate(deadlines.submit_result));
     let before = balance(&world, &buyer);
     let refunded = attempt(&world, &escrow, &Step::WithdrawRefund, &buyer).unwrap();
     assert_eq!(balance(&world, &buyer), before + PRICE.get() - refunded.facts.fee.get());
@@ -193,5 +193,5 @@ fn an_action_too_close_to_its_deadline_is_not_tried() {
     let escrow = locked(&mut world);
     let (seller, deadline) = (world.seller.clone(), escrow.datum.deadlines.submit_result);
     world.devnet.advance_to(deadline - 10_000);
-    assert_eq!(refused(&world, &escrow, &Step::SubmitResult(RESULT), &seller), Refusal::TooLate(deadline));
+    assert_eq!(refused(&world, &escrow, &Step::SubmitResult(RESULT), &seller), ContractRefusal::TooLate(deadline));
 }

@@ -8,7 +8,6 @@ use cardano::{
 };
 use escrow::{
     Datum, Deadlines,
-    payout::creator_payout,
     plan::{DraftError, Escrow, Step},
     spend::{Ending, Spent},
 };
@@ -16,6 +15,7 @@ use escrow::{
 use crate::world::{World, block_on, paid_to, wallet};
 
 const PRICE: Lovelace = Lovelace::from_ada(5);
+const CREATORS_SHARE: Lovelace = Lovelace::from_ada(3);
 const COLLATERAL: Lovelace = Lovelace::from_ada(2);
 const RESULT: ContentHash = ContentHash::new([0x77; 32]);
 
@@ -75,7 +75,7 @@ fn as_many_as_the_watcher_takes_are_cheaper_together_and_everybody_is_paid() {
         let steps: Vec<_> = escrows
             .iter()
             .enumerate()
-            .map(|(index, escrow)| (escrow, Step::Withdraw { payouts: vec![(creator(index), creator_payout(PRICE))] }))
+            .map(|(index, escrow)| (escrow, Step::Withdraw { payouts: vec![(creator(index), CREATORS_SHARE)] }))
             .collect();
         let collecting = together(&world, &steps).unwrap();
         for (index, escrow) in escrows.iter().enumerate() {
@@ -83,7 +83,7 @@ fn as_many_as_the_watcher_takes_are_cheaper_together_and_everybody_is_paid() {
                 escrow.spent_into(&world.outputs_of(&collecting), &world.deployment),
                 Spent::Ended(Ending::Withdrawn)
             );
-            assert_eq!(paid_to(&collecting, &creator(index)), creator_payout(PRICE));
+            assert_eq!(paid_to(&collecting, &creator(index)), CREATORS_SHARE);
         }
         let returned = paid_to(&collecting, &world.buyer.enterprise_address());
         assert_eq!(returned.get(), COLLATERAL.get() * u64::try_from(count).unwrap());

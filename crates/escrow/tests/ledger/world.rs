@@ -52,6 +52,7 @@ impl World {
                 parameters: admins,
                 reference_script: TxRef { tx: cardano::TxHash::new([0; 32]), index: 0 },
                 reference_script_bytes: u32::try_from(script.cbor.len()).unwrap(),
+                blueprint_sha256: None,
             },
             devnet,
             slots: SlotConfig::PREPROD,

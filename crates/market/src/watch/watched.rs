@@ -7,7 +7,6 @@ use cardano::{
 };
 use escrow::{
     Datum, Deployment,
-    payout::creator_payout,
     plan::Escrow,
     spend::{Ending, Spent},
 };
@@ -15,7 +14,7 @@ use serde::Deserialize;
 use sql::{DatabaseError, Statement, statement};
 
 use super::{index::Ours, payments::Payments};
-use crate::purchase;
+use crate::{fees::creator_share, purchase};
 
 /// An escrow that is watched.
 #[derive(Clone, Debug)]
@@ -51,7 +50,7 @@ impl WatchedRow {
             datum_hash: None,
             reference_script: None,
         };
-        let payout = creator_payout(self.price);
+        let payout = creator_share(self.price);
         Ok(Watched { purchase: self.purchase, escrow: Escrow { utxo, datum }, creator: self.creator, payout })
     }
 }
@@ -59,7 +58,7 @@ impl WatchedRow {
 /// The escrow that a lock of a buyer makes.
 pub(super) fn locked(ours: &Ours, effects: &Effects, deployment: &Deployment) -> Option<Watched> {
     let escrow = effects.made.iter().find_map(|output| Escrow::read(output.clone(), deployment).ok())?;
-    Some(Watched { purchase: ours.tx, escrow, creator: ours.creator.clone()?, payout: creator_payout(ours.price?) })
+    Some(Watched { purchase: ours.tx, escrow, creator: ours.creator.clone()?, payout: creator_share(ours.price?) })
 }
 
 impl Watched {

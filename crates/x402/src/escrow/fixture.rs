@@ -29,6 +29,7 @@ pub(crate) fn deployment() -> Deployment {
         },
         reference_script: TxRef { tx: TxHash::new([0; 32]), index: 0 },
         reference_script_bytes: 5_000,
+        blueprint_sha256: None,
     }
 }
 

@@ -6,7 +6,7 @@ use escrow::{
     Action, AdminSignature, AssetValue, Credential, Datum, Deadlines, Parameters, PlutusAddress, Redeemer,
     datum::State,
     dispute::DisputeWithdrawal,
-    rules::{Effect, Party, Payout, Rule, Validity},
+    rules::{Effect, Party, PayoutRule, Rule, ValidityRange},
 };
 
 use super::{
@@ -123,13 +123,14 @@ pub fn escrow(state: State) -> Datum {
 
 /// A validity in which the rule permits its action: it begins as early and ends as late as it may, in whole seconds.
 #[must_use]
-pub fn validity(rule: &Rule, datum: &Datum) -> Validity {
-    let from = rule.opens(datum).unwrap_or(PAY_BY);
-    let until = match rule.closes(datum) {
+pub fn validity(rule: &Rule, datum: &Datum) -> ValidityRange {
+    let window = rule.window(datum);
+    let from = if rule.starts.is_empty() { PAY_BY } else { window.opens };
+    let until = match window.closes {
         Some(closes) => closes.saturating_sub(1_000),
         None => from.saturating_add(600_000),
     };
-    Validity { from: Some(from), until: Some(until) }
+    ValidityRange { from: Some(from), until: Some(until) }
 }
 
 /// An action on an escrow, to be made a transaction.
@@ -146,7 +147,7 @@ pub struct Spending {
     /// What is done.
     pub action: Action,
     /// When.
-    pub validity: Validity,
+    pub validity: ValidityRange,
 }
 
 impl Spending {
@@ -159,7 +160,7 @@ impl Spending {
     /// An action on this escrow, under the parameters of the cases, at a permitted time.
     #[must_use]
     pub fn of(action: Action, datum: Datum) -> Self {
-        let always = Validity { from: Some(PAY_BY), until: Some(PAY_BY.saturating_add(HOUR)) };
+        let always = ValidityRange { from: Some(PAY_BY), until: Some(PAY_BY.saturating_add(HOUR)) };
         let validity = nearest_rule(action, &datum).map_or(always, |rule| validity(rule, &datum));
         Self { parameters: parameters(), own: OWN, datum, value: Value::lovelace(LOCKED), action, validity }
     }
@@ -215,14 +216,14 @@ impl Spending {
     }
 
     /// Pays both parties what this payout owes them at the least.
-    fn payouts(&self, payout: Payout) -> Vec<Output> {
+    fn payouts(&self, payout: PayoutRule) -> Vec<Output> {
         let collateral = self.datum.collateral_return.get();
         let whole = self.value.clone();
         let rest = Value { lovelace: whole.lovelace.saturating_sub(collateral), tokens: whole.tokens.clone() };
         let (buyer, seller) = match payout {
-            Payout::SellerCollects => (Some(Value::lovelace(collateral)), Some(rest)),
-            Payout::BuyerRefunded => (Some(whole), None),
-            Payout::AsSigned => (Some(Value::lovelace(BUYER_SHARE)), Some(Value::lovelace(SELLER_SHARE))),
+            PayoutRule::SellerCollects => (Some(Value::lovelace(collateral)), Some(rest)),
+            PayoutRule::BuyerRefunded => (Some(whole), None),
+            PayoutRule::AsSigned => (Some(Value::lovelace(BUYER_SHARE)), Some(Value::lovelace(SELLER_SHARE))),
         };
         let parties = [(self.datum.buyer_payout_address(), buyer), (self.datum.seller_payout_address(), seller)];
         let paid = parties.into_iter().filter_map(|(to, value)| Some((to, value?)));

@@ -132,7 +132,7 @@ fn edit_output(dice: &mut Dice, output: &mut Output) {
         4 => output.attached = attached(dice, &output.attached),
         _ => {
             if let Attached::Escrow(datum) = &mut output.attached {
-                let unbounded = escrow::rules::Validity { from: None, until: None };
+                let unbounded = escrow::rules::ValidityRange { from: None, until: None };
                 edit_datum(dice, datum, &unbounded);
             }
         }
@@ -199,7 +199,7 @@ fn add_input(dice: &mut Dice, transaction: &mut Transaction) {
     transaction.inputs.push(Input { reference, ..input });
 }
 
-fn edit_datum(dice: &mut Dice, datum: &mut Datum, validity: &escrow::rules::Validity) {
+fn edit_datum(dice: &mut Dice, datum: &mut Datum, validity: &escrow::rules::ValidityRange) {
     let key = dice.pick(&[BUYER, SELLER, STRANGER]).copied().unwrap_or(KeyHash::new([0; 28]));
     let other = match dice.below(4) {
         0 => None,

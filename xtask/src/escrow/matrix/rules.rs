@@ -10,7 +10,7 @@ use cardano::{TxRef, slots::Millis};
 use escrow::{
     Action, Credential, Datum, Parameters, PlutusAddress, Redeemer,
     datum::MIN_REFERENCE_SIGNATURE_BYTES,
-    rules::{Effect, Payout, Rule},
+    rules::{Effect, PayoutRule, Rule, Window},
 };
 
 use super::{
@@ -239,10 +239,10 @@ impl<'a> Spend<'a> {
         if let Ok(Some(signer)) = rule.signer(self.datum) {
             self.require(self.transaction.signers.contains(&signer), Broken::Signed);
         }
-        let opens = rule.opens(self.datum);
-        let open = opens.is_none_or(|opens| self.transaction.validity.from.is_some_and(|from| from >= opens));
+        let Window { opens, closes } = rule.window(self.datum);
+        let open = rule.starts.is_empty() || self.transaction.validity.from.is_some_and(|from| from >= opens);
         self.require(open, Broken::NotEarly);
-        self.require(rule.closes(self.datum).is_none_or(|closes| now < closes), Broken::NotLate);
+        self.require(closes.is_none_or(|closes| now < closes), Broken::NotLate);
         if matches!(rule.action, Action::Withdraw | Action::SubmitResult) {
             let collateral = self.datum.collateral_return.get();
             self.require(self.value.lovelace >= collateral, Broken::CollateralLocked);
@@ -274,25 +274,25 @@ impl<'a> Spend<'a> {
         self.require(kept, Broken::ValueKept);
     }
 
-    fn payout(&mut self, payout: Payout, redeemer: &Redeemer) {
+    fn payout(&mut self, payout: PayoutRule, redeemer: &Redeemer) {
         self.require(self.continuations.is_empty(), Broken::Ends);
         let paid = |to| self.transaction.tagged(self.own, to);
         let to_buyer = paid(self.datum.buyer_payout_address());
         let to_seller = paid(self.datum.seller_payout_address());
         let collateral = self.datum.collateral_return.get();
         match payout {
-            Payout::SellerCollects => {
+            PayoutRule::SellerCollects => {
                 self.require(to_buyer.lovelace >= collateral, Broken::CollateralReturned);
                 let lovelace = self.value.lovelace.saturating_sub(collateral);
                 let rest = Value { lovelace, tokens: self.value.tokens.clone() };
                 let bound = self.datum.seller_return_address.is_some();
                 self.require(!bound || covers(&to_seller, &rest), Broken::SellerPaid);
             }
-            Payout::BuyerRefunded => {
+            PayoutRule::BuyerRefunded => {
                 let bound = self.datum.buyer_return_address.is_some();
                 self.require(!bound || covers(&to_buyer, self.value), Broken::BuyerPaid);
             }
-            Payout::AsSigned => {
+            PayoutRule::AsSigned => {
                 for rule in votes::broken(self.parameters, self.own, redeemer, &to_buyer, &to_seller) {
                     self.broken.push(rule);
                 }

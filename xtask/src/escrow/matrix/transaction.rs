@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cardano::{KeyHash, ScriptHash, TxRef, slots::Millis};
-use escrow::{Credential, Datum, PlutusAddress, Redeemer, rules::Validity};
+use escrow::{Credential, Datum, PlutusAddress, Redeemer, rules::ValidityRange};
 
 /// Lovelace and tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub struct Transaction {
     /// Keys that must have signed.
     pub signers: Vec<KeyHash>,
     /// When it may be included; whole seconds.
-    pub validity: Validity,
+    pub validity: ValidityRange,
 }
 
 impl Attached {

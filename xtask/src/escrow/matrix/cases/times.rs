@@ -2,7 +2,7 @@
 
 use escrow::{
     Datum,
-    rules::{Moment, Rule},
+    rules::{DatumTime, Rule},
 };
 
 use super::{Case, Group, honest_pairs, named};
@@ -42,15 +42,15 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// The same spending at the same time, of an escrow in which these moments are at another time.
-fn with(spending: &Spending, moments: &[Moment], time: u64) -> Spending {
+fn with(spending: &Spending, moments: &[DatumTime], time: u64) -> Spending {
     let mut datum: Datum = spending.datum.clone();
     for moment in moments {
         match moment {
-            Moment::SellerCooldown => datum.seller_cooldown = time,
-            Moment::BuyerCooldown => datum.buyer_cooldown = time,
-            Moment::SubmitResult => datum.deadlines.submit_result = time,
-            Moment::Unlock => datum.deadlines.unlock = time,
-            Moment::ExternalDisputeUnlock => datum.deadlines.external_dispute_unlock = time,
+            DatumTime::SellerCooldown => datum.seller_cooldown = time,
+            DatumTime::BuyerCooldown => datum.buyer_cooldown = time,
+            DatumTime::SubmitResult => datum.deadlines.submit_result = time,
+            DatumTime::Unlock => datum.deadlines.unlock = time,
+            DatumTime::ExternalDisputeUnlock => datum.deadlines.external_dispute_unlock = time,
         }
     }
     Spending { datum, ..spending.clone() }

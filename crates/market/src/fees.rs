@@ -1,4 +1,4 @@
-//! What the creator of a listing is paid when the escrow of a sale releases.
+//! How the price of a protected sale is shared between its creator and the platform.
 
 use cardano::Lovelace;
 
@@ -14,7 +14,7 @@ const FEE_DIVISOR: u64 = 10;
 /// The creator's part of a protected sale: price - max(1.5 tADA, 10 %), in lovelace. A tenth that is not whole is
 /// rounded down, in the creator's favour. Nothing is left of a price under the least fee.
 #[must_use]
-pub fn creator_payout(price: Lovelace) -> Lovelace {
+pub fn creator_share(price: Lovelace) -> Lovelace {
     let tenth = price.get().checked_div(FEE_DIVISOR).and_then(Lovelace::new).unwrap_or(Lovelace::ZERO);
     price.saturating_sub(tenth.max(MIN_FEE))
 }
@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn the_creator_gets_the_price_without_the_larger_fee() {
-        for (price, payout) in [
+        for (price, share) in [
             (5_000_000, 3_500_000),
             (14_999_999, 13_499_999),
             (15_000_000, 13_500_000),
@@ -36,8 +36,8 @@ mod tests {
             (1_000_000, 0),
             (0, 0),
         ] {
-            let (price, payout) = (Lovelace::new(price).unwrap(), Lovelace::new(payout).unwrap());
-            assert_eq!(creator_payout(price), payout, "{price}");
+            let (price, share) = (Lovelace::new(price).unwrap(), Lovelace::new(share).unwrap());
+            assert_eq!(creator_share(price), share, "{price}");
         }
     }
 }
