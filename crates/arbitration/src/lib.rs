@@ -23,7 +23,7 @@ mod weigh;
 
 use cardano::{
     TxHash, TxRef,
-    chain::{Chain, Tip, Trace},
+    chain::{Chain, Tip},
     evaluation::Evaluate,
     keys::SigningKey,
     slots::{Millis, SlotConfig},
@@ -67,15 +67,15 @@ struct Scene {
     now: Millis,
 }
 
-impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
+impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// Decides, and pays where the time for it has come.
     ///
     /// # Errors
     /// See [`ResolveError`]. The same request may be sent again after any of them.
     pub async fn resolve(&self, request: &Request) -> Result<Resolution, ResolveError> {
         let own = request.escrow;
-        let traced = self.chain.trace(&own.tx).await?.ok_or(ResolveError::Unknown)?;
-        let made = traced.outputs.iter().find(|output| output.utxo.reference == own && !output.collateral);
+        let outputs = self.chain.outputs_of(&own.tx).await?.ok_or(ResolveError::Unknown)?;
+        let made = outputs.iter().find(|output| output.utxo.reference == own && !output.collateral);
         let made = made.ok_or(ResolveError::Unknown)?;
         let escrow = Escrow::read(made.utxo.clone(), self.deployment)?;
         let reads = vec![store::walk(&own), store::decision(&own), store::live_payout(&own)];
@@ -87,7 +87,7 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         if let Some(decision) = decision.first_json::<Decision>()? {
             return self.carry_out(&scene, decision, store::payout(&payout)?).await;
         }
-        let lock = self.lock_of(&scene.escrow, traced.inputs, walk.first_json()?).await?;
+        let lock = self.lock_of(&scene.escrow, walk.first_json()?).await?;
         let verdict = self.weigh(&scene, lock, request).await?;
         if let Some(why) = undecidable(&scene) {
             return Ok(Resolution::nothing_to_decide(&verdict, why));
@@ -110,8 +110,8 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// What became of an escrow that is decided and spent: settled as signed, for a dispute ends in no other way; or it
     /// went on before the window, by its parties.
     async fn spent(&self, scene: &Scene, decision: Decision, by: TxHash) -> Result<Resolution, ResolveError> {
-        let spender = self.chain.trace(&by).await?.ok_or(ResolveError::Lagging)?;
-        let outputs: Vec<_> = spender.outputs.into_iter().map(|output| output.utxo).collect();
+        let outputs = self.chain.outputs_of(&by).await?.ok_or(ResolveError::Lagging)?;
+        let outputs: Vec<_> = outputs.into_iter().map(|output| output.utxo).collect();
         Ok(match scene.escrow.spent_into(&outputs, self.deployment) {
             Spent::Ended(_) => Resolution::paid(decision, by),
             Spent::Continues(_) => Resolution::moved_on(decision, by),

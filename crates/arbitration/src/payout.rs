@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use cardano::{
     TxRef,
-    chain::{Chain, Submission, Trace},
+    chain::{Chain, Submission},
     evaluation::Evaluate,
     slots::Millis,
     tx::build::{BuildError, BuiltTx, Wallet},
@@ -53,7 +53,7 @@ enum Begun {
     NotYet(Millis),
 }
 
-impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
+impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// Pays as decided, or says when.
     pub(crate) async fn carry_out(
         &self,
@@ -184,8 +184,8 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         };
         // Refused because it is done, by us or by somebody who sent what we signed?
         let own = scene.escrow.utxo.reference;
-        let traced = self.chain.trace(&own.tx).await?.ok_or(ResolveError::Lagging)?;
-        let spent_by = traced.outputs.iter().find(|output| output.utxo.reference == own).and_then(|it| it.spent_by);
+        let outputs = self.chain.outputs_of(&own.tx).await?.ok_or(ResolveError::Lagging)?;
+        let spent_by = outputs.iter().find(|output| output.utxo.reference == own).and_then(|it| it.spent_by);
         match spent_by {
             Some(by) if by == payout.tx => {
                 self.database.run(store::mark_submitted(&payout.tx)).await?;

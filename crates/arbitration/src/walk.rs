@@ -9,10 +9,13 @@
 //! by the contract's steps to a fresh `FundsLocked` was disputed by its buyer. No step leads to `FundsLocked`, so the
 //! first one met is the lock.
 
+use std::collections::BTreeSet;
+
 use cardano::{
     TxHash,
-    chain::{Chain, Trace, Utxo},
+    chain::{Chain, ChainError, Utxo},
     evaluation::Evaluate,
+    tx::TransactionEffects,
 };
 use escrow::{Action, Datum, Deployment, State, plan::Escrow, rules::Rule};
 use market::arbiter::{self as store, Walk};
@@ -21,24 +24,19 @@ use x402_cardano::settlement::Sleep;
 
 use crate::{Arbiter, ResolveError};
 
-/// Steps back that one request takes: each is a call to the provider, and others are needed for the payout. A party can
+/// Steps back that one request takes: each is two calls to the provider, and others are needed for the payout. A party can
 /// lengthen the way by one step in each cooldown; the next request goes on where this one stopped.
-const MAX_STEPS: usize = 20;
+const MAX_STEPS: usize = 10;
 
-impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// The lock of an escrow whose transaction spent these inputs.
-    pub(crate) async fn lock_of(
-        &self,
-        escrow: &Escrow,
-        inputs: Vec<Utxo>,
-        noted: Option<Walk>,
-    ) -> Result<TxHash, ResolveError> {
+impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
+    /// The lock of an escrow.
+    pub(crate) async fn lock_of(&self, escrow: &Escrow, noted: Option<Walk>) -> Result<TxHash, ResolveError> {
         if let Some(lock) = noted.and_then(|walk| walk.lock) {
             return Ok(lock);
         }
         let own = escrow.utxo.reference;
-        let (mut current, mut inputs) = match noted {
-            None => (escrow.clone(), inputs),
+        let mut current = match noted {
+            None => escrow.clone(),
             Some(walk) => self.arrive(&walk).await?,
         };
         if noted.is_none() {
@@ -54,21 +52,33 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
                 self.note(escrow, &current, Some(lock)).await?;
                 return Ok(lock);
             }
-            current = before(&current, &inputs, self.deployment).ok_or(ResolveError::NeverLocked)?;
-            if current.datum.state != State::FundsLocked {
-                inputs = self.chain.trace(&current.utxo.reference.tx).await?.ok_or(ResolveError::Lagging)?.inputs;
-            }
+            let released = self.released_by(&current.utxo.reference.tx).await?;
+            current = before(&current, &released, self.deployment).ok_or(ResolveError::NeverLocked)?;
         }
         self.note(escrow, &current, None).await?;
         Err(ResolveError::StillTracing)
     }
 
     /// Where an earlier walk stopped.
-    async fn arrive(&self, walk: &Walk) -> Result<(Escrow, Vec<Utxo>), ResolveError> {
-        let traced = self.chain.trace(&walk.reached.tx).await?.ok_or(ResolveError::Lagging)?;
-        let reached = traced.outputs.into_iter().find(|output| output.utxo.reference == walk.reached);
+    async fn arrive(&self, walk: &Walk) -> Result<Escrow, ResolveError> {
+        let outputs = self.chain.outputs_of(&walk.reached.tx).await?.ok_or(ResolveError::Lagging)?;
+        let reached = outputs.into_iter().find(|output| output.utxo.reference == walk.reached);
         let reached = reached.ok_or(ResolveError::Lagging)?;
-        Ok((Escrow::read(reached.utxo, self.deployment)?, traced.inputs))
+        Ok(Escrow::read(reached.utxo, self.deployment)?)
+    }
+
+    /// The outputs that scripts released to a transaction: escrows are among them, whatever else it spent.
+    async fn released_by(&self, tx: &TxHash) -> Result<Vec<Utxo>, ResolveError> {
+        let cbor = self.chain.transaction(tx).await?.ok_or(ResolveError::Lagging)?;
+        let effects = TransactionEffects::read(&cbor).map_err(|error| ChainError::Malformed(error.to_string()))?;
+        let made_by: BTreeSet<TxHash> = effects.by_script.iter().map(|input| input.tx).collect();
+        let mut released = Vec::new();
+        for tx in &made_by {
+            let outputs = self.chain.outputs_of(tx).await?.ok_or(ResolveError::Lagging)?;
+            let utxos = outputs.into_iter().map(|output| output.utxo);
+            released.extend(utxos.filter(|utxo| effects.by_script.contains(&utxo.reference)));
+        }
+        Ok(released)
     }
 
     async fn note(&self, escrow: &Escrow, reached: &Escrow, lock: Option<TxHash>) -> Result<(), ResolveError> {

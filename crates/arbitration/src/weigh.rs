@@ -1,10 +1,6 @@
 //! The verdict on a request's evidence, or on better evidence that came before.
 
-use cardano::{
-    TxHash,
-    chain::{Chain, Trace},
-    evaluation::Evaluate,
-};
+use cardano::{TxHash, chain::Chain, evaluation::Evaluate};
 use escrow::evidence::{Checks, Evidence, Verdict, decide};
 use market::arbiter as store;
 use sql::Database;
@@ -12,7 +8,7 @@ use x402_cardano::{escrow::listing_input_hash, settlement::Sleep};
 
 use crate::{Arbiter, Request, ResolveError, Scene};
 
-impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
+impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// Decides on what was sent. An output that is what the seller posted is kept for good; where another is sent later,
     /// the kept one counts.
     pub(crate) async fn weigh(&self, scene: &Scene, lock: TxHash, request: &Request) -> Result<Verdict, ResolveError> {

@@ -135,6 +135,23 @@ impl Address {
     }
 }
 
+/// An address in the chain's own text form: bech32, or base58 for one of Byron's. `None` for bytes that are no address.
+#[must_use]
+pub fn text_of(address: &[u8]) -> Option<String> {
+    const BYRON: u8 = 8;
+    /// Bytes of an address at most: those of a base address, and of Byron ones what is ever seen, amply.
+    const MAX_ADDRESS: usize = 256;
+    const MAINNET_HRP: Hrp = Hrp::parse_unchecked("addr");
+    let (kind, network) = address.first().map(|header| (header >> 4, header & 0x0f))?;
+    match (kind, network) {
+        _ if address.len() > MAX_ADDRESS => None,
+        (BYRON, _) => Some(bs58::encode(address).into_string()),
+        (_, 0) => bech32::encode::<Bech32>(TESTNET_HRP, address).ok(),
+        (_, 1) => bech32::encode::<Bech32>(MAINNET_HRP, address).ok(),
+        _ => None,
+    }
+}
+
 impl FromStr for Address {
     type Err = AddressError;
 

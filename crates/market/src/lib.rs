@@ -8,6 +8,8 @@
 pub mod account;
 pub mod catalogue;
 pub mod chain_state;
+pub mod checkout;
+pub mod contents;
 pub mod fees;
 pub mod listing;
 pub mod payment;
@@ -15,5 +17,6 @@ pub mod proof;
 pub mod purchase;
 pub mod schema;
 pub mod transitions;
+pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};

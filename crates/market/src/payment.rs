@@ -49,6 +49,8 @@ pub struct NewPayment<'a> {
     pub identifier: Option<Identifier>,
     /// The account whose service wallet pays, with what the transaction spends.
     pub spend: Option<(&'a Account, &'a [TxRef])>,
+    /// The hash of what is sold, where the database keeps it: it must be there.
+    pub content: Option<ContentHash>,
 }
 
 /// A payment that was claimed before.
@@ -123,7 +125,8 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
 }
 
 /// When a payment may be claimed. `?1` is its transaction.
-const GUARD: &str = "NOT EXISTS (SELECT 1 FROM payments WHERE terms_digest = ?10 ->> '$.terms' AND tx_id <> ?1) \
+const GUARD: &str = "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
+    AND NOT EXISTS (SELECT 1 FROM payments WHERE terms_digest = ?10 ->> '$.terms' AND tx_id <> ?1) \
     AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?10 ->> '$.listing' AND status <> 'refunded' \
       AND buyer_address IN (SELECT value FROM json_each(?10, '$.buyers'))) \
     AND NOT EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?10 ->> '$.listing' \
@@ -171,14 +174,21 @@ impl NewPayment<'_> {
             "owner": self.spend.map(|(account, _)| &account.owner),
             "day": day(now),
             "amount": self.amount,
+            "content": self.content,
         })
     }
 
-    /// Claims it, in one batch: with what it pays for, its inputs and its share of the limits, or not at all.
+    /// Claims it, in one batch: with what it pays for, its inputs and its share of the limits, or not at all. What another
+    /// statement in the same batch answers comes with it.
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub async fn claim(&self, database: &impl Database, now: Millis) -> Result<Claim, DatabaseError> {
+    pub async fn claim(
+        &self,
+        database: &impl Database,
+        beside: Option<Statement>,
+        now: Millis,
+    ) -> Result<(Claim, Option<Rows>), DatabaseError> {
         let facts = self.facts(now);
         let [entry, reserve] = write_down(
             &Draft {
@@ -194,15 +204,25 @@ impl NewPayment<'_> {
             },
             now,
         );
-        let statements =
-            vec![entry, self.insert(now), reserve, self.identify(now), record(&self.tx), in_the_way(&self.tx, &facts)];
-        let [entry, _, _, _, known, in_the_way] = exactly(database.batch(statements).await?)?;
+        let mut statements = vec![
+            entry,
+            self.insert(now),
+            reserve,
+            self.identify(&facts, now),
+            record(&self.tx),
+            in_the_way(&self.tx, &facts),
+        ];
+        let own = statements.len();
+        statements.extend(beside);
+        let mut answers = database.batch(statements).await?;
+        let beside = answers.split_off(own.min(answers.len())).pop();
+        let [entry, _, _, _, known, in_the_way] = exactly(answers)?;
         if let Some(entry) = Entry::first(&entry)? {
-            return Ok(Claim::New(entry));
+            return Ok((Claim::New(entry), beside));
         }
         let in_the_way: InTheWay = in_the_way.first_json()?.ok_or_else(|| DatabaseError("nothing was read".into()))?;
         let known: Option<PaymentRecord> = known.first_json()?;
-        Ok(self.why(known, &in_the_way))
+        Ok((self.why(known, &in_the_way), beside))
     }
 
     fn why(&self, known: Option<PaymentRecord>, found: &InTheWay) -> Claim {
@@ -254,19 +274,29 @@ impl NewPayment<'_> {
         )
     }
 
-    /// The identifier, unless another payload has it.
-    fn identify(&self, now: Millis) -> Statement {
+    /// The identifier, unless another payload has it, with the transaction that answers it: the one by which the buyer
+    /// owns the listing, or else this one.
+    fn identify(&self, facts: &serde_json::Value, now: Millis) -> Statement {
         statement!(
-            "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
-             SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?2 IS NOT NULL ON CONFLICT DO NOTHING",
-            self.listing_id,
-            self.identifier.as_ref().map(|identifier| identifier.id.as_str()),
-            self.identifier.as_ref().map(|identifier| identifier.payload),
+            format!(
+                "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
+                 SELECT ?2 ->> '$.listing', ?2 ->> '$.identifier', ?2 ->> '$.payload', coalesce({OWNED}, {PAYING}, ?1), ?3 \
+                 WHERE ?2 ->> '$.identifier' IS NOT NULL ON CONFLICT DO NOTHING"
+            ),
             self.tx,
+            facts.to_string(),
             now,
         )
     }
 }
+
+/// SQL for the purchase by which a buyer owns a listing, over `?2`.
+const OWNED: &str = "(SELECT id FROM purchases WHERE listing_id = ?2 ->> '$.listing' AND status <> 'refunded' \
+    AND buyer_address IN (SELECT value FROM json_each(?2, '$.buyers')) ORDER BY bought_at_ms LIMIT 1)";
+/// SQL for another transaction by which a buyer is paying for a listing, over `?1` and `?2`.
+const PAYING: &str = "(SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
+    WHERE p.listing_id = ?2 ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(?2, '$.buyers')) \
+    AND p.tx_id <> ?1 AND o.state IN ('claimed', 'submitted') LIMIT 1)";
 
 const RECORD: &str = "'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, 'header', p.header_digest, \
     'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
@@ -342,11 +372,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
         format!(
             "SELECT json_object( \
                'terms', (SELECT tx_id FROM payments WHERE terms_digest = ?2 ->> '$.terms' AND tx_id <> ?1), \
-               'owned', (SELECT id FROM purchases WHERE listing_id = ?2 ->> '$.listing' AND status <> 'refunded' \
-                 AND buyer_address IN (SELECT value FROM json_each(?2, '$.buyers')) ORDER BY bought_at_ms LIMIT 1), \
-               'paying', (SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-                 WHERE p.listing_id = ?2 ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(?2, '$.buyers')) \
-                 AND p.tx_id <> ?1 AND o.state IN ('claimed', 'submitted') LIMIT 1), \
+               'owned', {OWNED}, 'paying', {PAYING}, \
                'identifier', (SELECT payload_digest FROM payment_identifiers WHERE listing_id = ?2 ->> '$.listing' \
                  AND identifier = ?2 ->> '$.identifier'), \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \

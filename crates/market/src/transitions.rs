@@ -1,11 +1,14 @@
 //! What follows from a change of an entry of the outbox: purchases come and go, and what entries act on follows them. The
 //! statements are written in one batch with the change, and take effect only where the change did.
 
-use cardano::{TxHash, chain::Inclusion, tx::SignedTx};
-use escrow::PlutusAddress;
+use cardano::{
+    TxHash,
+    chain::Inclusion,
+    tx::{AddressKind, OutputDatum, SignedTx},
+};
+use escrow::{Datum, PlutusAddress};
 use outbox::{Entry, Follow, Kind, Step};
 use sql::{DatabaseError, Statement, statement};
-use x402_cardano::exact::protected::escrow_of;
 
 use crate::purchase::{NewEscrow, Status, purchases_follow, record, record_escrow};
 
@@ -41,15 +44,22 @@ fn payment(entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError> 
 fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, DatabaseError> {
     let broken = || DatabaseError(format!("the payment {} cannot be read", entry.tx));
     let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
-    let Some((index, script, datum)) = escrow_of(&tx) else {
+    let Some(escrow) = escrow_in(&tx) else {
         return Ok(vec![record(&entry.tx, block, Status::Settled)]);
     };
-    let locked = tx.outputs.get(usize::from(index)).map(|output| output.value.lovelace).ok_or_else(broken)?;
-    let status = Status::from(datum.state);
-    let escrow = NewEscrow { index, address: PlutusAddress::script(script).to_string(), datum, locked };
-    let mut statements = vec![record(&entry.tx, block, status)];
+    let mut statements = vec![record(&entry.tx, block, Status::from(escrow.datum.state))];
     statements.extend(record_escrow(&entry.tx, block, &escrow));
     Ok(statements)
+}
+
+/// The escrow that a lock makes: a payment that was verified has one output at a script, and only if it locks.
+fn escrow_in(tx: &SignedTx) -> Option<NewEscrow> {
+    (0..).zip(&tx.outputs).find_map(|(index, output)| {
+        let AddressKind::Script(script) = output.owner else { return None };
+        let Some(OutputDatum::Inline(cbor)) = &output.datum else { return None };
+        let address = PlutusAddress::script(script).to_string();
+        Some(NewEscrow { index, address, datum: Datum::from_cbor(cbor).ok()?, locked: output.value.lovelace })
+    })
 }
 
 /// It is in another block now.

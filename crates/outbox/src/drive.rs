@@ -9,13 +9,15 @@ use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
     decide::{ChainSays, EXPIRY_GRACE_SLOTS, Step, decide},
-    entry::{ENTRY_JSON, Entry, State},
+    entry::{ENTRY_JSON, Entry, Kind, State},
     statements::{begin_attempt, change},
     wallet::WalletSnapshot,
 };
 
 /// Entries of one wallet whose time is over that are closed at once.
 const MAX_OVERDUE: u32 = 3;
+/// Open entries of one wallet and kind that are read at once.
+const MAX_OPEN: u32 = 3;
 
 /// What follows from a change of an entry, in the same batch.
 pub trait Follow {
@@ -271,21 +273,15 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         Ok(Settled { standing, followed })
     }
 
-    /// Closes entries of a wallet whose time is over and whose end is not known, so that what they hold is given back.
-    /// With `refused`, looks for those that the ledger refused as well: a provider may have passed one on before. Whether
-    /// one of these is in a block.
+    /// Closes entries whose time is over and whose end is not known, so that what they hold is given back, and looks for
+    /// those that the ledger refused: a provider may have passed one on before ([`overdue`]). Whether one of these is in
+    /// a block.
     ///
     /// # Errors
     /// The database or the chain cannot be asked.
-    pub async fn close_overdue(
-        &self,
-        wallet: &Address,
-        tip: &Tip,
-        refused: bool,
-        now: Millis,
-    ) -> Result<bool, OutboxError> {
+    pub async fn close(&self, entries: Vec<Entry>, tip: &Tip, now: Millis) -> Result<bool, OutboxError> {
         let mut found = false;
-        for mut entry in Entry::all(&self.database.run(overdue(wallet, tip.slot, refused)).await?)? {
+        for mut entry in entries {
             let was = entry.state;
             let step = self.look(&mut entry, Some(tip), now).await?;
             found |= was == State::Refused && matches!(step, Step::Include(_));
@@ -299,17 +295,31 @@ fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<Standing> {
     Some(Standing::Confirmed { block, confirmations: newer })
 }
 
-fn overdue(wallet: &Address, slot: u64, refused: bool) -> Statement {
-    let since = slot.saturating_sub(EXPIRY_GRACE_SLOTS);
+/// The statement that reads the entries of a wallet whose time was over at this slot and whose end is not known, and those
+/// that the ledger refused lately.
+#[must_use]
+pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
         format!(
             "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND (state IN ('claimed', 'submitted') \
-               AND valid_until_slot < ?2 OR ?3 AND state = 'refused' AND valid_until_slot > ?2) \
+               AND valid_until_slot < ?2 OR state = 'refused' AND valid_until_slot > ?2) \
              ORDER BY state, created_at_ms DESC LIMIT {MAX_OVERDUE}"
         ),
         wallet,
-        since,
-        refused,
+        slot.saturating_sub(EXPIRY_GRACE_SLOTS),
+    )
+}
+
+/// The statement that reads the open entries of a wallet that do this, oldest first.
+#[must_use]
+pub fn open(wallet: &Address, kind: Kind) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND kind = ?2 AND state IN ('claimed', 'submitted') \
+             ORDER BY created_at_ms LIMIT {MAX_OPEN}"
+        ),
+        wallet,
+        kind.name(),
     )
 }
 

@@ -31,7 +31,7 @@ mod statements;
 mod wallet;
 
 pub use decide::{ChainSays, EXPIRY_GRACE_SLOTS, RESEND_UNANSWERED_MS, RESEND_UNSEEN_MS, Step, decide};
-pub use drive::{Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, rechecked};
+pub use drive::{Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, open, overdue, rechecked};
 pub use entry::{Draft, ENTRY_JSON, Entry, Guard, Kind, State};
 pub use statements::{by_id, change, live_for, write_down};
 pub use wallet::{MAX_LAG_MS, WalletSnapshot, snapshot};

@@ -27,7 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             write("datum", &format!("{name}-{}", state.name()), &datum.to_cbor())?;
         }
         let datum = datum(&quote, &buyer, State::FundsLocked);
-        write("transaction", name, &transaction(&datum.to_cbor(), &buyer)?)?;
+        let transaction = transaction(&datum.to_cbor(), &buyer)?;
+        write("transaction", name, &transaction)?;
+        write("effects", name, &transaction)?;
     }
     for action in Action::ALL {
         if let Some(redeemer) = Redeemer::plain(action) {

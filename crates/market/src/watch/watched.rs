@@ -3,7 +3,8 @@
 use cardano::{
     Lovelace, TxHash, TxRef,
     chain::{Utxo, Value},
-    history::{Effects, Touch},
+    history::AddressTransaction,
+    tx::TransactionEffects,
 };
 use escrow::{
     Datum, Deployment,
@@ -56,7 +57,7 @@ impl WatchedRow {
 }
 
 /// The escrow that a lock of a buyer makes.
-pub(super) fn locked(ours: &Ours, effects: &Effects, deployment: &Deployment) -> Option<Watched> {
+pub(super) fn locked(ours: &Ours, effects: &TransactionEffects, deployment: &Deployment) -> Option<Watched> {
     let escrow = effects.made.iter().find_map(|output| Escrow::read(output.clone(), deployment).ok())?;
     Some(Watched { purchase: ours.tx, escrow, creator: ours.creator.clone()?, payout: creator_share(ours.price?) })
 }
@@ -65,7 +66,7 @@ impl Watched {
     /// What a transaction that spent it made of it: the statements, and the escrow where it goes on.
     pub fn after(
         self,
-        touch: &Touch,
+        touch: &AddressTransaction,
         made: &[Utxo],
         payments: &mut Payments<'_>,
         deployment: &Deployment,
@@ -95,7 +96,13 @@ impl Watched {
         }
     }
 
-    fn step(&self, touch: &Touch, utxo: Option<TxRef>, status: &'static str, creator_due: bool) -> Statement {
+    fn step(
+        &self,
+        touch: &AddressTransaction,
+        utxo: Option<TxRef>,
+        status: &'static str,
+        creator_due: bool,
+    ) -> Statement {
         let purchase = self.purchase.to_string();
         let shown = purchase::escrow_json(&purchase, &self.escrow.utxo.address, &self.escrow.datum);
         statement!(

@@ -7,13 +7,13 @@ use cardano::{
 };
 
 use super::{
+    DeploymentWire, EscrowExtra, SchemaError,
     commitment::CommitmentError,
     method::TransferMethod,
-    quote::Quote,
     terms::{Terms, TermsDigest},
-    wire::EscrowRequirements,
 };
-use ::escrow::{Deployment, PlutusAddress};
+use crate::wire::{Asset, PaymentRequirements, SCHEME_EXACT};
+use ::escrow::{Deadlines, Deployment, PlutusAddress};
 
 /// The terms of a payment, known to be signed by the seller for an escrow that this service allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub struct AuthorizedTerms {
 /// Which of the scheme's rules about the requirements does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorizationError {
+    /// Not of the scheme's shape.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
     /// Another transfer method than the configured one.
     #[error("the escrow's transfer method is another")]
     Method,
@@ -66,6 +69,7 @@ impl AuthorizationError {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
+            Self::Schema(_) => "invalid_exact_cardano_requirements_masumi_schema",
             Self::Method => "invalid_exact_cardano_requirements_masumi_method",
             Self::Commitment(_) => "invalid_exact_cardano_requirements_masumi_commitment",
             Self::InputHash => "invalid_exact_cardano_requirements_masumi_input_hash",
@@ -79,54 +83,60 @@ impl AuthorizationError {
     }
 }
 
-/// What a service takes for its own: the deployment it allows, and the method's name.
-#[derive(Clone, Copy, Debug)]
-pub struct Allowed<'a> {
-    /// The one deployment.
-    pub deployment: &'a Deployment,
-    /// The configured name.
-    pub method: TransferMethod,
+/// An entry to check, and what the service allows: the one deployment, under the configured name.
+#[derive(Clone, Copy)]
+pub(super) struct Claim<'a> {
+    entry: &'a PaymentRequirements,
+    extra: &'a EscrowExtra,
+    deployment: &'a Deployment,
+    method: TransferMethod,
 }
 
-type Check = fn(&EscrowRequirements, Allowed<'_>) -> Result<(), AuthorizationError>;
+type Check = fn(&Claim<'_>) -> Result<(), AuthorizationError>;
 
 /// Every rule about the requirements but the seller's signature, in the order in which they are checked.
 pub(super) const CHECKS: &[Check] =
-    &[method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
+    &[schema, method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
 
-fn method(requirements: &EscrowRequirements, allowed: Allowed<'_>) -> Result<(), AuthorizationError> {
-    holds(requirements.extra.asset_transfer_method == allowed.method, AuthorizationError::Method)
+fn schema(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    let malformed = |what: &str| AuthorizationError::Schema(SchemaError(what.to_owned()));
+    holds(claim.entry.scheme == SCHEME_EXACT, malformed("scheme is not exact"))?;
+    holds(claim.entry.asset == Asset::Lovelace, malformed("asset is not lovelace"))
 }
 
-fn commitment(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    Ok(requirements.extra.input_commitment.check()?)
+fn method(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    holds(claim.extra.asset_transfer_method == claim.method, AuthorizationError::Method)
 }
 
-fn input_hash(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    let extra = &requirements.extra;
-    holds(extra.terms.input_hash == extra.input_commitment.digest, AuthorizationError::InputHash)
+fn commitment(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    Ok(claim.extra.input_commitment.check()?)
 }
 
-fn deadline_gaps(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    holds(requirements.extra.terms.deadlines.gaps_hold(), AuthorizationError::DeadlineGaps)
+fn input_hash(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    let EscrowExtra { terms, input_commitment, .. } = claim.extra;
+    holds(terms.input_hash == input_commitment.digest, AuthorizationError::InputHash)
 }
 
-fn deployment(requirements: &EscrowRequirements, allowed: Allowed<'_>) -> Result<(), AuthorizationError> {
-    let declared = requirements.extra.deployment.as_ref().and_then(super::DeploymentWire::parameters);
-    holds(declared.as_ref() == Some(&allowed.deployment.parameters), AuthorizationError::Deployment)
+fn deadline_gaps(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    holds(claim.extra.terms.deadlines.gaps_hold(), AuthorizationError::DeadlineGaps)
 }
 
-fn address(requirements: &EscrowRequirements, allowed: Allowed<'_>) -> Result<(), AuthorizationError> {
-    holds(requirements.pay_to == allowed.deployment.address().to_string(), AuthorizationError::Address)
+fn deployment(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    let declared = claim.extra.deployment.as_ref().and_then(DeploymentWire::parameters);
+    holds(declared.as_ref() == Some(&claim.deployment.parameters), AuthorizationError::Deployment)
 }
 
-fn agent_identifier(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    holds(requirements.extra.terms.agent_identifier.bytes().is_empty(), AuthorizationError::AgentIdentifier)
+fn address(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    holds(claim.entry.pay_to == claim.deployment.address().to_string(), AuthorizationError::Address)
 }
 
-fn identifier(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    let expected = requirements.identifier().encode();
-    holds(requirements.extra.blockchain_identifier == expected, AuthorizationError::Identifier)
+fn agent_identifier(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    holds(claim.extra.terms.agent_identifier.bytes().is_empty(), AuthorizationError::AgentIdentifier)
+}
+
+fn identifier(claim: &Claim<'_>) -> Result<(), AuthorizationError> {
+    let expected = claim.extra.identifier(&claim.entry.pay_to).encode();
+    holds(claim.extra.blockchain_identifier == expected, AuthorizationError::Identifier)
 }
 
 fn holds(condition: bool, error: AuthorizationError) -> Result<(), AuthorizationError> {
@@ -136,10 +146,10 @@ fn holds(condition: bool, error: AuthorizationError) -> Result<(), Authorization
 /// That the seller signed exactly these terms, the CIP-8 way and without hashing the payload.
 pub(super) async fn seller_signature(
     port: &impl VerifyEd25519,
-    requirements: &EscrowRequirements,
+    claim: &Claim<'_>,
 ) -> Result<TermsDigest, AuthorizationError> {
-    let extra = &requirements.extra;
-    let digest = requirements.terms_digest().ok_or(AuthorizationError::Hashed)?;
+    let extra = claim.extra;
+    let digest = extra.terms_digest(claim.entry).ok_or(AuthorizationError::Hashed)?;
     let (key, signature) = (hex::encode(&extra.reference_key), hex::encode(&extra.reference_signature));
     let message = SignedMessage::parse(&key, &signature)?;
     if message.says_hashed() != Some(false) {
@@ -151,34 +161,40 @@ pub(super) async fn seller_signature(
 }
 
 impl AuthorizedTerms {
-    /// Checks requirements that somebody issued: every rule of the scheme that does not need the transaction.
+    /// Checks an entry that somebody issued for this deployment under this name: every rule of the scheme that does not
+    /// need the transaction.
     ///
     /// # Errors
     /// The first rule that does not hold.
     pub async fn verify(
         port: &impl VerifyEd25519,
-        requirements: &EscrowRequirements,
-        allowed: Allowed<'_>,
+        entry: &PaymentRequirements,
+        deployment: &Deployment,
+        method: TransferMethod,
     ) -> Result<Self, AuthorizationError> {
+        let extra = entry.extra.escrow().ok_or(AuthorizationError::Method)?;
+        let claim = Claim { entry, extra, deployment, method };
         for check in CHECKS {
-            check(requirements, allowed)?;
+            check(&claim)?;
         }
-        let terms_digest = seller_signature(port, requirements).await?;
-        Ok(Self::new(requirements, terms_digest, allowed.deployment))
+        let terms_digest = seller_signature(port, &claim).await?;
+        let price = Lovelace::new(entry.amount.get());
+        let price = price.ok_or_else(|| SchemaError("amount is more than all lovelace".to_owned()))?;
+        Ok(Self::signed(extra, terms_digest, price, deployment.address()))
     }
 
-    /// The terms of a quote that we made ourselves.
-    pub(super) fn of_quote(quote: &Quote, deployment: &Deployment) -> Self {
-        Self::new(&quote.requirements, quote.terms_digest, deployment)
-    }
-
-    fn new(requirements: &EscrowRequirements, terms_digest: TermsDigest, deployment: &Deployment) -> Self {
-        let extra = &requirements.extra;
+    /// Terms that are known to be signed.
+    pub(crate) fn signed(
+        extra: &EscrowExtra,
+        terms_digest: TermsDigest,
+        price: Lovelace,
+        escrow: PlutusAddress,
+    ) -> Self {
         Self {
             terms: extra.terms.clone(),
             terms_digest,
-            price: requirements.amount,
-            escrow: deployment.address(),
+            price,
+            escrow,
             reference_key: extra.reference_key.clone(),
             reference_signature: extra.reference_signature.clone(),
         }
@@ -188,6 +204,12 @@ impl AuthorizedTerms {
     #[must_use]
     pub const fn terms_digest(&self) -> TermsDigest {
         self.terms_digest
+    }
+
+    /// When what may happen to an escrow under these terms.
+    #[must_use]
+    pub const fn deadlines(&self) -> &Deadlines {
+        &self.terms.deadlines
     }
 }
 

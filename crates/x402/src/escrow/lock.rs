@@ -5,7 +5,7 @@
 //! "Lock invariants") is one function in one table, judges one thing, and passes where the thing is not there at
 //! all, which another rule refuses. A rule that others imply is named where it is implied.
 
-use ::escrow::{Datum, NotOurs, State, collateral, datum::MIN_REFERENCE_SIGNATURE_BYTES};
+use ::escrow::{Datum, NotOurs, PlutusAddress, State, collateral, datum::MIN_REFERENCE_SIGNATURE_BYTES};
 use cardano::{
     Address, KeyHash, Lovelace,
     params::ProtocolParameters,
@@ -46,6 +46,8 @@ pub struct VerifiedLock {
     pub terms_digest: TermsDigest,
     /// Which output of the transaction the escrow is.
     pub output_index: u16,
+    /// Where it is.
+    pub address: PlutusAddress,
     /// What is locked, collateral included.
     pub locked: Lovelace,
     /// The buyer's collateral.
@@ -238,6 +240,7 @@ impl<'a> Lock<'a> {
             buyer: datum.buyer.key_address().ok_or(LockError::ScriptParty("buyer"))?,
             terms_digest: self.facts.terms.terms_digest,
             output_index,
+            address: self.facts.terms.escrow,
             locked: output.value.lovelace,
             collateral: datum.collateral_return,
             datum,

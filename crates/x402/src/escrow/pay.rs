@@ -5,36 +5,12 @@ use cardano::{
     chain::Value,
     params::ProtocolParameters,
     slots::SlotConfig,
-    tx::build::{Destination, DestinationError, NewOutput},
+    tx::build::{Destination, NewOutput},
 };
 
 use super::authorization::AuthorizedTerms;
+use crate::method::{PayError, PaymentOutput};
 use ::escrow::{Datum, PlutusAddress, State, collateral::collateral_for};
-
-/// A lock before a wallet pays for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedLock {
-    /// The output that holds the escrow: price and collateral.
-    pub output: NewOutput,
-    /// Its datum.
-    pub datum: Datum,
-    /// The latest slot that may be the end of the transaction's validity.
-    pub latest_end: u64,
-}
-
-/// Why terms cannot be locked under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PayError {
-    /// Both parties would be paid at one address.
-    #[error("the buyer's and the seller's payout addresses are the same")]
-    SamePayout,
-    /// The escrow's address cannot be paid to.
-    #[error(transparent)]
-    Address(#[from] DestinationError),
-    /// An amount or a time beyond what the ledger counts.
-    #[error("an amount or a time is out of range")]
-    OutOfRange,
-}
 
 impl AuthorizedTerms {
     /// The lock by which this buyer pays, with the least collateral that carries it to its end. Refunds go to the
@@ -42,13 +18,13 @@ impl AuthorizedTerms {
     ///
     /// # Errors
     /// See [`PayError`].
-    pub fn lock_for(
+    pub(crate) fn lock_for(
         &self,
         buyer: &Address,
         return_address: Option<&Address>,
         parameters: &ProtocolParameters,
         slots: &SlotConfig,
-    ) -> Result<PlannedLock, PayError> {
+    ) -> Result<PaymentOutput, PayError> {
         let mut datum = self.datum_for(buyer, return_address);
         if datum.buyer_payout_address() == datum.seller_payout_address() {
             return Err(PayError::SamePayout);
@@ -61,8 +37,8 @@ impl AuthorizedTerms {
             inline_datum: Some(datum.to_cbor()),
             script: None,
         };
-        let latest_end = slots.slot_at(datum.deadlines.pay_by).ok_or(PayError::OutOfRange)?;
-        Ok(PlannedLock { output, datum, latest_end })
+        let latest_end_slot = slots.slot_at(datum.deadlines.pay_by).ok_or(PayError::OutOfRange)?;
+        Ok(PaymentOutput { output, latest_end_slot })
     }
 
     fn datum_for(&self, buyer: &Address, return_address: Option<&Address>) -> Datum {

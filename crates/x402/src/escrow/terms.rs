@@ -6,7 +6,10 @@ use ::escrow::Deadlines;
 use cardano::{Address, ContentHash};
 use serde::{Deserialize, Serialize};
 
-use super::{jcs, wire::present};
+use crate::{
+    json,
+    wire::{Amount, Asset, Network, present},
+};
 
 const DOMAIN: &str = "masumi:x402:terms:v1\n";
 const VERSION: &str = "1";
@@ -69,16 +72,16 @@ pub struct Projected<'a> {
     pub scheme: &'a str,
     /// The transfer method's configured name.
     pub asset_transfer_method: &'a str,
-    /// The network, as the requirements spell it.
-    pub network: &'a str,
+    /// The network, by its canonical name.
+    pub network: Network,
     /// `payTo`.
     pub contract_address: &'a str,
     /// The price.
-    pub amount: &'a str,
+    pub amount: Amount,
     /// What it is in.
-    pub asset: &'a str,
+    pub asset: &'a Asset,
     /// The 402's validity, seconds.
-    pub max_timeout_seconds: u64,
+    pub max_timeout_seconds: u32,
 }
 
 /// SHA-256 over the signed terms: what the seller signs, and the logical replay key of the payment.
@@ -103,7 +106,7 @@ impl Terms {
     /// The digest that the seller signs. `None` only where a text has no canonical form, which these all have.
     #[must_use]
     pub fn digest(&self, projected: Projected<'_>) -> Option<TermsDigest> {
-        jcs::digest(DOMAIN, &Signed { terms: self.clone().into(), projected }).map(TermsDigest)
+        json::digest(DOMAIN, &Signed { terms: self.clone().into(), projected }).map(TermsDigest)
     }
 }
 
@@ -231,18 +234,20 @@ mod tests {
         wire
     }
 
-    const PROJECTED: Projected<'_> = Projected {
-        scheme: "exact",
-        asset_transfer_method: "escrow",
-        network: "cardano:preprod",
-        contract_address: "addr_test1w",
-        amount: "5000000",
-        asset: "lovelace",
-        max_timeout_seconds: 300,
-    };
+    fn projected() -> Projected<'static> {
+        Projected {
+            scheme: "exact",
+            asset_transfer_method: "escrow",
+            network: Network::Preprod,
+            contract_address: "addr_test1w",
+            amount: Amount::new(5_000_000).unwrap(),
+            asset: &Asset::Lovelace,
+            max_timeout_seconds: 300,
+        }
+    }
 
     fn digest(wire: Value) -> String {
-        from_value::<Terms>(wire).unwrap().digest(PROJECTED).unwrap().to_string()
+        from_value::<Terms>(wire).unwrap().digest(projected()).unwrap().to_string()
     }
 
     #[test]
@@ -278,14 +283,15 @@ mod tests {
             assert_ne!(digest(changed.clone()), base, "{changed}");
         }
         let terms: Terms = from_value(wire()).unwrap();
+        let token = Asset::Token { policy: [1; 28], name: vec![] };
         for projected in [
-            Projected { scheme: "other", ..PROJECTED },
-            Projected { asset_transfer_method: "masumi", ..PROJECTED },
-            Projected { network: "cardano:preview", ..PROJECTED },
-            Projected { contract_address: "addr_test1v", ..PROJECTED },
-            Projected { amount: "5000001", ..PROJECTED },
-            Projected { asset: "other", ..PROJECTED },
-            Projected { max_timeout_seconds: 301, ..PROJECTED },
+            Projected { scheme: "other", ..projected() },
+            Projected { asset_transfer_method: "masumi", ..projected() },
+            Projected { network: Network::Preview, ..projected() },
+            Projected { contract_address: "addr_test1v", ..projected() },
+            Projected { amount: Amount::new(5_000_001).unwrap(), ..projected() },
+            Projected { asset: &token, ..projected() },
+            Projected { max_timeout_seconds: 301, ..projected() },
         ] {
             assert_ne!(terms.digest(projected).unwrap().to_string(), base, "{projected:?}");
         }

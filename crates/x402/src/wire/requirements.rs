@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Amount, Asset, Network, Version2,
+    Amount, Asset, Extra, Network, Version2,
     object::{list, object},
 };
 
@@ -51,10 +51,10 @@ pub struct ResourceInfo {
     pub mime_type: Option<String>,
 }
 
-/// One way to pay. Two are equal when every field is, with a network's aliases counted as that network.
+/// One way to pay. Read from JSON it is a closed object, `extra` included; the network's alias is that network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PaymentRequirements {
+pub struct PaymentRequirements<E = Extra> {
     /// `exact` in this crate.
     pub scheme: String,
     /// The network to pay on.
@@ -67,30 +67,7 @@ pub struct PaymentRequirements {
     pub pay_to: String,
     /// How long a payment may take. Bounds the transaction's time to live.
     pub max_timeout_seconds: u32,
-    /// What the scheme adds: `assetTransferMethod`, `confirmationPolicy` and more.
+    /// What the transfer method adds.
     #[serde(default)]
-    pub extra: Map<String, Value>,
-}
-
-impl PaymentRequirements {
-    /// `extra.assetTransferMethod`; absent means `default`.
-    #[must_use]
-    pub fn asset_transfer_method(&self) -> &str {
-        self.extra.get("assetTransferMethod").map_or("default", |method| method.as_str().unwrap_or_default())
-    }
-
-    /// The name of the first field in which the other differs; `None` where they are equal.
-    #[must_use]
-    pub fn first_difference(&self, other: &Self) -> Option<&'static str> {
-        let fields = [
-            ("scheme", self.scheme == other.scheme),
-            ("network", self.network == other.network),
-            ("amount", self.amount == other.amount),
-            ("asset", self.asset == other.asset),
-            ("payTo", self.pay_to == other.pay_to),
-            ("maxTimeoutSeconds", self.max_timeout_seconds == other.max_timeout_seconds),
-            ("extra", self.extra == other.extra),
-        ];
-        fields.into_iter().find(|(_, equal)| !equal).map(|(name, _)| name)
-    }
+    pub extra: E,
 }

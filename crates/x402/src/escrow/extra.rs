@@ -1,9 +1,9 @@
-//! The escrow's entry of `accepts` on the wire: closed objects, one spelling for every value.
+//! The escrow's `extra` on the wire: closed objects, one spelling for every value.
 
 use ::escrow::Parameters;
-use cardano::{KeyHash, Lovelace};
+use cardano::KeyHash;
 use serde::{Deserialize, Deserializer, Serialize, de};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     commitment::InputCommitment,
@@ -11,34 +11,10 @@ use super::{
     method::TransferMethod,
     terms::{self, Projected, Terms, TermsDigest},
 };
+use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, present};
 
-/// The scheme that this crate implements.
-pub(super) const SCHEME: &str = "exact";
-/// The one asset that this service takes.
-pub(super) const ASSET: &str = "lovelace";
 /// Bytes of a COSE object at most: padding inflates the datum, and so what the buyer must lock.
 const MAX_COSE_BYTES: usize = 512;
-
-/// The requirements of a payment into the escrow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EscrowRequirements {
-    /// `exact`.
-    pub scheme: String,
-    /// The network, as it was signed.
-    pub network: String,
-    /// The price in lovelace: positive, without leading zeros.
-    #[serde(deserialize_with = "amount")]
-    pub amount: Lovelace,
-    /// `lovelace`.
-    pub asset: String,
-    /// The escrow's address.
-    pub pay_to: String,
-    /// The 402's validity, seconds.
-    pub max_timeout_seconds: u64,
-    /// The escrow's terms.
-    pub extra: EscrowExtra,
-}
 
 /// The closed object `extra`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,15 +46,6 @@ pub struct EscrowExtra {
     pub deployment: Option<DeploymentWire>,
 }
 
-/// The closed object `confirmationPolicy`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct ConfirmationPolicy {
-    /// -1: accepted by a node; 0: in a block; 1 to 20: that many blocks on top.
-    #[serde(deserialize_with = "confirmations")]
-    pub l1_confirmations: i8,
-}
-
 /// The closed object `deployment`: the contract's parameters as texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -88,62 +55,53 @@ pub struct DeploymentWire {
     cooldown_period: String,
 }
 
-/// The requirements are not of the scheme's shape. The text says where, for people.
+/// The escrow's entry is not of the scheme's shape. The text says where, for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the escrow requirements are malformed: {0}")]
-pub struct SchemaError(String);
+pub struct SchemaError(pub(super) String);
 
-impl EscrowRequirements {
-    /// Reads an entry of `accepts`.
+impl EscrowExtra {
+    /// Reads an entry's `extra`.
     ///
     /// # Errors
     /// Any deviation from the closed objects of the scheme.
-    pub fn parse(entry: &Value) -> Result<Self, SchemaError> {
-        let requirements = Self::deserialize(entry).map_err(|error| SchemaError(error.to_string()))?;
-        let malformed = |what: &str| Err(SchemaError(what.to_owned()));
-        let extra = &requirements.extra;
-        if requirements.scheme != SCHEME {
-            return malformed("scheme is not exact");
-        }
-        if requirements.asset != ASSET {
-            return malformed("asset is not lovelace");
-        }
+    pub fn read(extra: &Map<String, Value>) -> Result<Self, SchemaError> {
+        let extra = Self::deserialize(extra).map_err(|error| SchemaError(error.to_string()))?;
         if extra.reference_signature.len() < ::escrow::datum::MIN_REFERENCE_SIGNATURE_BYTES {
-            return malformed("extra.referenceSignature has fewer than 16 bytes");
+            return Err(SchemaError("extra.referenceSignature has fewer than 16 bytes".to_owned()));
         }
         if extra.deployment.as_ref().is_some_and(|deployment| deployment.parameters().is_none()) {
-            return malformed("extra.deployment is not a possible deployment");
+            return Err(SchemaError("extra.deployment is not a possible deployment".to_owned()));
         }
         extra.input_commitment.check_shape().map_err(|error| SchemaError(error.to_string()))?;
-        Ok(requirements)
+        Ok(extra)
     }
 
-    /// The digest that the seller must have signed.
+    /// The digest that the seller of the entry with this `extra` must have signed.
     #[must_use]
-    pub fn terms_digest(&self) -> Option<TermsDigest> {
-        let amount = self.amount.to_string();
-        self.extra.terms.digest(Projected {
-            scheme: &self.scheme,
-            asset_transfer_method: self.extra.asset_transfer_method.name(),
-            network: &self.network,
-            contract_address: &self.pay_to,
-            amount: &amount,
-            asset: &self.asset,
-            max_timeout_seconds: self.max_timeout_seconds,
+    pub fn terms_digest(&self, entry: &PaymentRequirements) -> Option<TermsDigest> {
+        self.terms.digest(Projected {
+            scheme: &entry.scheme,
+            asset_transfer_method: self.asset_transfer_method.name(),
+            network: entry.network,
+            contract_address: &entry.pay_to,
+            amount: entry.amount,
+            asset: &entry.asset,
+            max_timeout_seconds: entry.max_timeout_seconds,
         })
     }
 
-    /// The identifier that these requirements must carry.
+    /// The identifier that an entry with this `extra` and this `payTo` must carry.
     #[must_use]
-    pub fn identifier(&self) -> Identifier {
-        let Terms { seller_nonce, buyer_nonce, agent_identifier, .. } = &self.extra.terms;
+    pub fn identifier(&self, pay_to: &str) -> Identifier {
+        let Terms { seller_nonce, buyer_nonce, agent_identifier, .. } = &self.terms;
         Identifier {
             seller_nonce: hex::encode(seller_nonce),
             agent_identifier: hex::encode(agent_identifier.bytes()),
             buyer_nonce: hex::encode(buyer_nonce),
-            reference_signature: hex::encode(&self.extra.reference_signature),
-            reference_key: hex::encode(&self.extra.reference_key),
-            contract_address: self.pay_to.clone(),
+            reference_signature: hex::encode(&self.reference_signature),
+            reference_key: hex::encode(&self.reference_key),
+            contract_address: pay_to.to_owned(),
         }
     }
 }
@@ -168,28 +126,6 @@ impl DeploymentWire {
             cooldown_period: self.cooldown_period.parse().ok()?,
         };
         (parameters.check().is_ok() && Self::new(&parameters) == *self).then_some(parameters)
-    }
-}
-
-/// For an optional field that may be left out but not be `null`.
-pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
-fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Lovelace, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let amount: Lovelace = text.parse().map_err(de::Error::custom)?;
-    if text.starts_with('0') { Err(de::Error::custom("amount is not positive and canonical")) } else { Ok(amount) }
-}
-
-fn not_sponsored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
-    if bool::deserialize(deserializer)? { Err(de::Error::custom("areFeesSponsored is true")) } else { Ok(Some(false)) }
-}
-
-fn confirmations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i8, D::Error> {
-    match i8::deserialize(deserializer)? {
-        level @ -1..=20 => Ok(level),
-        _ => Err(de::Error::custom("l1Confirmations is not from -1 to 20")),
     }
 }
 
