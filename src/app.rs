@@ -1,6 +1,6 @@
 //! What a route works with: the ports, made when they are first needed, and the request's counts.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, rc::Rc};
 
 use cardano::keys::{SigningKey, derive_wallet_key};
 use edge::{
@@ -16,7 +16,7 @@ use worker::{Context, Env, Request};
 use crate::{
     error::ApiError,
     limits::{self, Limiter},
-    paywall::{Protection, Timer},
+    paywall::Methods,
 };
 
 /// Longest that a request asks the chain: purchases take 20 to 60 seconds.
@@ -30,6 +30,20 @@ fn master_secret(version: u32, owner: &str) -> Cow<'static, str> {
         (_, DEMO_OWNER) => "DEMO_SECRET".into(),
         (FIRST_KEY_VERSION, _) => "WALLET_MASTER_SECRET".into(),
         _ => format!("WALLET_MASTER_SECRET_{version}").into(),
+    }
+}
+
+/// Waiting by the runtime's timer, but no longer than until a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    /// POSIX ms.
+    until: u64,
+}
+
+impl outbox::Sleep for Timer {
+    async fn sleep(&self, ms: u64) {
+        let left = self.until.saturating_sub(edge::now_ms());
+        edge::sleep(std::time::Duration::from_millis(ms.min(left))).await;
     }
 }
 
@@ -83,9 +97,9 @@ impl App {
         Ok(Blockfrost::new(&base, project, self.usage.clone()).until(self.until()))
     }
 
-    /// The escrow of protected sales, where one is deployed.
-    pub fn protection(&self) -> Result<Option<Protection>, ApiError> {
-        Protection::configured(&self.env).map_err(|error| ApiError::misconfigured(&error, ""))
+    /// The ways to pay that are configured.
+    pub fn methods(&self) -> Result<Rc<Methods>, ApiError> {
+        Methods::configured(&self.env).map_err(|error| ApiError::misconfigured(&error, ""))
     }
 
     pub fn challenges(&self) -> Result<Challenges, ApiError> {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use cardano::chain::ChainError;
 use edge::{http::BodyError, settings::SettingError};
+use market::{checkout::Unavailable, contents::ContentsError};
 use sql::DatabaseError;
 use worker::{Response, Result, console_error};
 
@@ -54,6 +55,11 @@ impl ApiError {
     /// 503: something that we need does not answer; it is not the client's fault and trying again is safe.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self { header: Some(("retry-after", RETRY_AFTER.to_string())), ..Self::new(503, message) }
+    }
+
+    /// 409: another request has what this one would take.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(409, message)
     }
 
     /// 410: it was there, and is not to be had any more.
@@ -112,6 +118,18 @@ impl From<ChainError> for ApiError {
             ChainError::BudgetExhausted => Self::bad_request("this request needs too many look-ups on the chain"),
             ChainError::Unavailable(_) | ChainError::RateLimited | ChainError::Malformed(_) => {
                 Self::unavailable("the chain provider does not answer; try again in a few seconds")
+            }
+        }
+    }
+}
+
+impl From<Unavailable> for ApiError {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Database(error) | Unavailable::Contents(ContentsError::Database(error)) => error.into(),
+            Unavailable::Chain(error) => error.into(),
+            Unavailable::Contents(ContentsError::Store(error)) => {
+                Self::unavailable_because("the store of contents", error)
             }
         }
     }

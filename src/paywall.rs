@@ -1,29 +1,25 @@
-//! The paywall's terms: what a listing costs, as x402 says it.
+//! The paywall's terms: the ways to pay that are configured, and what a listing costs, as x402 says it.
 
-use sql::{Database, exactly};
-use std::{cell::RefCell, collections::HashMap};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use cardano::{Address, keys::SigningKey, slots::Millis};
+use cardano::slots::Millis;
 use edge::settings::{self, SettingError};
-use escrow::Deployment;
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, Terms},
     chain_state,
+    checkout::Way,
 };
+use sql::{Database, exactly};
 use url::Url;
 use worker::Env;
 use x402_cardano::{
-    escrow::{Issuer, Quote, TransferMethod},
-    exact::default,
-    settlement::Sleep,
-    wire::{Amount, ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, Version2},
+    escrow::TransferMethod,
+    method::{DefaultMethod, EscrowMethod, MempoolPolicy},
+    wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, payment_identifier},
 };
 
 use crate::error::ApiError;
-
-/// How long a payment may take, in seconds: the transaction's time to live is at most this far away.
-pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
 /// Terms that an isolate keeps in its memory. Listings never change, so what is kept is never stale.
 const MAX_KEPT: usize = 2_000;
@@ -31,70 +27,66 @@ const MAX_KEPT: usize = 2_000;
 /// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
 pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
 
-/// Waiting by the runtime's timer, but no longer than until a time.
-#[derive(Clone, Copy, Debug)]
-pub struct Timer {
-    /// POSIX ms.
-    pub until: Millis,
-}
-
-impl Sleep for Timer {
-    async fn sleep(&self, ms: Millis) {
-        let left = self.until.saturating_sub(edge::now_ms());
-        edge::sleep(std::time::Duration::from_millis(ms.min(left))).await;
-    }
-}
-
 thread_local! {
-    static TERMS: RefCell<HashMap<String, Terms>> = RefCell::new(HashMap::new());
+    static TERMS: RefCell<HashMap<String, Rc<Terms>>> = RefCell::new(HashMap::new());
+    /// Settings do not change in an isolate's life; errors are not kept.
+    static METHODS: RefCell<Option<Rc<Methods>>> = const { RefCell::new(None) };
 }
 
-/// The seller of record of protected sales, and the escrow that they lock into.
-pub struct Protection {
-    deployment: Deployment,
-    seller: SigningKey,
-    seller_address: Address,
-    method: TransferMethod,
+/// The ways to pay that the operator configured.
+pub struct Methods {
+    instant: DefaultMethod,
+    protected: Option<EscrowMethod>,
+    /// Newer blocks that a payment waits for.
+    pub confirmations: u64,
 }
 
-impl Protection {
-    /// What the operator configured; `None` where no escrow is deployed.
+impl Methods {
+    /// What the operator configured, read once in an isolate's life.
     ///
     /// # Errors
     /// A setting that is there and unusable.
-    pub fn configured(env: &Env) -> Result<Option<Self>, SettingError> {
+    pub fn configured(env: &Env) -> Result<Rc<Self>, SettingError> {
+        if let Some(kept) = METHODS.with_borrow(Clone::clone) {
+            return Ok(kept);
+        }
+        let read = Rc::new(Self::read(env)?);
+        METHODS.set(Some(read.clone()));
+        Ok(read)
+    }
+
+    fn read(env: &Env) -> Result<Self, SettingError> {
+        const CONFIRMATIONS: &str = "L1_CONFIRMATIONS";
+        let unusable = || SettingError { name: CONFIRMATIONS.into(), problem: "must be a whole number from 0 to 20" };
+        let policy = match settings::optional(env, CONFIRMATIONS) {
+            None => ConfirmationPolicy::IN_BLOCK,
+            Some(text) => text.parse().ok().and_then(ConfirmationPolicy::new).ok_or_else(unusable)?,
+        };
+        let confirmations = u64::try_from(policy.l1_confirmations()).map_err(|_| unusable())?;
+        let instant = DefaultMethod::new(policy).map_err(|MempoolPolicy| unusable())?;
+        Ok(Self { instant, protected: Self::protection(env, policy)?, confirmations })
+    }
+
+    /// Protected sales, where an escrow is deployed.
+    fn protection(env: &Env, policy: ConfirmationPolicy) -> Result<Option<EscrowMethod>, SettingError> {
         const METHOD: &str = "ESCROW_TRANSFER_METHOD";
         let Some(deployment) = settings::deployment(env)? else { return Ok(None) };
-        let method = match settings::optional(env, METHOD) {
+        let unusable = |problem| SettingError { name: METHOD.into(), problem };
+        let name: TransferMethod = match settings::optional(env, METHOD) {
             None => TransferMethod::default(),
-            Some(name) => {
-                name.parse().map_err(|_| SettingError { name: METHOD.into(), problem: "must be escrow or masumi" })?
-            }
+            Some(name) => name.parse().map_err(|_| unusable("must be escrow or masumi"))?,
         };
+        name.check_deployment(&deployment).map_err(|_| {
+            unusable("must not be masumi unless the published blueprint is deployed: no stock client could pay")
+        })?;
         let seller = settings::signing_key(env, "SELLER_SECRET")?;
-        let seller_address = seller.enterprise_address();
-        Ok(Some(Self { deployment, seller, seller_address, method }))
+        EscrowMethod::new(deployment, seller, name, policy).map(Some).map_err(|MempoolPolicy| unusable("is unusable"))
     }
 
-    /// Who signs quotes.
-    pub const fn issuer(&self) -> Issuer<'_> {
-        Issuer {
-            seller: &self.seller,
-            seller_address: self.seller_address,
-            deployment: &self.deployment,
-            method: self.method,
-        }
-    }
-
-    /// The method's name on the wire.
-    pub const fn method(&self) -> &'static str {
-        self.method.name()
-    }
-
-    /// A quote for a protected sale, where the listing offers it. One signature; nothing is stored.
-    pub fn quote(&self, terms: &Terms, clock: Millis, nonce: [u8; 32]) -> Option<Quote> {
-        let offered = terms.modes.contains(&DeliveryMode::Protected);
-        offered.then(|| self.issuer().issue(&terms.sale(), clock, nonce).ok()).flatten()
+    /// The ways to pay, cheapest first.
+    pub fn ways(&self) -> Vec<Way<'_>> {
+        let protected = self.protected.as_ref().map(|method| (DeliveryMode::Protected, method as _));
+        std::iter::once((DeliveryMode::Instant, &self.instant as _)).chain(protected).collect()
     }
 }
 
@@ -102,7 +94,7 @@ impl Protection {
 #[derive(Clone, Debug)]
 pub struct Priced {
     /// The terms.
-    pub terms: Terms,
+    pub terms: Rc<Terms>,
     /// The later of the wall clock and the newest block's time, POSIX ms.
     pub clock: Millis,
 }
@@ -119,7 +111,7 @@ pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Re
         return Ok(Some(Priced { terms, clock }));
     }
     let [terms, time] = exactly(database.batch(vec![catalogue::terms(id), chain_state::read_time()]).await?)?;
-    let Some(terms) = terms.first_json::<Terms>()? else {
+    let Some(terms) = terms.first_json::<Terms>()?.map(Rc::new) else {
         return Ok(None);
     };
     TERMS.with_borrow_mut(|kept| {
@@ -131,28 +123,18 @@ pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Re
     Ok(Some(Priced { clock: chain_state::clock(&time, now)?, terms }))
 }
 
-/// The requirements of an instant payment; `None` where the listing does not offer it.
-pub fn instant(terms: &Terms) -> Option<PaymentRequirements> {
-    let offered = terms.modes.contains(&DeliveryMode::Instant);
-    let amount = Amount::new(terms.price_lovelace.get())?;
-    let policy = ConfirmationPolicy::IN_BLOCK;
-    offered.then(|| default::requirements(&terms.seller_address, amount, MAX_TIMEOUT_SECONDS, policy))
-}
-
 /// The whole 402: every way to pay, and why payment is asked for.
-pub fn payment_required(terms: &Terms, accepts: Vec<PaymentRequirements>, url: &Url, error: &str) -> PaymentRequired {
+pub fn payment_required(terms: &Terms, accepts: Vec<PaymentRequirements>, url: &Url, code: &str) -> PaymentRequired {
     let mut resource = url.clone();
     resource.set_query(None);
     resource.set_fragment(None);
+    let resource = ResourceInfo {
+        url: resource.to_string(),
+        description: Some(terms.title.clone()),
+        mime_type: Some("text/plain".to_owned()),
+    };
     PaymentRequired {
-        x402_version: Version2,
-        error: Some(error.to_owned()),
-        resource: ResourceInfo {
-            url: resource.to_string(),
-            description: Some(terms.title.clone()),
-            mime_type: Some("text/plain".to_owned()),
-        },
-        accepts,
-        extensions: None,
+        extensions: Some(payment_identifier::offered()),
+        ..PaymentRequired::new(resource, accepts, Some(code))
     }
 }

@@ -5,15 +5,15 @@ use edge::ed25519::WebCrypto;
 use market::{
     DeliveryMode, ListingId,
     account::{self, Account},
-    buy::{self, BuyError, Offered, Order, Ports},
     catalogue,
-    purchase::{self, Owned},
+    checkout::{BuyError, Checkout, Order},
+    contents::InDatabase,
+    purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
 use serde_json::json;
 use sql::{Database, exactly};
 use worker::{Request, Response};
-use x402_cardano::exact::protected;
 
 use crate::{
     app::App,
@@ -84,7 +84,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     if buyer != account.wallet_address && buyer.to_string() != account.owner {
         return Err(unknown());
     }
-    if bought.status == "refunded" {
+    if bought.status == Status::Refunded {
         return Err(ApiError::gone("this purchase was refunded: its content is no longer yours"));
     }
     let content = database.run(catalogue::content(&bought.listing_id)).await?.rows.into_iter().next();
@@ -107,40 +107,25 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let mode: DeliveryMode = mode.parse().map_err(|()| ApiError::bad_request("mode: must be instant or protected"))?;
     let unknown = || ApiError::bad_request("listingId: no such listing");
     let id: ListingId = id.parse().map_err(|_| unknown())?;
-    let (database, chain) = (app.database()?, app.chain()?);
+    let (database, chain, methods) = (app.database()?, app.chain()?, app.methods()?);
     let Priced { terms, clock } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
-    let protection = app.protection()?;
-    let not_offered = || ApiError::bad_request(format!("mode: this listing does not offer {}", mode.as_str()));
-    let requirements = match mode {
-        DeliveryMode::Instant => paywall::instant(&terms).ok_or_else(not_offered)?,
-        DeliveryMode::Protected => {
-            let protection = protection.as_ref().ok_or_else(not_offered)?;
-            let nonce = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
-            // The newest block's time, asked for now: the quote must still be open when the lock is in a block.
-            let clock = clock.max(chain.tip().await?.time_ms);
-            let quote = protection.quote(&terms, clock, nonce).ok_or_else(not_offered)?;
-            protected::requirements(&quote).map_err(|error| ApiError::internal("quote", error))?
-        }
-    };
-    let offered = match (mode, &protection) {
-        (DeliveryMode::Protected, Some(protection)) => {
-            Offered::Protected { requirements: &requirements, issuer: protection.issuer() }
-        }
-        _ => Offered::Instant(&requirements),
-    };
-    let key = app.account_key(&account)?;
-    let jitter = u64::from_le_bytes(edge::random().map_err(|error| ApiError::internal("randomness", error))?);
-    let ports = Ports {
+    let checkout = Checkout {
         database: &database,
         chain: &chain,
         signatures: &WebCrypto,
         sleep: &app.timer(),
+        contents: &InDatabase(&database),
+        ways: &methods.ways(),
         now: app.now_ms(),
-        jitter,
+        clock,
         schedule: &SCHEDULE,
+        confirmations: methods.confirmations,
+        hung_up: &|| request.inner().signal().aborted(),
     };
-    let order = Order { account: &account, key: &key, terms: &terms, offered };
-    let bought = buy::buy(&ports, &order).await.map_err(not_bought)?;
+    let key = app.account_key(&account)?;
+    let nonce = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
+    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce };
+    let bought = checkout.buy(&order).await.map_err(not_bought)?;
     let content = json!(bought.content);
     let body =
         format!("{{\"purchase\":{},\"content\":{content},\"alreadyOwned\":{}}}", bought.purchase, bought.already_owned);
@@ -151,8 +136,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
 
 fn not_bought(error: BuyError) -> ApiError {
     match error {
-        BuyError::Database(error) => error.into(),
-        BuyError::Chain(error) => error.into(),
+        BuyError::Unavailable(error) => error.into(),
         BuyError::Pending(_) => ApiError::unavailable(error.to_string()),
         error => ApiError::bad_request(error.to_string()),
     }

@@ -14,14 +14,14 @@
 mod buy;
 mod pay;
 
+pub use buy::{Bought, BuyError, Order};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError, Inclusion},
     slots::{Millis, SlotConfig},
 };
-pub use buy::{Bought, BuyError, Order};
 use outbox::{Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, Step};
-pub use pay::{PayError, Paid, Presented};
+pub use pay::{Paid, PayError, Presented};
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 use x402_cardano::{
     exact::Moment,
@@ -63,6 +63,8 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub clock: Millis,
     /// Waits in ms between looks for a block.
     pub schedule: &'a [Millis],
+    /// Newer blocks that a payment waits for beyond the one that has it: 0 to 20.
+    pub confirmations: u64,
     /// Whether whoever asks has hung up: what was not received is not delivered.
     pub hung_up: &'a dyn Fn() -> bool,
 }
@@ -148,8 +150,8 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         &self,
         entry: &mut Entry,
         first: Option<Option<&outbox::WalletSnapshot>>,
-        confirmations: u64,
     ) -> Result<Settled, DatabaseError> {
+        let confirmations = self.confirmations;
         // With more blocks to wait for, nothing is handed out when the first has it.
         let follow = Waiting { delivers: confirmations == 0, hung_up: self.hung_up, now: self.now };
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &follow };

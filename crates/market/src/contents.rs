@@ -33,7 +33,8 @@ pub struct InDatabase<'a, D>(pub &'a D);
 
 impl<D: Database> Contents for InDatabase<'_, D> {
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError> {
-        let keep = statement!("INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING", hash, text);
+        let keep =
+            statement!("INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING", hash, text);
         self.0.run(keep).await?;
         Ok(())
     }

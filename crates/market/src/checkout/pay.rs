@@ -190,16 +190,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if is_refunded(record.status) {
             return Err(PayError::Refunded);
         }
-        let PaymentRecord { mut entry, payer, mode, .. } = record;
-        let settled = self.settle(&mut entry, None, self.confirmations(mode)).await?;
+        let PaymentRecord { mut entry, payer, .. } = record;
+        let settled = self.settle(&mut entry, None).await?;
         let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
         Ok(Paid { content: self.content(attempt.terms).await?, settlement })
-    }
-
-    /// Newer blocks that payments of this mode wait for.
-    fn confirmations(&self, mode: DeliveryMode) -> u64 {
-        let way = self.ways.iter().find(|(known, _)| *known == mode);
-        way.map_or(0, |(_, method)| u64::try_from(method.confirmation_policy().l1_confirmations()).unwrap_or(0))
     }
 
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
@@ -242,8 +236,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
             match claim {
                 Claim::New(mut entry) => {
-                    let confirmations = self.confirmations(mode);
-                    let settled = self.settle(&mut entry, Some(None), confirmations).await?;
+                    let settled = self.settle(&mut entry, Some(None)).await?;
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
                     let content = content.ok_or_else(|| no_content(terms))?;
                     return Ok(Paid { content, settlement });
