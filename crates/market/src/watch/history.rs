@@ -207,9 +207,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn if_valid(&self, listed: &AddressTransaction, effects: TransactionEffects) -> Result<Read, TickError> {
         let ours = statement!(
             "SELECT purchase_id FROM escrows WHERE utxo IN (SELECT value FROM json_each(?1)) LIMIT 1",
-            json!(effects.by_script.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
+            json!(effects.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
         );
-        if effects.by_script.is_empty() || self.database.run(ours).await?.first().is_none() {
+        if self.database.run(ours).await?.first().is_none() {
             return Ok(Read::Passed);
         }
         Ok(match self.chain.inclusion_of(&listed.tx).await? {
