@@ -1,7 +1,7 @@
 //! A ledger in memory with real transactions, a provider that fails in the ways that providers do, and disputes on it.
 //! Scripts are not run: what may be done with an escrow is what the planner allows.
 
-#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
 mod ledger;
 
