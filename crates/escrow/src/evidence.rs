@@ -144,10 +144,10 @@ mod tests {
     const DEADLINE: Millis = DISPUTE + 600_000;
 
     /// One case: whether each check holds, the time, and what is decided.
-    type Case = ([bool; 3], Millis, Option<Winner>, Reason);
+    type DisputeCase = ([bool; 3], Millis, Option<Winner>, Reason);
 
     #[rustfmt::skip]
-    const CASES: &[Case] = &[
+    const CASES: &[DisputeCase] = &[
         // for listing, posted, content
         ([true,  true,  true],  0,            Some(Winner::Seller), Reason::Delivered),
         ([true,  true,  true],  DEADLINE + 1, Some(Winner::Seller), Reason::Delivered),

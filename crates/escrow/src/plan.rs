@@ -13,11 +13,12 @@ use std::collections::BTreeMap;
 
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxRef,
+    address::AddressError,
     chain::{Utxo, Value},
     fees::ExUnits,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::build::{BuildError, Destination, DestinationError, NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity},
+    tx::build::{BuildError, NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity},
 };
 
 use crate::{
@@ -94,7 +95,7 @@ pub enum PlanError {
     PayoutTooHigh,
     /// An address that no transaction can pay to.
     #[error(transparent)]
-    Address(#[from] DestinationError),
+    Address(#[from] AddressError),
     /// The ledger's limits.
     #[error(transparent)]
     Ledger(#[from] BuildError),
@@ -239,7 +240,7 @@ impl Planner<'_> {
         let period = self.deployment.parameters.cooldown_period;
         let datum = rule.next(&escrow.datum, now, period, result).ok_or(PlanError::OutOfRange)?;
         self.at_least(NewOutput {
-            to: Destination::script(self.deployment.script_hash),
+            to: PlutusAddress::script(self.deployment.script_hash),
             value: escrow.utxo.value.clone(),
             inline_datum: Some(datum.to_cbor()),
             script: None,
@@ -288,7 +289,6 @@ impl Planner<'_> {
             return Ok(None);
         }
         let tag = to_cbor(&output_reference(&escrow.utxo.reference));
-        let to = Destination::from_bytes(&to.to_bytes())?;
         self.at_least(NewOutput { to, value, inline_datum: Some(tag), script: None }).map(Some)
     }
 

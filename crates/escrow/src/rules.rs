@@ -8,10 +8,9 @@
 //!  ── Early ────┤──── Open ─────┤──── Over ──
 //! ```
 
-use cardano::{ContentHash, KeyHash, Lovelace, slots::Millis};
+use cardano::{ContentHash, KeyHash, Lovelace, address::Credential, slots::Millis};
 
 use crate::{
-    address::Credential,
     datum::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, State},
     redeemer::Action,
 };

@@ -8,6 +8,7 @@
 pub mod account;
 pub mod catalogue;
 pub mod chain_state;
+pub mod challenge;
 pub mod checkout;
 pub mod contents;
 pub mod fees;

@@ -24,9 +24,10 @@ use std::{
 
 use cardano::{
     Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    address::PaymentAddress,
     chain::{Utxo, Value},
     slots::SlotConfig,
-    tx::build::{Destination, NewOutput, TxPlan, Validity, Wallet, build},
+    tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
     Action, Deployment, Parameters,
@@ -171,7 +172,7 @@ impl World {
         let price = Lovelace::new(PRICE).unwrap();
         let output = if protected {
             let datum = fresh_escrow(number);
-            let to = Destination::script(self.deployment.script_hash);
+            let to = PaymentAddress::script(self.deployment.script_hash);
             NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) }
         } else {
             NewOutput::pay(self.listings[listing].1, price)
@@ -349,8 +350,8 @@ impl World {
     fn figures(&self) -> (String, String) {
         let kept = one(
             &self.db,
-            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || l.seller_withdrawn || ' ' || l.seller_refunded, ', ') \
-             FROM (SELECT * FROM listings ORDER BY seq) AS l",
+            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || s.withdrawn || ' ' || s.refunded, ', ') \
+             FROM (SELECT * FROM listings ORDER BY seq) AS l JOIN sellers s ON s.address = l.seller_address",
         );
         let statuses: Vec<(usize, String)> = self
             .payments

@@ -33,7 +33,7 @@ pub use requirements::{PaymentRequired, PaymentRequirements, ResourceInfo};
 pub use settlement::{SettlementExtra, SettlementResponse, SettlementStatus};
 
 pub(crate) use extra::not_sponsored;
-pub(crate) use object::present;
+pub(crate) use object::{list, object, present, present_object};
 
 /// The protocol version that these types are of.
 pub const X402_VERSION: u8 = 2;

@@ -9,11 +9,12 @@ use std::{
 
 use cardano::{
     Lovelace, TxHash, TxRef,
+    address::PaymentAddress,
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation},
     history::{AddressTransaction, History, Place},
     params::ProtocolParameters,
-    tx::{SignedTx, TransactionEffects, build::Destination},
+    tx::{SignedTx, TransactionEffects},
 };
 
 use pallas_codec::minicbor::{self, data::IanaTag};
@@ -50,7 +51,7 @@ fn encode(number: u64, spent: &[TxRef], made: &[Utxo]) -> Result<Vec<u8>, minicb
     }
     out.u8(1)?.array(made.len() as u64)?;
     for output in made {
-        let address: Destination = output.address.parse().unwrap();
+        let address: PaymentAddress = output.address.parse().unwrap();
         out.map(2 + u64::from(output.inline_datum.is_some()))?.u8(0)?.bytes(&address.to_bytes())?;
         out.u8(1)?.u64(output.value.lovelace.get())?;
         if let Some(datum) = &output.inline_datum {

@@ -5,7 +5,10 @@ use cardano::ContentHash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{json as canon, wire::present};
+use crate::{
+    json as canon,
+    wire::{list, present},
+};
 
 const DOMAIN: &str = "masumi:x402:input:v1\n";
 /// The most parts of a commitment that are looked at; the reference implementation's bound.
@@ -23,6 +26,7 @@ pub struct InputCommitment {
     /// Always `sha256`.
     pub algorithm: String,
     /// The parts, with unique names, in an order that counts.
+    #[serde(deserialize_with = "list")]
     pub parts: Vec<Part>,
     /// The digest of the manifest.
     pub digest: ContentHash,

@@ -25,7 +25,7 @@ const MAX_TIME_DIGITS: usize = 16;
 /// What the seller promises, as far as the 402's own fields do not say it already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Wire", into = "Wire")]
-pub struct Terms {
+pub struct SellerTerms {
     /// Who sells, and signs.
     pub seller: Address,
     /// Where the seller's money must go, if it was said.
@@ -102,7 +102,7 @@ struct Signed<'a> {
     projected: Projected<'a>,
 }
 
-impl Terms {
+impl SellerTerms {
     /// The digest that the seller signs. `None` only where a text has no canonical form, which these all have.
     #[must_use]
     pub fn digest(&self, projected: Projected<'_>) -> Option<TermsDigest> {
@@ -135,7 +135,7 @@ struct Wire {
 #[error("terms.{0} is malformed")]
 struct Malformed(&'static str);
 
-impl TryFrom<Wire> for Terms {
+impl TryFrom<Wire> for SellerTerms {
     type Error = Malformed;
 
     fn try_from(wire: Wire) -> Result<Self, Malformed> {
@@ -176,8 +176,8 @@ impl TryFrom<Wire> for Terms {
     }
 }
 
-impl From<Terms> for Wire {
-    fn from(terms: Terms) -> Self {
+impl From<SellerTerms> for Wire {
+    fn from(terms: SellerTerms) -> Self {
         let deadlines = terms.deadlines;
         Self {
             version: VERSION.to_owned(),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     fn digest(wire: Value) -> String {
-        from_value::<Terms>(wire).unwrap().digest(projected()).unwrap().to_string()
+        from_value::<SellerTerms>(wire).unwrap().digest(projected()).unwrap().to_string()
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         ] {
             assert_ne!(digest(changed.clone()), base, "{changed}");
         }
-        let terms: Terms = from_value(wire()).unwrap();
+        let terms: SellerTerms = from_value(wire()).unwrap();
         let token = Asset::Token { policy: [1; 28], name: vec![] };
         for projected in [
             Projected { scheme: "other", ..projected() },
@@ -312,7 +312,7 @@ mod tests {
             with("agentIdentifier", json!(null)),
             with("agentIdentifier", json!("ab".repeat(60))),
         ] {
-            assert_eq!(to_value(from_value::<Terms>(terms.clone()).unwrap()).unwrap(), terms);
+            assert_eq!(to_value(from_value::<SellerTerms>(terms.clone()).unwrap()).unwrap(), terms);
         }
     }
 
@@ -351,12 +351,12 @@ mod tests {
             ("amount", json!("5000000")),
             ("collateralReturnLovelace", json!("0")),
         ] {
-            assert!(from_value::<Terms>(with(field, value.clone())).is_err(), "{field}: {value}");
+            assert!(from_value::<SellerTerms>(with(field, value.clone())).is_err(), "{field}: {value}");
         }
         for field in ["version", "sellerAddress", "sellerNonce", "buyerNonce", "inputHash", "payByTime", "unlockTime"] {
             let mut terms = wire();
             terms.as_object_mut().unwrap().remove(field);
-            assert!(from_value::<Terms>(terms).is_err(), "without {field}");
+            assert!(from_value::<SellerTerms>(terms).is_err(), "without {field}");
         }
     }
 }

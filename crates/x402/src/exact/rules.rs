@@ -13,7 +13,7 @@ pub(super) mod validity;
 pub(super) mod value;
 pub(super) mod witnesses;
 
-use cardano::tx::build::Destination;
+use cardano::address::PaymentAddress;
 pub use datum::InvalidDatum;
 pub use inputs::InvalidInputs;
 pub use limits::LimitBroken;
@@ -36,7 +36,7 @@ pub struct Case<'a> {
     pub offered: &'a Offered,
     /// What is handed over.
     pub payment: &'a Payment,
-    pay_to: Destination,
+    pay_to: PaymentAddress,
     pay_to_bytes: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Case<'a> {
     /// `payTo`, which the offer's issuer vouches for, is no address that can be paid: a fault of the service.
     pub fn new(offered: &'a Offered, payment: &'a Payment) -> Result<Self, Refusal> {
         let text = &offered.requirements.pay_to;
-        let pay_to = text.parse::<Destination>().ok().filter(|address| address.to_string() == *text);
+        let pay_to = text.parse::<PaymentAddress>().ok().filter(|address| address.to_string() == *text);
         let pay_to = pay_to.ok_or(Refusal::Requirements("payTo is not a base or enterprise address of preprod"))?;
         Ok(Self { offered, payment, pay_to, pay_to_bytes: pay_to.to_bytes() })
     }

@@ -5,29 +5,19 @@ use cardano::{Address, TxRef};
 use super::{Case, InvalidInputs, Situation};
 use crate::{Refusal, exact::InputState};
 
-/// The nonce does not name a payer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidNonce {
-    /// The nonce is not spent by the transaction.
-    #[error("payload.nonce {0} is not an input of the transaction")]
-    NotInput(TxRef),
-    /// The nonce does not exist, or was spent.
-    #[error("payload.nonce {0} is not an unspent output on the chain")]
-    NotUnspent(TxRef),
-    /// The payer is the payee.
-    #[error("the payer and payTo are the same key: nobody is paid")]
-    SelfPayment,
-}
-
-impl InvalidNonce {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::NotInput(_) => "invalid_exact_cardano_payload_nonce_not_in_inputs",
-            Self::NotUnspent(_) => "invalid_exact_cardano_payload_nonce_not_on_chain",
-            Self::SelfPayment => "invalid_exact_cardano_payload_self_payment",
-        }
+refusals! {
+    /// The nonce does not name a payer.
+    #[derive(Copy)]
+    pub enum InvalidNonce {
+        /// The nonce is not spent by the transaction.
+        #[error("payload.nonce {0} is not an input of the transaction")]
+        NotInput(TxRef) => "invalid_exact_cardano_payload_nonce_not_in_inputs",
+        /// The nonce does not exist, or was spent.
+        #[error("payload.nonce {0} is not an unspent output on the chain")]
+        NotUnspent(TxRef) => "invalid_exact_cardano_payload_nonce_not_on_chain",
+        /// The payer is the payee.
+        #[error("the payer and payTo are the same key: nobody is paid")]
+        SelfPayment => "invalid_exact_cardano_payload_self_payment",
     }
 }
 
