@@ -23,7 +23,7 @@ pub mod address;
 pub mod admin;
 mod codec;
 pub mod collateral;
-pub mod datum;
+mod datum;
 pub mod deadlines;
 mod deployment;
 pub mod dispute;

@@ -3,9 +3,7 @@
 use std::{error::Error, fs, path::Path};
 
 use cardano::{ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef, cip8, keys::SigningKey, tx::SignedTx};
-use escrow::{
-    AdminSignature, AssetValue, Datum, Deployment, Parameters, PlutusAddress, Redeemer, State, redeemer::Action,
-};
+use escrow::{Action, AdminSignature, AssetValue, Datum, Deployment, Parameters, PlutusAddress, Redeemer, State};
 use pallas_codec::minicbor::{Encoder, data::Tag};
 use x402_cardano::{
     escrow::{EscrowExtra, TransferMethod},

@@ -73,6 +73,14 @@ impl Chain for Asked {
         self.answer((!outputs.is_empty()).then_some(outputs))
     }
 
+    async fn transaction(&self, _: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
+        unreachable!("outputs are all that is asked for")
+    }
+
+    async fn in_mempool(&self, _: &TxHash) -> Result<bool, ChainError> {
+        unreachable!("settlement's")
+    }
+
     async fn inclusion_of(&self, _: &TxHash) -> Result<Option<Inclusion>, ChainError> {
         unreachable!("settlement's")
     }

@@ -4,14 +4,7 @@
 
 use std::{collections::BTreeSet, error::Error, path::PathBuf, process::ExitCode};
 
-use cardano::{
-    ContentHash, TxRef,
-    chain::ChainError,
-    evaluation::{Evaluate, Evaluation, evaluation},
-    keys::SigningKey,
-    slots::SlotConfig,
-    tx::build::Wallet,
-};
+use cardano::{ContentHash, TxRef, keys::SigningKey, slots::SlotConfig, tx::build::Wallet};
 use clap::{Args, ValueEnum};
 use escrow::plan::{ChainTime, Escrow, Planner, Step};
 
@@ -60,13 +53,6 @@ pub struct ActArguments {
     /// Whether to end as soon as the provider took the transaction.
     #[arg(long)]
     no_wait: bool,
-}
-
-impl Evaluate for Provider {
-    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
-        let answer = self.run_scripts(cbor).map_err(|error| ChainError::Unavailable(error.to_string()))?;
-        evaluation(&answer)
-    }
 }
 
 pub(super) fn run(arguments: &ActArguments) -> Result<ExitCode, Box<dyn Error>> {

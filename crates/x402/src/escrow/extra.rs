@@ -9,7 +9,7 @@ use super::{
     commitment::InputCommitment,
     identifier::BlockchainIdentifier,
     method::TransferMethod,
-    terms::{self, Projected, SellerTerms, TermsDigest},
+    terms::{self, SellerTerms, TermsDigest},
 };
 use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, object, present, present_object};
 
@@ -68,7 +68,7 @@ impl EscrowExtra {
     /// Any deviation from the closed objects of the scheme.
     pub fn read(extra: &Map<String, Value>) -> Result<Self, SchemaError> {
         let extra = Self::deserialize(extra).map_err(|error| SchemaError(error.to_string()))?;
-        if extra.reference_signature.len() < ::escrow::datum::MIN_REFERENCE_SIGNATURE_BYTES {
+        if extra.reference_signature.len() < ::escrow::MIN_REFERENCE_SIGNATURE_BYTES {
             return Err(SchemaError("extra.referenceSignature has fewer than 16 bytes".to_owned()));
         }
         if extra.deployment.as_ref().is_some_and(|deployment| deployment.parameters().is_none()) {
@@ -81,15 +81,7 @@ impl EscrowExtra {
     /// The digest that the seller of the entry with this `extra` must have signed.
     #[must_use]
     pub fn terms_digest(&self, entry: &PaymentRequirements) -> Option<TermsDigest> {
-        self.terms.digest(Projected {
-            scheme: &entry.scheme,
-            asset_transfer_method: self.asset_transfer_method.name(),
-            network: entry.network,
-            contract_address: &entry.pay_to,
-            amount: entry.amount,
-            asset: &entry.asset,
-            max_timeout_seconds: entry.max_timeout_seconds,
-        })
+        self.terms.digest(entry, self.asset_transfer_method)
     }
 
     /// The identifier that an entry with this `extra` and this `payTo` must carry.

@@ -5,7 +5,7 @@
 //! "Lock invariants") is one function in one table, judges one thing, and passes where the thing is not there at
 //! all, which another rule refuses. A rule that others imply is named where it is implied.
 
-use ::escrow::{Datum, NotOurs, PlutusAddress, State, collateral, datum::MIN_REFERENCE_SIGNATURE_BYTES};
+use ::escrow::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, NotOurs, PlutusAddress, State, collateral};
 use cardano::{
     Address, KeyHash, Lovelace,
     params::ProtocolParameters,

@@ -9,7 +9,8 @@ use pallas_codec::minicbor::{self, Encoder, data::Tag, encode::Error};
 use uplc::tx::{error::Error as Evaluation, eval_phase_two_raw_with_protocol};
 use xtask::escrow::blueprint::{Blueprint, Script};
 
-use super::scene::{DatumOption, LIVE, REFERENCE_SCRIPT, TxInfo, TxOut};
+use super::scene::{LIVE, REFERENCE_SCRIPT};
+use super::transaction::{DatumOption, TxInfo, TxOut};
 
 /// Conway after the Plomin hard fork, which preprod and mainnet run.
 const PROTOCOL_VERSION: u16 = 10;

@@ -13,7 +13,7 @@ use escrow::{
 };
 use futures_lite::future::block_on;
 
-use super::scene::{DatumOption, TxInfo, TxOut, tag};
+use super::transaction::{DatumOption, TxInfo, TxOut, tag};
 
 /// A rule that a transaction breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -14,6 +14,7 @@ mod judge;
 mod random;
 mod report;
 mod scene;
+mod transaction;
 
 use std::{collections::HashSet, env, sync::LazyLock};
 

@@ -10,10 +10,8 @@ use proptest::{
 
 use super::{
     cases::{self, MatrixCase, Shows},
-    scene::{
-        AT_SCRIPT, BUYER, DatumOption, LOCKED, OWN, SELLER, STRANGER, TxIn, TxInfo, TxOut, add, credits, escrow,
-        key_address, tag,
-    },
+    scene::{AT_SCRIPT, BUYER, LOCKED, OWN, SELLER, STRANGER, escrow},
+    transaction::{DatumOption, TxIn, TxInfo, TxOut, add, credits, key_address, tag},
 };
 
 /// Edits of one case at the most; more would hide each other.

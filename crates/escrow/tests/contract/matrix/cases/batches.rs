@@ -4,7 +4,10 @@ use cardano::{TxHash, TxRef};
 use escrow::{Action, State};
 
 use super::{
-    super::scene::{AT_SCRIPT, DatumOption, LOCKED, SELLER, STRANGER, TxInfo, TxOut, key_address, lovelace},
+    super::{
+        scene::{AT_SCRIPT, LOCKED, SELLER, STRANGER},
+        transaction::{DatumOption, TxInfo, TxOut, key_address, lovelace},
+    },
     Broken, MatrixCases, Spending, escrow, named,
 };
 

@@ -4,7 +4,10 @@ use cardano::chain::Value;
 use escrow::{Credential, PlutusAddress};
 
 use super::{
-    super::scene::{AT_SCRIPT, DatumOption, LOCKED, STRANGER, TxInfo, TxOut, add, credits, key_address, lovelace, tag},
+    super::{
+        scene::{AT_SCRIPT, LOCKED, STRANGER},
+        transaction::{DatumOption, TxInfo, TxOut, add, credits, key_address, lovelace, tag},
+    },
     Broken, MatrixCases, Spending, continuing,
 };
 

@@ -17,7 +17,8 @@ use escrow::{
 
 use super::{
     judge::Broken,
-    scene::{Spending, TxInfo, escrow},
+    scene::{Spending, escrow},
+    transaction::TxInfo,
 };
 
 /// What a case was made to show.

@@ -4,9 +4,9 @@ use cardano::{KeyHash, Lovelace, ScriptHash, TxHash, TxRef};
 use escrow::{Action, Credential, PlutusAddress, State};
 
 use super::{
-    super::scene::{
-        BUYER, COLLATERAL, DatumOption, LOCKED, OWN, SELLER, STRANGER, TxInfo, TxOut, add, credits, key_address,
-        lovelace, tag,
+    super::{
+        scene::{BUYER, COLLATERAL, LOCKED, OWN, SELLER, STRANGER},
+        transaction::{DatumOption, TxInfo, TxOut, add, credits, key_address, lovelace, tag},
     },
     Broken, MatrixCases, Spending, named,
 };

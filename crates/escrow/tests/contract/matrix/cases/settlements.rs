@@ -6,9 +6,9 @@ use escrow::{
 };
 
 use super::{
-    super::scene::{
-        Admin, BUYER, BUYER_SHARE, DatumOption, HEADERS, OWN, SELLER, SELLER_SHARE, TxInfo, TxOut, add, credits,
-        key_address, lovelace, settle, tag,
+    super::{
+        scene::{Admin, BUYER, BUYER_SHARE, HEADERS, OWN, SELLER, SELLER_SHARE, settle},
+        transaction::{DatumOption, TxInfo, TxOut, add, credits, key_address, lovelace, tag},
     },
     Broken, MatrixCases, Spending,
 };

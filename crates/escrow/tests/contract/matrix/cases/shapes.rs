@@ -6,7 +6,10 @@ use pallas_codec::minicbor;
 use pallas_primitives::{BigInt, Constr, MaybeIndefArray, PlutusData};
 
 use super::{
-    super::scene::{BUYER, DatumOption, LOCKED, TxOut, add, key_address},
+    super::{
+        scene::{BUYER, LOCKED},
+        transaction::{DatumOption, TxOut, add, key_address},
+    },
     Broken, MatrixCases, Spending, honest,
 };
 

@@ -7,7 +7,7 @@ use escrow::{
 };
 
 use super::{
-    super::scene::{STRANGER, key_address},
+    super::{scene::STRANGER, transaction::key_address},
     Broken, MatrixCases, Spending, continuing,
 };
 
