@@ -3,7 +3,10 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use cardano::slots::Millis;
-use edge::settings::{self, SettingError};
+use edge::{
+    keys::KeyStore,
+    settings::{self, Lookup, SettingError},
+};
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, Terms},
@@ -12,25 +15,23 @@ use market::{
 };
 use sql::{Database, exactly};
 use url::Url;
-use worker::Env;
 use x402_cardano::{
-    escrow::TransferMethod,
     method::{DefaultMethod, EscrowMethod, MempoolPolicy},
     wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, payment_identifier},
 };
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError};
 
-/// Terms that an isolate keeps in its memory. Listings never change, so what is kept is never stale.
+/// Terms that an isolate keeps in its memory.
 const MAX_KEPT: usize = 2_000;
+/// How long it keeps them, in ms. Listings never change, but for being hidden by the operator.
+const KEPT_MS: Millis = 60_000;
 
 /// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
 pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
 
 thread_local! {
-    static TERMS: RefCell<HashMap<String, Rc<Terms>>> = RefCell::new(HashMap::new());
-    /// Settings do not change in an isolate's life; errors are not kept.
-    static METHODS: RefCell<Option<Rc<Methods>>> = const { RefCell::new(None) };
+    static TERMS: RefCell<HashMap<String, (Millis, Rc<Terms>)>> = RefCell::new(HashMap::new());
 }
 
 /// The ways to pay that the operator configured.
@@ -42,45 +43,26 @@ pub struct Methods {
 }
 
 impl Methods {
-    /// What the operator configured, read once in an isolate's life.
+    /// What the operator configured.
     ///
     /// # Errors
     /// A setting that is there and unusable.
-    pub fn configured(env: &Env) -> Result<Rc<Self>, SettingError> {
-        if let Some(kept) = METHODS.with_borrow(Clone::clone) {
-            return Ok(kept);
-        }
-        let read = Rc::new(Self::read(env)?);
-        METHODS.set(Some(read.clone()));
-        Ok(read)
-    }
-
-    fn read(env: &Env) -> Result<Self, SettingError> {
+    pub fn configured(lookup: &Lookup<'_>, keys: &KeyStore) -> Result<Self, SettingError> {
         const CONFIRMATIONS: &str = "L1_CONFIRMATIONS";
-        let unusable = || SettingError { name: CONFIRMATIONS.into(), problem: "must be a whole number from 0 to 20" };
-        let policy = match settings::optional(env, CONFIRMATIONS) {
-            None => ConfirmationPolicy::IN_BLOCK,
-            Some(text) => text.parse().ok().and_then(ConfirmationPolicy::new).ok_or_else(unusable)?,
-        };
-        let confirmations = u64::try_from(policy.l1_confirmations()).map_err(|_| unusable())?;
+        const PROBLEM: &str = "must be a whole number from 0 to 20";
+        let unusable = || SettingError { name: CONFIRMATIONS.into(), problem: PROBLEM };
+        let confirmations = settings::whole_number(lookup, CONFIRMATIONS, 0, 0..=20, PROBLEM)?;
+        let policy = i8::try_from(confirmations).ok().and_then(ConfirmationPolicy::new).ok_or_else(unusable)?;
         let instant = DefaultMethod::new(policy).map_err(|MempoolPolicy| unusable())?;
-        Ok(Self { instant, protected: Self::protection(env, policy)?, confirmations })
-    }
-
-    /// Protected sales, where an escrow is deployed.
-    fn protection(env: &Env, policy: ConfirmationPolicy) -> Result<Option<EscrowMethod>, SettingError> {
-        const METHOD: &str = "ESCROW_TRANSFER_METHOD";
-        let Some(deployment) = settings::deployment(env)? else { return Ok(None) };
-        let unusable = |problem| SettingError { name: METHOD.into(), problem };
-        let name: TransferMethod = match settings::optional(env, METHOD) {
-            None => TransferMethod::default(),
-            Some(name) => name.parse().map_err(|_| unusable("must be escrow or masumi"))?,
+        let protected = match settings::deployment(lookup)? {
+            None => None,
+            Some(deployment) => {
+                let name = settings::transfer_method(lookup, &deployment)?;
+                let seller = keys.required_seller()?.clone();
+                Some(EscrowMethod::new(deployment, seller, name, policy).map_err(|MempoolPolicy| unusable())?)
+            }
         };
-        name.check_deployment(&deployment).map_err(|_| {
-            unusable("must not be masumi unless the published blueprint is deployed: no stock client could pay")
-        })?;
-        let seller = settings::signing_key(env, "SELLER_SECRET")?;
-        EscrowMethod::new(deployment, seller, name, policy).map(Some).map_err(|MempoolPolicy| unusable("is unusable"))
+        Ok(Self { instant, protected, confirmations })
     }
 
     /// The ways to pay, cheapest first.
@@ -101,10 +83,13 @@ pub struct Priced {
 
 /// A listing's terms: from this isolate's memory, or in one batch. The clock is read, in the same batch, only where the
 /// listing offers protection.
-pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Result<Option<Priced>, ApiError> {
-    if let Some(terms) = TERMS.with_borrow(|kept| kept.get(id.as_str()).cloned()) {
+pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+    let (now, lead) = (app.now_ms(), app.settings()?.lead);
+    let fresh = |(read, _): &&(Millis, Rc<Terms>)| now.saturating_sub(*read) < KEPT_MS;
+    let kept = TERMS.with_borrow(|kept| kept.get(id.as_str()).filter(fresh).map(|(_, terms)| terms.clone()));
+    if let Some(terms) = kept {
         let clock = if terms.modes.contains(&DeliveryMode::Protected) {
-            chain_state::clock(&database.run(chain_state::read_time()).await?, now)?
+            chain_state::clock(&database.run(chain_state::read_time()).await?, now, lead)?
         } else {
             now
         };
@@ -118,9 +103,9 @@ pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Re
         if kept.len() >= MAX_KEPT {
             kept.clear();
         }
-        kept.insert(id.as_str().to_owned(), terms.clone());
+        kept.insert(id.as_str().to_owned(), (now, terms.clone()));
     });
-    Ok(Some(Priced { clock: chain_state::clock(&time, now)?, terms }))
+    Ok(Some(Priced { clock: chain_state::clock(&time, now, lead)?, terms }))
 }
 
 /// The whole 402: every way to pay, and why payment is asked for.

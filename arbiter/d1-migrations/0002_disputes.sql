@@ -1,9 +1,10 @@
--- The arbiter's own memory. Whether an escrow is paid is never stored: the chain says so each time.
+-- The arbiter's own memory besides its outbox. Whether an escrow is paid is never stored: the chain says so each time.
 
--- Where a disputed escrow was locked, found by walking back along the chain. A long walk goes on where it stopped.
-CREATE TABLE traces (
+-- How far the way from a disputed escrow back to its lock was followed. A long walk goes on where it stopped.
+CREATE TABLE walks (
   escrow TEXT PRIMARY KEY,                       -- the output, txHash#index
-  reached TEXT NOT NULL,                         -- how far back the walk is, txHash#index
+  reached TEXT NOT NULL,                         -- the earliest output on the way, txHash#index
+  tried INTEGER NOT NULL CHECK (tried >= 0),     -- transactions before that one that were found not to be on the way
   lock_tx TEXT CHECK (length(lock_tx) = 64)      -- where it ended; NULL while it goes on
 ) STRICT, WITHOUT ROWID;
 
@@ -18,9 +19,8 @@ CREATE TABLE evidence (
 ) STRICT;
 
 -- Decided disputes. Written before anything is signed and never changed: an output has one split that is ever signed.
-CREATE TABLE decisions (
+CREATE TABLE awards (
   escrow TEXT PRIMARY KEY,                       -- the output, txHash#index
-  winner TEXT NOT NULL CHECK (winner IN ('buyer', 'seller')),
-  verdict TEXT NOT NULL CHECK (json_valid(verdict)), -- as it is answered
+  award TEXT NOT NULL CHECK (coalesce(json_extract(award, '$.winner'), '') IN ('buyer', 'seller')),
   decided_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

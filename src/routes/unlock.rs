@@ -12,12 +12,15 @@
 use std::rc::Rc;
 
 use cardano::{Address, slots::Millis};
-use edge::{d1::D1, ed25519::WebCrypto};
+use edge::{
+    answer::{self, Fault},
+    d1::D1,
+    ed25519::WebCrypto,
+};
 use market::{
     ListingId,
     catalogue::Terms,
     checkout::{self, Checkout, PayError, Presented, Way},
-    contents::InDatabase,
     proof::Proof,
 };
 use worker::{Request, Response, console_log};
@@ -32,12 +35,26 @@ use x402_cardano::{
 use crate::{
     app::App,
     error::ApiError,
+    limits::Limiter,
     paywall::{self, Methods, Priced, SCHEDULE},
-    respond,
 };
 
 /// Outside calls that one look may take: a retried read each of the transaction and the tip.
 const CALLS_PER_LOOK: u32 = 3;
+
+/// Why nothing is unlocked, where payment would not help.
+#[derive(Debug, thiserror::Error)]
+pub enum UnlockError {
+    /// No listing has this id, or the operator hid it.
+    #[error("no such listing")]
+    UnknownListing,
+    /// A payment that cannot be read.
+    #[error(transparent)]
+    Malformed(Refusal),
+    /// The client's identifier belongs to another payment.
+    #[error(transparent)]
+    IdentifierTaken(PayError),
+}
 
 /// One request at the paywall.
 struct Gate<'a> {
@@ -66,12 +83,16 @@ impl<'a> Ask<'a> {
 
 /// Answers as the headers ask.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let unknown = || ApiError::not_found("no such listing");
-    let id: ListingId = id.parse().map_err(|_| unknown())?;
+    let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
     let database = app.database()?;
-    let Priced { terms, clock } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
+    let Priced { terms, clock } = paywall::priced(app, &database, &id).await?.ok_or(UnlockError::UnknownListing)?;
     let gate = Gate { app, request, terms, clock, methods: app.methods()?, database };
     let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
+    if payment.is_some() {
+        app.limit_client(Limiter::Payment, request).await?;
+    } else if proof.is_some() {
+        app.limit_client(Limiter::Proof, request).await?;
+    }
     let proven = match proof.map(|proof| Proof::from_header(&proof)) {
         None => None,
         Some(Err(error)) => return gate.ask(&Ask::new("proof_refused", &error.to_string())),
@@ -94,17 +115,21 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
 
 impl Gate<'_> {
     fn ask(&self, ask: &Ask<'_>) -> Result<Response, ApiError> {
+        if self.terms.hidden {
+            return Err(UnlockError::UnknownListing.into());
+        }
         let accepts = match &ask.pending {
             Some(entry) => vec![entry.clone()],
             None => self.accepts()?,
         };
         let required = paywall::payment_required(&self.terms, accepts, &self.request.url()?, ask.code);
-        let header = encode_header(&required).map_err(|error| ApiError::internal("terms", error))?;
-        let mut response = respond::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
+        let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
+        let mut response = answer::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
         response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
         response.headers_mut().set("cache-control", "no-store")?;
         if let Some(settlement) = ask.settlement {
-            let header = encode_header(settlement).map_err(|error| ApiError::internal("settlement", error))?;
+            let header =
+                encode_header(settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
             response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         }
         Ok(response)
@@ -112,16 +137,15 @@ impl Gate<'_> {
 
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
     fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
-        let nonce = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
-        let offered = checkout::quote(&self.methods.ways(), &self.terms, self.clock, nonce)
-            .map_err(|error| ApiError::internal("quote", error))?;
+        let offered = checkout::quote(&self.methods.ways(), &self.terms, self.clock, edge::random()?)
+            .map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?;
         Ok(offered.into_iter().map(|offered| offered.requirements).collect())
     }
 
     /// The terms were not kept, or the payment cannot be one: 400 where nothing in it can be read.
     fn refuse(&self, refusal: &Refusal) -> Result<Response, ApiError> {
         if refusal.is_malformed() {
-            return Err(ApiError::bad_request(refusal.to_string()));
+            return Err(UnlockError::Malformed(refusal.clone()).into());
         }
         self.ask(&Ask::new(refusal.code(), &refusal.to_string()))
     }
@@ -133,13 +157,15 @@ impl Gate<'_> {
         };
         let chain = self.app.chain()?;
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
-        let ways: Vec<Way<'_>> = self.methods.ways();
+        // What the operator hid is sold to nobody new.
+        let ways: Vec<Way<'_>> = if self.terms.hidden { vec![] } else { self.methods.ways() };
+        let contents = self.app.contents()?;
         let checkout = Checkout {
             database: &self.database,
             chain: &chain,
             signatures: &WebCrypto,
             sleep: &self.app.timer(),
-            contents: &InDatabase(&self.database),
+            contents: &contents,
             ways: &ways,
             now: self.app.now_ms(),
             clock: self.clock,
@@ -163,14 +189,14 @@ impl Gate<'_> {
             }
             PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)),
             PayError::Public => self.ask(&Ask::new("payment_public", &words)),
-            PayError::IdentifierTaken => Err(ApiError::conflict(words)),
+            PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
             PayError::Unavailable(error) => Err(error.into()),
         }
     }
 
     fn deliver(&self, content: String, settlement: &SettlementResponse) -> Result<Response, ApiError> {
-        let mut response = respond::private_text(content)?;
-        let header = encode_header(settlement).map_err(|error| ApiError::internal("settlement", error))?;
+        let mut response = answer::private_text(content)?;
+        let header = encode_header(settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
         response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         Ok(response)
     }
@@ -183,7 +209,7 @@ impl Gate<'_> {
             chain: &chain,
             signatures: &WebCrypto,
             sleep: &self.app.timer(),
-            contents: &InDatabase(&self.database),
+            contents: &self.app.contents()?,
             ways: &[],
             now: self.app.now_ms(),
             clock: self.clock,
@@ -194,7 +220,7 @@ impl Gate<'_> {
         match checkout.redeliver(&self.terms, &[buyer.to_string()]).await? {
             None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")),
             Some(found) => {
-                let mut response = respond::private_text(found.content)?;
+                let mut response = answer::private_text(found.content)?;
                 response.headers_mut().set("x-service-purchase", &found.purchase.to_string())?;
                 Ok(response)
             }

@@ -1,5 +1,7 @@
 //! `cargo xtask`: what an operator or developer does from a shell.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a developer's machine")]
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -15,11 +17,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The escrow contract: derive its address, check its rules.
+    /// The escrow contract: its address, its deployment, actions by hand.
     #[command(subcommand)]
-    Escrow(escrow::Command),
+    Escrow(escrow::EscrowCommand),
     /// Print the address of a secret.
-    Address(secret::Arguments),
+    Address(secret::AddressArguments),
 }
 
 fn main() -> ExitCode {

@@ -146,7 +146,11 @@ async fn within<T>(
     }
 }
 
-async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
+/// Reads a whole answer, no more than `limit` bytes of it.
+///
+/// # Errors
+/// Too large, or broken.
+pub async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
     let Head { status, retry_after } = Head::of(&response);
     let body = match response.stream() {
         Ok(stream) => read(stream, limit).await.map_err(|error| match error {

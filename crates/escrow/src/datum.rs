@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     address::{AsData, PlutusAddress},
-    codec::{NotOurs, Open, Reader, bytes, constr, integer, to_cbor},
+    codec::{NotOurs, OpenItem, Reader, bytes, constr, integer, to_cbor},
     deadlines::Deadlines,
 };
 
@@ -127,7 +127,7 @@ impl Datum {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, NotOurs> {
         let open = reader.the_constr(0, "datum")?;
-        let mut next = Fields { reader, open };
+        let mut next = DatumFields { reader, open };
         let datum = Self {
             buyer: next.address("buyer")?,
             buyer_return_address: next.optional_address("buyer_return_address")?,
@@ -210,12 +210,12 @@ impl Datum {
 }
 
 /// The fields, each of which must come next.
-struct Fields<'r, 'b> {
+struct DatumFields<'r, 'b> {
     reader: &'r mut Reader<'b>,
-    open: Open,
+    open: OpenItem,
 }
 
-impl<'b> Fields<'_, 'b> {
+impl<'b> DatumFields<'_, 'b> {
     fn reader(&mut self) -> Result<&mut Reader<'b>, NotOurs> {
         self.reader.next(&mut self.open)
     }

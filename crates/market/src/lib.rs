@@ -8,6 +8,7 @@
 pub mod account;
 pub mod catalogue;
 pub mod chain_state;
+pub mod challenge;
 pub mod checkout;
 pub mod contents;
 pub mod fees;
@@ -17,6 +18,7 @@ pub mod proof;
 pub mod purchase;
 pub mod schema;
 pub mod transitions;
+pub mod watch;
 pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};

@@ -17,7 +17,7 @@ struct Counting<'a>(&'a Sqlite, Cell<usize>);
 
 impl Database for Counting<'_> {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
-        let contents = statements.iter().filter(|statement| statement.sql.contains("listing_contents")).count();
+        let contents = statements.iter().filter(|statement| statement.sql.contains("FROM contents")).count();
         self.1.set(self.1.get().max(contents));
         self.0.batch(statements).await
     }

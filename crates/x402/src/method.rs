@@ -95,7 +95,7 @@ pub trait PaymentMethod {
     /// The output by which this buyer pays. Refunds go to the return address, if there is one.
     ///
     /// # Errors
-    /// See [`PayError`].
+    /// See [`CannotPay`].
     fn output(
         &self,
         offered: &Offered,
@@ -103,7 +103,7 @@ pub trait PaymentMethod {
         return_address: Option<&Address>,
         parameters: &ProtocolParameters,
         slots: &SlotConfig,
-    ) -> Result<PaymentOutput, PayError>;
+    ) -> Result<PaymentOutput, CannotPay>;
 }
 
 /// Why a sale cannot be offered.
@@ -125,7 +125,7 @@ pub enum OfferError {
 
 /// Why what is offered cannot be paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PayError {
+pub enum CannotPay {
     /// It was offered by another method.
     #[error("this was offered by another method")]
     OtherMethod,
@@ -145,25 +145,16 @@ pub enum PayError {
 #[error("l1Confirmations must be 0 to 20: a payment counts once it is in a block")]
 pub struct MempoolPolicy;
 
-/// Why an accepted entry is no quote to pay under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidQuote {
-    /// We never signed it for this listing.
-    #[error("the accepted requirements are not a quote of this service for this listing: request the terms again")]
-    Unknown,
-    /// Its time to pay is over.
-    #[error("this quote's time to pay is over: request the terms again and pay under the new ones")]
-    Over,
-}
-
-impl InvalidQuote {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Unknown => "masumi_terms_unknown",
-            Self::Over => "masumi_terms_expired",
-        }
+refusals! {
+    /// Why an accepted entry is no quote to pay under.
+    #[derive(Copy)]
+    pub enum InvalidQuote {
+        /// We never signed it for this listing.
+        #[error("the accepted requirements are not a quote of this service for this listing: request the terms again")]
+        Unknown => "masumi_terms_unknown",
+        /// Its time to pay is over.
+        #[error("this quote's time to pay is over: request the terms again and pay under the new ones")]
+        Over => "masumi_terms_expired",
     }
 }
 

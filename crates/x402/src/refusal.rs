@@ -3,6 +3,29 @@
 //! Codes that the scheme's other implementations use for the same fact are theirs (x402-foundation/x402,
 //! `typescript/packages/mechanisms/cardano/src/constants.ts`), so that clients need one table.
 
+/// An enum of errors whose variants say, in one place, what happened, what to do, and the stable code.
+macro_rules! refusals {
+    ($(#[$of_enum:meta])* pub enum $name:ident {
+        $($(#[$of_variant:meta])* $variant:ident $(($($tuple:tt)*))? $({ $($fields:tt)* })? => $code:literal,)*
+    }) => {
+        $(#[$of_enum])*
+        #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+        pub enum $name {
+            $($(#[$of_variant])* $variant $(($($tuple)*))? $({ $($fields)* })?,)*
+        }
+
+        impl $name {
+            /// The stable code; the reference implementation's where it has one for the same rule.
+            #[must_use]
+            pub const fn code(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $code,)*
+                }
+            }
+        }
+    };
+}
+
 use crate::{
     escrow::LockError,
     exact::{

@@ -36,39 +36,26 @@ pub enum Settlement {
     Expired,
 }
 
-/// Why a verified payment delivers nothing now.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotSettled {
-    /// The same payment again, after it was delivered or by somebody else.
-    #[error("this transaction was already used: a returning buyer sends X-Service-Proof instead of paying")]
-    Duplicate,
-    /// The transaction pays for another resource.
-    #[error("this transaction already pays for another resource: pay for this one with a new transaction")]
-    OtherResource,
-    /// The ledger refused the transaction.
-    #[error("the ledger refused the transaction: {0}")]
-    LedgerRefused(String),
-    /// The transaction was not included in time and never will be.
-    #[error("the transaction was in no block before its TTL and never will be: build a new one")]
-    Expired,
-    /// The transaction is submitted and not settled yet. It may still be: send the same header again.
-    #[error(
-        "the transaction is submitted and not in a block yet: send the same PAYMENT-SIGNATURE again, do not pay anew"
-    )]
-    Pending,
-}
-
-impl NotSettled {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Duplicate => "duplicate_settlement",
-            Self::OtherResource => "invalid_exact_cardano_payload_other_resource",
-            Self::LedgerRefused(_) => "exact_cardano_settlement_definitively_rejected",
-            Self::Expired => "exact_cardano_settlement_expired",
-            Self::Pending => "settlement_pending",
-        }
+refusals! {
+    /// Why a verified payment delivers nothing now.
+    pub enum NotSettled {
+        /// The same payment again, after it was delivered or by somebody else.
+        #[error("this transaction was already used: a returning buyer sends X-Service-Proof instead of paying")]
+        Duplicate => "duplicate_settlement",
+        /// The transaction pays for another resource.
+        #[error("this transaction already pays for another resource: pay for this one with a new transaction")]
+        OtherResource => "invalid_exact_cardano_payload_other_resource",
+        /// The ledger refused the transaction.
+        #[error("the ledger refused the transaction: {0}")]
+        LedgerRefused(String) => "exact_cardano_settlement_definitively_rejected",
+        /// The transaction was not included in time and never will be.
+        #[error("the transaction was in no block before its TTL and never will be: build a new one")]
+        Expired => "exact_cardano_settlement_expired",
+        /// The transaction is submitted and not settled yet. It may still be: send the same header again.
+        #[error(
+            "the transaction is submitted and not in a block yet: send the same PAYMENT-SIGNATURE again, do not pay anew"
+        )]
+        Pending => "settlement_pending",
     }
 }
 

@@ -6,6 +6,24 @@
 //!
 //! Sources: x402 specification v2, sections 5.1-5.3; its HTTP transport; the scheme document `exact` on Cardano.
 
+/// JSON of a type that is a text: what it displays, and what it is parsed from.
+macro_rules! as_text {
+    ($type:ident) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
 mod accepted;
 mod amount;
 mod asset;
@@ -33,7 +51,7 @@ pub use requirements::{PaymentRequired, PaymentRequirements, ResourceInfo};
 pub use settlement::{SettlementExtra, SettlementResponse, SettlementStatus};
 
 pub(crate) use extra::not_sponsored;
-pub(crate) use object::present;
+pub(crate) use object::{list, object, present, present_object};
 
 /// The protocol version that these types are of.
 pub const X402_VERSION: u8 = 2;

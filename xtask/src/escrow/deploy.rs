@@ -25,7 +25,7 @@ const VALID_SECONDS: u64 = 600;
 
 /// What to deploy, and who pays.
 #[derive(Args)]
-pub struct Arguments {
+pub struct DeployArguments {
     #[command(flatten)]
     blueprint: BlueprintArgument,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub struct ShowArguments {
     record: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(super) fn run(arguments: &DeployArguments) -> Result<ExitCode, Box<dyn Error>> {
     let admins = match arguments.admins.as_slice() {
         [] => vec![secret::key("ARBITER_SECRET")?.key_hash().to_string()],
         admins => admins.to_vec(),
@@ -95,7 +95,11 @@ pub(super) fn read(path: &Path) -> Result<Deployment, Box<dyn Error>> {
 }
 
 /// The record that is there, if it is of this very deployment and the chain still has its script.
-fn kept(arguments: &Arguments, script: &Script, parameters: &Parameters) -> Result<Option<Deployment>, Box<dyn Error>> {
+fn kept(
+    arguments: &DeployArguments,
+    script: &Script,
+    parameters: &Parameters,
+) -> Result<Option<Deployment>, Box<dyn Error>> {
     if !arguments.out.exists() {
         return Ok(None);
     }
@@ -114,7 +118,7 @@ fn holds(provider: &Provider, record: &Deployment) -> Result<bool, Box<dyn Error
     Ok(carries)
 }
 
-fn publish(arguments: &Arguments, script: Script, parameters: Parameters) -> Result<Deployment, Box<dyn Error>> {
+fn publish(arguments: &DeployArguments, script: Script, parameters: Parameters) -> Result<Deployment, Box<dyn Error>> {
     let key = secret::key(&arguments.payer)?;
     let payer = key.enterprise_address();
     let live = arguments.provider.protocol_parameters()?;

@@ -1,3 +1,5 @@
+//! What the table says by itself; that the contract says the same is shown by `tests/contract/matrix`.
+
 use super::*;
 use crate::{
     Deadlines,
@@ -32,52 +34,6 @@ fn permit(action: Action, datum: &Datum, from: Millis, until: Millis) -> Result<
     Rule::permit(action, datum, Lovelace::from_ada(7), validity, &[BUYER, SELLER])
 }
 
-/// A time at which a rule's action is possible.
-fn inside(rule: &Rule, datum: &Datum) -> (Millis, Millis) {
-    let Window { opens: from, closes } = rule.window(datum);
-    let until = closes.map_or(from + 10_000, |closes| closes - 1);
-    assert!(from < until, "{rule:?}");
-    (from, until)
-}
-
-#[test]
-fn each_action_is_possible_from_exactly_these_states() {
-    let possible = |action| {
-        State::ALL.into_iter().filter(move |state| Rule::find(action, &escrow(*state)).is_some()).collect::<Vec<_>>()
-    };
-    assert_eq!(possible(Action::SubmitResult), [FundsLocked, ResultSubmitted, RefundRequested, Disputed]);
-    assert_eq!(possible(Action::SetRefundRequested), [FundsLocked, ResultSubmitted, Disputed]);
-    assert_eq!(possible(Action::AuthorizeWithdrawal), [Disputed]);
-    assert_eq!(possible(Action::AuthorizeRefund), [FundsLocked, ResultSubmitted, RefundRequested, Disputed]);
-    assert_eq!(possible(Action::Withdraw), [ResultSubmitted, WithdrawAuthorized]);
-    assert_eq!(possible(Action::WithdrawRefund), [FundsLocked, RefundRequested, RefundAuthorized]);
-    assert_eq!(possible(Action::WithdrawDisputed), [Disputed]);
-}
-
-#[test]
-fn an_action_leads_to_this_state() {
-    let result = ContentHash::new([7; 32]);
-    for (action, from, to) in [
-        (Action::SubmitResult, FundsLocked, ResultSubmitted),
-        (Action::SubmitResult, ResultSubmitted, ResultSubmitted),
-        (Action::SubmitResult, RefundRequested, Disputed),
-        (Action::SubmitResult, Disputed, Disputed),
-        (Action::SetRefundRequested, FundsLocked, RefundRequested),
-        (Action::SetRefundRequested, ResultSubmitted, Disputed),
-        (Action::SetRefundRequested, Disputed, Disputed),
-        (Action::AuthorizeWithdrawal, Disputed, WithdrawAuthorized),
-        (Action::AuthorizeRefund, Disputed, RefundAuthorized),
-    ] {
-        let old = escrow(from);
-        let rule = Rule::find(action, &old).unwrap();
-        let new = rule.next(&old, 5_000, PERIOD, Some(&result)).unwrap();
-        assert_eq!(new.state, to, "{action:?} from {from:?}");
-        assert!(rule.continues(&old, &new, 5_000, PERIOD));
-        let own = if rule.by == Party::Seller { new.seller_cooldown } else { new.buyer_cooldown };
-        assert_eq!((own, new.seller_cooldown.min(new.buyer_cooldown)), (65_000, 0), "{action:?}");
-    }
-}
-
 #[test]
 fn the_result_is_set_kept_or_cleared() {
     let posted = ContentHash::new([7; 32]);
@@ -91,93 +47,6 @@ fn the_result_is_set_kept_or_cleared() {
 }
 
 #[test]
-fn every_rule_is_closed_one_millisecond_before_it_opens_and_when_it_closes() {
-    let mut edges = 0;
-    for state in State::ALL {
-        let datum = escrow(state);
-        for rule in Action::ALL.into_iter().filter_map(|action| Rule::find(action, &datum)) {
-            let (from, until) = inside(rule, &datum);
-            assert_eq!(permit(rule.action, &datum, from, until), Ok(rule), "{rule:?}");
-            let Window { opens, closes } = rule.window(&datum);
-            if !rule.starts.is_empty() {
-                assert_eq!(
-                    permit(rule.action, &datum, opens - 1, until),
-                    Err(ContractRefusal::TooEarly(opens)),
-                    "{rule:?}"
-                );
-                edges += 1;
-            }
-            if let Some(closes) = closes {
-                assert_eq!(
-                    permit(rule.action, &datum, from, closes),
-                    Err(ContractRefusal::TooLate(closes)),
-                    "{rule:?}"
-                );
-                edges += 1;
-            }
-        }
-    }
-    assert_eq!(edges, 23, "every moment of every rule was tried");
-}
-
-#[test]
-fn a_first_result_comes_before_the_submit_time_and_a_better_one_before_the_dispute() {
-    let deadlines = published().deadlines;
-    let closes = |state| escrow(state).window(Action::SubmitResult).unwrap().closes;
-    assert_eq!(closes(FundsLocked), Some(deadlines.submit_result));
-    assert_eq!(closes(RefundRequested), Some(deadlines.submit_result));
-    assert_eq!(closes(ResultSubmitted), Some(deadlines.external_dispute_unlock));
-    assert_eq!(closes(Disputed), Some(deadlines.external_dispute_unlock));
-}
-
-#[test]
-fn an_open_interval_is_refused() {
-    let datum = escrow(ResultSubmitted);
-    let locked = Lovelace::from_ada(7);
-    let unlock = datum.deadlines.unlock;
-    for validity in [
-        ValidityRange { from: Some(unlock), until: None },
-        ValidityRange { from: None, until: Some(unlock + 1) },
-        ValidityRange { from: None, until: None },
-    ] {
-        let refused = Rule::permit(Action::Withdraw, &datum, locked, validity, &[SELLER]);
-        assert_eq!(refused, Err(ContractRefusal::Unbounded), "{validity:?}");
-    }
-    let at_once = ValidityRange { from: None, until: Some(1) };
-    assert!(Rule::permit(Action::Withdraw, &escrow(WithdrawAuthorized), locked, at_once, &[SELLER]).is_ok());
-}
-
-#[test]
-fn only_the_party_may_act() {
-    for state in State::ALL {
-        let datum = escrow(state);
-        for rule in Action::ALL.into_iter().filter_map(|action| Rule::find(action, &datum)) {
-            let (from, until) = inside(rule, &datum);
-            let validity = ValidityRange { from: Some(from), until: Some(until) };
-            let signed_by =
-                |keys: &[KeyHash]| Rule::permit(rule.action, &datum, Lovelace::from_ada(7), validity, keys).err();
-            let not_signed = Some(ContractRefusal::NotSigned);
-            let (buyer, seller, nobody) = match rule.by {
-                Party::Buyer => (None, not_signed, not_signed),
-                Party::Seller => (not_signed, None, not_signed),
-                Party::Arbiters => (None, None, None),
-            };
-            assert_eq!(signed_by(&[BUYER]), buyer, "{rule:?}");
-            assert_eq!(signed_by(&[SELLER]), seller, "{rule:?}");
-            assert_eq!(signed_by(&[]), nobody, "{rule:?}");
-        }
-    }
-}
-
-#[test]
-fn a_script_can_never_be_a_party() {
-    let script = PlutusAddress::script(ScriptHash::new([0x22; 28]));
-    let datum = Datum { seller: script, ..escrow(FundsLocked) };
-    let from = datum.seller_cooldown;
-    assert_eq!(permit(Action::SubmitResult, &datum, from, from + 1), Err(ContractRefusal::NoKey));
-}
-
-#[test]
 fn a_short_reference_signature_strands_the_escrow() {
     let datum = Datum { reference_signature: vec![1; 15], ..escrow(RefundAuthorized) };
     assert_eq!(permit(Action::WithdrawRefund, &datum, 0, 1), Err(ContractRefusal::ReferenceSignature));
@@ -185,17 +54,10 @@ fn a_short_reference_signature_strands_the_escrow() {
     assert!(permit(Action::WithdrawRefund, &datum, 0, 1).is_ok());
 }
 
-#[test]
-fn less_than_the_collateral_cannot_be_collected() {
-    let datum = escrow(WithdrawAuthorized);
-    let validity = ValidityRange { from: Some(0), until: Some(1) };
-    let short = datum.collateral_return.saturating_sub(Lovelace::new(1).unwrap());
-    let with = |locked| Rule::permit(Action::Withdraw, &datum, locked, validity, &[SELLER]);
-    assert_eq!(with(short), Err(ContractRefusal::Collateral));
-    assert!(with(datum.collateral_return).is_ok());
-}
+/// An action, from when (0: at once) and until when.
+type WindowRow = (Action, Millis, Option<Millis>);
 
-/// Of the escrow of these tests, in each state: what each party can do, from when (0: at once) until when.
+/// Of the escrow of these tests, in each state: what each party can do.
 #[test]
 fn each_partys_windows_are_as_in_the_table() {
     use Action::{
@@ -206,7 +68,7 @@ fn each_partys_windows_are_as_in_the_table() {
     let Datum { seller_cooldown: sells, buyer_cooldown: buys, deadlines, .. } = escrow(FundsLocked);
     let Deadlines { submit_result: submit, unlock, external_dispute_unlock: dispute, .. } = deadlines;
     #[rustfmt::skip]
-    let table: [(State, Party, &[(Action, Millis, Option<Millis>)]); 18] = [
+    let table: [(State, Party, &[WindowRow]); 18] = [
         (FundsLocked, Buyer, &[(SetRefundRequested, buys, Some(unlock)), (WithdrawRefund, submit, None)]),
         (FundsLocked, Seller, &[(SubmitResult, sells, Some(submit)), (AuthorizeRefund, sells, None)]),
         (FundsLocked, Arbiters, &[]),

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::{
     commitment::InputCommitment,
-    identifier::Identifier,
+    identifier::BlockchainIdentifier,
     method::TransferMethod,
-    terms::{self, Projected, Terms, TermsDigest},
+    terms::{self, SellerTerms, TermsDigest},
 };
-use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, present};
+use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, object, present, present_object};
 
 /// Bytes of a COSE object at most: padding inflates the datum, and so what the buyer must lock.
 const MAX_COSE_BYTES: usize = 512;
@@ -21,7 +21,6 @@ const MAX_COSE_BYTES: usize = 512;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct EscrowExtra {
     /// The transfer method's configured name.
-    #[serde(with = "method")]
     pub asset_transfer_method: TransferMethod,
     /// How deep in the chain a payment must be; 1 where it is not said.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -30,19 +29,21 @@ pub struct EscrowExtra {
     #[serde(default, deserialize_with = "not_sponsored", skip_serializing_if = "Option::is_none")]
     pub are_fees_sponsored: Option<bool>,
     /// What is bought.
+    #[serde(deserialize_with = "object")]
     pub input_commitment: InputCommitment,
     /// What the seller promises.
-    pub terms: Terms,
+    #[serde(deserialize_with = "object")]
+    pub terms: SellerTerms,
     /// COSE_Key.
     #[serde(with = "cose")]
     pub reference_key: Vec<u8>,
     /// COSE_Sign1 over the terms' digest.
     #[serde(with = "cose")]
     pub reference_signature: Vec<u8>,
-    /// See [`Identifier`].
+    /// See [`BlockchainIdentifier`].
     pub blockchain_identifier: String,
     /// The contract's parameters; those of the scheme's canonical deployment where they are not said.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present_object", skip_serializing_if = "Option::is_none")]
     pub deployment: Option<DeploymentWire>,
 }
 
@@ -67,7 +68,7 @@ impl EscrowExtra {
     /// Any deviation from the closed objects of the scheme.
     pub fn read(extra: &Map<String, Value>) -> Result<Self, SchemaError> {
         let extra = Self::deserialize(extra).map_err(|error| SchemaError(error.to_string()))?;
-        if extra.reference_signature.len() < ::escrow::datum::MIN_REFERENCE_SIGNATURE_BYTES {
+        if extra.reference_signature.len() < ::escrow::MIN_REFERENCE_SIGNATURE_BYTES {
             return Err(SchemaError("extra.referenceSignature has fewer than 16 bytes".to_owned()));
         }
         if extra.deployment.as_ref().is_some_and(|deployment| deployment.parameters().is_none()) {
@@ -80,22 +81,14 @@ impl EscrowExtra {
     /// The digest that the seller of the entry with this `extra` must have signed.
     #[must_use]
     pub fn terms_digest(&self, entry: &PaymentRequirements) -> Option<TermsDigest> {
-        self.terms.digest(Projected {
-            scheme: &entry.scheme,
-            asset_transfer_method: self.asset_transfer_method.name(),
-            network: entry.network,
-            contract_address: &entry.pay_to,
-            amount: entry.amount,
-            asset: &entry.asset,
-            max_timeout_seconds: entry.max_timeout_seconds,
-        })
+        self.terms.digest(entry, self.asset_transfer_method)
     }
 
     /// The identifier that an entry with this `extra` and this `payTo` must carry.
     #[must_use]
-    pub fn identifier(&self, pay_to: &str) -> Identifier {
-        let Terms { seller_nonce, buyer_nonce, agent_identifier, .. } = &self.terms;
-        Identifier {
+    pub fn identifier(&self, pay_to: &str) -> BlockchainIdentifier {
+        let SellerTerms { seller_nonce, buyer_nonce, agent_identifier, .. } = &self.terms;
+        BlockchainIdentifier {
             seller_nonce: hex::encode(seller_nonce),
             agent_identifier: hex::encode(agent_identifier.bytes()),
             buyer_nonce: hex::encode(buyer_nonce),
@@ -126,19 +119,6 @@ impl DeploymentWire {
             cooldown_period: self.cooldown_period.parse().ok()?,
         };
         (parameters.check().is_ok() && Self::new(&parameters) == *self).then_some(parameters)
-    }
-}
-
-mod method {
-    use super::{Deserialize, Deserializer, TransferMethod, de};
-    use serde::Serializer;
-
-    pub fn serialize<S: Serializer>(method: &TransferMethod, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(method.name())
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TransferMethod, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -4,6 +4,7 @@ use std::{fmt, str::FromStr};
 
 use ::escrow::Deployment;
 use cardano::ContentHash;
+use serde::{Deserialize, Serialize};
 
 /// SHA-256 over the canonical text (RFC 8785) of the blueprint that the scheme document's escrow is published with.
 pub const PUBLISHED_BLUEPRINT: ContentHash = ContentHash::new([
@@ -12,7 +13,8 @@ pub const PUBLISHED_BLUEPRINT: ContentHash = ContentHash::new([
 ]);
 
 /// One configured name. It is inside the signed terms: chosen when the quote is signed, checked on the retry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TransferMethod {
     /// The name in this service's API.
     #[default]

@@ -21,9 +21,9 @@ mod pay;
 mod terms;
 
 pub use authorization::{AuthorizationError, AuthorizedTerms};
-pub use commitment::{CommitmentError, InputCommitment, Part, listing_input_hash};
+pub use commitment::{CommitmentError, CommitmentPart, InputCommitment, listing_input_hash};
 pub use extra::{DeploymentWire, EscrowExtra, SchemaError};
-pub use identifier::{Identifier, IdentifierError};
+pub use identifier::{BlockchainIdentifier, NotAnIdentifier};
 pub use lock::{Field, LockError, LockFacts, VerifiedLock, verify_lock};
 pub use method::TransferMethod;
-pub use terms::{AgentIdentifier, Projected, Terms, TermsDigest};
+pub use terms::{AgentIdentifier, SellerTerms, TermsDigest};

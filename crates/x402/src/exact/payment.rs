@@ -19,30 +19,18 @@ pub struct Payment {
     pub nonce: TxRef,
 }
 
-/// Why the scheme's payload cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidPayload {
-    /// `payload.transaction` is not base64.
-    #[error("payload.transaction is not base64 (standard alphabet, padded)")]
-    TransactionNotBase64,
-    /// Not a transaction that we read.
-    #[error("payload.transaction: {0}")]
-    TransactionMalformed(#[from] DecodeError),
-    /// The nonce is not `txHash#index`.
-    #[error("payload.nonce is not a UTxO reference: name one input as txHash#index in lowercase")]
-    NonceMalformed,
-}
-
-impl InvalidPayload {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::TransactionNotBase64 | Self::TransactionMalformed(_) => {
-                "invalid_exact_cardano_payload_transaction_decode_failed"
-            }
-            Self::NonceMalformed => "invalid_exact_cardano_payload_nonce_invalid",
-        }
+refusals! {
+    /// Why the scheme's payload cannot be read.
+    pub enum InvalidPayload {
+        /// `payload.transaction` is not base64.
+        #[error("payload.transaction is not base64 (standard alphabet, padded)")]
+        TransactionNotBase64 => "invalid_exact_cardano_payload_transaction_decode_failed",
+        /// Not a transaction that we read.
+        #[error("payload.transaction: {0}")]
+        TransactionMalformed(#[from] DecodeError) => "invalid_exact_cardano_payload_transaction_decode_failed",
+        /// The nonce is not `txHash#index`.
+        #[error("payload.nonce is not a UTxO reference: name one input as txHash#index in lowercase")]
+        NonceMalformed => "invalid_exact_cardano_payload_nonce_invalid",
     }
 }
 

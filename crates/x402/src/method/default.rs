@@ -13,7 +13,7 @@ use cardano::{
     tx::build::NewOutput,
 };
 
-use super::{MempoolPolicy, OfferError, Offered, PayError, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block};
+use super::{CannotPay, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block};
 use crate::{
     Refusal,
     escrow::VerifiedLock,
@@ -89,12 +89,12 @@ impl PaymentMethod for DefaultMethod {
         _: Option<&Address>,
         _: &ProtocolParameters,
         _: &SlotConfig,
-    ) -> Result<PaymentOutput, PayError> {
+    ) -> Result<PaymentOutput, CannotPay> {
         let PaymentRequirements { amount, asset, pay_to, extra, .. } = &offered.requirements;
         if extra.method() != NAME || *asset != Asset::Lovelace {
-            return Err(PayError::OtherMethod);
+            return Err(CannotPay::OtherMethod);
         }
-        let lovelace = Lovelace::new(amount.get()).ok_or(PayError::OutOfRange)?;
+        let lovelace = Lovelace::new(amount.get()).ok_or(CannotPay::OutOfRange)?;
         let to: cardano::address::PaymentAddress = pay_to.parse()?;
         Ok(PaymentOutput { output: NewOutput::pay(to, lovelace), latest_end_slot: u64::MAX })
     }

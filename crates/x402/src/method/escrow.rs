@@ -18,12 +18,13 @@ use cardano::{
 };
 
 use super::{
-    InvalidQuote, MempoolPolicy, OfferError, Offered, PayError, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block,
+    CannotPay, InvalidQuote, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
+    at_least_in_a_block,
 };
 use crate::{
     Refusal,
     escrow::{
-        AgentIdentifier, AuthorizedTerms, DeploymentWire, EscrowExtra, InputCommitment, LockFacts, Terms,
+        AgentIdentifier, AuthorizedTerms, DeploymentWire, EscrowExtra, InputCommitment, LockFacts, SellerTerms,
         TransferMethod, VerifiedLock, verify_lock,
     },
     exact::{Case, Situation, rules::plain},
@@ -77,7 +78,7 @@ impl EscrowMethod {
 
     fn terms(&self, sale: &Sale<'_>, now: Millis, seller_nonce: [u8; 32]) -> Result<EscrowExtra, OfferError> {
         let input_commitment = InputCommitment::of_listing(sale.listing_id, &sale.content_hash);
-        let terms = Terms {
+        let terms = SellerTerms {
             seller: self.seller_address,
             seller_return: None,
             seller_nonce,
@@ -154,8 +155,8 @@ impl PaymentMethod for EscrowMethod {
         return_address: Option<&Address>,
         parameters: &ProtocolParameters,
         slots: &SlotConfig,
-    ) -> Result<PaymentOutput, PayError> {
-        let terms = offered.terms.as_ref().ok_or(PayError::OtherMethod)?;
+    ) -> Result<PaymentOutput, CannotPay> {
+        let terms = offered.terms.as_ref().ok_or(CannotPay::OtherMethod)?;
         terms.lock_for(buyer, return_address, parameters, slots)
     }
 }

@@ -20,31 +20,21 @@ pub struct Accepted {
     entry: PaymentRequirements<Map<String, Value>>,
 }
 
-/// How an accepted entry is not the one that is offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidAccepted {
-    /// Another scheme than `exact`.
-    #[error("only the scheme \"exact\" is offered: choose an entry of accepts")]
-    Scheme,
-    /// Another network.
-    #[error("the accepted network is not the one offered: pay on {0}")]
-    Network(&'static str),
-    /// Another field, by its name.
-    #[error(
-        "accepted.{0} is not what is offered now: request the resource again and echo one entry of accepts unchanged"
-    )]
-    Differs(&'static str),
-}
-
-impl InvalidAccepted {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Scheme => "unsupported_scheme",
-            Self::Network(_) => "network_mismatch",
-            Self::Differs(_) => "invalid_exact_cardano_payload_accepted_mismatch",
-        }
+refusals! {
+    /// How an accepted entry is not the one that is offered.
+    #[derive(Copy)]
+    pub enum InvalidAccepted {
+        /// Another scheme than `exact`.
+        #[error("only the scheme \"exact\" is offered: choose an entry of accepts")]
+        Scheme => "unsupported_scheme",
+        /// Another network.
+        #[error("the accepted network is not the one offered: pay on {0}")]
+        Network(&'static str) => "network_mismatch",
+        /// Another field, by its name.
+        #[error(
+            "accepted.{0} is not what is offered now: request the resource again and echo one entry of accepts unchanged"
+        )]
+        Differs(&'static str) => "invalid_exact_cardano_payload_accepted_mismatch",
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::object::Object;
+
 /// `extra.confirmationPolicy`: a closed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,8 +50,8 @@ impl<'de> Deserialize<'de> for ConfirmationPolicy {
         struct Wire {
             l1_confirmations: i8,
         }
-        Self::new(Wire::deserialize(deserializer)?.l1_confirmations)
-            .ok_or_else(|| serde::de::Error::custom(ConfirmationPolicyError))
+        let Object(Wire { l1_confirmations }) = Object::deserialize(deserializer)?;
+        Self::new(l1_confirmations).ok_or_else(|| serde::de::Error::custom(ConfirmationPolicyError))
     }
 }
 
@@ -68,6 +70,7 @@ mod tests {
             json!(null),
             json!({}),
             json!(0),
+            json!([0]),
             json!({ "l1Confirmations": -2 }),
             json!({ "l1Confirmations": 21 }),
             json!({ "l1Confirmations": 1.5 }),

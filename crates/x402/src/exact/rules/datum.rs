@@ -11,21 +11,13 @@ use crate::Refusal;
 
 const MAX_CHUNK_BYTES: usize = 64;
 
-/// A datum that the ledger does not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidDatum {
-    /// A byte string that is not in chunks.
-    #[error("the datum of output {0} has a byte string of more than 64 bytes: write it in chunks of at most 64")]
-    LongByteString(usize),
-}
-
-impl InvalidDatum {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::LongByteString(_) => "invalid_exact_cardano_payload_datum_byte_string_too_long",
-        }
+refusals! {
+    /// A datum that the ledger does not read.
+    #[derive(Copy)]
+    pub enum InvalidDatum {
+        /// A byte string that is not in chunks.
+        #[error("the datum of output {0} has a byte string of more than 64 bytes: write it in chunks of at most 64")]
+        LongByteString(usize) => "invalid_exact_cardano_payload_datum_byte_string_too_long",
     }
 }
 

@@ -8,46 +8,35 @@ use crate::{
     exact::{InputState, MAX_INPUT_TRANSACTIONS},
 };
 
-/// Inputs that a payment cannot spend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidInputs {
-    /// More transactions to look up than a request may.
-    #[error("the inputs come from {found} transactions, at most {most} are looked up: spend fewer, larger outputs")]
-    TooManyTransactions {
-        /// How many.
-        found: usize,
-        /// How many may.
-        most: usize,
-    },
-    /// An input that is in no block yet, or never was.
-    #[error("input {0} is not on the chain: wait until the transaction that makes it is in a block")]
-    Unknown(TxRef),
-    /// An input that was spent.
-    #[error("input {input} was already spent by {by}")]
-    Spent {
-        /// Which.
-        input: TxRef,
-        /// Spent by.
-        by: TxHash,
-    },
-    /// An input that no key alone unlocks.
-    #[error("input {0} is not at a preprod address with a payment key")]
-    Address(TxRef),
-    /// An input that carries a script, which would raise the fee.
-    #[error("input {0} carries a reference script: spend another output")]
-    ReferenceScript(TxRef),
-}
-
-impl InvalidInputs {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::TooManyTransactions { .. } => "invalid_exact_cardano_payload_too_many_inputs",
-            Self::Unknown(_) | Self::Spent { .. } => "invalid_exact_cardano_payload_input_not_available",
-            Self::Address(_) => "invalid_exact_cardano_payload_input_address",
-            Self::ReferenceScript(_) => "invalid_exact_cardano_payload_input_reference_script",
-        }
+refusals! {
+    /// Inputs that a payment cannot spend.
+    #[derive(Copy)]
+    pub enum InvalidInputs {
+        /// More transactions to look up than a request may.
+        #[error("the inputs come from {found} transactions, at most {most} are looked up: spend fewer, larger outputs")]
+        TooManyTransactions {
+            /// How many.
+            found: usize,
+            /// How many may.
+            most: usize,
+        } => "invalid_exact_cardano_payload_too_many_inputs",
+        /// An input that is in no block yet, or never was.
+        #[error("input {0} is not on the chain: wait until the transaction that makes it is in a block")]
+        Unknown(TxRef) => "invalid_exact_cardano_payload_input_not_available",
+        /// An input that was spent.
+        #[error("input {input} was already spent by {by}")]
+        Spent {
+            /// Which.
+            input: TxRef,
+            /// Spent by.
+            by: TxHash,
+        } => "invalid_exact_cardano_payload_input_not_available",
+        /// An input that no key alone unlocks.
+        #[error("input {0} is not at a preprod address with a payment key")]
+        Address(TxRef) => "invalid_exact_cardano_payload_input_address",
+        /// An input that carries a script, which would raise the fee.
+        #[error("input {0} carries a reference script: spend another output")]
+        ReferenceScript(TxRef) => "invalid_exact_cardano_payload_input_reference_script",
     }
 }
 
@@ -87,7 +76,7 @@ pub(super) fn resolved<'a>(situation: &Situation<'a>) -> Result<Vec<(TxRef, &'a 
     inputs
         .iter()
         .map(|input| match facts.inputs.get(input) {
-            Some(InputState::Unspent(utxo)) => Ok((*input, utxo)),
+            Some(InputState::Unspent(utxo) | InputState::SpentByPayment(utxo)) => Ok((*input, utxo)),
             Some(InputState::Spent(by)) => Err(InvalidInputs::Spent { input: *input, by: *by }),
             Some(InputState::Unknown) | None => Err(InvalidInputs::Unknown(*input)),
         })

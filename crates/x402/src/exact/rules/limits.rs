@@ -6,48 +6,37 @@ use cardano::Lovelace;
 use super::Situation;
 use crate::Refusal;
 
-/// A bound of the protocol's parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LimitBroken {
-    /// The transaction is too large for the ledger.
-    #[error("the transaction has {bytes} bytes, the ledger allows {most}")]
-    TooLarge {
-        /// How many.
-        bytes: usize,
-        /// How many may.
-        most: u64,
-    },
-    /// An output holds too many different tokens.
-    #[error("the value of output {0} is too large: spread its tokens over several outputs")]
-    ValueTooLarge(usize),
-    /// An output holds too little.
-    #[error("output {output} holds less than its minimum of {least} lovelace")]
-    MinUtxo {
-        /// Which.
-        output: usize,
-        /// What it must hold.
-        least: Lovelace,
-    },
-    /// The fee is too low.
-    #[error("the fee of {offered} lovelace is below the minimum of {least}")]
-    FeeTooLow {
-        /// What it offers.
-        offered: Lovelace,
-        /// What the ledger asks for.
-        least: Lovelace,
-    },
-}
-
-impl LimitBroken {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::TooLarge { .. } => "invalid_exact_cardano_payload_too_large",
-            Self::ValueTooLarge(_) => "invalid_exact_cardano_payload_value_too_large",
-            Self::MinUtxo { .. } => "invalid_exact_cardano_payload_min_utxo_insufficient",
-            Self::FeeTooLow { .. } => "invalid_exact_cardano_payload_fee_below_minimum",
-        }
+refusals! {
+    /// A bound of the protocol's parameters.
+    #[derive(Copy)]
+    pub enum LimitBroken {
+        /// The transaction is too large for the ledger.
+        #[error("the transaction has {bytes} bytes, the ledger allows {most}")]
+        TooLarge {
+            /// How many.
+            bytes: usize,
+            /// How many may.
+            most: u64,
+        } => "invalid_exact_cardano_payload_too_large",
+        /// An output holds too many different tokens.
+        #[error("the value of output {0} is too large: spread its tokens over several outputs")]
+        ValueTooLarge(usize) => "invalid_exact_cardano_payload_value_too_large",
+        /// An output holds too little.
+        #[error("output {output} holds less than its minimum of {least} lovelace")]
+        MinUtxo {
+            /// Which.
+            output: usize,
+            /// What it must hold.
+            least: Lovelace,
+        } => "invalid_exact_cardano_payload_min_utxo_insufficient",
+        /// The fee is too low.
+        #[error("the fee of {offered} lovelace is below the minimum of {least}")]
+        FeeTooLow {
+            /// What it offers.
+            offered: Lovelace,
+            /// What the ledger asks for.
+            least: Lovelace,
+        } => "invalid_exact_cardano_payload_fee_below_minimum",
     }
 }
 

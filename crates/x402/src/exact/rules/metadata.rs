@@ -5,25 +5,16 @@ use cardano::tx::AuxiliaryData;
 use super::Case;
 use crate::Refusal;
 
-/// Auxiliary data that a payment may not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidMetadata {
-    /// Auxiliary data with scripts.
-    #[error("a payment's auxiliary data may only be metadata")]
-    Scripts,
-    /// Body and auxiliary data do not belong together.
-    #[error("the auxiliary data is not what the transaction body says: build the transaction again")]
-    Hash,
-}
-
-impl InvalidMetadata {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Scripts => "invalid_exact_cardano_payload_auxiliary_scripts",
-            Self::Hash => "invalid_exact_cardano_payload_auxiliary_data_hash_mismatch",
-        }
+refusals! {
+    /// Auxiliary data that a payment may not have.
+    #[derive(Copy)]
+    pub enum InvalidMetadata {
+        /// Auxiliary data with scripts.
+        #[error("a payment's auxiliary data may only be metadata")]
+        Scripts => "invalid_exact_cardano_payload_auxiliary_scripts",
+        /// Body and auxiliary data do not belong together.
+        #[error("the auxiliary data is not what the transaction body says: build the transaction again")]
+        Hash => "invalid_exact_cardano_payload_auxiliary_data_hash_mismatch",
     }
 }
 

@@ -8,25 +8,16 @@ use cardano::tx::AddressKind;
 use super::Case;
 use crate::Refusal;
 
-/// The transaction is for another network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OtherNetwork {
-    /// The body names another network.
-    #[error("the transaction is for another network: build it for {0}")]
-    Id(&'static str),
-    /// An output at an address of mainnet, a Byron address, or one that is no payment address.
-    #[error("output {0} is not at a base or enterprise address of this network")]
-    OutputAddress(usize),
-}
-
-impl OtherNetwork {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Id(_) => "invalid_exact_cardano_payload_network_id_mismatch",
-            Self::OutputAddress(_) => "invalid_exact_cardano_payload_output_address",
-        }
+refusals! {
+    /// The transaction is for another network.
+    #[derive(Copy)]
+    pub enum OtherNetwork {
+        /// The body names another network.
+        #[error("the transaction is for another network: build it for {0}")]
+        Id(&'static str) => "invalid_exact_cardano_payload_network_id_mismatch",
+        /// An output at an address of mainnet, a Byron address, or one that is no payment address.
+        #[error("output {0} is not at a base or enterprise address of this network")]
+        OutputAddress(usize) => "invalid_exact_cardano_payload_output_address",
     }
 }
 

@@ -5,29 +5,19 @@ use cardano::{Address, TxRef};
 use super::{Case, InvalidInputs, Situation};
 use crate::{Refusal, exact::InputState};
 
-/// The nonce does not name a payer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidNonce {
-    /// The nonce is not spent by the transaction.
-    #[error("payload.nonce {0} is not an input of the transaction")]
-    NotInput(TxRef),
-    /// The nonce does not exist, or was spent.
-    #[error("payload.nonce {0} is not an unspent output on the chain")]
-    NotUnspent(TxRef),
-    /// The payer is the payee.
-    #[error("the payer and payTo are the same key: nobody is paid")]
-    SelfPayment,
-}
-
-impl InvalidNonce {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::NotInput(_) => "invalid_exact_cardano_payload_nonce_not_in_inputs",
-            Self::NotUnspent(_) => "invalid_exact_cardano_payload_nonce_not_on_chain",
-            Self::SelfPayment => "invalid_exact_cardano_payload_self_payment",
-        }
+refusals! {
+    /// The nonce does not name a payer.
+    #[derive(Copy)]
+    pub enum InvalidNonce {
+        /// The nonce is not spent by the transaction.
+        #[error("payload.nonce {0} is not an input of the transaction")]
+        NotInput(TxRef) => "invalid_exact_cardano_payload_nonce_not_in_inputs",
+        /// The nonce does not exist, or was spent.
+        #[error("payload.nonce {0} is not an unspent output on the chain")]
+        NotUnspent(TxRef) => "invalid_exact_cardano_payload_nonce_not_on_chain",
+        /// The payer is the payee.
+        #[error("the payer and payTo are the same key: nobody is paid")]
+        SelfPayment => "invalid_exact_cardano_payload_self_payment",
     }
 }
 
@@ -37,12 +27,12 @@ pub fn is_an_input(case: &Case<'_>) -> Result<(), Refusal> {
     if case.payment.tx.inputs.contains(&nonce) { Ok(()) } else { Err(InvalidNonce::NotInput(nonce).into()) }
 }
 
-/// The nonce is there to be spent. Spent by this very transaction counts as spent: whoever broadcast it first made it
-/// public, and a public transaction proves nothing about who sends it to us.
+/// The nonce is there to be spent, or this very transaction spent it: what a public transaction proves about who sends it
+/// to us is said where [`crate::exact::VerifiedPayment::in_block`] is.
 pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
     let nonce = situation.case.payment.nonce;
     match situation.facts.inputs.get(&nonce) {
-        Some(InputState::Unspent(_)) => Ok(()),
+        Some(InputState::Unspent(_) | InputState::SpentByPayment(_)) => Ok(()),
         _ => Err(InvalidNonce::NotUnspent(nonce).into()),
     }
 }
@@ -54,7 +44,9 @@ pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
 pub fn payer(situation: &Situation<'_>) -> Result<Address, Refusal> {
     let nonce = situation.case.payment.nonce;
     match situation.facts.inputs.get(&nonce) {
-        Some(InputState::Unspent(utxo)) => Ok(utxo.address.parse().map_err(|_| InvalidInputs::Address(nonce))?),
+        Some(InputState::Unspent(utxo) | InputState::SpentByPayment(utxo)) => {
+            Ok(utxo.address.parse().map_err(|_| InvalidInputs::Address(nonce))?)
+        }
         _ => Err(InvalidNonce::NotUnspent(nonce).into()),
     }
 }

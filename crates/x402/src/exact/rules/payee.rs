@@ -8,34 +8,23 @@ use cardano::tx::Output;
 use super::Case;
 use crate::{Refusal, wire::Asset};
 
-/// The payee is not paid what is asked for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Underpaid {
-    /// No output at `payTo`.
-    #[error("no output pays {0}")]
-    Recipient(String),
-    /// Outputs at `payTo` without the asset.
-    #[error("the output to payTo holds none of the asset that is asked for")]
-    AssetMissing,
-    /// No single output at `payTo` holds the amount.
-    #[error("no single output to payTo holds the {asked} that are asked for; the most is {most}")]
-    AmountInsufficient {
-        /// What is asked for.
-        asked: u64,
-        /// The most in one output.
-        most: u64,
-    },
-}
-
-impl Underpaid {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Recipient(_) => "invalid_exact_cardano_payload_recipient_mismatch",
-            Self::AssetMissing => "invalid_exact_cardano_payload_asset_mismatch",
-            Self::AmountInsufficient { .. } => "invalid_exact_cardano_payload_amount_insufficient",
-        }
+refusals! {
+    /// The payee is not paid what is asked for.
+    pub enum Underpaid {
+        /// No output at `payTo`.
+        #[error("no output pays {0}")]
+        Recipient(String) => "invalid_exact_cardano_payload_recipient_mismatch",
+        /// Outputs at `payTo` without the asset.
+        #[error("the output to payTo holds none of the asset that is asked for")]
+        AssetMissing => "invalid_exact_cardano_payload_asset_mismatch",
+        /// No single output at `payTo` holds the amount.
+        #[error("no single output to payTo holds the {asked} that are asked for; the most is {most}")]
+        AmountInsufficient {
+            /// What is asked for.
+            asked: u64,
+            /// The most in one output.
+            most: u64,
+        } => "invalid_exact_cardano_payload_amount_insufficient",
     }
 }
 

@@ -6,29 +6,19 @@ use cardano::tx::{Output, Part};
 use super::Case;
 use crate::Refusal;
 
-/// More than a payment may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotPlain {
-    /// A part that a plain payment does not have.
-    #[error("a payment must not have {0:?}: build a plain transaction of inputs, outputs, fee and TTL")]
-    UnsupportedPart(Part),
-    /// A datum or script on an output.
-    #[error("output {0} carries a datum or a reference script, which a payment must not")]
-    Output(usize),
-    /// The transaction says of itself that its scripts fail.
-    #[error("the transaction is marked as failing its scripts")]
-    MarkedInvalid,
-}
-
-impl NotPlain {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::UnsupportedPart(_) => "invalid_exact_cardano_payload_unsupported_part",
-            Self::Output(_) => "invalid_exact_cardano_payload_output_not_plain",
-            Self::MarkedInvalid => "invalid_exact_cardano_payload_phase2_invalid",
-        }
+refusals! {
+    /// More than a payment may have.
+    #[derive(Copy)]
+    pub enum NotPlain {
+        /// A part that a plain payment does not have.
+        #[error("a payment must not have {0:?}: build a plain transaction of inputs, outputs, fee and TTL")]
+        UnsupportedPart(Part) => "invalid_exact_cardano_payload_unsupported_part",
+        /// A datum or script on an output.
+        #[error("output {0} carries a datum or a reference script, which a payment must not")]
+        Output(usize) => "invalid_exact_cardano_payload_output_not_plain",
+        /// The transaction says of itself that its scripts fail.
+        #[error("the transaction is marked as failing its scripts")]
+        MarkedInvalid => "invalid_exact_cardano_payload_phase2_invalid",
     }
 }
 

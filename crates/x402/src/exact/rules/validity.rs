@@ -15,48 +15,37 @@ use crate::Refusal;
 
 const OUT_OF_RANGE: Refusal = Refusal::Requirements("the time is out of the range of the chain's slots");
 
-/// The transaction is not valid now, or for too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidValidity {
-    /// No time to live.
-    #[error("the transaction has no TTL: set one within maxTimeoutSeconds")]
-    TtlMissing,
-    /// The TTL has passed.
-    #[error("the transaction's TTL, slot {ttl}, has passed (slot {now} now): build a new one")]
-    TtlExpired {
-        /// The TTL.
-        ttl: u64,
-        /// The current slot.
-        now: u64,
-    },
-    /// The TTL is too far away.
-    #[error("the transaction's TTL, slot {ttl}, is after slot {most}, the latest that maxTimeoutSeconds allows")]
-    TtlTooFar {
-        /// The TTL.
-        ttl: u64,
-        /// The latest that is allowed.
-        most: u64,
-    },
-    /// Not valid yet.
-    #[error("the transaction is valid from slot {start} only (the chain is at {tip}): leave its start out or lower it")]
-    NotYetValid {
-        /// Its start.
-        start: u64,
-        /// The newest block's slot.
-        tip: u64,
-    },
-}
-
-impl InvalidValidity {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::TtlMissing => "invalid_exact_cardano_payload_ttl_missing",
-            Self::TtlExpired { .. } => "invalid_exact_cardano_payload_ttl_expired",
-            Self::TtlTooFar { .. } => "invalid_exact_cardano_payload_ttl_too_far",
-            Self::NotYetValid { .. } => "invalid_exact_cardano_payload_not_yet_valid",
-        }
+refusals! {
+    /// The transaction is not valid now, or for too long.
+    #[derive(Copy)]
+    pub enum InvalidValidity {
+        /// No time to live.
+        #[error("the transaction has no TTL: set one within maxTimeoutSeconds")]
+        TtlMissing => "invalid_exact_cardano_payload_ttl_missing",
+        /// The TTL has passed.
+        #[error("the transaction's TTL, slot {ttl}, has passed (slot {now} now): build a new one")]
+        TtlExpired {
+            /// The TTL.
+            ttl: u64,
+            /// The current slot.
+            now: u64,
+        } => "invalid_exact_cardano_payload_ttl_expired",
+        /// The TTL is too far away.
+        #[error("the transaction's TTL, slot {ttl}, is after slot {most}, the latest that maxTimeoutSeconds allows")]
+        TtlTooFar {
+            /// The TTL.
+            ttl: u64,
+            /// The latest that is allowed.
+            most: u64,
+        } => "invalid_exact_cardano_payload_ttl_too_far",
+        /// Not valid yet.
+        #[error("the transaction is valid from slot {start} only (the chain is at {tip}): leave its start out or lower it")]
+        NotYetValid {
+            /// Its start.
+            start: u64,
+            /// The newest block's slot.
+            tip: u64,
+        } => "invalid_exact_cardano_payload_not_yet_valid",
     }
 }
 
@@ -65,9 +54,12 @@ pub fn has_an_end(situation: &Situation<'_>) -> Result<(), Refusal> {
     end(situation).map(|_| ())
 }
 
-/// The TTL has not passed.
+/// The TTL has not passed, unless a block has the transaction.
 pub fn has_not_ended(situation: &Situation<'_>) -> Result<(), Refusal> {
     let ttl = end(situation)?;
+    if situation.facts.has_payment() {
+        return Ok(());
+    }
     let clock = situation.moment.slots.slot_at(now_ms(situation)).ok_or(OUT_OF_RANGE)?;
     let now = clock.max(situation.facts.tip.slot.saturating_add(1));
     if ttl > now { Ok(()) } else { Err(InvalidValidity::TtlExpired { ttl, now }.into()) }

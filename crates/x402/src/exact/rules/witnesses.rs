@@ -11,29 +11,19 @@ use cardano::{
 use super::{Case, InvalidInputs, Situation, inputs::resolved, nonce};
 use crate::{Refusal, exact::Payment};
 
-/// Signatures that are missing or bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidWitnesses {
-    /// No signature at all.
-    #[error("the transaction is not signed: sign it, do not submit it, and send it whole")]
-    Unsigned,
-    /// A signature that does not verify, whoever's.
-    #[error("the signature by key {0} does not verify: sign exactly the transaction that you send")]
-    BadSignature(KeyHash),
-    /// An owner of an input, or a required signer, did not sign.
-    #[error("the signature of key {0} is missing: every owner of an input and every required signer must sign")]
-    MissingSignature(KeyHash),
-}
-
-impl InvalidWitnesses {
-    /// The stable code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Unsigned => "invalid_exact_cardano_payload_unsigned",
-            Self::BadSignature(_) => "invalid_exact_cardano_payload_invalid_signature",
-            Self::MissingSignature(_) => "invalid_exact_cardano_payload_missing_signature",
-        }
+refusals! {
+    /// Signatures that are missing or bad.
+    #[derive(Copy)]
+    pub enum InvalidWitnesses {
+        /// No signature at all.
+        #[error("the transaction is not signed: sign it, do not submit it, and send it whole")]
+        Unsigned => "invalid_exact_cardano_payload_unsigned",
+        /// A signature that does not verify, whoever's.
+        #[error("the signature by key {0} does not verify: sign exactly the transaction that you send")]
+        BadSignature(KeyHash) => "invalid_exact_cardano_payload_invalid_signature",
+        /// An owner of an input, or a required signer, did not sign.
+        #[error("the signature of key {0} is missing: every owner of an input and every required signer must sign")]
+        MissingSignature(KeyHash) => "invalid_exact_cardano_payload_missing_signature",
     }
 }
 

@@ -1,6 +1,8 @@
+//! Locks judged as payments: the rules of every payment, and the escrow's.
+
 use std::collections::BTreeMap;
 
-use ::escrow::State;
+use ::escrow::{Datum, State};
 use cardano::{
     Lovelace, TxHash, TxRef,
     chain::{Tip, Utxo, Value},
@@ -10,14 +12,11 @@ use cardano::{
 
 use super::*;
 use crate::{
-    escrow::{
-        TransferMethod,
-        fixture::{
-            Attached, NOW, TestLock, TestOutput, block_on, buyer, honest_datum, key, parameters, quote, sale,
-            with_issuer,
-        },
+    escrow::fixture::{
+        Attached, NOW, TestLock, TestOutput, block_on, buyer, honest_datum, key, method, offered, parameters, sale,
+        terms,
     },
-    exact::InputState,
+    exact::{Facts, InputState, Moment, Payment, VerifiedPayment, verify_with_facts},
 };
 
 const FEE: u64 = 200_000;
@@ -25,25 +24,15 @@ const FEE: u64 = 200_000;
 /// A lock and the money that it spends.
 struct Case {
     lock: TestLock,
-    offer: Option<Offer>,
     now_ms: Millis,
     owner: String,
 }
 
 impl Case {
     fn honest() -> Self {
-        let quote = quote();
-        let mut lock = TestLock::of(&quote, &honest_datum(&quote));
+        let mut lock = TestLock::of(&terms(), &honest_datum(&terms()));
         lock.ttl = SlotConfig::PREPROD.slot_at(NOW + 200_000);
-        Self { lock, offer: None, now_ms: NOW + 10_000, owner: buyer().to_string() }
-    }
-
-    fn offer(&self) -> Offer {
-        self.offer.clone().unwrap_or_else(|| Offer {
-            accepted: requirements(&quote()).unwrap(),
-            tx: self.lock.build(),
-            nonce: spent(),
-        })
+        Self { lock, now_ms: NOW + 10_000, owner: buyer().to_string() }
     }
 
     fn facts(&self) -> Facts {
@@ -65,14 +54,12 @@ impl Case {
         }
     }
 
-    fn verdict(&self) -> Result<VerifiedProtected, &'static str> {
-        let offer = self.offer();
+    fn verdict(&self) -> Result<VerifiedPayment, &'static str> {
+        let payment = Payment { tx: self.lock.build(), nonce: spent() };
         let moment = Moment { now_ms: self.now_ms, slots: SlotConfig::PREPROD };
-        with_issuer(TransferMethod::Escrow, |issuer| {
-            let taken = Taken::recognise(issuer, &sale(), &offer)?;
-            block_on(taken.verify_with_facts(&offer, &self.facts(), &Native, moment))
-        })
-        .map_err(|refusal| refusal.code())
+        let method = method(TransferMethod::Escrow);
+        block_on(verify_with_facts(&method, &offered(), &payment, &self.facts(), &Native, moment))
+            .map_err(|refusal| refusal.code())
     }
 }
 
@@ -89,11 +76,12 @@ fn refused(change: impl FnOnce(&mut Case)) -> &'static str {
 #[test]
 fn an_honest_lock_verifies_and_says_who_bought_what() {
     let verified = Case::honest().verdict().unwrap();
-    assert_eq!(verified.payment.payer, buyer());
-    assert_eq!(verified.payment.amount.get(), 5_000_000);
-    assert_eq!(verified.lock.terms_digest, quote().terms_digest);
-    let (index, _, datum) = escrow_of(&Case::honest().offer().tx).unwrap();
-    assert_eq!((index, datum), (1, verified.lock.datum));
+    assert_eq!(verified.payer, buyer());
+    assert_eq!(verified.amount.get(), 5_000_000);
+    let lock = verified.lock.unwrap();
+    assert_eq!(Some(lock.terms_digest), offered().terms_digest());
+    assert_eq!((lock.output_index, lock.address), (1, crate::escrow::fixture::deployment().address()));
+    assert_eq!(lock.datum, honest_datum(&terms()));
 }
 
 #[test]
@@ -123,7 +111,7 @@ fn the_rules_of_the_escrow_hold() {
     let escrow = |code: &str| format!("invalid_exact_cardano_payload_masumi_{code}");
     let with_datum = |change: fn(&mut Datum)| {
         refused(|case| {
-            let mut datum = honest_datum(&quote());
+            let mut datum = honest_datum(&terms());
             change(&mut datum);
             case.lock.outputs[1].datum = Attached::Inline(datum.to_cbor());
         })
@@ -148,26 +136,58 @@ fn the_rules_of_the_escrow_hold() {
 }
 
 #[test]
-fn a_quote_is_taken_as_it_was_given_and_in_its_time() {
-    let taking = |change: fn(&mut PaymentRequirements)| {
-        refused(|case| {
-            let mut offer = case.offer();
-            change(&mut offer.accepted);
-            case.offer = Some(offer);
-        })
+fn a_datum_that_the_ledger_does_not_read_is_refused_before_it_is_broadcast() {
+    // The reference signature, longer than 64 bytes, in one piece instead of chunks.
+    let whole = |case: &mut Case| {
+        let signature = honest_datum(&terms()).reference_signature;
+        let cbor = honest_datum(&terms()).to_cbor();
+        let chunks: Vec<u8> = signature.chunks(64).flat_map(encoded).collect();
+        let chunked = [&[0x5f], &chunks[..], &[0xff]].concat();
+        let at = cbor.windows(chunked.len()).position(|part| part == chunked).unwrap();
+        let cbor = [&cbor[..at], &encoded(&signature), &cbor[at + chunked.len()..]].concat();
+        assert_eq!(Datum::from_cbor(&cbor), Ok(honest_datum(&terms())), "the same datum to a lenient reader");
+        case.lock.outputs[1].datum = Attached::Inline(cbor);
     };
-    let unknown = "masumi_terms_unknown";
-    assert_eq!(taking(|accepted| accepted.amount = crate::wire::Amount::new(5_000_001).unwrap()), unknown);
-    assert_eq!(taking(|accepted| accepted.max_timeout_seconds = 301), unknown);
-    assert_eq!(taking(|accepted| accepted.pay_to = buyer().to_string()), unknown);
-    assert_eq!(taking(|accepted| drop(accepted.extra.remove("terms"))), unknown);
-    assert_eq!(taking(|accepted| drop(accepted.extra.insert("discount".into(), 1.into()))), unknown);
-    assert_eq!(refused(|case| case.now_ms = NOW + 300_000), "masumi_terms_expired");
+    assert_eq!(refused(whole), "invalid_exact_cardano_payload_datum_byte_string_too_long");
+}
+
+/// A CBOR byte string of definite length.
+fn encoded(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = pallas_codec::minicbor::Encoder::new(Vec::new());
+    encoder.bytes(bytes).unwrap();
+    encoder.into_writer()
 }
 
 #[test]
-fn a_quote_keeps_its_meaning_as_an_entry_of_accepts() {
-    let quote = quote();
-    let entry = serde_json::to_value(requirements(&quote).unwrap()).unwrap();
-    assert_eq!(entry, quote.to_json().unwrap());
+fn a_quote_is_paid_under_in_its_time() {
+    assert_eq!(refused(|case| case.now_ms = NOW + 240_000), "masumi_terms_expired");
+    let mut last = Case::honest();
+    last.now_ms = NOW + 195_000;
+    assert!(last.verdict().is_ok());
+}
+
+#[test]
+fn what_one_method_offered_is_not_judged_by_another() {
+    let payment = Payment { tx: Case::honest().lock.build(), nonce: spent() };
+    let moment = Moment { now_ms: NOW + 10_000, slots: SlotConfig::PREPROD };
+    let facts = Case::honest().facts();
+    let default = crate::method::DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap();
+    let masumi = method(TransferMethod::Masumi);
+    for other in [&default as &dyn PaymentMethod, &masumi] {
+        let verdict = block_on(verify_with_facts(other, &offered(), &payment, &facts, &Native, moment));
+        assert_eq!(verdict.map_err(|refusal| refusal.code()), Err("invalid_exact_cardano_requirements"));
+    }
+    let without_terms = Offered { terms: None, ..offered() };
+    let escrow = method(TransferMethod::Escrow);
+    let verdict = block_on(verify_with_facts(&escrow, &without_terms, &payment, &facts, &Native, moment));
+    assert_eq!(verdict.map_err(|refusal| refusal.code()), Err("invalid_exact_cardano_requirements"));
+    assert_eq!(
+        default.output(&offered(), &buyer(), None, &parameters(), &SlotConfig::PREPROD),
+        Err(CannotPay::OtherMethod)
+    );
+    let instant = default.offer(&sale(), NOW, [0; 32]).unwrap();
+    assert_eq!(
+        escrow.output(&instant, &buyer(), None, &parameters(), &SlotConfig::PREPROD),
+        Err(CannotPay::OtherMethod)
+    );
 }

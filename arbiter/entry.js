@@ -1,0 +1,4 @@
+import Program from "./build/index.js";
+import { guarded } from "../crates/edge/guarded.js";
+
+export default guarded(Program);
