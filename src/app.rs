@@ -83,7 +83,9 @@ impl App {
     pub fn chain(&self) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
-        Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone()).until(self.until()))
+        Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
+            .until(self.until())
+            .leading(settings.lead))
     }
 
     /// The ways to pay that are configured.

@@ -111,7 +111,8 @@ async fn resolve(mut request: Request, env: &Env, settings: &Settings) -> Result
     let usage = Usage::default();
     let arbiter = Arbiter {
         database: &D1::new(env.d1("DB")?, usage.clone()),
-        chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage),
+        chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage)
+            .leading(settings.lead),
         sleep: &Timer::UNBOUNDED,
         deployment: &settings.deployment,
         key: &settings.key,

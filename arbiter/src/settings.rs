@@ -5,6 +5,7 @@ use std::{borrow::Cow, cell::RefCell, rc::Rc};
 use cardano::keys::SigningKey;
 use edge::{
     bearer::SharedToken,
+    chain::Lead,
     settings::{self, Kept, Lookup, SettingError},
 };
 use escrow::Deployment;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub deployment: Deployment,
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
+    /// How far the newest block may be ahead of the clock.
+    pub lead: Lead,
 }
 
 thread_local! {
@@ -48,6 +51,7 @@ impl Settings {
             return Err(unusable("ARBITER_SECRET", "is not the key that settles disputes of ESCROW_DEPLOYMENT alone"));
         }
         let blockfrost_url = settings::required(lookup, "BLOCKFROST_URL")?;
-        Ok(Self { token, key, deployment, blockfrost_url, blockfrost_project: lookup("BLOCKFROST_PROJECT_ID") })
+        let (blockfrost_project, lead) = (lookup("BLOCKFROST_PROJECT_ID"), settings::lead(lookup)?);
+        Ok(Self { token, key, deployment, blockfrost_url, blockfrost_project, lead })
     }
 }

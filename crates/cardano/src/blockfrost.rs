@@ -60,6 +60,19 @@ pub fn tip(body: &[u8]) -> Answer<Tip> {
 }
 
 #[derive(Deserialize)]
+struct InEpoch {
+    epoch: u64,
+}
+
+/// The epoch of `/blocks/latest` or `/epochs/latest/parameters`.
+///
+/// # Errors
+/// It is not told.
+pub fn epoch(body: &[u8]) -> Answer<u64> {
+    json(body, "epoch").map(|InEpoch { epoch }| epoch)
+}
+
+#[derive(Deserialize)]
 struct Transaction {
     hash: TxHash,
     block: TxHash,

@@ -116,6 +116,12 @@ pub enum ChainError {
     /// An answer that is not of the documented shape, or too large.
     #[error("the chain provider answered nonsense: {0}")]
     Malformed(String),
+    /// The newest block is dated so far ahead of the clock that the provider is wrong or lies.
+    #[error("the chain provider's newest block is dated {ahead_s} s ahead")]
+    FutureBlock {
+        /// Seconds between the clock and the block's time.
+        ahead_s: u64,
+    },
     /// This request's budget of outside calls is used up.
     #[error("this request needs more outside calls than it may make")]
     BudgetExhausted,
@@ -126,7 +132,12 @@ pub enum ChainError {
 pub trait Chain {
     /// The newest block.
     async fn tip(&self) -> Result<Tip, ChainError>;
-    /// The parameters of the current epoch.
+    /// The newest block, or the one that was the newest at most two seconds ago: for what a block more or less does not
+    /// change.
+    async fn recent_tip(&self) -> Result<Tip, ChainError> {
+        self.tip().await
+    }
+    /// The parameters of the current epoch; those that are read anew every ten minutes, and in every epoch.
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
     /// The outputs of a transaction that is in a block; `None` where the provider does not know it.
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError>;

@@ -182,9 +182,12 @@ impl Fault {
             Self::Chain(ChainError::BudgetExhausted) => {
                 ErrorAnswer::bad_request("this request needs too many look-ups on the chain: use fewer inputs")
             }
-            Self::Chain(ChainError::Unavailable(_) | ChainError::RateLimited | ChainError::Malformed(_)) => {
-                ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds")
-            }
+            Self::Chain(
+                ChainError::Unavailable(_)
+                | ChainError::RateLimited
+                | ChainError::Malformed(_)
+                | ChainError::FutureBlock { .. },
+            ) => ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds"),
             Self::Contents(_) => {
                 ErrorAnswer::unavailable("the store of contents does not answer; try again in a few seconds")
             }

@@ -1,6 +1,12 @@
 //! The chain port over Blockfrost's HTTP API: time-outs, bounded retries of what is safe to repeat, and a budget.
 
-use std::{cell::Cell, time::Duration};
+mod known;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    time::Duration,
+};
 
 use cardano::{
     Lovelace, TxHash,
@@ -10,6 +16,9 @@ use cardano::{
     history::{AddressTransaction, History, Place},
     params::ProtocolParameters,
 };
+use known::Known;
+pub use market::chain_state::Lead;
+use market::chain_state::MAX_LEAD_MS;
 use worker::{Headers, Method, Request, RequestInit};
 
 use crate::{
@@ -49,6 +58,12 @@ pub struct Blockfrost {
     usage: Usage,
     newest: Cell<Option<Tip>>,
     until_ms: u64,
+    lead: Lead,
+}
+
+thread_local! {
+    /// What this isolate was told lately, by each provider.
+    static KNOWN: RefCell<BTreeMap<String, Known>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 impl Blockfrost {
@@ -56,7 +71,18 @@ impl Blockfrost {
     #[must_use]
     pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Self { base, project_id, usage, newest: Cell::new(None), until_ms: u64::MAX }
+        Self { base, project_id, usage, newest: Cell::new(None), until_ms: u64::MAX, lead: Lead::Bounded }
+    }
+
+    /// Believes blocks that are this far ahead of the clock; two minutes unless said.
+    #[must_use]
+    pub fn leading(self, lead: Lead) -> Self {
+        Self { lead, ..self }
+    }
+
+    /// What this isolate knows of this provider.
+    fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
+        KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
     }
 
     /// Asks nothing more after this time, POSIX ms: a provider that hangs must not hold a request for minutes.
@@ -151,13 +177,38 @@ impl Blockfrost {
 
 impl Chain for Blockfrost {
     async fn tip(&self) -> Result<Tip, ChainError> {
-        let tip = blockfrost::tip(&self.read_known("/blocks/latest").await?)?;
+        let body = self.read_known("/blocks/latest").await?;
+        let (tip, epoch) = (blockfrost::tip(&body)?, blockfrost::epoch(&body)?);
+        let now = crate::now_ms();
+        let ahead = tip.time_ms.saturating_sub(now);
+        if self.lead == Lead::Bounded && ahead > MAX_LEAD_MS {
+            return Err(ChainError::FutureBlock { ahead_s: ahead.div_euclid(1_000) });
+        }
         self.newest.set(Some(tip));
+        self.known(|known| known.saw(tip, epoch, now));
         Ok(tip)
     }
 
+    async fn recent_tip(&self) -> Result<Tip, ChainError> {
+        // The local ledger's time is moved from one moment to the next.
+        let recent = self.known(|known| known.recent_tip(crate::now_ms())).filter(|_| self.lead == Lead::Bounded);
+        match recent {
+            Some(tip) => {
+                self.newest.set(Some(tip));
+                Ok(tip)
+            }
+            None => self.tip().await,
+        }
+    }
+
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
-        blockfrost::protocol_parameters(&self.read_known("/epochs/latest/parameters").await?)
+        if let Some(parameters) = self.known(|known| known.parameters(crate::now_ms())) {
+            return Ok(parameters);
+        }
+        let body = self.read_known("/epochs/latest/parameters").await?;
+        let (parameters, epoch) = (blockfrost::protocol_parameters(&body)?, blockfrost::epoch(&body)?);
+        self.known(|known| known.read(parameters.clone(), epoch, crate::now_ms()));
+        Ok(parameters)
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
