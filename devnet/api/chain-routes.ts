@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 
 import { served } from "../cardano/parameters.ts";
-import { EPOCH_SLOTS, epochOf, secondsAt } from "../cardano/slots.ts";
+import { EPOCH_SLOTS, epochOf, SHELLEY_START, secondsAt } from "../cardano/slots.ts";
 import { sum } from "../cardano/value.ts";
 import type { Block } from "../ledger/chain.ts";
 import type { Context } from "./context.ts";
@@ -31,6 +31,21 @@ const SUPPLY = {
   treasury: "0",
   reserves: "5000000000000000",
 };
+
+/** Preprod's eras by the epoch in which each began after Byron: Shelley, Allegra, Mary, Alonzo, Babbage, Conway. */
+const ERAS = [4, 5, 6, 7, 12, 163];
+const BYRON = { epoch_length: 21_600, slot_length: 20, safe_zone: 4_320 };
+const SINCE_SHELLEY = { epoch_length: EPOCH_SLOTS, slot_length: GENESIS.slot_length, safe_zone: 129_600 };
+
+function erasShape(now: number) {
+  const beginning = (epoch: number) => {
+    const slot = SHELLEY_START.slot + (epoch - epochOf(SHELLEY_START.slot).epoch) * EPOCH_SLOTS;
+    return { time: secondsAt(slot) - GENESIS.system_start, slot, epoch };
+  };
+  // No end is decided of the last: it is told up to the next epoch.
+  const bounds = [{ time: 0, slot: 0, epoch: 0 }, ...ERAS.map(beginning), beginning(now + 1)];
+  return bounds.slice(1).map((end, i) => ({ start: bounds[i], end, parameters: i === 0 ? BYRON : SINCE_SHELLEY }));
+}
 
 type Named = { Params: { id: string } };
 
@@ -75,6 +90,7 @@ export function chainRoutes(app: FastifyInstance, { ledger }: Context): void {
   });
 
   app.get("/genesis", () => GENESIS);
+  app.get("/network/eras", () => erasShape(epochOf(chain.tip.slot).epoch));
   app.get("/network", () => ({ supply: SUPPLY, stake: { live: "0", active: "0" } }));
 
   const epochShape = (number: number) => {

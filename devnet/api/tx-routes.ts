@@ -10,15 +10,17 @@ import type { Context } from "./context.ts";
 import { ApiError, notFound } from "./errors.ts";
 import { metadataJson } from "./json.ts";
 import { pageOf, slice } from "./page.ts";
+import { redeemersShape } from "./redeemers.ts";
 import { txCounts, txShape, txUtxosShape } from "./shapes.ts";
 
 type Named = { Params: { hash: string } };
+const HASH = /^[0-9a-f]{64}$/i;
 
 export function txRoutes(app: FastifyInstance, { ledger }: Context): void {
   const { chain } = ledger;
 
   const find = (hash: string): { record: TxRecord; block: Block } => {
-    if (!/^[0-9a-f]{64}$/i.test(hash)) throw new ApiError(400, "Invalid or malformed transaction hash.");
+    if (!HASH.test(hash)) throw new ApiError(400, "Invalid or malformed transaction hash.");
     const record = ledger.records.get(hash.toLowerCase());
     if (record?.block === undefined) throw notFound();
     return { record, block: record.block };
@@ -40,6 +42,7 @@ export function txRoutes(app: FastifyInstance, { ledger }: Context): void {
       return { label, cbor_metadata: `\\x${metadata}`, metadata };
     }),
   );
+  app.get<Named>("/txs/:hash/redeemers", ({ params }) => redeemersShape(chain, txOf(params.hash)));
   app.get<Named>("/txs/:hash/required_signers", ({ params }) =>
     txOf(params.hash).body.requiredSigners.map((witness_hash) => ({ witness_hash })),
   );
@@ -51,6 +54,7 @@ export function txRoutes(app: FastifyInstance, { ledger }: Context): void {
     slice(ledger.pool.inOrder(), pageOf(request)).map(({ tx }) => ({ tx_hash: tx.hash })),
   );
   app.get<Named>("/mempool/:hash", ({ params }) => {
+    if (!HASH.test(params.hash)) throw new ApiError(400, "Invalid or malformed transaction hash.");
     const record = ledger.records.get(params.hash.toLowerCase());
     if (record?.state !== "mempool") throw notFound();
     const { tx } = record;

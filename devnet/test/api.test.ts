@@ -7,7 +7,7 @@ import { bech32 } from "@scure/base";
 import { stakeText } from "../cardano/address.ts";
 import { write } from "../cardano/cbor.ts";
 import { blake2b256, hex } from "../cardano/hash.ts";
-import type { Input } from "../cardano/transaction.ts";
+import { type Input, transactionOf } from "../cardano/transaction.ts";
 import { COIN, payment, scriptSpend } from "./drafts.ts";
 import { alice, bob, build, type Json, ledger, type Running, SUCCEEDS, scriptAddress, walletOf } from "./support.ts";
 
@@ -100,6 +100,7 @@ function endpoints(): [string, string][] {
     ["/blocks/{hash_or_number}/previous", "/blocks/2/previous"],
     ["/genesis", "/genesis"],
     ["/network", "/network"],
+    ["/network/eras", "/network/eras"],
     ["/epochs/latest", "/epochs/latest"],
     ["/epochs/latest/parameters", "/epochs/latest/parameters"],
     ["/addresses/{address}", `/addresses/${base}`],
@@ -111,6 +112,7 @@ function endpoints(): [string, string][] {
     ["/txs/{hash}", `/txs/${spend.hash}`],
     ["/txs/{hash}/utxos", `/txs/${spend.hash}/utxos`],
     ["/txs/{hash}/cbor", `/txs/${spend.hash}/cbor`],
+    ["/txs/{hash}/redeemers", `/txs/${spend.hash}/redeemers`],
     ["/txs/{hash}/metadata", `/txs/${metadata.hash}/metadata`],
     ["/txs/{hash}/metadata/cbor", `/txs/${metadata.hash}/metadata/cbor`],
     ["/mempool", "/mempool"],
@@ -280,6 +282,42 @@ test("a spent output says by which transaction, an unspent one says null", async
   assert.equal(made.body.outputs[1].consumed_by_tx, null);
   assert.equal(made.body.outputs[1].reference_script_hash, hex(scriptAddress(SUCCEEDS).subarray(1)));
   assert.equal(body.outputs[0].consumed_by_tx, null);
+});
+
+test("a transaction's bytes are those that were submitted, and a waiting one is in the mempool alone", async () => {
+  const { body } = await devnet.get(`/txs/${spend.hash}/cbor`);
+  assert.equal(transactionOf(Buffer.from(body.cbor, "hex")).hash, spend.hash);
+  const [coin] = await devnet.fund(alice, COIN);
+  assert.ok(coin);
+  const { cbor, hash: waiting } = build(payment(coin));
+  assert.equal((await devnet.submit(cbor)).status, 200);
+  assert.equal((await devnet.get(`/mempool/${waiting}`)).body.tx.hash, waiting);
+  for (const tail of ["", "/cbor", "/utxos", "/redeemers"]) {
+    assert.equal((await devnet.get(`/txs/${waiting}${tail}`)).status, 404, tail);
+  }
+  assert.equal((await devnet.get(`/mempool/${spend.hash}`)).status, 404);
+  assert.equal((await devnet.get("/mempool/xyz")).status, 400);
+});
+
+test("a redeemer names the script that it is for, what it may use, and what that costs", async () => {
+  const [redeemer, ...more] = (await devnet.get(`/txs/${spend.hash}/redeemers`)).body;
+  assert.deepEqual(more, []);
+  assert.equal(redeemer.purpose, "spend");
+  assert.equal(redeemer.script_hash, hex(scriptAddress(SUCCEEDS).subarray(1)));
+  const fee = Number(redeemer.unit_mem) * 0.0577 + Number(redeemer.unit_steps) * 0.0000721;
+  assert.equal(Number(redeemer.fee), Math.ceil(fee));
+  assert.deepEqual((await devnet.get(`/txs/${metadata.hash}/redeemers`)).body, []);
+});
+
+test("the eras are preprod's, without a gap, and the last has the newest block", async () => {
+  const eras: { start: Json; end: Json }[] = (await devnet.get("/network/eras")).body;
+  assert.equal(eras.length, 7);
+  assert.deepEqual(
+    eras.slice(1).map(({ start }) => start),
+    eras.slice(0, -1).map(({ end }) => end),
+  );
+  assert.deepEqual(eras[6]?.start, { time: 70_416_000, slot: 68_774_400, epoch: 163 });
+  assert.ok(devnet.ledger.tip.slot < eras[6]?.end.slot);
 });
 
 test("metadata comes back as JSON and as its own bytes", async () => {

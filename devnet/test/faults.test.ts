@@ -40,6 +40,24 @@ test("a fault concerns its endpoint and method only", async () => {
   assert.equal((await devnet.get("/blocks/latest")).status, 200);
 });
 
+test("what says whether a transaction is there has bad days, too", async () => {
+  const { cbor, hash } = paying(5);
+  assert.equal((await devnet.submit(cbor)).status, 200);
+  await fault({ endpoint: "/mempool/*", status: 500, times: 1 });
+  assert.deepEqual(
+    [(await devnet.get(`/mempool/${hash}`)).status, (await devnet.get(`/mempool/${hash}`)).status],
+    [500, 200],
+  );
+  await devnet.control("/block");
+  await fault({ endpoint: "/txs/*/cbor", rateLimit: true, times: 1 });
+  await fault({ endpoint: "/network/eras", reset: true, times: 1 });
+  assert.deepEqual(
+    [(await devnet.get(`/txs/${hash}/cbor`)).status, (await devnet.get(`/txs/${hash}/cbor`)).status],
+    [429, 200],
+  );
+  await assert.rejects(devnet.get("/network/eras"));
+});
+
 test("the rate limit is a 429 that a client can tell", async () => {
   await fault({ rateLimit: true, times: 1 });
   const { status, body } = await devnet.get("/genesis");

@@ -38,17 +38,21 @@ function referencedScriptFee(bytes: number): bigint {
   return fee.numerator / fee.denominator;
 }
 
+/** What execution units cost, rounded up once. */
+export function executionFee({ memory, steps }: { memory: bigint; steps: bigint }): bigint {
+  const { priceMemory, priceSteps } = parameters;
+  return ceilDiv(
+    memory * priceMemory.numerator * priceSteps.denominator + steps * priceSteps.numerator * priceMemory.denominator,
+    priceMemory.denominator * priceSteps.denominator,
+  );
+}
+
 export function minimumFee(view: View): bigint {
   const { size, redeemers } = view.tx;
   const memory = redeemers.reduce((total, redeemer) => total + redeemer.memory, 0n);
   const steps = redeemers.reduce((total, redeemer) => total + redeemer.steps, 0n);
-  const { priceMemory, priceSteps } = parameters;
-  const execution = ceilDiv(
-    memory * priceMemory.numerator * priceSteps.denominator + steps * priceSteps.numerator * priceMemory.denominator,
-    priceMemory.denominator * priceSteps.denominator,
-  );
   const bytes = parameters.minFeeA * BigInt(size) + parameters.minFeeB;
-  return bytes + execution + referencedScriptFee(referencedScriptBytes(view));
+  return bytes + executionFee({ memory, steps }) + referencedScriptFee(referencedScriptBytes(view));
 }
 
 export function feeIsEnough(view: View): Refusal[] {
