@@ -13,7 +13,7 @@ use worker::{Env, Request};
 use crate::{
     error::ApiError,
     limits::{self, Limiter},
-    paywall::Protection,
+    paywall::Methods,
     settings::{self, Settings},
 };
 
@@ -86,9 +86,9 @@ impl App {
         Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone()).until(self.until()))
     }
 
-    /// The escrow of protected sales, where one is deployed.
-    pub fn protection(&self) -> Result<Rc<Option<Protection>>, ApiError> {
-        Ok(settings::protection(&self.env)?)
+    /// The ways to pay that are configured.
+    pub fn methods(&self) -> Result<Rc<Methods>, ApiError> {
+        Ok(settings::methods(&self.env)?)
     }
 
     /// The platform's keys.

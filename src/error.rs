@@ -8,7 +8,7 @@ use edge::{
     http::BodyError,
     settings::SettingError,
 };
-use market::contents::ContentsError;
+use market::{checkout::Unavailable, contents::ContentsError};
 use sql::DatabaseError;
 
 use crate::{
@@ -90,7 +90,8 @@ impl ApiError {
             },
             Self::Unlock(error) => match error {
                 UnlockError::UnknownListing => ErrorAnswer::not_found(text()),
-                UnlockError::Refused(_) => ErrorAnswer::bad_request(text()),
+                UnlockError::Malformed(_) => ErrorAnswer::bad_request(text()),
+                UnlockError::IdentifierTaken(_) => ErrorAnswer::conflict(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
             Self::Account(error) => match error {
@@ -100,7 +101,6 @@ impl ApiError {
                 AccountError::Limits(_)
                 | AccountError::Mode
                 | AccountError::UnknownListing
-                | AccountError::NotOffered(_)
                 | AccountError::NotBought(_)
                 | AccountError::NotWithdrawn(_) => ErrorAnswer::bad_request(text()),
             },
@@ -129,3 +129,13 @@ macro_rules! fault {
     )*};
 }
 fault!(DatabaseError, ChainError, ContentsError, SettingError, edge::RandomError, worker::Error);
+
+impl From<Unavailable> for ApiError {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Database(error) => error.into(),
+            Unavailable::Chain(error) => error.into(),
+            Unavailable::Contents(error) => error.into(),
+        }
+    }
+}

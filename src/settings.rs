@@ -9,7 +9,7 @@ use edge::{
 use market::{catalogue::Quota, chain_state::Lead};
 use worker::Env;
 
-use crate::paywall::Protection;
+use crate::paywall::Methods;
 
 /// The API's settings.
 pub struct Settings {
@@ -28,7 +28,7 @@ pub struct Settings {
 thread_local! {
     static SETTINGS: Kept<Settings> = const { RefCell::new(None) };
     static KEYS: Kept<KeyStore> = const { RefCell::new(None) };
-    static PROTECTION: Kept<Option<Protection>> = const { RefCell::new(None) };
+    static METHODS: Kept<Methods> = const { RefCell::new(None) };
 }
 
 /// More than any seller needs, and less than a number that SQL would round.
@@ -63,7 +63,7 @@ pub fn keys(env: &Env) -> Result<Rc<KeyStore>, SettingError> {
     settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))), KeyStore::is_whole)
 }
 
-/// The escrow of protected sales, where one is deployed.
-pub fn protection(env: &Env) -> Result<Rc<Option<Protection>>, SettingError> {
-    settings::once(&PROTECTION, || Protection::configured(&settings::of(env), &*keys(env)?), |_| true)
+/// This isolate's ways to pay.
+pub fn methods(env: &Env) -> Result<Rc<Methods>, SettingError> {
+    settings::once(&METHODS, || Methods::configured(&settings::of(env), &*keys(env)?), |_| true)
 }

@@ -2,7 +2,7 @@
 
 mod settings;
 
-use arbitration::{Arbiter, MAX_OUTPUT_BYTES, Malformed, Request as Dispute, ResolveError};
+use arbitration::{Arbiter, MAX_OUTPUT_BYTES, MalformedRequest, ResolveError, ResolveRequest};
 use cardano::slots::SlotConfig;
 use edge::{
     Usage,
@@ -32,7 +32,7 @@ enum Refusal {
     #[error(transparent)]
     Body(#[from] BodyError),
     #[error(transparent)]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedRequest),
     #[error(transparent)]
     Unresolved(#[from] ResolveError),
     #[error(transparent)]
@@ -105,7 +105,7 @@ async fn resolve(mut request: Request, env: &Env, settings: &Settings) -> Result
         return Err(Refusal::NoToken);
     }
     let body = read_request(&mut request, MAX_BODY).await?;
-    let dispute = Dispute::parse(&body)?;
+    let dispute = ResolveRequest::parse(&body)?;
     drop(body);
 
     let usage = Usage::default();

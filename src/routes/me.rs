@@ -8,16 +8,15 @@ use edge::{
 use market::{
     DeliveryMode, ListingId,
     account::{self, LimitsError},
-    buy::{self, BuyError, Offered, Order, Ports},
     catalogue,
+    checkout::{BuyError, Checkout, Order},
     contents::Contents,
-    purchase::{self, Owned},
+    purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
 use serde_json::json;
 use sql::Database;
 use worker::{Request, Response};
-use x402_cardano::exact::protected;
 
 use crate::{
     app::App,
@@ -46,9 +45,6 @@ pub enum AccountError {
     /// Nothing to buy under this id.
     #[error("listingId: no such listing")]
     UnknownListing,
-    /// Not sold in this mode.
-    #[error("mode: this listing does not offer {0}")]
-    NotOffered(&'static str),
     /// Not bought; the text says why and what to do.
     #[error(transparent)]
     NotBought(BuyError),
@@ -112,7 +108,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     if buyer != account.wallet_address && buyer.to_string() != account.owner {
         return Err(AccountError::UnknownPurchase.into());
     }
-    if bought.status == "refunded" {
+    if bought.status == Status::Refunded {
         return Err(AccountError::Refunded.into());
     }
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
@@ -130,41 +126,25 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let (id, mode) = (body.text("listingId")?, body.text("mode")?);
     let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
     let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;
-    let (database, chain) = (app.database()?, app.chain()?);
-    let priced = paywall::priced(app, &database, &id).await?;
+    let (database, chain, contents, methods) = (app.database()?, app.chain()?, app.contents()?, app.methods()?);
+    let priced = paywall::priced(app, &database, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
-    let protection = app.protection()?;
-    let not_offered = || AccountError::NotOffered(mode.as_str());
-    let requirements = match mode {
-        DeliveryMode::Instant => paywall::instant(&terms).ok_or_else(not_offered)?,
-        DeliveryMode::Protected => {
-            let protection = protection.as_ref().as_ref().ok_or_else(not_offered)?;
-            let nonce = edge::random()?;
-            // The newest block's time, asked for now: the quote must still be open when the lock is in a block.
-            let clock = app.settings()?.lead.clock(chain.tip().await?.time_ms, clock);
-            let quote = protection.quote(&terms, clock, nonce).ok_or_else(not_offered)?;
-            protected::requirements(&quote).map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?
-        }
-    };
-    let offered = match (mode, protection.as_ref()) {
-        (DeliveryMode::Protected, Some(protection)) => {
-            Offered::Protected { requirements: &requirements, issuer: protection.issuer() }
-        }
-        _ => Offered::Instant(&requirements),
-    };
-    let key = app.account_key(&account)?;
-    let jitter = u64::from_le_bytes(edge::random()?);
-    let ports = Ports {
+    let checkout = Checkout {
         database: &database,
         chain: &chain,
         signatures: &WebCrypto,
         sleep: &app.timer(),
+        contents: &contents,
+        ways: &methods.ways(),
         now: app.now_ms(),
-        jitter,
+        clock,
         schedule: &SCHEDULE,
+        confirmations: methods.confirmations,
+        hung_up: &|| request.inner().signal().aborted(),
     };
-    let order = Order { account: &account, key: &key, terms: &terms, offered };
-    let bought = buy::buy(&ports, &order).await.map_err(not_bought)?;
+    let key = app.account_key(&account)?;
+    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce: edge::random()? };
+    let bought = checkout.buy(&order).await.map_err(not_bought)?;
     let content = json!(bought.content);
     let body =
         format!("{{\"purchase\":{},\"content\":{content},\"alreadyOwned\":{}}}", bought.purchase, bought.already_owned);
@@ -173,8 +153,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
 
 fn not_bought(error: BuyError) -> ApiError {
     match error {
-        BuyError::Database(error) => error.into(),
-        BuyError::Chain(error) => error.into(),
+        BuyError::Unavailable(error) => error.into(),
         BuyError::Pending(_) => AccountError::Pending(error).into(),
         error => AccountError::NotBought(error).into(),
     }

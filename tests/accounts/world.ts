@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { freePort } from "../../scripts/stack/process.ts";
 import { startStack } from "../../scripts/stack.ts";
 import { control, type LedgerControl } from "../helpers/ledger.ts";
 import { list, type Offer } from "../helpers/listings.ts";
+import { SOON } from "../helpers/world.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 
 export interface World {
@@ -34,7 +34,7 @@ export interface World {
 export type Listed = Awaited<ReturnType<typeof list>>;
 
 export interface WorldOptions {
-  /** Seconds between blocks; 0: only when a test asks for one. */
+  /** Seconds between blocks, few by default; 0: only when a test asks for one. */
   readonly blockTime?: number;
   /** Secrets of the workers instead of random ones; an empty one is not set. */
   readonly secrets?: Record<string, string>;
@@ -47,10 +47,9 @@ export interface WorldOptions {
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const state = mkdtempSync(join(tmpdir(), "surety-accounts-"));
-  const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
   if (options.secrets) setSecrets(state, options.secrets);
-  const { blockTime = 1, config, escrow = false } = options;
-  const stack = await startStack({ state, ...ports, blockTime, config, escrow });
+  const { blockTime = SOON, config, escrow = false } = options;
+  const stack = await startStack({ state, blockTime, config, escrow });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, changes: Partial<WalletOptions> = {}) =>

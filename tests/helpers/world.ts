@@ -1,8 +1,7 @@
 // One running system for the tests of a file: ledger and workers, with people who have money.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../scripts/stack/process.ts";
 import { type Stack, startStack, type Tick, type TickOptions } from "../../scripts/stack.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 import { control, type LedgerControl } from "./ledger.ts";
@@ -30,9 +29,12 @@ export interface World {
 
 const BUYER_LOVELACE = 50_000_000n;
 
+/** Seconds between blocks, for tests that only wait for the next one. */
+export const SOON = 0.25;
+
 export interface WorldOptions {
-  /** Seconds between blocks; 0: they are made only when a test asks for one. */
-  readonly blockTime: number;
+  /** Seconds between blocks, few by default; 0: they are made only when a test asks for one. */
+  readonly blockTime?: number;
   /** Whether protected sales are offered. */
   readonly escrow?: boolean;
   /** Whether the watcher runs, and its variables. */
@@ -45,11 +47,10 @@ export interface WorldOptions {
 
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { blockTime, escrow = false, watcher, arbiter = false, config } = options;
+  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
-  const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
-  const stack = await startStack({ state, ...ports, ...watched, blockTime, escrow, arbiter, config });
+  const stack = await startStack({ state, ...watched, blockTime, escrow, arbiter, ...(config && { config }) });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>
@@ -77,8 +78,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     stop: async () => {
       await stack.stop();
       // What a worker did not expect is in its log; a test that passed in spite of it has not seen it.
-      const logs = ["workers", "watcher", "arbiter"].map((name) => join(state, `${name}.log`)).filter(existsSync);
-      const lines = logs.flatMap((log) => readFileSync(log, "utf8").split("\n"));
+      const lines = readFileSync(join(state, "workers.log"), "utf8").split("\n");
       rmSync(state, { recursive: true, force: true });
       const panics = lines.filter((line) => /panicked at|RuntimeError|unreachable/.test(line));
       if (panics.length > 0) throw new Error(`a worker broke down: ${panics[0]}`);

@@ -8,7 +8,7 @@ import { balance, CREATORS_PART, lock, offer, passTo, purchase, told, until } fr
 describe("an honest protected sale", { timeout: 300_000 }, () => {
   let world: World;
   before(async () => {
-    world = await startWorld({ blockTime: 1, escrow: true, watcher: {} });
+    world = await startWorld({ escrow: true, watcher: {} });
   });
   after(() => world?.stop());
 
@@ -71,11 +71,10 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
 
   it("goes on when the runtime's clock strikes, without being asked", async () => {
     const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
-    const struck = await send(`${world.watcher}/__scheduled?cron=*+*+*+*+*`);
-    assert.equal(struck.status, 200, struck.text);
+    await world.stack.strike();
     while ((await purchase(world, id)).status !== "ResultSubmitted") {
       await new Promise((resolve) => setTimeout(resolve, 300));
-      await send(`${world.watcher}/__scheduled?cron=*+*+*+*+*`);
+      await world.stack.strike();
     }
   });
 

@@ -5,6 +5,7 @@ use std::{thread::sleep, time::Duration};
 use cardano::{
     TxHash, blockfrost,
     chain::{ChainError, Inclusion, Tip, TracedOutput, Utxo},
+    evaluation::{Evaluate, Evaluation, evaluation},
     params::ProtocolParameters,
 };
 use clap::Args;
@@ -130,16 +131,6 @@ impl Provider {
         self.call("/tx/submit", Some(cbor)).map(|_| ())
     }
 
-    /// Has the scripts of a transaction run: the provider's answer.
-    ///
-    /// # Errors
-    /// No answer.
-    pub fn run_scripts(&self, cbor: &[u8]) -> Result<Vec<u8>, ProviderError> {
-        const PATH: &str = "/utils/txs/evaluate";
-        let missing = || ProviderError::Call { path: PATH.into(), why: "not found".into() };
-        self.call(PATH, Some(hex::encode(cbor).as_bytes()))?.ok_or_else(missing)
-    }
-
     /// Waits until a transaction is in a block.
     ///
     /// # Errors
@@ -153,5 +144,13 @@ impl Provider {
             sleep(PAUSE);
         }
         Err(ProviderError::NotIncluded(*tx, seconds))
+    }
+}
+
+impl Evaluate for Provider {
+    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
+        let answer = self.call("/utils/txs/evaluate", Some(hex::encode(cbor).as_bytes()));
+        let answer = answer.map_err(|error| ChainError::Unavailable(error.to_string()))?;
+        evaluation(&answer.ok_or_else(|| ChainError::Unavailable("the provider evaluates nothing".to_owned()))?)
     }
 }

@@ -87,6 +87,11 @@ impl ErrorAnswer {
         Self { header: Some(("allow", allowed.into())), ..Self::with(405, format!("this path takes only {allowed}")) }
     }
 
+    /// 409: another request has what this one would take.
+    pub fn conflict(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::with(409, text)
+    }
+
     /// 410: it was there, and is not to be had any more.
     pub fn gone(text: impl Into<Cow<'static, str>>) -> Self {
         Self::with(410, text)

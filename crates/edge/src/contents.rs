@@ -2,6 +2,7 @@
 
 use cardano::ContentHash;
 use market::contents::{Contents, ContentsError, InDatabase};
+use sql::Statement;
 use worker::{Bucket, Env};
 
 use crate::{Usage, d1::D1};
@@ -47,6 +48,13 @@ impl Contents for ContentStore {
                 let put = bucket.put(hash.to_string(), text.to_owned()).sha256(hash.as_bytes().to_vec());
                 put.execute().await.map(drop).map_err(failed)
             }
+        }
+    }
+
+    fn reading(&self, hash: &ContentHash) -> Option<Statement> {
+        match self {
+            Self::Table(database) => InDatabase(database).reading(hash),
+            Self::Bucket(..) => None,
         }
     }
 

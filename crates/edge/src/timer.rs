@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cardano::slots::Millis;
-use x402_cardano::settlement::Sleep;
+use outbox::Sleep;
 
 /// Waits by the runtime's timer, but no longer than until a time.
 #[derive(Clone, Copy, Debug)]

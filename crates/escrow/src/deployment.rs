@@ -135,6 +135,11 @@ mod tests {
         );
         let record: Deployment = serde_json::from_str(&json).unwrap();
         assert_eq!(serde_json::to_string(&record).unwrap(), json);
+        assert_eq!(record.blueprint_sha256, None, "a record of before digests were written");
+        let with_digest = json.replace("5000}", &format!(r#"5000,"blueprintSha256":"{}"}}"#, "ef".repeat(32)));
+        let record: Deployment = serde_json::from_str(&with_digest).unwrap();
+        assert_eq!(record.blueprint_sha256, Some(ContentHash::new([0xef; 32])));
+        assert_eq!(serde_json::to_string(&record).unwrap(), with_digest);
         assert!(serde_json::from_str::<Deployment>(&json.replace("60000", "-1")).is_err(), "a negative cooldown");
         assert!(serde_json::from_str::<Deployment>(&json.replacen('{', r#"{"extra":1,"#, 1)).is_err());
     }

@@ -272,10 +272,7 @@ pub struct View {
 /// The database cannot be asked.
 pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<View>, DatabaseError> {
     let hash = token.hash();
-    let spent = format!(
-        "SELECT CAST(coalesce(sum(amount_lovelace), 0) AS TEXT) FROM spends \
-         WHERE owner = {SESSION_OWNER} AND day = ?3 AND state <> 'returned'"
-    );
+    let spent = format!("SELECT CAST({} AS TEXT)", crate::payment::spent_on(SESSION_OWNER, "?3"));
     let purchases = format!(
         "SELECT {PURCHASE_JSON} FROM purchases WHERE buyer_address IN ({SESSION_OWNER}, \
            (SELECT wallet_address FROM accounts WHERE owner = {SESSION_OWNER})) \

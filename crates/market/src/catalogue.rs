@@ -8,7 +8,7 @@ use std::{borrow::Cow, str::FromStr};
 
 use cardano::Address;
 use serde::Deserialize;
-use x402_cardano::escrow::Sale;
+use x402_cardano::method::Sale;
 
 use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
 
@@ -150,7 +150,12 @@ impl Terms {
     /// What is sold, as quotes commit to it.
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {
-        Sale { listing_id: &self.id, content_hash: self.content_hash, price: self.price_lovelace }
+        Sale {
+            listing_id: &self.id,
+            content_hash: self.content_hash,
+            price: self.price_lovelace,
+            seller: self.seller_address,
+        }
     }
 }
 

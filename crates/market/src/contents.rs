@@ -1,7 +1,7 @@
 //! What is sold, under the SHA-256 of its bytes: equal contents are kept once, whoever sells them.
 
 use cardano::ContentHash;
-use sql::{Database, DatabaseError, statement};
+use sql::{Database, DatabaseError, Statement, statement};
 
 /// Contents cannot be had, or cannot be kept, now. Never the user's fault; the text is for our log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +20,10 @@ pub trait Contents {
     /// Keeps a text under its hash. Keeping it again changes nothing.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
+    /// The statement that reads the text of a hash together with others, where it is kept in the database; `None` where it
+    /// is kept elsewhere.
+    fn reading(&self, hash: &ContentHash) -> Option<Statement>;
+
     /// The text of a hash; `None` where there is none.
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
 }
@@ -35,8 +39,15 @@ impl<D: Database> Contents for InDatabase<'_, D> {
         Ok(())
     }
 
-    async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        let found = self.0.run(statement!("SELECT content FROM contents WHERE hash = ?1", hash)).await?;
-        Ok(found.rows.into_iter().next())
+    fn reading(&self, hash: &ContentHash) -> Option<Statement> {
+        Some(read(hash))
     }
+
+    async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+        Ok(self.0.run(read(hash)).await?.rows.into_iter().next())
+    }
+}
+
+fn read(hash: &ContentHash) -> Statement {
+    statement!("SELECT content FROM contents WHERE hash = ?1", hash)
 }

@@ -20,16 +20,13 @@ use market::{
     catalogue::{self, Quota, Stored},
     challenge::{Challenge, Challenger, Purpose},
     contents::InDatabase,
-    listing::NewListing,
-    wallet::{Spend, SpendError, WalletSettlements},
+    listing::{DeliveryMode, NewListing},
+    payment::{Claim, NewPayment},
+    transitions::Transitions,
 };
+use outbox::{Entry, Follow, Step};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
-use x402_cardano::{
-    exact::VerifiedPayment,
-    settlement::{Claim, Claimed, SettlementStore},
-    wire::Amount,
-};
 
 pub const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 /// Noon of a UTC day.
@@ -133,30 +130,66 @@ pub fn payment(account: &Account, key: &SigningKey, utxos: &[Utxo], price: u64, 
     build(&plan, &wallet, &parameters()).unwrap().sign(&[key]).unwrap()
 }
 
-/// The claim of a payment.
-pub fn claim_of(account: &Account, listing: &ListingId, built: &BuiltTx, price: u64) -> Claim {
-    Claim {
-        resource: listing.as_str().to_owned(),
-        header: ContentHash::of(&built.cbor),
+/// A payment to be claimed, with all that the claim refers to.
+#[derive(Clone)]
+pub struct Paying {
+    pub built: BuiltTx,
+    pub listing: String,
+    pub payer: Address,
+    pub account: Option<Account>,
+    pub price: u64,
+    pub terms_digest: Option<ContentHash>,
+}
+
+/// A payment of this account's service wallet.
+pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price: u64) -> Paying {
+    Paying {
+        built: built.clone(),
+        listing: listing.as_str().to_owned(),
+        payer: account.wallet_address,
+        account: Some(account.clone()),
+        price,
         terms_digest: None,
-        payment: VerifiedPayment {
-            tx_id: built.facts.tx_id,
-            payer: account.wallet_address,
-            inputs: built.facts.inputs.clone(),
-            valid_until: built.facts.valid_until_slot,
-            amount: Amount::new(price).unwrap(),
-            cbor: built.cbor.clone(),
-        },
     }
 }
 
-/// Claims a payment with its spend and its inputs.
-pub fn claim(db: &Sqlite, account: &Account, claim: &Claim, now: u64) -> Result<Claimed, SpendError> {
-    block(store(db, account, claim, now).claim(claim, now))
+impl Paying {
+    pub fn tx(&self) -> TxHash {
+        self.built.facts.tx_id
+    }
+
+    /// Claims it.
+    pub fn claim(&self, db: &Sqlite, now: u64) -> Claim {
+        let new = NewPayment {
+            tx: self.tx(),
+            cbor: &self.built.cbor,
+            valid_until: self.built.facts.valid_until_slot,
+            listing_id: &self.listing,
+            mode: DeliveryMode::Instant,
+            payer: self.payer,
+            amount: Lovelace::new(self.price).unwrap(),
+            creator: Lovelace::ZERO,
+            header: ContentHash::of(&self.built.cbor),
+            terms_digest: self.terms_digest,
+            identifier: None,
+            spend: self.account.as_ref().map(|account| (account, self.built.facts.inputs.as_slice())),
+            content: None,
+        };
+        block(new.claim(db, None, now)).unwrap().0
+    }
 }
 
-pub fn store<'a>(db: &'a Sqlite, account: &'a Account, claim: &Claim, now: u64) -> WalletSettlements<'a, Sqlite> {
-    WalletSettlements::new(db, Spend { account, inputs: claim.payment.inputs.clone(), now })
+/// The entry of a transaction.
+pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
+    Entry::first(&block(db.run(outbox::by_id(tx))).unwrap()).unwrap().unwrap()
+}
+
+/// Writes a step of an entry down with what follows; whether it changed the entry.
+pub fn step(db: &Sqlite, tx: &TxHash, step: &Step) -> bool {
+    let entry = entry(db, tx);
+    let mut statements = outbox::change(&entry, step, NOON);
+    statements.extend(Transitions.follow(&entry, step).unwrap());
+    block(db.batch(statements)).unwrap().first().is_some_and(|first| first.first().is_some())
 }
 
 /// A block that has a transaction.

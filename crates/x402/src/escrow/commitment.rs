@@ -5,7 +5,10 @@ use cardano::ContentHash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{jcs, wire::present};
+use crate::{
+    json as canon,
+    wire::{list, present},
+};
 
 const DOMAIN: &str = "masumi:x402:input:v1\n";
 /// The most parts of a commitment that are looked at; the reference implementation's bound.
@@ -23,7 +26,8 @@ pub struct InputCommitment {
     /// Always `sha256`.
     pub algorithm: String,
     /// The parts, with unique names, in an order that counts.
-    pub parts: Vec<Part>,
+    #[serde(deserialize_with = "list")]
+    pub parts: Vec<CommitmentPart>,
     /// The digest of the manifest.
     pub digest: ContentHash,
 }
@@ -31,7 +35,7 @@ pub struct InputCommitment {
 /// One part of the request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Part {
+pub struct CommitmentPart {
     /// Unique among the parts, not empty.
     pub name: String,
     /// How the content becomes bytes.
@@ -56,17 +60,6 @@ pub enum Canonicalization {
     Raw,
 }
 
-/// The manifest is a commitment without contents and without its own digest.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ManifestPart<'a> {
-    name: &'a str,
-    canonicalization: Canonicalization,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    media_type: Option<&'a str>,
-    digest: &'a ContentHash,
-}
-
 /// Why a commitment does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitmentError {
@@ -87,25 +80,17 @@ pub enum CommitmentError {
     Digest,
 }
 
-impl CommitmentError {
-    /// Whether the wire's shape is wrong, rather than a digest.
-    #[must_use]
-    pub const fn is_of_shape(&self) -> bool {
-        matches!(self, Self::Unsupported(_) | Self::Parts | Self::Name(_))
-    }
-}
-
 impl InputCommitment {
     /// The commitment of a sale: one part, that names the listing and its content's hash.
     #[must_use]
     pub fn of_listing(listing_id: &str, content_hash: &ContentHash) -> Self {
         let content = json!({ "listingId": listing_id, "contentHash": content_hash });
-        let part = Part {
+        let part = CommitmentPart {
             name: "listing".to_owned(),
             canonicalization: Canonicalization::Jcs,
             media_type: Some("application/json".to_owned()),
             // A JSON object of two texts always has canonical bytes.
-            digest: ContentHash::of(&jcs::canonical(&content).unwrap_or_default()),
+            digest: ContentHash::of(&canon::canonical(&content).unwrap_or_default()),
             content: Some(content),
         };
         let mut commitment = Self {
@@ -118,13 +103,14 @@ impl InputCommitment {
         commitment
     }
 
-    /// The digest of the manifest: what `inputHash` must be.
+    /// The digest of the manifest, which is the commitment without contents and without its own digest: what `inputHash`
+    /// must be.
     #[must_use]
     pub fn input_hash(&self) -> ContentHash {
-        let parts: Vec<_> = self.parts.iter().map(Part::manifest).collect();
+        let parts: Vec<_> = self.parts.iter().map(|part| CommitmentPart { content: None, ..part.clone() }).collect();
         let manifest = json!({ "version": self.version, "algorithm": self.algorithm, "parts": parts });
         // Texts only: always has canonical bytes. A zero digest would match no commitment.
-        jcs::digest(DOMAIN, &manifest).unwrap_or(ContentHash::new([0; 32]))
+        canon::digest(DOMAIN, &manifest).unwrap_or(ContentHash::new([0; 32]))
     }
 
     /// Recomputes every digest. A part that came without its content is taken at its word: who sent the request can
@@ -167,22 +153,11 @@ impl InputCommitment {
     }
 }
 
-impl Part {
-    fn manifest(&self) -> ManifestPart<'_> {
-        ManifestPart {
-            name: &self.name,
-            canonicalization: self.canonicalization,
-            media_type: self.media_type.as_deref(),
-            digest: &self.digest,
-        }
-    }
-}
-
 impl Canonicalization {
     /// SHA-256 of the content's bytes; `None` where it has none.
     fn digest(self, content: &Value) -> Option<ContentHash> {
         let bytes = match self {
-            Self::Jcs => jcs::canonical(content)?,
+            Self::Jcs => canon::canonical(content)?,
             Self::Raw => URL_SAFE_NO_PAD.decode(content.as_str()?).ok()?,
         };
         Some(ContentHash::of(&bytes))

@@ -6,7 +6,11 @@ use ::escrow::Deadlines;
 use cardano::{Address, ContentHash};
 use serde::{Deserialize, Serialize};
 
-use super::{jcs, wire::present};
+use super::TransferMethod;
+use crate::{
+    json,
+    wire::{Amount, Asset, Network, PaymentRequirements, present},
+};
 
 const DOMAIN: &str = "masumi:x402:terms:v1\n";
 const VERSION: &str = "1";
@@ -22,7 +26,7 @@ const MAX_TIME_DIGITS: usize = 16;
 /// What the seller promises, as far as the 402's own fields do not say it already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Wire", into = "Wire")]
-pub struct Terms {
+pub struct SellerTerms {
     /// Who sells, and signs.
     pub seller: Address,
     /// Where the seller's money must go, if it was said.
@@ -61,26 +65,6 @@ impl AgentIdentifier {
     }
 }
 
-/// The fields of the requirements that the seller signs together with the terms.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Projected<'a> {
-    /// `exact`.
-    pub scheme: &'a str,
-    /// The transfer method's configured name.
-    pub asset_transfer_method: &'a str,
-    /// The network, as the requirements spell it.
-    pub network: &'a str,
-    /// `payTo`.
-    pub contract_address: &'a str,
-    /// The price.
-    pub amount: &'a str,
-    /// What it is in.
-    pub asset: &'a str,
-    /// The 402's validity, seconds.
-    pub max_timeout_seconds: u64,
-}
-
 /// SHA-256 over the signed terms: what the seller signs, and the logical replay key of the payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TermsDigest(pub ContentHash);
@@ -91,19 +75,37 @@ impl fmt::Display for TermsDigest {
     }
 }
 
+/// The terms, with the fields of their entry that the seller signs together with them.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Signed<'a> {
     #[serde(flatten)]
     terms: Wire,
-    #[serde(flatten)]
-    projected: Projected<'a>,
+    scheme: &'a str,
+    asset_transfer_method: TransferMethod,
+    network: Network,
+    contract_address: &'a str,
+    amount: Amount,
+    asset: &'a Asset,
+    max_timeout_seconds: u32,
 }
 
-impl Terms {
-    /// The digest that the seller signs. `None` only where a text has no canonical form, which these all have.
+impl SellerTerms {
+    /// The digest that the seller signs, for terms in this entry under this method; whatever the entry's own `extra` is.
+    /// `None` only where a text has no canonical form, which these all have.
     #[must_use]
-    pub fn digest(&self, projected: Projected<'_>) -> Option<TermsDigest> {
-        jcs::digest(DOMAIN, &Signed { terms: self.clone().into(), projected }).map(TermsDigest)
+    pub fn digest(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<TermsDigest> {
+        let signed = Signed {
+            terms: self.clone().into(),
+            scheme: &entry.scheme,
+            asset_transfer_method: method,
+            network: entry.network,
+            contract_address: &entry.pay_to,
+            amount: entry.amount,
+            asset: &entry.asset,
+            max_timeout_seconds: entry.max_timeout_seconds,
+        };
+        json::digest(DOMAIN, &signed).map(TermsDigest)
     }
 }
 
@@ -132,7 +134,7 @@ struct Wire {
 #[error("terms.{0} is malformed")]
 struct Malformed(&'static str);
 
-impl TryFrom<Wire> for Terms {
+impl TryFrom<Wire> for SellerTerms {
     type Error = Malformed;
 
     fn try_from(wire: Wire) -> Result<Self, Malformed> {
@@ -173,8 +175,8 @@ impl TryFrom<Wire> for Terms {
     }
 }
 
-impl From<Terms> for Wire {
-    fn from(terms: Terms) -> Self {
+impl From<SellerTerms> for Wire {
+    fn from(terms: SellerTerms) -> Self {
         let deadlines = terms.deadlines;
         Self {
             version: VERSION.to_owned(),
@@ -211,6 +213,7 @@ fn time(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Extra;
     use serde_json::{Value, from_value, json, to_value};
     use sha2::{Digest, Sha256};
 
@@ -231,18 +234,24 @@ mod tests {
         wire
     }
 
-    const PROJECTED: Projected<'_> = Projected {
-        scheme: "exact",
-        asset_transfer_method: "escrow",
-        network: "cardano:preprod",
-        contract_address: "addr_test1w",
-        amount: "5000000",
-        asset: "lovelace",
-        max_timeout_seconds: 300,
-    };
+    fn entry() -> PaymentRequirements {
+        PaymentRequirements {
+            scheme: "exact".into(),
+            network: Network::Preprod,
+            amount: Amount::new(5_000_000).unwrap(),
+            asset: Asset::Lovelace,
+            pay_to: "addr_test1w".into(),
+            max_timeout_seconds: 300,
+            extra: Extra::default(),
+        }
+    }
+
+    fn digest_in(terms: &SellerTerms, entry: &PaymentRequirements, method: TransferMethod) -> String {
+        terms.digest(entry, method).unwrap().to_string()
+    }
 
     fn digest(wire: Value) -> String {
-        from_value::<Terms>(wire).unwrap().digest(PROJECTED).unwrap().to_string()
+        digest_in(&from_value(wire).unwrap(), &entry(), TransferMethod::Escrow)
     }
 
     #[test]
@@ -277,17 +286,17 @@ mod tests {
         ] {
             assert_ne!(digest(changed.clone()), base, "{changed}");
         }
-        let terms: Terms = from_value(wire()).unwrap();
-        for projected in [
-            Projected { scheme: "other", ..PROJECTED },
-            Projected { asset_transfer_method: "masumi", ..PROJECTED },
-            Projected { network: "cardano:preview", ..PROJECTED },
-            Projected { contract_address: "addr_test1v", ..PROJECTED },
-            Projected { amount: "5000001", ..PROJECTED },
-            Projected { asset: "other", ..PROJECTED },
-            Projected { max_timeout_seconds: 301, ..PROJECTED },
+        let terms: SellerTerms = from_value(wire()).unwrap();
+        assert_ne!(digest_in(&terms, &entry(), TransferMethod::Masumi), base);
+        for changed in [
+            PaymentRequirements { scheme: "other".into(), ..entry() },
+            PaymentRequirements { network: Network::Preview, ..entry() },
+            PaymentRequirements { pay_to: "addr_test1v".into(), ..entry() },
+            PaymentRequirements { amount: Amount::new(5_000_001).unwrap(), ..entry() },
+            PaymentRequirements { asset: Asset::Token { policy: [1; 28], name: vec![] }, ..entry() },
+            PaymentRequirements { max_timeout_seconds: 301, ..entry() },
         ] {
-            assert_ne!(terms.digest(projected).unwrap().to_string(), base, "{projected:?}");
+            assert_ne!(digest_in(&terms, &changed, TransferMethod::Escrow), base, "{changed:?}");
         }
     }
 
@@ -306,7 +315,7 @@ mod tests {
             with("agentIdentifier", json!(null)),
             with("agentIdentifier", json!("ab".repeat(60))),
         ] {
-            assert_eq!(to_value(from_value::<Terms>(terms.clone()).unwrap()).unwrap(), terms);
+            assert_eq!(to_value(from_value::<SellerTerms>(terms.clone()).unwrap()).unwrap(), terms);
         }
     }
 
@@ -345,12 +354,12 @@ mod tests {
             ("amount", json!("5000000")),
             ("collateralReturnLovelace", json!("0")),
         ] {
-            assert!(from_value::<Terms>(with(field, value.clone())).is_err(), "{field}: {value}");
+            assert!(from_value::<SellerTerms>(with(field, value.clone())).is_err(), "{field}: {value}");
         }
         for field in ["version", "sellerAddress", "sellerNonce", "buyerNonce", "inputHash", "payByTime", "unlockTime"] {
             let mut terms = wire();
             terms.as_object_mut().unwrap().remove(field);
-            assert!(from_value::<Terms>(terms).is_err(), "without {field}");
+            assert!(from_value::<SellerTerms>(terms).is_err(), "without {field}");
         }
     }
 }

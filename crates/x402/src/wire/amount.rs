@@ -2,8 +2,6 @@
 
 use std::{fmt, num::NonZeroU64, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 /// A positive number of an asset's smallest units (lovelace for ADA). JSON: a decimal string without leading zeros,
 /// so that one amount has one spelling and requirements can be compared and signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,18 +44,7 @@ impl FromStr for Amount {
     }
 }
 
-impl Serialize for Amount {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
+as_text!(Amount);
 
 #[cfg(test)]
 mod tests {

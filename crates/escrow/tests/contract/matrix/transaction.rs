@@ -1,0 +1,134 @@
+//! Transactions that spend escrows, in the words of a script's context: no slots, no fees.
+
+use cardano::{KeyHash, Lovelace, ScriptHash, TxRef, chain::Value, tx::build::NewOutput};
+use escrow::{Credential, Datum, PlutusAddress, dispute::output_reference, rules::ValidityRange};
+use pallas_codec::minicbor;
+
+use super::scene::{AT_SCRIPT, OWN, SCRIPT};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatumOption {
+    None,
+    /// The datum's CBOR, which the transaction knows; the output says its hash.
+    Hash(Vec<u8>),
+    Inline(Vec<u8>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxOut {
+    pub address: PlutusAddress,
+    pub value: Value,
+    pub datum: DatumOption,
+    pub has_script: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxIn {
+    pub reference: TxRef,
+    pub output: TxOut,
+    /// CBOR of what the script is handed; `None` for an output of a wallet.
+    pub redeemer: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxInfo {
+    pub inputs: Vec<TxIn>,
+    pub outputs: Vec<TxOut>,
+    pub signers: Vec<KeyHash>,
+    /// In whole seconds.
+    pub validity: ValidityRange,
+}
+
+pub fn lovelace(amount: u64) -> Value {
+    Value { lovelace: Lovelace::new(amount).unwrap(), ..Value::default() }
+}
+
+/// Adds to a value's lovelace; a value stays between nothing and everything.
+pub fn add(value: &mut Value, amount: i64) {
+    let sum = value.lovelace.get().saturating_add_signed(amount);
+    value.lovelace = Lovelace::new(sum).unwrap_or(Lovelace::MAX);
+}
+
+/// `credit`s of a policy of the cases, as a value's asset.
+pub fn credits(policy: u8) -> String {
+    hex::encode([policy; 28]) + &hex::encode("credit")
+}
+
+pub const fn key_address(key: KeyHash) -> PlutusAddress {
+    PlutusAddress { payment: Credential::Key(key), stake: None }
+}
+
+/// The datum that tags a payment as made for this escrow.
+pub fn tag(own: TxRef) -> DatumOption {
+    DatumOption::Inline(minicbor::to_vec(output_reference(&own)).unwrap())
+}
+
+impl TxOut {
+    pub const fn new(address: PlutusAddress, value: Value, datum: DatumOption) -> Self {
+        Self { address, value, datum, has_script: false }
+    }
+
+    /// The escrow that the output is, in place.
+    pub fn escrow(&self) -> Option<Datum> {
+        match &self.datum {
+            DatumOption::Inline(cbor) => Datum::from_cbor(cbor).ok(),
+            _ => None,
+        }
+    }
+
+    /// Changes the escrow that the output is, if it is one.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Datum)) {
+        if let Some(mut datum) = self.escrow() {
+            change(&mut datum);
+            self.datum = DatumOption::Inline(datum.to_cbor());
+        }
+    }
+
+    /// Says only the hash of the datum.
+    pub fn hash_datum(&mut self) {
+        if let DatumOption::Inline(cbor) = &self.datum {
+            self.datum = DatumOption::Hash(cbor.clone());
+        }
+    }
+}
+
+impl From<&NewOutput> for TxOut {
+    fn from(output: &NewOutput) -> Self {
+        let address = PlutusAddress::from_bytes(&output.to.to_bytes()).unwrap();
+        let datum = output.inline_datum.clone().map_or(DatumOption::None, DatumOption::Inline);
+        Self { address, value: output.value.clone(), datum, has_script: output.script.is_some() }
+    }
+}
+
+impl TxInfo {
+    pub fn all_outputs(&mut self) -> impl Iterator<Item = &mut TxOut> {
+        self.inputs.iter_mut().map(|input| &mut input.output).chain(&mut self.outputs)
+    }
+
+    /// The transaction with this script's addresses in place of those of the one that stands for it.
+    pub fn under(mut self, script: ScriptHash) -> Self {
+        for output in self.all_outputs().filter(|output| output.address.payment == Credential::Script(SCRIPT)) {
+            output.address.payment = Credential::Script(script);
+        }
+        self
+    }
+
+    pub fn own_input(&mut self) -> &mut TxIn {
+        self.inputs.iter_mut().find(|input| input.reference == OWN).unwrap()
+    }
+
+    /// Changes each output to this address.
+    pub fn each_to(&mut self, to: PlutusAddress, change: impl FnMut(&mut TxOut)) {
+        self.outputs.iter_mut().filter(|output| output.address == to).for_each(change);
+    }
+
+    /// Changes the output in which the escrow goes on.
+    pub fn next(&mut self, change: impl FnOnce(&mut TxOut)) {
+        change(self.outputs.iter_mut().find(|output| output.address == AT_SCRIPT).unwrap());
+    }
+
+    /// Changes the terms with which the escrow goes on.
+    pub fn next_datum(&mut self, change: impl FnOnce(&mut Datum)) {
+        self.next(|output| output.edit(change));
+    }
+}
