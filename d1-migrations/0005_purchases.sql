@@ -51,7 +51,7 @@ CREATE TABLE escrow_steps (
   purchase_id TEXT NOT NULL REFERENCES purchases (id),
   tx_id TEXT NOT NULL CHECK (length(tx_id) = 64),
   height INTEGER NOT NULL,
-  position INTEGER NOT NULL,                     -- place of the transaction in its block
+  position INTEGER NOT NULL,                     -- its number among the steps of this escrow; the lock is 0
   at_ms INTEGER NOT NULL,                        -- time of the block
   status TEXT NOT NULL,
   utxo TEXT,                                     -- the escrow after it; NULL where it ended
@@ -59,7 +59,8 @@ CREATE TABLE escrow_steps (
   locked_lovelace INTEGER NOT NULL,
   result_hash TEXT,
   creator_paid INTEGER NOT NULL CHECK (creator_paid IN (0, 1)), -- whether it pays the creator as well
-  PRIMARY KEY (purchase_id, tx_id)               -- reading the same transaction again changes nothing
+  PRIMARY KEY (purchase_id, tx_id),              -- reading the same transaction again changes nothing
+  UNIQUE (purchase_id, position)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX escrow_steps_by_height ON escrow_steps (height);
 CREATE INDEX escrow_steps_by_tx ON escrow_steps (tx_id);

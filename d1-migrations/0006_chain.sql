@@ -10,20 +10,31 @@ CREATE TABLE chain_state (
   tip_time_ms INTEGER NOT NULL
 ) STRICT;
 
--- How far the escrow address's transactions were read. `version` grows with every reading that is written: of two
--- ticks that read at the same time, one writes, and the other's batch fails as a whole.
+-- How far the escrow address's transactions were read. `rollbacks` grows with every rollback that is undone: what a tick
+-- found before another undid one is not written.
 CREATE TABLE chain_reading (
   only INTEGER PRIMARY KEY CHECK (only = 1),
-  version INTEGER NOT NULL,
+  rollbacks INTEGER NOT NULL,
   height INTEGER NOT NULL,                       -- of the block of the last transaction that was read
   position INTEGER NOT NULL,                     -- its place in that block; -1 for none
-  behind INTEGER NOT NULL DEFAULT 0,             -- whether something may be left to read up to the newest block that was seen
-  acts_as TEXT NOT NULL DEFAULT ''               -- for which seller the last tick acted; empty for none
+  acts_as TEXT NOT NULL DEFAULT ''               -- with which keys the last tick acted; empty for none
 ) STRICT;
-INSERT INTO chain_reading (only, version, height, position) VALUES (1, 0, 0, -1);
+INSERT INTO chain_reading (only, rollbacks, height, position) VALUES (1, 0, 0, -1);
 
 -- Newest blocks as ticks saw them. Where the chain has another block at such a height, what came after is undone.
 CREATE TABLE chain_blocks (
   height INTEGER PRIMARY KEY,
   hash TEXT NOT NULL CHECK (length(hash) = 64)
 ) STRICT;
+
+-- Transactions of the escrow address that the provider did not hand out: reading went on after them, and they are asked
+-- for again for a while, those that were tried longest ago first.
+CREATE TABLE chain_unread (
+  tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
+  height INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,                        -- time of the block
+  tried_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX chain_unread_by_trial ON chain_unread (tried_at_ms);
+CREATE INDEX chain_unread_by_height ON chain_unread (height);

@@ -18,6 +18,7 @@ pub mod proof;
 pub mod purchase;
 pub mod schema;
 pub mod transitions;
+pub mod watch;
 pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};

@@ -1,7 +1,7 @@
 //! Purchases: what was bought, by whom, and what became of it. They exist once their transaction is in a block.
 
 use cardano::{Address, Lovelace, TxHash, chain::Inclusion};
-use escrow::{Datum, State};
+use escrow::{Datum, State, spend::Ending};
 use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
@@ -10,7 +10,7 @@ use crate::listing::DeliveryMode;
 /// Purchases that one answer lists at most.
 const MAX_LISTED: u32 = 1_000;
 
-/// A purchase as the public JSON, with its timeline in the chain's order; within a block, a creator is paid for what ended.
+/// A purchase as the public JSON, with its timeline in the chain's order; a creator is paid for what ended.
 pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode, \
     'buyerAddress', buyer_address, 'txHash', id, 'status', status, \
     'events', (SELECT json_group_array(json_object('status', e.status, 'txHash', e.tx_id, 'at', CAST(e.at_ms AS TEXT))) \
@@ -22,7 +22,7 @@ pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, '
         UNION ALL SELECT 'creator_paid', o.tx_id, o.block_time_ms, 1, 0 FROM outbox_purchases op \
           JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = purchases.id AND o.kind = 'payout' \
           AND o.state = 'included' \
-        ORDER BY 3, 4, 5) AS e), \
+        ORDER BY 4, 5) AS e), \
     'escrow', json((SELECT json_patch('{}', json_object('address', address, 'inputHash', input_hash, \
         'resultHash', result_hash, 'identifierFromPurchaser', purchase_id, 'deadlines', json_object( \
         'payBy', CAST(pay_by_ms AS TEXT), 'submitResult', CAST(submit_result_ms AS TEXT), \
@@ -91,6 +91,16 @@ impl From<State> for Status {
             State::Disputed => Self::Disputed,
             State::WithdrawAuthorized => Self::WithdrawAuthorized,
             State::RefundAuthorized => Self::RefundAuthorized,
+        }
+    }
+}
+
+impl From<Ending> for Status {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Withdrawn => Self::Withdrawn,
+            Ending::Refunded => Self::Refunded,
+            Ending::Closed => Self::Closed,
         }
     }
 }
@@ -183,10 +193,8 @@ pub(crate) fn record_escrow(tx: &TxHash, block: &Inclusion, escrow: &NewEscrow) 
 }
 
 /// SQL for a column of a purchase's newest step, over SQL for the purchase's id.
-fn newest(columns: &str, purchase: &str) -> String {
-    format!(
-        "(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY height DESC, position DESC LIMIT 1)"
-    )
+pub(crate) fn newest(columns: &str, purchase: &str) -> String {
+    format!("(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY position DESC LIMIT 1)")
 }
 
 /// The statements that make escrows what their newest steps left, due at once: after steps were added or removed.

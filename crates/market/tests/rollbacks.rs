@@ -25,7 +25,7 @@ use std::{
 use cardano::{
     Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
     address::PaymentAddress,
-    chain::{Utxo, Value},
+    chain::{Utxo, Value as Money},
     slots::SlotConfig,
     tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
@@ -35,19 +35,24 @@ use escrow::{
     plan::{Escrow, Planner, Step},
     rules::{Effect, Rule},
 };
-use market::{ListingId, fees::creator_share, settlement::Settlements, watch::Watch};
+use market::{
+    ListingId,
+    contents::InDatabase,
+    fees::creator_share,
+    listing::DeliveryMode,
+    payment::{Claim, NewPayment},
+    purchase,
+    watch::Watch,
+};
+use outbox::{Draft, Kind, State, Step as EntryStep, write_down};
 use proptest::prelude::*;
+use serde_json::Value;
 use support::{
-    SELLER, block, fresh_escrow,
+    SELLER, block, entry, fresh_escrow,
     ledger::{CALLS, Ledger, Tx, faucets},
     list_by,
     nobody::Nobody,
-    one, parameters, person,
-};
-use x402_cardano::{
-    exact::VerifiedPayment,
-    settlement::{Claim, SettlementStore},
-    wire::Amount,
+    one, parameters, person, step,
 };
 
 /// What happens.
@@ -56,6 +61,7 @@ enum Event {
     /// Somebody pays; `lasts` says for how many blocks the payment may wait.
     Pay {
         listing: u8,
+        payer: u8,
         protected: bool,
         lasts: u64,
     },
@@ -84,8 +90,8 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        3 => (0..3u8, any::<bool>(), prop_oneof![Just(3u64), Just(1_000)])
-            .prop_map(|(listing, protected, lasts)| Event::Pay { listing, protected, lasts }),
+        3 => (0..3u8, 0..4u8, any::<bool>(), prop_oneof![Just(3u64), Just(1_000)])
+            .prop_map(|(listing, payer, protected, lasts)| Event::Pay { listing, payer, protected, lasts }),
         8 => (any::<usize>(), any::<usize>(), 0..=8u64, any::<bool>())
             .prop_map(|(escrow, way, share, pays_creator)| Event::Step { escrow, way, share, pays_creator }),
         6 => Just(Event::Block),
@@ -130,6 +136,8 @@ struct Told {
 }
 
 const PRICE: u64 = 10_000_000;
+/// Blocks that come while everything is found out.
+const SETTLED_BLOCKS: usize = 20;
 
 impl World {
     fn new() -> Self {
@@ -157,14 +165,15 @@ impl World {
         self.count
     }
 
-    fn pay(&mut self, listing: u8, protected: bool, lasts: u64) {
+    /// Somebody pays, unless they own the listing, or are paying for it already.
+    fn pay(&mut self, listing: u8, payer: u8, protected: bool, lasts: u64) {
         let number = self.unique();
         let listing = usize::from(listing);
-        let buyer = person(1);
+        let buyer = person(10 + payer);
         let utxo = Utxo {
             reference: faucets(number),
             address: buyer.enterprise_address().to_string(),
-            value: Value { lovelace: Lovelace::from_ada(100), ..Value::default() },
+            value: Money { lovelace: Lovelace::from_ada(100), ..Money::default() },
             inline_datum: None,
             datum_hash: None,
             reference_script: None,
@@ -183,20 +192,25 @@ impl World {
         let wallet = Wallet { address: buyer.enterprise_address(), utxos: &[utxo], reserved: &reserved };
         let built = build(&plan, &wallet, &parameters()).unwrap().sign(&[&buyer]).unwrap();
         let tx = built.facts.tx_id;
-        let claim = Claim {
-            resource: self.listings[listing].0.as_str().to_owned(),
+        let payment = NewPayment {
+            tx,
+            cbor: &built.cbor,
+            valid_until: until,
+            listing_id: self.listings[listing].0.as_str(),
+            mode: if protected { DeliveryMode::Protected } else { DeliveryMode::Instant },
+            payer: buyer.enterprise_address(),
+            amount: price,
+            creator: if protected { creator_share(price) } else { Lovelace::ZERO },
             header: ContentHash::of(&built.cbor),
             terms_digest: protected.then(|| ContentHash::of(&number.to_be_bytes())),
-            payment: VerifiedPayment {
-                tx_id: tx,
-                payer: buyer.enterprise_address(),
-                inputs: built.facts.inputs.clone(),
-                valid_until: until,
-                amount: Amount::new(PRICE).unwrap(),
-                cbor: built.cbor.clone(),
-            },
+            identifier: None,
+            spend: None,
+            content: None,
         };
-        block(Settlements(&self.db).claim(&claim, self.ledger.tip().time_ms)).unwrap();
+        let claimed = block(payment.claim(&self.db, None, self.ledger.tip().time_ms)).unwrap().0;
+        if !matches!(claimed, Claim::New(_)) {
+            return;
+        }
         assert!(self.ledger.hand_in(Tx::new(built.cbor, until)));
         if protected {
             self.locks.insert(fresh_escrow(number).reference_signature, tx);
@@ -210,7 +224,44 @@ impl World {
         let Some(escrow) = open.get(escrow.checked_rem(open.len()).unwrap_or(0)) else { return };
         let ways: Vec<(Action, &Rule)> =
             Action::ALL.into_iter().filter_map(|action| Some((action, Rule::find(action, &escrow.datum)?))).collect();
-        let (action, rule) = ways[way % ways.len()];
+        let (action, _) = ways[way % ways.len()];
+        self.takes(&escrow.clone(), action, share, pays_creator);
+    }
+
+    /// Somebody takes the only open escrow further.
+    fn does(&mut self, action: Action, share: u64) {
+        let open = self.ledger.unspent().into_iter().find_map(|utxo| Escrow::read(utxo, &self.deployment).ok());
+        self.takes(&open.unwrap(), action, share, false);
+    }
+
+    /// A longer fork without the newest blocks.
+    fn forks(&self, blocks: usize, coins: u64) {
+        self.ledger.roll_back(blocks, coins);
+        (0..=blocks).for_each(|_| self.ledger.mine());
+    }
+
+    /// An entry of ours that changes no escrow, handed in.
+    fn sends(&self, kind: Kind, purpose: &str) -> TxHash {
+        let tx = Tx::unsigned(0, &[faucets(900)], &[], 10_000);
+        let draft = Draft {
+            tx: tx.id,
+            kind,
+            purpose: purpose.to_owned(),
+            wallet: None,
+            cbor: tx.cbor.clone(),
+            valid_until: 10_000,
+            spends: vec![],
+            collateral: vec![],
+            guard: None,
+        };
+        block(self.db.batch(write_down(&draft, self.ledger.tip().time_ms).into())).unwrap();
+        let id = tx.id;
+        assert!(self.ledger.hand_in(tx));
+        id
+    }
+
+    fn takes(&mut self, escrow: &Escrow, action: Action, share: u64, pays_creator: bool) {
+        let rule = Rule::find(action, &escrow.datum).unwrap();
         let purchase = self.locks[&escrow.datum.reference_signature];
         let number = self.unique();
         let (mut made, status) = self.outcome(escrow, action, rule, share);
@@ -268,8 +319,10 @@ impl World {
         let watch = Watch {
             database: &database,
             chain: &self.ledger,
+            contents: &InDatabase(&database),
             deployment: Some(&self.deployment),
             sells: false,
+            trusts_future_blocks: false,
             now: self.ledger.tip().time_ms + later_ms,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
@@ -281,7 +334,7 @@ impl World {
 
     fn happens(&mut self, event: &Event) {
         match *event {
-            Event::Pay { listing, protected, lasts } => self.pay(listing, protected, lasts),
+            Event::Pay { listing, payer, protected, lasts } => self.pay(listing, payer, protected, lasts),
             Event::Step { escrow, way, share, pays_creator } => self.step(escrow, way, share, pays_creator),
             Event::Block => self.ledger.mine(),
             Event::Seen { payment } => {
@@ -289,7 +342,7 @@ impl World {
                     return;
                 };
                 if let Some(inclusion) = self.ledger.inclusion(tx) {
-                    block(Settlements(&self.db).mark_included(tx, &inclusion)).unwrap();
+                    step(&self.db, tx, &EntryStep::Include(inclusion));
                 }
             }
             Event::RollBack { blocks, coins } => self.ledger.roll_back(blocks, coins),
@@ -336,12 +389,23 @@ impl World {
         Some(format!("{payment} {status} {} {}", u8::from(owed), events.join(", ")))
     }
 
+    /// A purchase as the API shows it, and whether its creator is owed.
+    fn shown(&self, id: &TxHash) -> String {
+        let shown: Value = serde_json::from_str(&block(purchase::one(&self.db, id)).unwrap().unwrap()).unwrap();
+        let text = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
+        let event = |event: &Value| format!("{} {} {}", text(event, "status"), text(event, "txHash"), text(event, "at"));
+        let events: Vec<String> = shown["events"].as_array().unwrap().iter().map(event).collect();
+        let due = one(
+            &self.db,
+            &format!("SELECT CAST(coalesce((SELECT creator_due FROM escrows WHERE purchase_id = '{id}'), 0) AS TEXT)"),
+        );
+        format!("{id} {} {due} {}", text(&shown, "status"), events.join(", "))
+    }
+
     fn stored(&self) -> Vec<String> {
-        const PURCHASES: &str = "SELECT json_group_array(line) FROM (SELECT p.id || ' ' || p.status || ' ' || \
-            coalesce((SELECT creator_due FROM escrows WHERE purchase_id = p.id), 0) || ' ' || \
-            (SELECT group_concat(e.status || ' ' || e.tx_hash || ' ' || e.at_ms, ', ') FROM (SELECT * FROM purchase_events \
-             WHERE purchase_id = p.id ORDER BY at_ms, position, status = 'creator_paid') AS e) AS line FROM purchases p)";
-        let mut purchases: Vec<String> = serde_json::from_str(&one(&self.db, PURCHASES)).unwrap();
+        let ids: Vec<TxHash> =
+            serde_json::from_str(&one(&self.db, "SELECT json_group_array(id) FROM purchases")).unwrap();
+        let mut purchases: Vec<String> = ids.iter().map(|id| self.shown(id)).collect();
         purchases.sort();
         purchases
     }
@@ -375,7 +439,7 @@ fn output(address: String, lovelace: u64, inline_datum: Option<Vec<u8>>) -> Utxo
     Utxo {
         reference: TxRef { tx: TxHash::new([0; 32]), index: 0 },
         address,
-        value: Value { lovelace: Lovelace::new(lovelace).unwrap(), ..Value::default() },
+        value: Money { lovelace: Lovelace::new(lovelace).unwrap(), ..Money::default() },
         inline_datum,
         datum_hash: None,
         reference_script: None,
@@ -400,7 +464,7 @@ proptest! {
 #[test]
 fn a_provider_that_shows_another_chain_undoes_nothing() {
     let mut world = World::new();
-    world.pay(0, true, 1_000);
+    world.pay(0, 0, true, 1_000);
     for _ in 0..140 {
         world.ledger.mine();
         world.tick(u32::MAX, u32::MAX, 0);
@@ -418,49 +482,59 @@ fn a_provider_that_shows_another_chain_undoes_nothing() {
 #[test]
 fn a_creator_is_due_only_while_the_sale_is_won() {
     let mut world = World::new();
-    world.pay(0, true, 1_000);
+    world.pay(0, 0, true, 1_000);
     world.settle();
-    let lock = world.payments[0].0.to_string();
-    let run = |sql: &str| block(world.db.run(statement!(sql.replace("LOCK", &lock)))).unwrap();
-    let due = || one(&world.db, "SELECT CAST(creator_due AS TEXT) FROM escrows");
-    let won = "INSERT INTO escrow_steps SELECT purchase_id, printf('%064d', 1), 900, 0, 0, NULL, datum, 0, 'withdrawn', shown, 1 \
-        FROM escrow_steps WHERE tx_id = purchase_id";
-    run(won);
-    assert_eq!(due(), "1");
-    run(
-        "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms, action) \
-        VALUES (printf('%064d', 2), 'payout:LOCK', '', 'submitted', 0, 1, 0, 0, 'payout')",
-    );
-    run("INSERT INTO settlement_purchases VALUES (printf('%064d', 2), 'LOCK')");
-    run("DELETE FROM escrow_steps WHERE height = 900");
-    run("UPDATE settlements SET state = 'expired' WHERE action = 'payout'");
-    assert_eq!(due(), "0", "a rollback took the sale's end, and nobody is to be paid for it");
-    run(won);
-    assert_eq!(due(), "1");
-    assert_eq!(
-        one(&world.db, "SELECT purpose FROM settlements WHERE action = 'payout'").len(),
-        7 + 64 + 1 + 64,
-        "freed"
-    );
+    let due = |world: &World| one(&world.db, "SELECT CAST(creator_due AS TEXT) FROM escrows");
+    for action in [Action::SubmitResult, Action::SetRefundRequested, Action::WithdrawDisputed] {
+        world.does(action, 0);
+        world.settle();
+    }
+    assert_eq!(world.stored(), world.chain_has());
+    assert_eq!(due(&world), "1");
+    let lock = world.payments[0].0;
+    let payout = world.sends(Kind::Payout, &format!("payout:{lock}"));
+    let acts = statement!("INSERT INTO outbox_purchases VALUES (?1, ?2)", payout, lock);
+    block(world.db.run(acts)).unwrap();
+    assert_eq!(due(&world), "1", "it is under way");
+    world.settle();
+    assert_eq!(due(&world), "0");
+    world.forks(SETTLED_BLOCKS, 0);
+    world.tick(u32::MAX, u32::MAX, 0);
+    assert_eq!(due(&world), "1", "a rollback took the payout");
+    world.forks(2 * SETTLED_BLOCKS + 2, 0);
+    world.tick(u32::MAX, u32::MAX, 0);
+    assert_eq!(due(&world), "0", "and the sale's end: nobody is to be paid for it");
+}
+
+#[test]
+fn a_rollback_takes_back_a_refund_and_the_purchase_that_came_after_it() {
+    let mut world = World::new();
+    world.pay(0, 0, true, 1_000);
+    world.settle();
+    world.does(Action::WithdrawRefund, 0);
+    world.settle();
+    world.pay(0, 0, true, 1_000);
+    world.settle();
+    assert_eq!(world.stored().len(), 2);
+    for (blocks, coins, left) in [(2 * SETTLED_BLOCKS, u64::MAX, 2), (2 * SETTLED_BLOCKS, 0, 2)] {
+        world.forks(blocks, coins);
+        world.settle();
+        assert_eq!(world.stored().len(), left);
+        assert_eq!(world.stored(), world.chain_has());
+    }
+    let (kept, counted) = world.figures();
+    assert_eq!(kept, counted);
 }
 
 #[test]
 fn payments_that_get_nowhere_keep_no_action_of_ours_waiting() {
     let mut world = World::new();
-    for _ in 0..20 {
-        world.pay(0, false, 2);
+    for payer in 0..20 {
+        world.pay(0, payer, false, 2);
     }
     world.ledger.mempool.borrow_mut().clear();
-    let tx = Tx::unsigned(0, &[faucets(900)], &[], 10_000);
-    let action = tx.id;
-    assert!(world.ledger.hand_in(tx));
+    let action = world.sends(Kind::Payout, "payout:of a sale");
     world.ledger.mine();
-    let sent = statement!(
-        "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms, \
-           action) VALUES (?1, 'payout:of a sale', '', 'submitted', 10000, 1, 0, 0, 'payout')",
-        action.to_string()
-    );
-    block(world.db.run(sent)).unwrap();
     world.tick(u32::MAX, u32::MAX, 0);
-    assert_eq!(one(&world.db, "SELECT state FROM settlements WHERE action = 'payout'"), "included");
+    assert_eq!(entry(&world.db, &action).state, State::Included);
 }

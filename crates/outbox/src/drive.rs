@@ -10,7 +10,7 @@ use sql::{Database, DatabaseError, Rows, Statement, statement};
 use crate::{
     decide::{ChainSays, EXPIRY_GRACE_SLOTS, Step, decide},
     entry::{ENTRY_JSON, Entry, Kind, State},
-    statements::{begin_attempt, change},
+    statements::{begin_attempt, by_id, change},
     wallet::WalletSnapshot,
 };
 
@@ -188,6 +188,18 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         let step = decide(entry, &says, now);
         self.apply(entry, &step, now).await?;
         Ok(())
+    }
+
+    /// Gives an entry up, because another transaction spent what it spends. Whether it was open.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn overtaken(&self, tx: &TxHash, by: &TxHash, now: Millis) -> Result<bool, DatabaseError> {
+        let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? else { return Ok(false) };
+        if !entry.state.is_open() || tx == by {
+            return Ok(false);
+        }
+        Ok(self.apply(&mut entry, &Step::Refuse(format!("{by} was first")), now).await?.0)
     }
 
     /// Looks at the chain once and does what follows. What was done.

@@ -5,7 +5,7 @@ use sql::{Statement, statement};
 
 use crate::{
     decide::Step,
-    entry::{Draft, ENTRY_JSON, Entry},
+    entry::{Draft, ENTRY_JSON, Entry, Kind},
 };
 
 /// How long after a block has a transaction its inputs stay reserved: longer than any provider's view is late.
@@ -74,6 +74,39 @@ pub fn live_for(purpose: &str) -> Statement {
             "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1"
         ),
         purpose
+    )
+}
+
+/// The statement that reads entries of these kinds whose end is not known, those that expire first.
+#[must_use]
+pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    statement!(format!(
+        "SELECT {ENTRY_JSON} FROM outbox WHERE kind IN ('{}') AND state IN ('claimed', 'submitted') \
+             ORDER BY valid_until_slot LIMIT {most}",
+        names.join("', '")
+    ))
+}
+
+/// The statement that reads entries that a rollback may have removed, those of the lowest blocks first.
+#[must_use]
+pub fn to_recheck(most: u32) -> Statement {
+    statement!(format!("SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 ORDER BY block_height LIMIT {most}"))
+}
+
+/// The statement that has entries in blocks above this one asked for again.
+#[must_use]
+pub fn recheck_above(height: u64) -> Statement {
+    statement!("UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1", height)
+}
+
+/// The statement that has the entries in a block that is gone asked for again.
+#[must_use]
+pub fn recheck_block(height: u64, block: &TxHash) -> Statement {
+    statement!(
+        "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height = ?1 AND block_hash = ?2",
+        height,
+        block
     )
 }
 

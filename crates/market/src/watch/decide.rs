@@ -1,4 +1,5 @@
 //! What to do with an escrow: a pure function of what the chain shows, what was sold, whose keys we hold, and the time.
+//! When the contract permits something is the contract's table's to say ([`Datum::window`]).
 //!
 //! ```text
 //!            no result                 a result that is ours          another result, or a mismatch found
@@ -8,21 +9,19 @@
 //!
 //! The seller never gives in by itself, and the buyer never gives money free by itself.
 
-use cardano::{ContentHash, slots::Millis};
-use escrow::{Datum, State};
+use cardano::slots::Millis;
+use escrow::{Action, Datum, State, rules::Timing};
 
 /// The least time that must be left before a deadline: with less, a transaction would mostly be too late.
 const LEAST_TIME_MS: Millis = 25_000;
-/// How often the arbiter is asked again.
-pub(super) const ASK_AGAIN_MS: Millis = 60_000;
 
 /// What an escrow is judged by.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct EscrowFacts<'a> {
     /// The escrow, as the chain has it.
     pub datum: &'a Datum,
-    /// The hash of what was delivered.
-    pub delivered: ContentHash,
+    /// Whether its result is of what was delivered, if it has one.
+    pub right: bool,
     /// Whether the buyer found something else than what was listed.
     pub mismatch: bool,
     /// Whether we are its seller, and act as such.
@@ -35,7 +34,7 @@ pub struct Facts<'a> {
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Decision {
+pub enum NextStep {
     /// The seller posts the hash of what was delivered.
     PostResult,
     /// The seller collects, and pays the creator.
@@ -51,63 +50,58 @@ pub enum Decision {
 }
 
 /// Nothing to do unless the chain shows something new.
-const REST: Decision = Decision::Wait(Millis::MAX);
+const REST: NextStep = NextStep::Wait(Millis::MAX);
 
 /// Decides.
 #[must_use]
-pub fn decide(facts: &Facts<'_>) -> Decision {
+pub fn decide(facts: &EscrowFacts<'_>) -> NextStep {
+    let EscrowFacts { sells, buys, .. } = *facts;
     match facts.datum.state {
         State::FundsLocked | State::RefundRequested => without_result(facts),
         State::ResultSubmitted => with_result(facts),
-        State::Disputed if facts.sells || facts.buys => {
-            from(facts.datum.deadlines.external_dispute_unlock, facts, Decision::AskArbiter)
-        }
-        State::WithdrawAuthorized if facts.sells => Decision::Collect,
-        State::RefundAuthorized if facts.buys => Decision::Refund,
+        State::Disputed if sells || buys => facts.when(Action::WithdrawDisputed, NextStep::AskArbiter).unwrap_or(REST),
+        State::WithdrawAuthorized if sells => facts.when(Action::Withdraw, NextStep::Collect).unwrap_or(REST),
+        State::RefundAuthorized if buys => facts.when(Action::WithdrawRefund, NextStep::Refund).unwrap_or(REST),
         State::Disputed | State::WithdrawAuthorized | State::RefundAuthorized => REST,
     }
 }
 
-fn without_result(facts: &Facts<'_>) -> Decision {
-    let Facts { datum, sells, buys, .. } = facts;
-    let deadline = datum.deadlines.submit_result;
-    if *sells && in_time(deadline, facts) {
-        return from(datum.seller_cooldown, facts, Decision::PostResult);
-    }
-    if *buys { from(deadline, facts, Decision::Refund) } else { REST }
+fn without_result(facts: &EscrowFacts<'_>) -> NextStep {
+    let posts = facts.sells.then(|| facts.when(Action::SubmitResult, NextStep::PostResult)).flatten();
+    let refunds = || facts.buys.then(|| facts.when(Action::WithdrawRefund, NextStep::Refund)).flatten();
+    posts.or_else(refunds).unwrap_or(REST)
 }
 
-fn with_result(facts: &Facts<'_>) -> Decision {
-    let Facts { datum, sells, buys, mismatch, .. } = facts;
-    let right = datum.result_hash == facts.delivered.as_bytes();
-    let unlock = datum.deadlines.unlock;
-    if *buys && (!right || *mismatch) && in_time(unlock, facts) && in_time_after_cooldown(datum, unlock) {
-        return from(datum.buyer_cooldown, facts, Decision::Dispute);
+fn with_result(facts: &EscrowFacts<'_>) -> NextStep {
+    let disputes = facts.buys && (!facts.right || facts.mismatch);
+    if disputes && let Some(step) = facts.when(Action::SetRefundRequested, NextStep::Dispute) {
+        return step;
     }
-    if !*sells {
+    if !facts.sells {
         return REST;
     }
-    let reposts = !right && in_time(datum.deadlines.external_dispute_unlock, facts);
-    from(unlock, facts, if reposts { Decision::PostResult } else { Decision::Collect })
+    let collects = facts.when(Action::Withdraw, NextStep::Collect).unwrap_or(REST);
+    if collects == NextStep::Collect && !facts.right {
+        return facts.when(Action::SubmitResult, NextStep::PostResult).unwrap_or(collects);
+    }
+    collects
 }
 
-fn in_time_after_cooldown(datum: &Datum, unlock: Millis) -> bool {
-    datum.buyer_cooldown.saturating_add(LEAST_TIME_MS) < unlock
-}
-
-fn in_time(deadline: Millis, facts: &Facts<'_>) -> bool {
-    facts.now.saturating_add(LEAST_TIME_MS) < deadline
-}
-
-/// This from then on, and nothing before.
-fn from(opens: Millis, facts: &Facts<'_>, decision: Decision) -> Decision {
-    if facts.now < opens { Decision::Wait(opens) } else { decision }
+impl EscrowFacts<'_> {
+    /// This once the contract permits it, nothing before; `None` where it is too late or the contract never does.
+    fn when(&self, action: Action, step: NextStep) -> Option<NextStep> {
+        match self.datum.window(action)?.timing(self.now, LEAST_TIME_MS) {
+            Timing::Open => Some(step),
+            Timing::Early(opens) => Some(NextStep::Wait(opens)),
+            Timing::Over => None,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Decision::{AskArbiter, Collect, Dispute, PostResult, Refund, Wait};
+    use NextStep::{AskArbiter, Collect, Dispute, PostResult, Refund, Wait};
     use State::{Disputed, FundsLocked, RefundAuthorized, RefundRequested, ResultSubmitted, WithdrawAuthorized};
     use cardano::{Lovelace, ScriptHash};
     use escrow::{Deadlines, PlutusAddress};
@@ -115,11 +109,10 @@ mod tests {
     const SUBMIT: Millis = 1_000_000;
     const UNLOCK: Millis = 2_000_000;
     const WINDOW: Millis = 3_000_000;
-    const RIGHT: ContentHash = ContentHash::new([7; 32]);
     /// Just too late for what must happen before a deadline.
     const LATE: Millis = LEAST_TIME_MS;
 
-    fn datum(state: State, right: bool) -> Datum {
+    fn datum(state: State) -> Datum {
         let nobody = PlutusAddress::script(ScriptHash::new([1; 28]));
         let has_result = matches!(state, ResultSubmitted | Disputed | WithdrawAuthorized);
         Datum {
@@ -134,7 +127,7 @@ mod tests {
             agent_identifier: vec![],
             collateral_return: Lovelace::ZERO,
             input_hash: vec![],
-            result_hash: if has_result { vec![if right { 7 } else { 8 }; 32] } else { vec![] },
+            result_hash: if has_result { vec![7; 32] } else { vec![] },
             deadlines: Deadlines {
                 pay_by: 500_000,
                 submit_result: SUBMIT,
@@ -148,10 +141,10 @@ mod tests {
     }
 
     /// State, whether the result is right, a mismatch was found, the time; what the seller, the buyer and both do.
-    type Case = (State, bool, bool, Millis, [Decision; 3]);
+    type Row = (State, bool, bool, Millis, [NextStep; 3]);
 
     #[rustfmt::skip]
-    const CASES: &[Case] = &[
+    const CASES: &[Row] = &[
         (FundsLocked,        true,  false, 0,             [PostResult, Wait(SUBMIT), PostResult]),
         (FundsLocked,        true,  true,  0,             [PostResult, Wait(SUBMIT), PostResult]),
         (FundsLocked,        true,  false, SUBMIT - LATE, [REST, Wait(SUBMIT), Wait(SUBMIT)]),
@@ -181,10 +174,10 @@ mod tests {
     #[test]
     fn every_case_is_decided_as_in_the_table() {
         for &(state, right, mismatch, now, expected) in CASES {
-            let datum = datum(state, right);
+            let datum = datum(state);
             let parties = [(true, false), (false, true), (true, true)];
-            let decided = parties
-                .map(|(sells, buys)| decide(&Facts { datum: &datum, delivered: RIGHT, mismatch, sells, buys, now }));
+            let decided =
+                parties.map(|(sells, buys)| decide(&EscrowFacts { datum: &datum, right, mismatch, sells, buys, now }));
             assert_eq!(decided, expected, "{state:?}, right {right}, mismatch {mismatch}, at {now}");
         }
     }
@@ -192,20 +185,24 @@ mod tests {
     #[test]
     fn nothing_is_done_for_strangers() {
         for &(state, right, mismatch, now, _) in CASES {
-            let datum = datum(state, right);
-            let facts = Facts { datum: &datum, delivered: RIGHT, mismatch, sells: false, buys: false, now };
+            let datum = datum(state);
+            let facts = EscrowFacts { datum: &datum, right, mismatch, sells: false, buys: false, now };
             assert_eq!(decide(&facts), REST, "{state:?} at {now}");
         }
     }
 
     #[test]
     fn a_cooldown_is_waited_for() {
-        let cool = Datum { seller_cooldown: 50_000, buyer_cooldown: 60_000, ..datum(FundsLocked, true) };
-        let facts = Facts { datum: &cool, delivered: RIGHT, mismatch: false, sells: true, buys: true, now: 0 };
+        let cool = Datum { seller_cooldown: 50_000, buyer_cooldown: 60_000, ..datum(FundsLocked) };
+        let facts = EscrowFacts { datum: &cool, right: true, mismatch: false, sells: true, buys: true, now: 0 };
         assert_eq!(decide(&facts), Wait(50_000));
-        let cool = Datum { buyer_cooldown: 60_000, ..datum(ResultSubmitted, false) };
-        assert_eq!(decide(&Facts { datum: &cool, ..facts }), Wait(60_000));
+        let cool = Datum { buyer_cooldown: 60_000, ..datum(ResultSubmitted) };
+        assert_eq!(decide(&EscrowFacts { datum: &cool, right: false, ..facts }), Wait(60_000));
         let too_long = Datum { buyer_cooldown: UNLOCK - LATE, ..cool };
-        assert_eq!(decide(&Facts { datum: &too_long, ..facts }), Wait(UNLOCK), "a dispute would come too late");
+        assert_eq!(
+            decide(&EscrowFacts { datum: &too_long, right: false, ..facts }),
+            Wait(UNLOCK),
+            "a dispute would come too late"
+        );
     }
 }

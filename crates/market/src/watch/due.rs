@@ -1,25 +1,27 @@
 //! Which escrows somebody may have to act on now, and what is known of them.
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
-use escrow::Datum;
+use escrow::{Datum, Deadlines};
 use serde::Deserialize;
 use sql::{DatabaseError, Statement, statement};
 
-/// Escrows that one tick looks at, those with the earliest deadline first: as many as its calls may reach, and no more than
-/// have room in a worker's memory with their contents.
-const fn most_due(calls: u32) -> u32 {
-    let reached = calls.saturating_mul(3) / 5;
-    if reached > MOST_DUE { MOST_DUE } else { reached }
-}
-const MOST_DUE: u32 = 96;
+use crate::purchase::newest;
+
+/// Escrows that are read at once: their contents are not.
+pub(super) const PAGE: u32 = 128;
 /// Where waiting loses nothing (collecting, refunding, asking the arbiter), how long after the last of its deadlines an
-/// escrow comes before those that have one still ahead.
+/// escrow comes before those that have one still ahead; and how much later after each action on it that failed.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
+const FAILED_MS: Millis = 10 * 60 * 1_000;
 /// How long after an action that failed it is tried again; twice as long after each further failure, but never so long
 /// that a deadline of a quarter of an hour could pass.
 const RETRY_MS: Millis = 30_000;
 /// How often that is doubled.
 const MAX_DOUBLINGS: u32 = 3;
+/// How long before the end of the time for a dispute an escrow is looked at on which there was nothing to do.
+const LAST_LOOK_MS: Millis = 4 * 60_000;
+/// How often one is looked at whose deadlines are over.
+const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
 
 /// An escrow that is due, and what was sold.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,11 +32,13 @@ pub(super) struct Due {
     datum: String,
     pub listing_id: String,
     pub content_hash: ContentHash,
-    pub price: Lovelace,
     pub creator: Address,
+    pub share: Lovelace,
     pub verification: Option<String>,
-    /// When it was to be looked at, as it was read.
+    /// When it was to be looked at, as it was read; 0 where something about it is new.
     next_at: Millis,
+    /// The height of the block that made it what it is.
+    height: u64,
     /// The account whose service wallet bought, if one did.
     pub holder: Option<Holder>,
 }
@@ -56,7 +60,7 @@ pub struct Holder {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Owed {
     pub purchase: TxHash,
-    pub price: Lovelace,
+    pub share: Lovelace,
     pub creator: Address,
 }
 
@@ -66,46 +70,48 @@ impl Due {
         cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok())
             .ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
+
+    /// Whether it may have been spent meanwhile by what the address's history does not show any more: it was looked at
+    /// before, or became what it is behind the place up to which that history was read.
+    pub const fn may_be_gone(&self, read_to: u64) -> bool {
+        self.next_at > 0 || self.height <= read_to
+    }
 }
 
-/// The statement that reads what is due and has no transaction of ours under way: by the time until which it must be
-/// done, which is the seller's for a result before there is one, and the buyer's for a dispute then. What can wait comes
-/// after, but not for ever.
-pub(super) fn due(clock: Millis, calls: u32) -> Statement {
+/// The statement that reads what is due and has no transaction of ours under way, except the first so many: by the time
+/// until which it must be done, which is the seller's for a result before there is one, and the buyer's for a dispute then.
+/// What can wait comes after, but not for ever.
+pub(super) fn due(clock: Millis, except: usize) -> Statement {
     statement!(
         format!(
             "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'datum', e.datum, 'listingId', p.listing_id, \
-               'contentHash', l.content_hash, 'price', CAST(p.price_lovelace AS TEXT), 'creator', p.seller_address, \
-               'verification', p.verification, 'nextAt', e.next_at_ms, 'holder', json((SELECT json_object('owner', a.owner, \
-                 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
+               'contentHash', l.content_hash, 'share', CAST(p.creator_lovelace AS TEXT), 'creator', p.seller_address, \
+               'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
+               'holder', json((SELECT json_object('owner', a.owner, 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
-             WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 \
-               AND NOT EXISTS (SELECT 1 FROM reservations r WHERE r.tx_in = e.utxo) \
-             ORDER BY CASE p.status WHEN 'ResultSubmitted' THEN iif({unlock} > ?1, {unlock}, {some_day}) \
-               WHEN 'FundsLocked' THEN iif({submit} > ?1, {submit}, {some_day}) \
-               WHEN 'RefundRequested' THEN iif({submit} > ?1, {submit}, {some_day}) ELSE {some_day} END, e.purchase_id \
-             LIMIT {most}",
-            most = most_due(calls),
-            submit = deadline("submitResult"),
-            unlock = deadline("unlock"),
-            some_day = format!("{} + {NO_DEADLINE_MS}", deadline("externalDisputeUnlock")),
+             WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM reservations r \
+               JOIN outbox o ON o.tx_id = r.tx_id WHERE r.tx_in = e.utxo AND o.state IN ('claimed', 'submitted')) \
+             ORDER BY CASE p.status WHEN 'ResultSubmitted' THEN iif(e.unlock_ms > ?1, e.unlock_ms, {some_day}) \
+               WHEN 'FundsLocked' THEN iif(e.submit_result_ms > ?1, e.submit_result_ms, {some_day}) \
+               WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, e.submit_result_ms, {some_day}) \
+               ELSE {some_day} END, e.purchase_id LIMIT {PAGE} OFFSET ?2",
+            height = newest("height", "e.purchase_id"),
+            some_day = format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + e.failures * {FAILED_MS}"),
         ),
-        clock
+        clock,
+        u64::try_from(except).unwrap_or(u64::MAX)
     )
-}
-
-/// SQL for a deadline of a purchase's escrow.
-fn deadline(name: &str) -> String {
-    format!("CAST(p.escrow ->> '$.deadlines.{name}' AS INTEGER)")
 }
 
 /// The statement that reads which creators are owed and have no payout under way.
 pub(super) fn owed() -> Statement {
     statement!(
-        "SELECT json_object('purchase', e.purchase_id, 'price', CAST(p.price_lovelace AS TEXT), 'creator', p.seller_address) \
+        "SELECT json_object('purchase', e.purchase_id, 'share', CAST(p.creator_lovelace AS TEXT), \
+           'creator', p.seller_address) \
          FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.creator_due = 1 \
-           AND NOT EXISTS (SELECT 1 FROM settlements s WHERE s.purpose = 'payout:' || e.purchase_id) LIMIT 4"
+           AND NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = 'payout:' || e.purchase_id \
+             AND state IN ('claimed', 'submitted', 'included')) LIMIT 4"
     )
 }
 
@@ -114,12 +120,21 @@ pub(super) fn look_again(due: &Due, at: Millis) -> Statement {
     statement!(
         "UPDATE escrows SET next_at_ms = ?3 WHERE purchase_id = ?1 AND utxo = ?2 AND next_at_ms = ?4 \
          AND (SELECT verification FROM purchases WHERE id = ?1) IS ?5",
-        due.purchase.to_string(),
-        due.utxo.to_string(),
+        due.purchase,
+        due.utxo,
         at,
         due.next_at,
         due.verification.clone(),
     )
+}
+
+/// When to look at an escrow on which there is nothing to do before this time: then, or where that is never, at its next
+/// deadline, to see what others did.
+pub(super) fn next_look(until: Millis, deadlines: &Deadlines, clock: Millis) -> Millis {
+    let last = deadlines.unlock.saturating_sub(LAST_LOOK_MS);
+    let stops = [deadlines.submit_result, last, deadlines.unlock, deadlines.external_dispute_unlock];
+    let next = stops.into_iter().find(|stop| *stop > clock).unwrap_or(clock.saturating_add(SELDOM_MS));
+    if until == Millis::MAX { next } else { until }
 }
 
 /// The statement that says when to try an action again that failed, unless the escrow has gone on since.
@@ -129,24 +144,24 @@ pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
             "UPDATE escrows SET next_at_ms = ?3 + ?4 * (1 << min(failures, {MAX_DOUBLINGS})), failures = failures + 1 \
              WHERE purchase_id = ?1 AND utxo = ?2"
         ),
-        due.purchase.to_string(),
-        due.utxo.to_string(),
+        due.purchase,
+        due.utxo,
         now,
         RETRY_MS
     )
 }
 
-/// The statements that look at every open escrow again when the watcher acts for somebody else than before: what it had
-/// no key for then it may have one for now.
-pub(super) fn acts_as(who: &str) -> [Statement; 2] {
+/// The statements that look at every open escrow again when the watcher acts with other keys than before: what it had
+/// none for then it may have one for now.
+pub(super) fn acts_as(keys: &str) -> [Statement; 2] {
     [
         statement!(
             // Joined in this order, so that no escrow is read as long as nothing changes.
             "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN \
              (SELECT e.purchase_id FROM chain_reading CROSS JOIN escrows e \
               WHERE acts_as IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
-            who
+            keys
         ),
-        statement!("UPDATE chain_reading SET acts_as = ?1 WHERE acts_as IS NOT ?1", who),
+        statement!("UPDATE chain_reading SET acts_as = ?1 WHERE acts_as IS NOT ?1", keys),
     ]
 }

@@ -1,39 +1,62 @@
-//! What is no longer needed goes.
+//! What is no longer needed goes, some of it in each tick.
 
 use cardano::{chain::Tip, slots::Millis};
-use sql::Statement;
-
-use sql::statement;
+use sql::{Statement, statement};
 
 /// Blocks that a rollback can undo at most (the security parameter of the network): older ones need not be remembered.
 const SECURITY_BLOCKS: u64 = 2_160;
 /// Rows that one statement removes at most.
 const MAX_ROWS: u32 = 200;
+const DAY_MS: Millis = 24 * 60 * 60 * 1_000;
+const DAY_SLOTS: u64 = 24 * 60 * 60;
+/// How long a client's name for a payment is remembered.
+const IDENTIFIER_MS: Millis = 30 * DAY_MS;
+
+/// Payments that took no effect and cannot any more: their quotes ended with them, so nothing comes back to them.
+const LOST_PAYMENTS: &str = "kind = 'payment' AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
+    AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
 /// The statements that remove what is over.
-pub(super) fn statements(now: Millis, tip: &Tip) -> [Statement; 4] {
+pub(super) fn statements(now: Millis, tip: &Tip) -> [Statement; 8] {
+    let yesterday = tip.slot.saturating_sub(DAY_SLOTS);
     [
+        older("sessions", "token_hash", "expires_at_ms", now),
+        older("challenge_claims", "digest", "expires_at_ms", now),
+        older("reservations", "tx_in", "over_at_ms", now),
+        older("chain_unread", "tx_id", "tried_at_ms", now.saturating_sub(DAY_MS)),
         statement!(
             format!(
-                "DELETE FROM sessions WHERE token_hash IN \
-                 (SELECT token_hash FROM sessions WHERE expires_at_ms < ?1 ORDER BY expires_at_ms LIMIT {MAX_ROWS})"
+                "DELETE FROM payment_identifiers WHERE (listing_id, identifier) IN (SELECT listing_id, identifier \
+                 FROM payment_identifiers WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_ROWS})"
             ),
-            now
+            now.saturating_sub(IDENTIFIER_MS)
         ),
         statement!(
             format!(
-                "DELETE FROM challenge_claims WHERE digest IN \
-                 (SELECT digest FROM challenge_claims WHERE expires_at_ms < ?1 ORDER BY expires_at_ms LIMIT {MAX_ROWS})"
+                "DELETE FROM payments WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} \
+                 ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
             ),
-            now
+            yesterday
         ),
         statement!(
             format!(
-                "DELETE FROM reservations WHERE tx_in IN \
-                 (SELECT tx_in FROM reservations WHERE over_at_ms < ?1 ORDER BY over_at_ms LIMIT {MAX_ROWS})"
+                "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} \
+                 AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = outbox.tx_id) \
+                 ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
             ),
-            now
+            yesterday
         ),
         statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
     ]
+}
+
+/// The statement that removes the oldest rows of a table that are over.
+fn older(table: &str, key: &str, column: &str, than: Millis) -> Statement {
+    statement!(
+        format!(
+            "DELETE FROM {table} WHERE {key} IN \
+             (SELECT {key} FROM {table} WHERE {column} < ?1 ORDER BY {column} LIMIT {MAX_ROWS})"
+        ),
+        than
+    )
 }

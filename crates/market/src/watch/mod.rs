@@ -1,70 +1,110 @@
 //! The watcher: brings every escrow to its end.
 //!
 //! ```text
-//! tick:  what is stored ─> newest block ─> rollback? undo ─> new transactions of the escrow address ─> steps
-//!        ─> our own transactions: confirmed, sent again, expired ─> escrows that are due: decide, act
+//! tick:  what is stored ─> newest block ─> rollback? undo ─> entries of ours: in a block, sent again, over
+//!        ─> escrows that are due: decide, act ─> what spent those that only wait ─> the address's history, as far as
+//!        calls are left
 //! ```
 //!
-//! Every change of a purchase follows from what the chain shows; every action is written down before it is sent. A tick
-//! may be killed at any point, and two may run at once: what one leaves undone the next one does.
+//! Every change of a purchase follows from what the chain shows; every action goes through the outbox. A tick may be killed
+//! at any point, and two may run at once: what one leaves undone the next one does. What strangers put at the address is
+//! read last and within bounds: escrows of ours are followed by their own outputs, so nothing there can hide what became
+//! of them.
 
-pub mod act;
-mod confirm;
+mod act;
+mod counted;
 pub mod decide;
 mod due;
+mod follow;
+mod history;
 mod housekeeping;
-mod index;
+mod look;
 mod payments;
 mod reading;
 mod rollback;
-mod watched;
+mod steps;
 
 use cardano::{
-    ContentHash, TxRef,
-    chain::{Chain, ChainError},
+    Address, ContentHash, TxRef,
+    chain::{Chain, ChainError, Tip},
     evaluation::Evaluate,
     history::History,
+    keys::SigningKey,
     slots::Millis,
 };
 use escrow::Deployment;
-use sql::{Database, DatabaseError};
+use outbox::{Outbox, OutboxError};
+use serde::Serialize;
+use sql::{Database, DatabaseError, Statement};
 
-use crate::chain_state;
-use act::Keys;
+use crate::{
+    chain_state,
+    contents::{Contents, ContentsError},
+    transitions::Transitions,
+};
+use counted::Counted;
 pub use due::Holder;
+use due::{Due, Owed};
 use reading::Reading;
 
-/// Outside calls that reading the chain leaves for confirming and acting.
+/// Outside calls that looking after entries leaves for what is due.
 const CALLS_KEPT: u32 = 16;
-/// Outside calls that are left for acting, whatever else there is to ask: for an action on two escrows.
-const CALLS_TO_ACT: u32 = 8;
+/// How far ahead of the wall clock the newest block may be.
+const MAX_AHEAD_MS: Millis = 2 * 60_000;
 
 /// Why a tick ended early. What it wrote stays; the next goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TickError {
-    /// The database cannot be asked, or another tick was first.
+    /// The database cannot be asked.
     #[error(transparent)]
     Database(#[from] DatabaseError),
     /// The chain cannot be asked.
     #[error(transparent)]
     Chain(#[from] ChainError),
+    /// What is sold cannot be read.
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+}
+
+impl From<OutboxError> for TickError {
+    fn from(error: OutboxError) -> Self {
+        match error {
+            OutboxError::Database(error) => Self::Database(error),
+            OutboxError::Chain(error) => Self::Chain(error),
+        }
+    }
 }
 
 /// What one tick did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Transactions of the escrow address that were read.
-    pub read: usize,
-    /// Steps of escrows that they made.
-    pub steps: usize,
+    pub read: u32,
+    /// Transactions of others that could not be read, or not now: reading went on after them.
+    pub skipped: u32,
+    /// Steps of escrows that were found.
+    pub steps: u32,
     /// Whether a rollback was undone.
     pub rolled_back: bool,
-    /// Transactions of ours that were found in a block.
-    pub confirmed: usize,
+    /// Entries of ours that were found in a block.
+    pub confirmed: u32,
+    /// Outside calls.
+    pub calls: u32,
+    /// Statements that the database ran.
+    pub statements: u32,
     /// Actions that were sent: what, and for which purchase.
     pub acted: Vec<String>,
+    /// What an operator must know at once: money or a score is about to be lost by our own fault, or was.
+    pub alarms: Vec<String>,
     /// What else is worth knowing, in words, for the log.
     pub notes: Vec<String>,
+}
+
+impl Report {
+    fn note(&mut self, what: &dyn std::fmt::Display, why: &dyn std::fmt::Display) {
+        self.notes.push(format!("{what}: {why}"));
+    }
 }
 
 /// A dispute to be settled.
@@ -90,65 +130,164 @@ pub trait Arbiter {
     async fn resolve(&self, dispute: &Dispute<'_>) -> Result<String, String>;
 }
 
+/// Whose keys the watcher holds.
+pub trait Keys {
+    /// The seller of record, where we act as such.
+    fn seller(&self) -> Option<&SigningKey>;
+    /// The key of a service wallet.
+    fn buyer(&self, holder: &Holder) -> Option<SigningKey>;
+    /// Names the keys of service wallets that there are, and gives nothing of them away: when it changes, every open
+    /// escrow is looked at again.
+    fn versions(&self) -> String {
+        String::new()
+    }
+}
+
 /// One tick's view of the world.
-pub struct Watch<'a, D, C> {
+pub struct Watch<'a, D, C, K> {
     /// The database.
     pub database: &'a D,
     /// The chain.
     pub chain: &'a C,
+    /// What is sold.
+    pub contents: &'a K,
     /// The escrow of protected sales, where one is deployed.
     pub deployment: Option<&'a Deployment>,
     /// Whether to act as the seller of record: to post results and to collect.
     pub sells: bool,
+    /// Whether the newest block's time counts however far it is ahead of the wall clock: on a local ledger, where time can
+    /// be moved forward.
+    pub trusts_future_blocks: bool,
     /// The wall clock, POSIX ms.
     pub now: Millis,
     /// How many outside calls are left.
     pub calls_left: &'a dyn Fn() -> u32,
 }
 
-impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
+/// What all parts of a tick go by.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    deployment: Option<&'a Deployment>,
+    tip: Tip,
+    /// The clock of escrow matters: the later of the wall clock and the newest block's time.
+    clock: Millis,
+    /// Rollbacks that were undone before: what this tick finds is written only while no other tick undoes one.
+    rollbacks: u64,
+    /// The block up to which the address's history was read.
+    read_to: u64,
+    /// The seller of record, if we act as such.
+    seller: Option<Address>,
+}
+
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
     /// Reads what is new and does what is due, as far as the calls reach.
     ///
     /// # Errors
-    /// What could not be asked.
+    /// What could not be asked, where nothing can be done without it.
     pub async fn tick(&self, keys: &impl Keys, arbiter: &impl Arbiter) -> Result<Report, TickError> {
+        let database = Counted::new(self.database);
+        let before = (self.calls_left)();
+        let counted = Watch {
+            database: &database,
+            chain: self.chain,
+            contents: self.contents,
+            deployment: self.deployment,
+            sells: self.sells,
+            trusts_future_blocks: self.trusts_future_blocks,
+            now: self.now,
+            calls_left: self.calls_left,
+        };
         let mut report = Report::default();
+        counted.run(keys, arbiter, &mut report).await?;
+        report.calls = before.saturating_sub((self.calls_left)());
+        report.statements = database.statements();
+        Ok(report)
+    }
+
+    async fn run(&self, keys: &impl Keys, arbiter: &impl Arbiter, report: &mut Report) -> Result<(), TickError> {
         let mut reading = Reading::load(self.database).await?;
         let tip = self.chain.tip().await?;
-        if !self.still_there(&mut reading, &tip, &mut report).await? {
-            return Ok(report);
+        if tip.time_ms > self.now.saturating_add(MAX_AHEAD_MS) && !self.trusts_future_blocks {
+            let ahead = tip.time_ms.saturating_sub(self.now) / 1_000;
+            report
+                .alarms
+                .push(format!("the provider's newest block is {ahead} s ahead of the clock: it is not believed"));
+            return Ok(());
         }
-        self.doubt_unseen(&mut reading, &tip, &mut report).await?;
-        self.ask_again(&reading).await?;
-        let news = reading.behind || reading.newest.is_none_or(|known| known.hash != tip.hash);
-        let behind = match self.deployment {
-            Some(deployment) if news => !self.read_new(deployment, &tip, &mut reading, &mut report).await?,
-            _ => false,
+        if !self.still_there(&mut reading, &tip, report).await? {
+            return Ok(());
+        }
+        let seller = keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address);
+        let view = View {
+            deployment: self.deployment,
+            tip,
+            clock: self.now.max(tip.time_ms),
+            rollbacks: reading.rollbacks,
+            read_to: reading.next.map_or(0, |next| next.height),
+            seller,
         };
-        self.confirm(&reading, &tip, &mut report).await?;
-        let clock = self.now.max(tip.time_ms);
-        let seller = keys.seller().filter(|_| self.sells).map(|key| key.enterprise_address().to_string());
-        let [again, noted] = due::acts_as(&seller.unwrap_or_default());
-        let mut last = vec![
+        let Some(mut work) = self.begin(&view, keys, report).await? else { return Ok(()) };
+        if self.look_after(&mut reading, &view, report).await? {
+            work = self.read_due(&view).await?;
+        }
+        if let Some(deployment) = self.deployment {
+            let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
+            self.follow_all(waiting, &view, report).await?;
+            self.read_history(deployment, &reading, &view, report).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes the newest block, before anything is written that depends on it, and reads what is due; `None` where another
+    /// tick undid a rollback meanwhile.
+    async fn begin(
+        &self,
+        view: &View<'_>,
+        keys: &impl Keys,
+        report: &mut Report,
+    ) -> Result<Option<(Vec<Due>, Vec<Owed>)>, TickError> {
+        let acts_as =
+            format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
+        let [again, noted] = due::acts_as(&acts_as);
+        let mut statements = vec![
+            reading::note_block(&view.tip, view.rollbacks),
             again,
             noted,
-            due::due(clock, (self.calls_left)()),
+            due::due(view.clock, 0),
             due::owed(),
-            chain_state::note(&tip),
-            reading::note_block(&tip),
+            chain_state::note(&view.tip),
         ];
-        if behind != reading.behind {
-            last.push(reading.note_behind(behind));
-        }
-        last.extend(housekeeping::statements(self.now, &tip));
-        let done = self.database.batch(last).await?;
-        let [_, _, due, owed, ..] = done.as_slice() else {
+        statements.extend(housekeeping::statements(self.now, &view.tip));
+        let done = self.database.batch(statements).await?;
+        let [block, _, _, due, owed, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
-        if let Some(deployment) = self.deployment {
-            let work = (due.all_json()?, owed.all_json()?);
-            self.act(deployment, keys, arbiter, &tip, work, &mut report).await?;
+        if block.first().is_none() {
+            report.notes.push("another tick undid a rollback meanwhile".into());
+            return Ok(None);
         }
-        Ok(report)
+        Ok(Some((due.all_json()?, owed.all_json()?)))
+    }
+
+    async fn read_due(&self, view: &View<'_>) -> Result<(Vec<Due>, Vec<Owed>), TickError> {
+        let [due, owed] = sql::exactly(self.database.batch(vec![due::due(view.clock, 0), due::owed()]).await?)?;
+        Ok((due.all_json()?, owed.all_json()?))
+    }
+
+    const fn outbox(&self) -> Outbox<'_, D, C, Transitions> {
+        Outbox { database: self.database, chain: self.chain, follow: &Transitions }
+    }
+
+    /// Writes changes that are independent of one another, together where that works: one that the database refuses is
+    /// noted, and keeps none of the others from being written.
+    async fn write_each(&self, changes: Vec<Vec<Statement>>, report: &mut Report) {
+        if changes.is_empty() || self.database.batch(changes.concat()).await.is_ok() {
+            return;
+        }
+        for change in changes {
+            if let Err(error) = self.database.batch(change).await {
+                report.notes.push(format!("what was found could not be written: {error}"));
+            }
+        }
     }
 }

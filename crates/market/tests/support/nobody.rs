@@ -1,7 +1,7 @@
 //! A watcher without keys and without an arbiter: it reads and does nothing.
 
 use cardano::keys::SigningKey;
-use market::watch::{Arbiter, Dispute, Holder, act::Keys};
+use market::watch::{Arbiter, Dispute, Holder, Keys};
 
 /// Nobody acts.
 pub struct Nobody;

@@ -7,123 +7,165 @@ use cardano::{
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
-    tx::build::{BuiltTx, NewOutput, TxPlan},
+    tx::{
+        TransactionEffects,
+        build::{BuiltTx, NewOutput, TxPlan},
+    },
 };
 use escrow::plan::{DraftError, Escrow, PlanError, Step};
-
-use super::{
-    super::{Arbiter, Report, TickError, Watch, due},
-    Case, Decision, Keys, Means,
-    purse::{Deed, Purse},
-};
-use crate::fees::creator_share;
+use outbox::{Draft, Entry, Kind, by_id};
 use sql::Database;
+
+use super::{Judged, Means, Pressing, wallet::Platform};
+use crate::{
+    contents::Contents,
+    watch::{Arbiter, Keys, Report, TickError, Watch, decide::NextStep, follow::Fate},
+};
 
 /// Escrows in one transaction at most. Each runs the contract, and each run reads all of them, so the saving of one more
 /// shrinks. Fee for each, in lovelace, measured on the local ledger with 1, 2, 4, 6 and 8 together: posting 305,137,
 /// 189,894, 153,686, 162,591, 184,353; collecting 284,850, 162,965, 112,900, 106,515, 111,838.
-const MOST_TOGETHER: usize = 5;
+const MAX_TOGETHER: usize = 5;
 
-/// Escrows, never none, with the same decision.
-pub(super) struct Job(Vec<Case>);
+/// Escrows, never none, with the same step.
+pub(super) struct Job(Vec<Judged>);
 
-/// A case with what the chain shows of its escrow, and the plan for it.
+/// An escrow with the plan for its step.
 struct Planned {
-    case: Case,
+    judged: Judged,
     escrow: Escrow,
     plan: TxPlan,
 }
 
 impl Job {
-    /// Jobs in the order of their first cases.
-    pub(super) fn sort(cases: Vec<Case>) -> VecDeque<Self> {
+    /// Jobs in the order of their first escrows; what the arbiter is asked has time, and comes last.
+    pub fn sort(judged: Vec<Judged>) -> VecDeque<Self> {
         let mut jobs: VecDeque<Self> = VecDeque::new();
-        for case in cases {
-            let sellers = matches!(case.decision, Decision::PostResult | Decision::Collect);
-            let alike = |job: &&mut Self| job.0.first().is_some_and(|first| first.decision == case.decision);
-            match jobs.iter_mut().filter(alike).find(|job| sellers && job.0.len() < MOST_TOGETHER) {
-                Some(job) => job.0.push(case),
-                None => jobs.push_back(Self::alone(case)),
+        let mut asked = VecDeque::new();
+        for judged in judged {
+            let sellers = matches!(judged.step, NextStep::PostResult | NextStep::Collect);
+            let alike = |job: &&mut Self| job.0.first().is_some_and(|first| first.step == judged.step);
+            match jobs.iter_mut().filter(alike).find(|job| sellers && job.0.len() < MAX_TOGETHER) {
+                Some(job) => job.0.push(judged),
+                None if judged.step == NextStep::AskArbiter => asked.push_back(Self::alone(judged)),
+                None => jobs.push_back(Self::alone(judged)),
             }
         }
+        jobs.append(&mut asked);
         jobs
     }
 
-    pub(super) fn alone(case: Case) -> Self {
-        Self(vec![case])
+    pub fn alone(judged: Judged) -> Self {
+        Self(vec![judged])
     }
 
-    pub(super) fn cases(&self) -> &[Case] {
+    pub fn cases(&self) -> &[Judged] {
         &self.0
+    }
+
+    pub fn asks(&self) -> bool {
+        self.0.first().is_some_and(|judged| judged.step == NextStep::AskArbiter)
     }
 }
 
-impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
-    /// Does a job. The cases to try one by one, where they cannot be done together.
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
+    /// Does a job. The escrows to try one by one, where they cannot be done together.
     pub(super) async fn do_job(
         &self,
         job: Job,
         means: &Means<'_, impl Keys, impl Arbiter>,
-        purse: &mut Option<Purse>,
+        platform: &mut Option<Platform>,
+        pressing: &mut Pressing,
         report: &mut Report,
-    ) -> Result<Vec<Case>, TickError> {
-        if let [case] = job.cases()
-            && case.decision == Decision::AskArbiter
-        {
-            self.ask(case, means, report).await?;
+    ) -> Result<Vec<Judged>, TickError> {
+        if let ([judged], true) = (job.cases(), job.asks()) {
+            self.ask(judged, means, report).await?;
             return Ok(Vec::new());
         }
-        let Some(platform) = means.keys.seller() else { return Ok(Vec::new()) };
-        let purse = self.purse(purse, platform).await?;
-        let mut planned = Vec::new();
-        for case in job.0 {
-            let Some(escrow) = self.unspent(&case, means).await? else {
-                self.put_off(&case, &"the provider does not show it unspent", means, report).await?;
-                continue;
-            };
-            let Some((_, step)) = step(&case) else { continue };
-            match means.planner(purse).plan(&escrow, &step, means.time) {
-                Ok(plan) => planned.push(Planned { plan: whole_to_buyer(plan, &escrow, &step), case, escrow }),
-                // The newest block is not there yet: the next tick tries again.
-                Err(PlanError::NotYet(_)) => {}
-                Err(error) => self.put_off(&case, &error, means, report).await?,
-            }
-        }
+        let Some(key) = means.keys.seller() else { return Ok(Vec::new()) };
+        let platform = self.platform(platform, key, means.view).await?;
+        let planned = self.plan_all(job.0, means, platform, pressing, report).await?;
         let Some(first) = planned.first() else { return Ok(Vec::new()) };
-        let Some((action, _)) = step(&first.case) else { return Ok(Vec::new()) };
+        let Some((kind, _)) = step(&first.judged) else { return Ok(Vec::new()) };
         let purpose = format!("escrow:{}", first.escrow.utxo.reference);
-        let built = match self.built(&planned, means, platform, purse).await {
-            Ok(built) => built,
+        let refused = match self.built(&planned, means, key, platform).await {
+            Ok(built) => {
+                let purchases: Vec<_> = planned.iter().map(|planned| planned.judged.due.purchase).collect();
+                let draft = Draft::built(kind, purpose, platform.address, &built);
+                self.send(&draft, &built.facts.change, &purchases, platform, report).await?.map(DraftError::Refused)
+            }
             Err(DraftError::Chain(error)) => return Err(error.into()),
-            Err(_) if planned.len() > 1 => return Ok(planned.into_iter().map(|planned| planned.case).collect()),
-            Err(error) => {
-                for planned in &planned {
-                    self.put_off(&planned.case, &error, means, report).await?;
-                }
-                return Ok(Vec::new());
-            }
+            Err(error) => Some(error),
         };
-        let purchases = planned.iter().map(|planned| planned.case.due.purchase).collect();
-        if !self.send(&Deed { purpose, action, purchases, built: &built }, purse, report).await? {
-            if planned.len() > 1 {
-                return Ok(planned.into_iter().map(|planned| planned.case).collect());
-            }
-            let late = planned.iter().map(|planned| due::put_off(&planned.case.due, means.time.now));
-            self.database.batch(late.collect()).await?;
+        let singly: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
+        match (refused, singly.as_slice()) {
+            (None, done) => done.iter().for_each(|judged| drop(pressing.remove(&judged.due.purchase))),
+            (Some(error), [alone]) => self.fail(alone, &error, means, pressing, report).await?,
+            (Some(_), _) => return Ok(singly),
         }
         Ok(Vec::new())
     }
 
-    /// The escrow, if the provider shows it unspent. If not, the chain will tell, and meanwhile it is in nobody's way.
-    async fn unspent(
+    /// What cannot be done may be so because somebody else was first: then that is recorded, and what follows is due.
+    async fn fail(
         &self,
-        case: &Case,
+        judged: &Judged,
+        error: &DraftError,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+        pressing: &mut Pressing,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
+        if matches!(error, DraftError::Refused(_))
+            && self.follow(&judged.due.utxo, means.view, report).await? == Fate::Spent
+        {
+            pressing.remove(&judged.due.purchase);
+            return Ok(());
+        }
+        self.put_off(judged, error, means, pressing, report).await
+    }
+
+    async fn plan_all(
+        &self,
+        job: Vec<Judged>,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+        platform: &Platform,
+        pressing: &mut Pressing,
+        report: &mut Report,
+    ) -> Result<Vec<Planned>, TickError> {
+        let made = job.iter().map(|judged| by_id(&judged.due.utxo.tx)).collect();
+        let made = self.database.batch(made).await?;
+        let mut planned = Vec::new();
+        for (judged, made) in job.into_iter().zip(made) {
+            let Some(escrow) = self.escrow(&judged, Entry::first(&made)?, means).await? else {
+                self.put_off(&judged, &"the provider does not know it", means, pressing, report).await?;
+                continue;
+            };
+            let Some((_, step)) = step(&judged) else { continue };
+            match means.planner(platform).plan(&escrow, &step, means.time()) {
+                Ok(plan) => planned.push(Planned { plan: whole_to_buyer(plan, &escrow, &step), judged, escrow }),
+                // The newest block is not there yet: the next tick tries again.
+                Err(PlanError::NotYet(_)) => {}
+                Err(error) => self.put_off(&judged, &error, means, pressing, report).await?,
+            }
+        }
+        Ok(planned)
+    }
+
+    /// The escrow's output, from the bytes of what made it. Whether it is still there, the ledger says to what spends it.
+    async fn escrow(
+        &self,
+        judged: &Judged,
+        made: Option<Entry>,
         means: &Means<'_, impl Keys, impl Arbiter>,
     ) -> Result<Option<Escrow>, TickError> {
-        let utxo = case.due.utxo;
-        let outputs = self.chain.outputs_of(&utxo.tx).await?.unwrap_or_default();
-        let output = outputs.into_iter().find(|output| output.utxo.reference == utxo && output.spent_by.is_none());
-        Ok(output.and_then(|output| Escrow::read(output.utxo, means.deployment).ok()))
+        let utxo = judged.due.utxo;
+        let cbor = match made {
+            Some(entry) => Some(entry.cbor),
+            None => self.chain.transaction(&utxo.tx).await?,
+        };
+        let effects = cbor.and_then(|cbor| TransactionEffects::read(&cbor).ok());
+        let output = effects.and_then(|effects| effects.made.into_iter().find(|output| output.reference == utxo));
+        Ok(output.and_then(|output| Escrow::read(output, means.deployment).ok()))
     }
 
     /// The signed transaction; with less from the wallet, where the first is refused for what the provider does not show.
@@ -131,53 +173,39 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         &self,
         planned: &[Planned],
         means: &Means<'_, impl Keys, impl Arbiter>,
-        platform: &SigningKey,
-        purse: &mut Purse,
+        key: &SigningKey,
+        platform: &mut Platform,
     ) -> Result<BuiltTx, DraftError> {
-        let plan = |purse: &Purse| {
+        let plan = |platform: &Platform| {
             let plans = planned.iter().map(|planned| planned.plan.clone()).collect();
-            let mut plan = means.planner(purse).together(plans).ok_or(PlanError::OutOfRange)?;
-            // Several escrows fill a transaction, and leave more than a crumb.
+            let mut plan = means.planner(platform).together(plans).ok_or(PlanError::OutOfRange)?;
+            // Several escrows fill a transaction, and leave more than dust.
             if planned.len() == 1 {
-                plan.inputs.extend(purse.crumbs());
+                plan.inputs.extend(platform.dust());
             }
             Ok::<_, DraftError>(plan)
         };
-        let draft = match means.planner(purse).draft_of(self.chain, plan(purse)?, &purse.wallet()).await {
-            Err(DraftError::Refused(_)) if purse.distrust() => {
-                means.planner(purse).draft_of(self.chain, plan(purse)?, &purse.wallet()).await
+        let draft = match means.planner(platform).draft_of(self.chain, plan(platform)?, &platform.wallet()).await {
+            Err(DraftError::Refused(_)) if platform.distrust() => {
+                means.planner(platform).draft_of(self.chain, plan(platform)?, &platform.wallet()).await
             }
             draft => draft,
         }?;
-        let holder = planned.first().and_then(|planned| planned.case.due.holder.as_ref());
+        let holder = planned.first().and_then(|planned| planned.judged.due.holder.as_ref());
         let buyer = holder.and_then(|holder| means.keys.buyer(holder));
-        let signers: Vec<&SigningKey> = std::iter::once(platform).chain(&buyer).collect();
+        let signers: Vec<&SigningKey> = std::iter::once(key).chain(&buyer).collect();
         Ok(draft.sign(&signers)?)
-    }
-
-    async fn put_off(
-        &self,
-        case: &Case,
-        why: &impl ToString,
-        means: &Means<'_, impl Keys, impl Arbiter>,
-        report: &mut Report,
-    ) -> Result<(), TickError> {
-        report.notes.push(format!("{}: {}", case.due.purchase, why.to_string()));
-        self.database.run(due::put_off(&case.due, means.time.now)).await?;
-        Ok(())
     }
 }
 
-fn step(case: &Case) -> Option<(&'static str, Step)> {
-    let due = &case.due;
-    match case.decision {
-        Decision::PostResult => Some(("result", Step::SubmitResult(case.delivered))),
-        Decision::Collect => {
-            Some(("withdraw", Step::Withdraw { payouts: vec![(due.creator, creator_share(due.price))] }))
-        }
-        Decision::Refund => Some(("refund", Step::WithdrawRefund)),
-        Decision::Dispute => Some(("dispute", Step::SetRefundRequested)),
-        Decision::AskArbiter | Decision::Wait(_) => None,
+fn step(judged: &Judged) -> Option<(Kind, Step)> {
+    let due = &judged.due;
+    match judged.step {
+        NextStep::PostResult => Some((Kind::Result, Step::SubmitResult(judged.result?))),
+        NextStep::Collect => Some((Kind::Collect, Step::Withdraw { payouts: vec![(due.creator, due.share)] })),
+        NextStep::Refund => Some((Kind::Refund, Step::WithdrawRefund)),
+        NextStep::Dispute => Some((Kind::Dispute, Step::SetRefundRequested)),
+        NextStep::AskArbiter | NextStep::Wait(_) => None,
     }
 }
 

@@ -1,0 +1,50 @@
+//! Asking the arbiter to settle a dispute.
+
+use cardano::{chain::Chain, evaluation::Evaluate, history::History, slots::Millis};
+use escrow::evidence::EVIDENCE_GRACE_MS;
+use sql::Database;
+
+use super::{Judged, Means};
+use crate::{
+    contents::Contents,
+    watch::{Arbiter, Dispute, Keys, Report, TickError, Watch, due},
+};
+
+/// How often the arbiter is asked again.
+const ASK_AGAIN_MS: Millis = 60_000;
+/// The arbiter's answer when nothing is proven.
+const NO_VERDICT: &str = "no_verdict";
+
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
+    /// Asks. As long as nothing is proven asking again changes nothing, until there is no more to wait for.
+    pub(super) async fn ask(
+        &self,
+        judged: &Judged,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
+        let due = &judged.due;
+        let purchase = due.purchase;
+        let Some(output) = self.contents.get(&due.content_hash).await? else {
+            report.note(&purchase, &"what was sold is not there");
+            self.database.run(due::put_off(due, means.view.clock)).await?;
+            return Ok(());
+        };
+        let dispute =
+            Dispute { escrow: due.utxo, listing_id: &due.listing_id, content_hash: due.content_hash, output: &output };
+        let later = match means.arbiter.resolve(&dispute).await {
+            Ok(answer) => {
+                report.acted.push(format!("asked the arbiter about {purchase}: {answer}"));
+                let again = means.view.clock.saturating_add(ASK_AGAIN_MS);
+                let over = judged.datum.deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
+                due::look_again(due, if answer == NO_VERDICT { again.max(over) } else { again })
+            }
+            Err(error) => {
+                report.note(&purchase, &format_args!("the arbiter cannot be asked: {error}"));
+                due::put_off(due, means.view.clock)
+            }
+        };
+        self.database.run(later).await?;
+        Ok(())
+    }
+}

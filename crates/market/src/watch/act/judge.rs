@@ -1,0 +1,128 @@
+//! Judging what is due. Where the time alone decides, what was sold is not read.
+
+use cardano::{ContentHash, chain::Chain, evaluation::Evaluate, history::History, slots::Millis};
+use escrow::{Action, Datum, result::result_hash, rules::Timing};
+use sql::{Database, Statement};
+
+use super::{Means, Pressing};
+use crate::{
+    contents::Contents,
+    watch::{
+        Arbiter, Keys, Report, TickError, View, Watch,
+        decide::{EscrowFacts, NextStep, decide},
+        due::{self, Due},
+    },
+};
+
+/// Escrows that one tick acts on at most: more than its calls reach.
+const MAX_JUDGED: usize = 96;
+/// Pages of escrows that are looked through for them.
+const MAX_PAGES: u32 = 8;
+/// With less time than this left, a result that is not posted raises an alarm.
+const PRESSING_MS: Millis = 5 * 60_000;
+
+/// An escrow with what is to be done, and all that it needs.
+pub(super) struct Judged {
+    pub due: Due,
+    pub datum: Datum,
+    pub step: NextStep,
+    /// The hash of what was delivered, as a result of this lock, where it is posted.
+    pub result: Option<ContentHash>,
+}
+
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
+    /// Judges what is due, page after page, until there is as much to do as one tick may reach. What only waits is put
+    /// aside at once, so that it is in nobody's way; that which may be gone is handed back.
+    pub(super) async fn judge_all(
+        &self,
+        mut due: Vec<Due>,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+        pressing: &mut Pressing,
+        report: &mut Report,
+    ) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), TickError> {
+        let (mut judged, mut waiting) = (vec![], vec![]);
+        for _ in 0..MAX_PAGES {
+            let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
+            let mut later: Vec<Statement> = Vec::new();
+            for due in std::mem::take(&mut due) {
+                match self.judge(&due, means, report).await {
+                    Ok((datum, NextStep::Wait(until), _)) => {
+                        let until = due::next_look(until, &datum.deadlines, means.view.clock);
+                        if due.may_be_gone(means.view.read_to) {
+                            waiting.push((due, until));
+                        } else {
+                            later.push(due::look_again(&due, until));
+                        }
+                    }
+                    Ok((datum, step, result)) => {
+                        if step == NextStep::PostResult && is_pressing(&datum, means.view) {
+                            pressing.insert(due.purchase, "the tick did not come to it".into());
+                        }
+                        judged.push(Judged { due, datum, step, result });
+                    }
+                    Err(error @ TickError::Chain(_)) => return Err(error),
+                    Err(error) => {
+                        report.note(&due.purchase, &error);
+                        later.push(due::put_off(&due, means.view.clock));
+                    }
+                }
+            }
+            if !later.is_empty() {
+                self.database.batch(later).await?;
+            }
+            if !full || judged.len() >= MAX_JUDGED {
+                break;
+            }
+            let kept = judged.len().saturating_add(waiting.len());
+            due = self.database.run(due::due(means.view.clock, kept)).await?.all_json()?;
+        }
+        judged.truncate(MAX_JUDGED);
+        Ok((judged, waiting))
+    }
+
+    async fn judge(
+        &self,
+        due: &Due,
+        means: &Means<'_, impl Keys, impl Arbiter>,
+        report: &mut Report,
+    ) -> Result<(Datum, NextStep, Option<ContentHash>), TickError> {
+        let datum = due.datum()?;
+        let holder = due.holder.as_ref().filter(|holder| datum.buyer.key_address() == Some(holder.wallet));
+        let facts = EscrowFacts {
+            datum: &datum,
+            right: true,
+            mismatch: due.verification.as_deref() == Some("mismatch"),
+            sells: means.view.seller.is_some() && datum.seller.key_address() == means.view.seller,
+            buys: holder.is_some_and(|holder| means.keys.buyer(holder).is_some()),
+            now: means.view.clock,
+        };
+        if facts.sells && !datum.has_result() && is_over(&datum, means.view) {
+            let purchase = due.purchase;
+            report.alarms.push(format!("no result of {purchase} in time: its refund will lower its creator's score"));
+        }
+        let steps = [true, false].map(|right| decide(&EscrowFacts { right, ..facts }));
+        if let [step, other] = steps
+            && step == other
+            && step != NextStep::PostResult
+        {
+            return Ok((datum, step, None));
+        }
+        if let [NextStep::Wait(one), NextStep::Wait(other)] = steps {
+            return Ok((datum, NextStep::Wait(one.min(other)), None));
+        }
+        let content = self.contents.get(&due.content_hash).await?;
+        let content = content.ok_or_else(|| sql::DatabaseError("what was sold is not there".into()))?;
+        let result = result_hash(&due.purchase, &content);
+        let step = decide(&EscrowFacts { right: datum.result_hash == result.as_bytes(), ..facts });
+        Ok((datum, step, Some(result)))
+    }
+}
+
+/// Whether a first result can no longer be posted.
+fn is_over(datum: &Datum, view: &View<'_>) -> bool {
+    datum.window(Action::SubmitResult).is_some_and(|window| window.timing(view.clock, 0) == Timing::Over)
+}
+
+fn is_pressing(datum: &Datum, view: &View<'_>) -> bool {
+    !datum.has_result() && datum.deadlines.submit_result < view.clock.saturating_add(PRESSING_MS)
+}

@@ -1,0 +1,131 @@
+//! The platform's wallet in one tick, and what is sent from it: written down first, with what it spends.
+
+use std::collections::{BTreeSet, HashSet};
+
+use cardano::{
+    Address, Lovelace, TxHash, TxRef,
+    chain::{Chain, Utxo},
+    evaluation::Evaluate,
+    history::History,
+    keys::SigningKey,
+    params::ProtocolParameters,
+    tx::build::Wallet,
+};
+use outbox::{Draft, Entry, State, WalletSnapshot, snapshot, write_down};
+use serde_json::json;
+use sql::{Database, Statement, exactly, statement};
+
+use super::super::{Report, TickError, View, Watch};
+use crate::contents::Contents;
+
+/// Outputs of less are too small to be collateral, and mostly to pay for an action alone.
+const DUST: Lovelace = Lovelace::from_ada(5);
+/// How many of them one action gathers.
+const MAX_DUST: usize = 3;
+
+/// What pays for actions, read once for each tick that acts.
+pub(super) struct Platform {
+    pub parameters: ProtocolParameters,
+    pub address: Address,
+    snapshot: WalletSnapshot,
+    utxos: Vec<Utxo>,
+    shown: HashSet<TxRef>,
+}
+
+static NONE: BTreeSet<TxRef> = BTreeSet::new();
+
+impl Platform {
+    pub const fn wallet(&self) -> Wallet<'_> {
+        Wallet { address: self.address, utxos: self.utxos.as_slice(), reserved: &NONE }
+    }
+
+    /// The smallest of its outputs, where there are many: one more input costs little, and what is gathered need not be
+    /// read again, page after page, in every tick that acts.
+    pub fn dust(&self) -> Vec<Utxo> {
+        let mut dust: Vec<&Utxo> = self.utxos.iter().filter(|utxo| is_dust(utxo)).collect();
+        dust.sort_by_key(|utxo| (utxo.value.lovelace, utxo.reference));
+        dust.into_iter().take(MAX_DUST).cloned().collect()
+    }
+
+    /// Leaves out what the provider does not show: change of ours that is on its way, or that somebody with the same key
+    /// has spent elsewhere. Whether there was any.
+    pub fn distrust(&mut self) -> bool {
+        let before = self.utxos.len();
+        self.utxos.retain(|utxo| self.shown.contains(&utxo.reference));
+        self.utxos.len() < before
+    }
+}
+
+fn is_dust(utxo: &Utxo) -> bool {
+    let plain = utxo.value.assets.is_empty() && utxo.inline_datum.is_none() && utxo.datum_hash.is_none();
+    plain && utxo.reference_script.is_none() && utxo.value.lovelace < DUST
+}
+
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
+    /// What the platform's wallet may spend now.
+    pub(super) async fn platform<'p>(
+        &self,
+        platform: &'p mut Option<Platform>,
+        key: &SigningKey,
+        view: &View<'_>,
+    ) -> Result<&'p mut Platform, TickError> {
+        let known = match platform.take() {
+            Some(known) => known,
+            None => {
+                let address = key.enterprise_address();
+                let parameters = self.chain.protocol_parameters().await?;
+                let shown = self.chain.utxos_at(&address.to_string()).await?;
+                let reads = snapshot(&address, view.tip.slot, self.now);
+                let [sent, reserved] = exactly(self.database.batch(reads.into()).await?)?;
+                let snapshot = WalletSnapshot::read(&address, &sent, &reserved)?;
+                let utxos = snapshot.spendable(&shown);
+                let shown = shown.into_iter().map(|utxo| utxo.reference).collect();
+                Platform { parameters, address, snapshot, utxos, shown }
+            }
+        };
+        Ok(platform.insert(known))
+    }
+
+    /// Writes down, then sends. Where another tick was first, nothing is sent. Why the ledger refused it, if it did.
+    pub(super) async fn send(
+        &self,
+        draft: &Draft,
+        change: &[Utxo],
+        purchases: &[TxHash],
+        platform: &mut Platform,
+        report: &mut Report,
+    ) -> Result<Option<String>, TickError> {
+        let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
+        platform.utxos.retain(|utxo| !taken(utxo));
+        let names: Vec<String> = purchases.iter().map(ToString::to_string).collect();
+        let what = format!("{} of {}", draft.kind.name(), names.join(", "));
+        let [entry, reserve] = write_down(draft, self.now);
+        let written = self.database.batch(vec![entry, reserve, acts_on(draft, &names)]).await?;
+        let Some(mut entry) = written.first().map(Entry::first).transpose()?.flatten() else {
+            report.notes.push(format!("{what} is being done already"));
+            return Ok(None);
+        };
+        report.acted.push(format!("{what}: {}", draft.tx));
+        let refused = self.outbox().submit_first(&mut entry, Some(&platform.snapshot), self.now).await?;
+        if entry.state == State::Submitted {
+            platform.shown.extend(change.iter().map(|utxo| utxo.reference));
+            platform.utxos.extend(change.iter().cloned());
+        }
+        if let Some(reason) = &refused {
+            report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
+        }
+        Ok(refused)
+    }
+}
+
+/// The statement that notes for which purchases an entry acts, if it was written for this purpose: another tick may have
+/// written the same transaction for another purchase.
+fn acts_on(draft: &Draft, purchases: &[String]) -> Statement {
+    statement!(
+        "INSERT INTO outbox_purchases (tx_id, purchase_id) SELECT o.tx_id, j.value FROM outbox o, json_each(?3) j \
+         WHERE o.tx_id = ?1 AND o.purpose = ?2 AND o.state = 'claimed' ON CONFLICT DO NOTHING",
+        draft.tx,
+        draft.purpose.as_str(),
+        json!(purchases).to_string()
+    )
+}

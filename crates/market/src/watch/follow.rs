@@ -1,0 +1,108 @@
+//! Escrows of ours are followed by their own outputs: what spent this one, and into what. Nothing that others put at the
+//! escrow's address comes between.
+
+use cardano::{TxHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, tx::TransactionEffects};
+use outbox::{Entry, by_id};
+use sql::Database;
+
+use super::{
+    Report, TickError, View, Watch,
+    due::{self, Due},
+    steps::Found,
+};
+use crate::contents::Contents;
+
+/// Steps of one escrow that are followed at once.
+const MAX_STEPS: usize = 8;
+/// Outside calls that following one step takes.
+const CALLS_PER_STEP: u32 = 3;
+/// After so many that the provider said nothing about, the rest is left for the next tick.
+const MAX_UNSERVED: u32 = 3;
+
+/// What became of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is there.
+    Unspent,
+    /// It was spent, and that is recorded.
+    Spent,
+    /// The provider does not say, or not yet.
+    Unknown,
+}
+
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
+    /// Looks what became of escrows on which there is nothing to do before the time that stands with each.
+    pub(super) async fn follow_all(
+        &self,
+        waiting: Vec<(Due, u64)>,
+        view: &View<'_>,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
+        let mut unserved = 0_u32;
+        let mut statements = Vec::new();
+        for (due, until) in waiting {
+            if (self.calls_left)() < CALLS_PER_STEP || unserved >= MAX_UNSERVED {
+                statements.push(due::put_off(&due, view.clock));
+                continue;
+            }
+            match self.follow(&due.utxo, view, report).await {
+                Ok(Fate::Unspent) => statements.push(due::look_again(&due, until)),
+                Ok(Fate::Spent) => {}
+                Ok(Fate::Unknown) => statements.push(due::put_off(&due, view.clock)),
+                Err(error) => {
+                    unserved = unserved.saturating_add(1);
+                    report.note(&due.purchase, &error);
+                    statements.push(due::put_off(&due, view.clock));
+                }
+            }
+        }
+        if !statements.is_empty() {
+            self.database.batch(statements).await?;
+        }
+        Ok(())
+    }
+
+    /// Follows an escrow from the output that it was last known to be.
+    pub(super) async fn follow(&self, from: &TxRef, view: &View<'_>, report: &mut Report) -> Result<Fate, TickError> {
+        let (mut at, mut fate) = (*from, Fate::Unspent);
+        for _ in 0..MAX_STEPS {
+            let outputs = self.chain.outputs_of(&at.tx).await?.unwrap_or_default();
+            let output = outputs.into_iter().find(|output| output.utxo.reference == at);
+            let Some(spent_by) = output.map(|output| output.spent_by) else { break };
+            let Some(by) = spent_by else { return Ok(fate) };
+            let Some(found) = self.found(&by, view, report).await? else { break };
+            let signature = self.record(vec![found], view, report).await?;
+            fate = Fate::Spent;
+            let Some(next) = signature.into_iter().next() else { return Ok(fate) };
+            at = next;
+        }
+        Ok(if fate == Fate::Spent { fate } else { Fate::Unknown })
+    }
+
+    /// What a transaction in a block did; `None` where the provider does not know it, or it cannot be read.
+    pub(super) async fn found(
+        &self,
+        tx: &TxHash,
+        view: &View<'_>,
+        report: &mut Report,
+    ) -> Result<Option<Found>, TickError> {
+        let own = Entry::first(&self.database.run(by_id(tx)).await?)?;
+        let cbor = match own {
+            Some(entry) => entry.cbor,
+            None => match self.chain.transaction(tx).await? {
+                Some(cbor) => cbor,
+                None => return Ok(None),
+            },
+        };
+        let effects = match TransactionEffects::read(&cbor) {
+            Ok(effects) => effects,
+            Err(error) => {
+                report.skipped = report.skipped.saturating_add(1);
+                report.note(tx, &error);
+                return Ok(None);
+            }
+        };
+        let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && block.height <= view.tip.height);
+        Ok(block.map(|block| Found { effects, height: block.height, time_ms: block.time_ms }))
+    }
+}

@@ -1,0 +1,251 @@
+//! The history of the escrow's address: what others did to escrows of ours before it was time to look. Strangers can put
+//! there what they like, so it comes last, takes a bounded number of calls, and goes on after whatever cannot be read.
+
+use std::collections::BTreeMap;
+
+use cardano::{
+    TxHash,
+    chain::Chain,
+    evaluation::Evaluate,
+    history::{AddressTransaction, History, Place},
+    slots::Millis,
+    tx::TransactionEffects,
+};
+use escrow::Deployment;
+use outbox::{ENTRY_JSON, Entry, State};
+use serde::Deserialize;
+use serde_json::json;
+use sql::{Database, Statement, statement};
+
+use super::{
+    Report, TickError, View, Watch,
+    look::found_in,
+    reading::{self, Reading},
+    steps::Found,
+};
+use crate::contents::Contents;
+
+/// Transactions that are listed at once.
+const PAGE: usize = 50;
+/// Transactions of others that one tick asks for.
+const MAX_FOREIGN: u32 = 16;
+/// Transactions that the provider did not hand out that one tick asks for again.
+const MAX_AGAIN: u32 = 3;
+/// After so many in a row that it does not hand out, the rest is left for the next tick.
+const MAX_UNSERVED: u32 = 3;
+/// Outside calls that one transaction takes: its bytes, and whether its scripts succeeded.
+const CALLS_PER_TRANSACTION: u32 = 2;
+
+/// What is left of a tick's share.
+struct Share {
+    foreign: u32,
+    unserved: u32,
+}
+
+/// What is known of a transaction that was listed.
+enum Read {
+    /// It is of no concern, or never will be readable.
+    Passed,
+    /// What it did.
+    Found(Box<Found>),
+    /// The provider does not hand it out now.
+    NotNow,
+    /// There are too few calls left to ask.
+    NoCalls,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Unread {
+    tx: TxHash,
+    height: u64,
+    position: u64,
+    at_ms: Millis,
+}
+
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
+    /// Reads on, page after page, as far as this tick's share reaches.
+    pub(super) async fn read_history(
+        &self,
+        deployment: &Deployment,
+        reading: &Reading,
+        view: &View<'_>,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
+        let address = deployment.address().to_string();
+        let mut share = Share { foreign: MAX_FOREIGN, unserved: 0 };
+        let (mut next, mut again) = (reading.next, self.unread().await?);
+        loop {
+            if (self.calls_left)() == 0 {
+                return Ok(());
+            }
+            let page = match self.chain.address_transactions(&address, next, PAGE).await {
+                Ok(page) => page,
+                Err(error) => {
+                    report.note(&"the address's history", &error);
+                    return Ok(());
+                }
+            };
+            let full = page.len() == PAGE;
+            // What came in since the newest block was asked for is above every block that is known: nobody would notice
+            // if it went away again.
+            let page: Vec<_> = page.into_iter().filter(|listed| listed.place.height <= view.tip.height).collect();
+            let last = self.read_page(&page, std::mem::take(&mut again), &mut share, view, report).await?;
+            let Some(last) = last else { return Ok(()) };
+            next = Some(Place { position: last.position.saturating_add(1), ..last });
+            if !full || page.last().is_none_or(|listed| listed.place != last) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads the transactions of a page; the place of the last one that is done with.
+    async fn read_page(
+        &self,
+        page: &[AddressTransaction],
+        again: Vec<AddressTransaction>,
+        share: &mut Share,
+        view: &View<'_>,
+        report: &mut Report,
+    ) -> Result<Option<Place>, TickError> {
+        let listed: Vec<&AddressTransaction> = again.iter().chain(page).collect();
+        let mut ours = self.ours(&listed).await?;
+        let (mut found, mut marks, mut last) = (vec![], vec![], None);
+        for (place, listed) in listed.into_iter().enumerate() {
+            let is_new = place >= again.len();
+            let read = match ours.remove(&listed.tx) {
+                Some(entry) => self.read_ours(entry, view, report).await,
+                None => self.read_foreign(listed, share, report).await,
+            };
+            match read {
+                Read::NoCalls if is_new => break,
+                Read::NoCalls => continue,
+                Read::NotNow => marks.push(not_read(listed, self.now)),
+                Read::Passed | Read::Found(_) if !is_new => {
+                    marks.push(statement!("DELETE FROM chain_unread WHERE tx_id = ?1", listed.tx))
+                }
+                Read::Passed | Read::Found(_) => {}
+            }
+            if let Read::Found(one) = read {
+                found.push(*one);
+            }
+            if is_new {
+                report.read = report.read.saturating_add(1);
+                last = Some(listed.place);
+            }
+        }
+        self.record(found, view, report).await?;
+        marks.extend(last.map(|place| reading::advance(place, view.rollbacks)));
+        if !marks.is_empty() {
+            self.database.batch(marks).await?;
+        }
+        Ok(last)
+    }
+
+    /// The entries of ours among these.
+    async fn ours(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Entry>, TickError> {
+        if page.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let ids: Vec<TxHash> = page.iter().map(|listed| listed.tx).collect();
+        let read = statement!(
+            format!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))"),
+            json!(ids).to_string()
+        );
+        let entries = Entry::all(&self.database.run(read).await?)?;
+        Ok(entries.into_iter().map(|entry| (entry.tx, entry)).collect())
+    }
+
+    async fn read_ours(&self, mut entry: Entry, view: &View<'_>, report: &mut Report) -> Read {
+        let read = match entry.block.filter(|_| entry.state == State::Included) {
+            Some(block) => found_in(&entry, &block),
+            None if (self.calls_left)() == 0 => return Read::NoCalls,
+            None => self.look(&mut entry, view, report).await.map(|(_, found)| found),
+        };
+        match read {
+            Ok(Some(found)) => Read::Found(Box::new(found)),
+            Ok(None) if entry.state.is_open() => Read::NotNow,
+            Ok(None) => Read::Passed,
+            Err(error) => {
+                report.note(&entry.tx, &error);
+                Read::NotNow
+            }
+        }
+    }
+
+    async fn read_foreign(&self, listed: &AddressTransaction, share: &mut Share, report: &mut Report) -> Read {
+        if share.foreign == 0 || share.unserved >= MAX_UNSERVED || (self.calls_left)() < CALLS_PER_TRANSACTION {
+            return Read::NoCalls;
+        }
+        share.foreign = share.foreign.saturating_sub(1);
+        let read = match self.chain.transaction(&listed.tx).await {
+            Ok(Some(cbor)) => match TransactionEffects::read(&cbor) {
+                Ok(effects) => self.if_valid(listed, effects).await,
+                Err(error) => {
+                    report.note(&listed.tx, &error);
+                    report.skipped = report.skipped.saturating_add(1);
+                    return Read::Passed;
+                }
+            },
+            Ok(None) => Ok(Read::NotNow),
+            Err(error) => Err(error.into()),
+        };
+        let read = read.unwrap_or_else(|error| {
+            report.note(&listed.tx, &error);
+            Read::NotNow
+        });
+        if matches!(read, Read::NotNow) {
+            report.skipped = report.skipped.saturating_add(1);
+            share.unserved = share.unserved.saturating_add(1);
+        } else {
+            share.unserved = 0;
+        }
+        read
+    }
+
+    /// What a transaction did, if it spent an escrow of ours and its scripts succeeded.
+    async fn if_valid(&self, listed: &AddressTransaction, effects: TransactionEffects) -> Result<Read, TickError> {
+        let ours = statement!(
+            "SELECT purchase_id FROM escrows WHERE utxo IN (SELECT value FROM json_each(?1)) LIMIT 1",
+            json!(effects.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
+        );
+        if self.database.run(ours).await?.first().is_none() {
+            return Ok(Read::Passed);
+        }
+        Ok(match self.chain.inclusion_of(&listed.tx).await? {
+            Some(block) if block.valid => {
+                Read::Found(Box::new(Found { effects, height: listed.place.height, time_ms: listed.time_ms }))
+            }
+            Some(_) => Read::Passed,
+            None => Read::NotNow,
+        })
+    }
+
+    /// What the provider did not hand out before.
+    async fn unread(&self) -> Result<Vec<AddressTransaction>, TickError> {
+        let read = statement!(format!(
+            "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
+             ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
+        ));
+        let unread: Vec<Unread> = self.database.run(read).await?.all_json()?;
+        let listed = unread.into_iter().map(|Unread { tx, height, position, at_ms }| AddressTransaction {
+            tx,
+            place: Place { height, position },
+            time_ms: at_ms,
+        });
+        Ok(listed.collect())
+    }
+}
+
+/// The statement that notes that a transaction is to be asked for again.
+fn not_read(listed: &AddressTransaction, now: Millis) -> Statement {
+    statement!(
+        "INSERT INTO chain_unread (tx_id, height, position, at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT (tx_id) DO UPDATE SET tried_at_ms = excluded.tried_at_ms",
+        listed.tx,
+        listed.place.height,
+        listed.place.position,
+        listed.time_ms,
+        now
+    )
+}

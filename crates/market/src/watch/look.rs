@@ -1,0 +1,80 @@
+//! Entries of ours whose end is not known, or that a rollback may have removed: each is asked for, sent again, closed.
+
+use cardano::{
+    chain::{Chain, Inclusion},
+    evaluation::Evaluate,
+    history::History,
+    tx::TransactionEffects,
+};
+use outbox::{Entry, Kind, State, Step, rechecked};
+use sql::{Database, DatabaseError};
+
+use super::{CALLS_KEPT, Report, TickError, View, Watch, reading::Reading, steps::Found};
+use crate::contents::Contents;
+
+/// After so many that the provider said nothing about, the rest is left for the next tick.
+const MAX_UNSERVED: u32 = 3;
+
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
+    /// Looks after what was stored as open or doubtful when the tick began. Whether anything changed. One entry that cannot
+    /// be asked for, or not be changed, keeps no other waiting: anyone can hand in payments.
+    pub(super) async fn look_after(
+        &self,
+        reading: &mut Reading,
+        view: &View<'_>,
+        report: &mut Report,
+    ) -> Result<bool, TickError> {
+        self.recheck_unseen(reading, &view.tip, report).await?;
+        let mut found = Vec::new();
+        let (mut changed, mut unserved) = (false, 0_u32);
+        for entry in reading.rechecks.iter_mut().chain(&mut reading.open) {
+            if (self.calls_left)() <= CALLS_KEPT || unserved >= MAX_UNSERVED {
+                break;
+            }
+            let tx = entry.tx;
+            match self.look(entry, view, report).await {
+                Ok((step, did)) => {
+                    changed |= !matches!(step, Step::Wait | Step::Submit);
+                    found.extend(did);
+                }
+                Err(error) => {
+                    unserved = unserved.saturating_add(u32::from(matches!(error, TickError::Chain(_))));
+                    report.note(&tx, &error);
+                }
+            }
+        }
+        self.record(found, view, report).await?;
+        Ok(changed)
+    }
+
+    /// Looks at one entry. What was done, and what it did to escrows if it is in a block.
+    pub(super) async fn look(
+        &self,
+        entry: &mut Entry,
+        view: &View<'_>,
+        report: &mut Report,
+    ) -> Result<(Step, Option<Found>), TickError> {
+        let was = entry.state;
+        let step = self.outbox().look(entry, Some(&view.tip), self.now).await?;
+        match &step {
+            Step::Include(_) => report.confirmed = report.confirmed.saturating_add(1),
+            Step::Wait if was == State::Included => drop(self.database.run(rechecked(&entry.tx)).await?),
+            Step::Expire => report.note(&entry.tx, &"expired"),
+            Step::Refuse(reason) => report.note(&entry.tx, reason),
+            _ => {}
+        }
+        let block = entry.block.filter(|block| entry.state == State::Included && block.height <= view.tip.height);
+        let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
+        Ok((step, found))
+    }
+}
+
+/// What an action of ours in a block did; `None` for what touches no escrow.
+pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, TickError> {
+    if !matches!(entry.kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute) {
+        return Ok(None);
+    }
+    let effects = TransactionEffects::read(&entry.cbor)
+        .map_err(|error| DatabaseError(format!("the transaction {} cannot be read: {error}", entry.tx)))?;
+    Ok(Some(Found { effects, height: block.height, time_ms: block.time_ms }))
+}
