@@ -393,7 +393,8 @@ impl World {
     fn shown(&self, id: &TxHash) -> String {
         let shown: Value = serde_json::from_str(&block(purchase::one(&self.db, id)).unwrap().unwrap()).unwrap();
         let text = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
-        let event = |event: &Value| format!("{} {} {}", text(event, "status"), text(event, "txHash"), text(event, "at"));
+        let event =
+            |event: &Value| format!("{} {} {}", text(event, "status"), text(event, "txHash"), text(event, "at"));
         let events: Vec<String> = shown["events"].as_array().unwrap().iter().map(event).collect();
         let due = one(
             &self.db,
