@@ -242,14 +242,15 @@ impl World {
 
     /// An entry of ours that changes no escrow, handed in.
     fn sends(&self, kind: Kind, purpose: &str) -> TxHash {
-        let tx = Tx::unsigned(0, &[faucets(900)], &[], 10_000);
+        let until = self.ledger.tip().slot + 10_000;
+        let tx = Tx::unsigned(0, &[faucets(900)], &[], until);
         let draft = Draft {
             tx: tx.id,
             kind,
             purpose: purpose.to_owned(),
             wallet: None,
             cbor: tx.cbor.clone(),
-            valid_until: 10_000,
+            valid_until: until,
             spends: vec![],
             collateral: vec![],
             guard: None,
@@ -393,7 +394,8 @@ impl World {
     fn shown(&self, id: &TxHash) -> String {
         let shown: Value = serde_json::from_str(&block(purchase::one(&self.db, id)).unwrap().unwrap()).unwrap();
         let text = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
-        let event = |event: &Value| format!("{} {} {}", text(event, "status"), text(event, "txHash"), text(event, "at"));
+        let event =
+            |event: &Value| format!("{} {} {}", text(event, "status"), text(event, "txHash"), text(event, "at"));
         let events: Vec<String> = shown["events"].as_array().unwrap().iter().map(event).collect();
         let due = one(
             &self.db,

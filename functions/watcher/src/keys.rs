@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cardano::keys::SigningKey;
 use edge::{keys::KeyStore, settings::SettingError};
-use market::watch::{Holder, act::Keys};
+use market::watch::{Holder, Keys};
 use worker::console_error;
 
 /// The platform's keys, as far as they are set: without the seller's nothing is done, without a version's master secret
@@ -31,5 +31,9 @@ impl Keys for PlatformKeys {
         let key = self.0.wallet_at(holder.key_version, &holder.owner, &holder.wallet);
         key.inspect_err(|error| console_error!("the service wallet {} cannot be protected: {error}", holder.wallet))
             .ok()
+    }
+
+    fn versions(&self) -> String {
+        self.0.current_version().map(|version| version.to_string()).unwrap_or_default()
     }
 }
