@@ -52,11 +52,10 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
 
 /// For the log: what a tick did and what it cost.
 fn told(report: &Report, usage: &Usage) -> String {
-    let mut told = serde_json::json!({
-        "read": report.read, "steps": report.steps, "confirmed": report.confirmed, "rolledBack": report.rolled_back,
-        "skipped": report.skipped, "acted": report.acted, "alarms": report.alarms, "notes": report.notes,
-        "batches": usage.batches(), "calls": usage.calls(),
-    });
+    let mut told = serde_json::json!(report);
+    if let Some(told) = told.as_object_mut() {
+        told.insert("batches".into(), usage.batches().into());
+    }
     if let (Some(reads), Some(told)) = (usage.reads(), told.as_object_mut()) {
         told.insert("reads".into(), serde_json::json!(reads));
     }
@@ -83,9 +82,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage: &usage };
     match watch.tick(&keys, &arbiter).await {
         Ok(report) => {
-            for alarm in &report.alarms {
-                console_error!("alarm: {alarm}");
-            }
+            report.alarms.iter().for_each(|alarm| console_error!("ALARM {alarm}"));
             Ok(told(&report, &usage))
         }
         Err(error) => {
