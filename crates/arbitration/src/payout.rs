@@ -172,7 +172,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let address = self.key.enterprise_address();
         let signature = AdminSignature::sign(self.key, &address, &intent)?;
         let settle = EscrowStep::WithdrawDisputed { intent, signatures: vec![signature] };
-        let utxos = wallet.spendable(&self.chain.utxos_at(&address.to_string()).await?);
+        let utxos = wallet.spendable(&self.chain.utxos_at(&address.to_string(), |_| false).await?);
         let wallet = Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() };
         let planner = Planner { deployment: self.deployment, parameters, slots: self.slots };
         let time = ChainTime { tip_slot: disputed.tip.slot, now: disputed.now };

@@ -6,15 +6,17 @@
 
 mod outputs;
 mod parameters;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod unspent;
 
 use serde::Deserialize;
 
-pub use outputs::{OutputsReader, outputs};
+pub use outputs::{TransactionOutputs, outputs};
 pub use parameters::protocol_parameters;
-pub use unspent::{balance, utxos};
+pub use stream::{AnswerReader, Collect};
+pub use unspent::{Balance, End, Holdings, Page, UnspentPage, utxos};
 
 use crate::{
     chain::{ChainError, Inclusion, Tip},

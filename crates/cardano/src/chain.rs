@@ -1,6 +1,6 @@
 //! The port to the chain. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,21 @@ pub struct Utxo {
     pub datum_hash: Option<[u8; 32]>,
     /// The hash of the script it carries, if it does.
     pub reference_script: Option<ScriptHash>,
+}
+
+impl Utxo {
+    /// Whether it holds lovelace alone and carries no script: to spend it costs its input and nothing more.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.value.assets.is_empty() && self.reference_script.is_none()
+    }
+}
+
+/// The lovelace in plain outputs that are not reserved: whether these are enough to pay from.
+#[must_use]
+pub fn plain_lovelace(utxos: &[Utxo], reserved: &BTreeSet<TxRef>) -> Lovelace {
+    let free = utxos.iter().filter(|utxo| utxo.is_plain() && !reserved.contains(&utxo.reference));
+    free.map(|utxo| utxo.value.lovelace).sum()
 }
 
 /// An output of a known transaction, and whether it is still there.
@@ -122,8 +137,15 @@ pub trait Chain {
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError>;
     /// Where a transaction is on the chain; `None` where it is in no block.
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
-    /// The unspent outputs at an address (bech32), at most as many as the adapter's bound.
-    async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError>;
+    /// The unspent outputs at an address (bech32), read from both ends, oldest and newest, until `enough` says so, or all,
+    /// or as many as the adapter's bound: strangers may fill an end. Of outputs with very many tokens those that hold the
+    /// least beside them may be missing.
+    async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError>;
+    /// One output, and what spent it; `None` where the provider knows of none such.
+    async fn output(&self, reference: &TxRef) -> Result<Option<TracedOutput>, ChainError> {
+        let outputs = self.outputs_of(&reference.tx).await?.unwrap_or_default();
+        Ok(outputs.into_iter().find(|output| output.utxo.reference == *reference))
+    }
     /// What an address (bech32) holds in lovelace, in one call.
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError>;
     /// Hands a signed transaction to the network. Not retried by the adapter after an unknown outcome.

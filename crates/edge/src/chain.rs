@@ -4,7 +4,7 @@ use std::{cell::Cell, time::Duration};
 
 use cardano::{
     Lovelace, TxHash,
-    blockfrost::{self, OutputsReader},
+    blockfrost::{self, AnswerReader, Balance, Collect, End, Holdings, TransactionOutputs, UnspentPage},
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation},
     history::{AddressTransaction, History, Place},
@@ -23,11 +23,10 @@ const READ_TIME: Duration = Duration::from_secs(5);
 const SUBMIT_TIME: Duration = Duration::from_secs(15);
 /// How long an evaluation may take: the provider runs the scripts.
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
-/// Bytes of an answer. Anyone can make the largest: a page of 100 outputs, each with all the tokens that one can have
-/// (about 150 kB as JSON) and a datum. One that is refused would stop whoever must read it.
-const MAX_ANSWER: usize = 16 << 20;
-/// Bytes of an answer that is read as it arrives, what a transaction spent and made: anyone can make one that names 450
-/// outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each, in 5,000 bytes of value) and 11 kB of datum.
+/// Bytes of an answer that is read whole: lists of at most 100 short entries, and transactions.
+const MAX_ANSWER: usize = 1 << 20;
+/// Bytes of an answer that is read as it arrives, because strangers decide how long it is: anyone can make a transaction
+/// that names 450 outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each) and 11 kB of datum.
 const MAX_STREAMED: usize = 96 << 20;
 /// How long the largest of them may take to arrive.
 const STREAM_TIME: Duration = Duration::from_secs(30);
@@ -37,8 +36,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
 /// Unspent outputs on one page, the most that Blockfrost gives.
 const PAGE: usize = 100;
-/// Pages of unspent outputs that are read at most: 1,000 outputs.
-const MAX_PAGES: usize = 10;
+/// Pages of unspent outputs that are read at most from each end: 1,000 outputs in all. Somebody who fills them with as
+/// little as the ledger allows has given the wallet 900 ADA to spend.
+const MAX_PAGES_AT_AN_END: usize = 5;
 /// Bytes of a refusal's reason that are kept.
 const MAX_REASON: usize = 2_000;
 
@@ -133,6 +133,17 @@ impl Blockfrost {
         }
     }
 
+    /// Reads a list of which strangers decide how long it is, as it arrives. `None` for 404.
+    async fn collect<C: Collect>(&self, path: &str, new: impl Fn() -> C) -> Result<Option<C::Out>, ChainError> {
+        let read = repeat(async || {
+            let mut reader = AnswerReader::new(new());
+            let request = self.admitted(Method::Get, path, None)?;
+            let head = stream(request, STREAM_TIME, MAX_STREAMED, |piece| reader.push(piece)).await;
+            Ok((head.map_err(unanswered)?, reader))
+        });
+        read.await?.map(AnswerReader::finish).transpose()
+    }
+
     async fn read_known(&self, path: &str) -> Result<Vec<u8>, ChainError> {
         self.read(path).await?.ok_or_else(|| ChainError::Malformed(format!("no {path}")))
     }
@@ -150,14 +161,7 @@ impl Chain for Blockfrost {
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
-        let path = format!("/txs/{tx}/utxos");
-        let read = repeat(async || {
-            let mut reader = OutputsReader::new(tx);
-            let request = self.admitted(Method::Get, &path, None)?;
-            let head = stream(request, STREAM_TIME, MAX_STREAMED, |piece| reader.push(piece)).await;
-            Ok((head.map_err(unanswered)?, reader))
-        });
-        read.await?.map(OutputsReader::finish).transpose()
+        self.collect(&format!("/txs/{tx}/utxos"), || TransactionOutputs::of(*tx)).await
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
@@ -174,25 +178,24 @@ impl Chain for Blockfrost {
         body.map(|body| blockfrost::inclusion(&body, tx)).transpose()
     }
 
-    async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
-        let mut all = Vec::new();
-        for page in 1..=MAX_PAGES {
-            let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order=asc");
-            let Some(body) = self.read(&path).await? else { break };
-            let utxos = blockfrost::utxos(&body, address)?;
-            let last = utxos.len() < PAGE;
-            all.extend(utxos);
-            if last {
+    async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
+        let mut holdings = Holdings::default();
+        for (page, end) in (1..=MAX_PAGES_AT_AN_END).flat_map(|page| [(page, End::Oldest), (page, End::Newest)]) {
+            let order = end.order();
+            let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
+            // An address that no transaction ever named is unknown.
+            let Some(read) = self.collect(&path, || UnspentPage::at(address)).await? else { break };
+            if !holdings.take(end, read, PAGE) || enough(holdings.utxos()) {
                 break;
             }
         }
-        Ok(all)
+        Ok(holdings.into_utxos())
     }
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
         // An address that no transaction ever named is unknown: it holds nothing.
-        let body = self.read(&format!("/addresses/{address}")).await?;
-        body.map_or(Ok(Lovelace::ZERO), |body| blockfrost::balance(&body))
+        let balance = self.collect(&format!("/addresses/{address}"), Balance::default).await?;
+        Ok(balance.unwrap_or(Lovelace::ZERO))
     }
 
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {

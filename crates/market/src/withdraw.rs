@@ -158,7 +158,7 @@ impl<D: Database, C: Chain> Withdrawal<'_, D, C> {
 
     async fn build(&self, snapshot: &WalletSnapshot) -> Result<(BuiltTx, Lovelace), WithdrawError> {
         let chain = self.outbox.chain;
-        let utxos = snapshot.spendable(&chain.utxos_at(&self.wallet.to_string()).await?);
+        let utxos = snapshot.spendable(&chain.utxos_at(&self.wallet.to_string(), |_| false).await?);
         let parameters = chain.protocol_parameters().await?;
         let none = BTreeSet::new();
         let from = Wallet { address: self.wallet, utxos: &utxos, reserved: &none };

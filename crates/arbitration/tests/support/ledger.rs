@@ -193,7 +193,7 @@ impl Chain for Ledger {
             .await
     }
 
-    async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
+    async fn utxos_at(&self, address: &str, _: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         self.asked(|| {
             let mempool = self.mempool.take();
             let shown = self.unspent_at(address);
@@ -204,7 +204,7 @@ impl Chain for Ledger {
     }
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
-        Ok(self.utxos_at(address).await?.into_iter().map(|utxo| utxo.value.lovelace).sum())
+        Ok(self.utxos_at(address, |_| false).await?.into_iter().map(|utxo| utxo.value.lovelace).sum())
     }
 
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {

@@ -92,7 +92,7 @@ fn inputs_of_any_size_are_passed_over_in_little_memory() {
         "cd".repeat(32),
         "ef".repeat(11_000)
     );
-    let mut reader = OutputsReader::new(&tx);
+    let mut reader = AnswerReader::new(TransactionOutputs::of(tx));
     let mut bytes = 0;
     let mut push = |text: &str| {
         // Pieces of odd sizes, as a network has them.
@@ -126,7 +126,7 @@ fn outputs_are_the_same_in_whatever_pieces_they_come() {
     assert_eq!(whole.len(), 2);
     assert_eq!(whole[1].spent_by, Some(tx));
     for size in 1..body.len() {
-        let mut reader = OutputsReader::new(&tx);
+        let mut reader = AnswerReader::new(TransactionOutputs::of(tx));
         assert!(body.as_bytes().chunks(size).all(|piece| reader.push(piece.to_vec())));
         assert_eq!(reader.finish().as_ref(), Ok(&whole), "in pieces of {size}");
     }
@@ -139,7 +139,7 @@ fn outputs_are_the_same_in_whatever_pieces_they_come() {
 fn an_answer_that_would_fill_memory_is_refused() {
     let tx = TxHash::new([1; 32]);
     let fill = |before: &str, filling: &str| {
-        let mut reader = OutputsReader::new(&tx);
+        let mut reader = AnswerReader::new(TransactionOutputs::of(tx));
         reader.push(before.as_bytes().to_vec());
         let pieces = (0..100_000).take_while(|_| reader.push(filling.as_bytes().to_vec())).count();
         assert!(pieces < 100_000 && reader.finish().is_err(), "{before}");
@@ -147,6 +147,68 @@ fn an_answer_that_would_fill_memory_is_refused() {
     fill(r#"{"inputs":[""#, &"a".repeat(1_000));
     fill(r#"{"inputs":["#, &"[".repeat(10));
     fill(r#"{"outputs":["#, &"1,".repeat(500));
+    fill(r#"{"outputs":[{"amount":["#, &r#""a","#.repeat(10));
+}
+
+fn unspent(tx: u8, index: u16, lovelace: u64, tokens: usize) -> serde_json::Value {
+    let token = |n: usize| json!({ "unit": format!("{}{n:04x}", "ab".repeat(28)), "quantity": "1" });
+    let held = std::iter::once(json!({ "unit": "lovelace", "quantity": lovelace.to_string() }));
+    let amount: Vec<_> = held.chain((0..tokens).map(token)).collect();
+    json!({ "address": "addr_test1", "tx_hash": TxHash::new([tx; 32]), "output_index": index, "amount": amount,
+        "data_hash": null, "inline_datum": null, "reference_script_hash": null })
+}
+
+fn page(outputs: &[serde_json::Value]) -> Page {
+    stream::whole(json!(outputs).to_string().as_bytes(), UnspentPage::at("addr_test1")).unwrap()
+}
+
+/// Outputs of 1,200 tokens each, which anyone may send: what is held of them is bounded, and money stays in sight.
+#[test]
+fn a_wallet_full_of_tokens_is_read_in_bounded_memory() {
+    let mut holdings = Holdings::default();
+    for number in 0..3_u8 {
+        let mut outputs: Vec<_> = (0..19).map(|index| unspent(number, index, 17_000_000, 1_200)).collect();
+        outputs.push(unspent(number, 99, 5_000_000, 0));
+        if number == 1 {
+            outputs[7] = unspent(number, 7, 900_000_000, 1_200);
+        }
+        assert!(holdings.take(End::Oldest, page(&outputs), 20));
+        let tokens: usize = holdings.utxos().iter().map(|utxo| utxo.value.assets.len()).sum();
+        assert!(tokens <= 20_000, "{tokens} tokens after page {number}");
+    }
+    let utxos = holdings.into_utxos();
+    assert_eq!(utxos.iter().filter(|utxo| utxo.value.assets.is_empty()).count(), 3, "nothing plain is let go");
+    assert!(utxos.iter().any(|utxo| utxo.value.lovelace.get() == 900_000_000), "nor what is worth most");
+}
+
+#[test]
+fn reading_from_both_ends_goes_on_until_they_meet() {
+    let outputs: Vec<_> = (0..250).map(|index| unspent(1, index, 5_000_000, 0)).collect();
+    let oldest = |number: usize| page(&outputs[number * 100..outputs.len().min(number * 100 + 100)]);
+    let newest = |number: usize| {
+        let reversed: Vec<_> = outputs.iter().rev().cloned().collect();
+        page(&reversed[number * 100..outputs.len().min(number * 100 + 100)])
+    };
+    let mut holdings = Holdings::default();
+    assert!(holdings.take(End::Oldest, oldest(0), 100));
+    assert!(holdings.take(End::Newest, newest(0), 100));
+    assert!(!holdings.take(End::Oldest, oldest(1), 100), "met");
+    let utxos = holdings.into_utxos();
+    let names: std::collections::BTreeSet<_> = utxos.iter().map(|utxo| utxo.reference).collect();
+    assert_eq!((utxos.len(), names.len()), (250, 250), "all, and each once");
+    let mut few = Holdings::default();
+    assert!(!few.take(End::Oldest, page(&outputs[..3]), 100), "one short page is all");
+}
+
+#[test]
+fn a_balance_is_read_past_any_number_of_tokens() {
+    let read = |body: &str| stream::whole(body.as_bytes(), Balance::default());
+    let body = json!({ "address": "addr_test1", "amount": unspent(1, 0, 7_000_000, 5_000)["amount"], "script": false });
+    assert_eq!(read(&body.to_string()).unwrap().get(), 7_000_000);
+    assert_eq!(read(r#"{"amount":[]}"#).unwrap().get(), 0);
+    for bad in ["", "{}", "[]", r#"{"amount":[5]}"#, r#"{"amount":[{"unit":"lovelace","quantity":"-1"}]}"#] {
+        assert!(read(bad).is_err(), "{bad}");
+    }
 }
 
 #[test]

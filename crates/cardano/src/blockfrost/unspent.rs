@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Answer, json, malformed};
+use super::{
+    Answer, json, malformed,
+    stream::{self, Collect},
+};
 use crate::{
     chain::{Utxo, Value},
     hash::{ScriptHash, TxHash, TxRef},
@@ -17,6 +20,10 @@ pub(super) const MAX_OUTPUTS: usize = 1_000;
 /// any address, and one that is not read stops whoever must read it: 5,000 bytes of value (`maxValueSize`) hold fewer
 /// than one for each 3 bytes.
 const MAX_ASSETS: usize = 2_000;
+
+/// Tokens that are held in memory at most, of all outputs that are read together: about 3 MB. One output has 1,600 at
+/// most, and a transaction spends fewer than ten such.
+const MAX_TOKENS: usize = 20_000;
 
 #[derive(Deserialize)]
 struct Amount {
@@ -84,37 +91,142 @@ impl Output {
     }
 }
 
-#[derive(Deserialize)]
-struct AddressTotal {
-    amount: Vec<Amount>,
-}
+/// `/addresses/{address}`: the lovelace there, however many tokens are.
+#[derive(Debug, Default)]
+pub struct Balance(Option<Lovelace>);
 
-/// `/addresses/{address}`: the lovelace there.
-///
-/// # Errors
-/// Not of the documented shape.
-pub fn balance(body: &[u8]) -> Answer<Lovelace> {
-    let total: AddressTotal = json(body, "address")?;
-    let mut lovelace = total.amount.iter().filter(|amount| amount.unit == "lovelace");
-    match (lovelace.next(), lovelace.next()) {
-        (None, _) => Ok(Lovelace::ZERO),
-        (Some(amount), None) => amount.quantity.parse().or_else(|_| malformed("an amount of lovelace")),
-        _ => malformed("two amounts of lovelace at one address"),
+impl Collect for Balance {
+    type Out = Lovelace;
+    const LIST: Option<&'static str> = Some("amount");
+
+    fn element(&mut self, text: &[u8]) -> Answer<bool> {
+        let Amount { unit, quantity } = json(text, "an amount at an address")?;
+        if unit == "lovelace" {
+            self.0 = Some(quantity.parse().or_else(|_| malformed("an amount of lovelace"))?);
+        }
+        Ok(self.0.is_none())
+    }
+
+    fn out(self) -> Answer<Lovelace> {
+        Ok(self.0.unwrap_or(Lovelace::ZERO))
     }
 }
 
 /// `/addresses/{address}/utxos`: one page.
+#[derive(Debug)]
+pub struct UnspentPage {
+    address: String,
+    page: Page,
+}
+
+/// Outputs on one page, and how many the provider listed.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// Those that are kept.
+    pub utxos: Vec<Utxo>,
+    /// All of them.
+    pub listed: Vec<TxRef>,
+}
+
+impl UnspentPage {
+    /// For the answer about this address (bech32).
+    #[must_use]
+    pub fn at(address: &str) -> Self {
+        Self { address: address.to_owned(), page: Page::default() }
+    }
+}
+
+impl Collect for UnspentPage {
+    type Out = Page;
+    const LIST: Option<&'static str> = None;
+
+    fn element(&mut self, text: &[u8]) -> Answer<bool> {
+        if self.page.listed.len() >= MAX_OUTPUTS {
+            return malformed("too many outputs");
+        }
+        let output: Output = json(text, "an unspent output")?;
+        let Some(tx) = output.tx_hash else { return malformed("an unspent output without its transaction") };
+        let utxo = output.utxo(tx, &self.address)?;
+        self.page.listed.push(utxo.reference);
+        self.page.utxos.push(utxo);
+        keep_the_best(&mut self.page.utxos);
+        Ok(true)
+    }
+
+    fn out(self) -> Answer<Page> {
+        Ok(self.page)
+    }
+}
+
+/// A whole page.
 ///
 /// # Errors
 /// Not of the documented shape.
 pub fn utxos(body: &[u8], address: &str) -> Answer<Vec<Utxo>> {
-    let outputs: Vec<Output> = json(body, "unspent outputs")?;
-    if outputs.len() > MAX_OUTPUTS {
-        return malformed("too many outputs");
+    stream::whole(body, UnspentPage::at(address)).map(|page| page.utxos)
+}
+
+/// What a wallet holds, as far as it was read, page by page from both ends: strangers who fill one end with their outputs
+/// do not hide what is at the other.
+#[derive(Debug, Default)]
+pub struct Holdings {
+    utxos: Vec<Utxo>,
+    seen: BTreeMap<TxRef, End>,
+}
+
+/// An end of an address's unspent outputs, in the chain's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// From the first block on.
+    Oldest,
+    /// From the last block back.
+    Newest,
+}
+
+impl End {
+    /// Blockfrost's `order`.
+    #[must_use]
+    pub const fn order(self) -> &'static str {
+        match self {
+            Self::Oldest => "asc",
+            Self::Newest => "desc",
+        }
     }
-    let unspent = |output: Output| match output.tx_hash {
-        Some(tx) => output.utxo(tx, address),
-        None => malformed("an unspent output without its transaction"),
-    };
-    outputs.into_iter().map(unspent).collect()
+}
+
+impl Holdings {
+    /// Takes the next page from an end; whether there is more between the ends. A full page has so many outputs.
+    pub fn take(&mut self, end: End, page: Page, full: usize) -> bool {
+        let met = page.listed.iter().any(|listed| self.seen.get(listed).is_some_and(|other| *other != end));
+        let more = page.listed.len() >= full && !met;
+        self.utxos.extend(page.utxos.into_iter().filter(|utxo| !self.seen.contains_key(&utxo.reference)));
+        self.seen.extend(page.listed.into_iter().map(|listed| (listed, end)));
+        keep_the_best(&mut self.utxos);
+        more
+    }
+
+    /// The outputs.
+    #[must_use]
+    pub fn utxos(&self) -> &[Utxo] {
+        &self.utxos
+    }
+
+    /// The outputs.
+    #[must_use]
+    pub fn into_utxos(self) -> Vec<Utxo> {
+        self.utxos
+    }
+}
+
+/// Lets go of the outputs with the least lovelace for each of their tokens, until not too many tokens are held. They are
+/// looked at again by whoever looks once others are spent.
+fn keep_the_best(utxos: &mut Vec<Utxo>) {
+    let tokens = |utxo: &Utxo| utxo.value.assets.len();
+    let mut held: usize = utxos.iter().map(tokens).sum();
+    let worth = |utxo: &Utxo| u128::from(utxo.value.lovelace.get()).checked_div(tokens(utxo) as u128);
+    while held > MAX_TOKENS {
+        let laden = utxos.iter().enumerate().filter_map(|(place, utxo)| Some((worth(utxo)?, place)));
+        let Some((_, worst)) = laden.min() else { break };
+        held = held.saturating_sub(tokens(&utxos.swap_remove(worst)));
+    }
 }

@@ -232,7 +232,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         Ok(ChainView {
             tip: chain.tip().await?,
             parameters: chain.protocol_parameters().await?,
-            utxos: chain.utxos_at(&self.order.account.wallet_address.to_string()).await?,
+            utxos: chain.utxos_at(&self.order.account.wallet_address.to_string(), |_| false).await?,
         })
     }
 

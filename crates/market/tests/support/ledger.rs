@@ -239,7 +239,7 @@ impl Chain for Ledger {
         self.call().map(|()| self.inclusion(tx))
     }
 
-    async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
+    async fn utxos_at(&self, address: &str, _enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         self.call()?;
         let spent = self.spent(false);
         let there = |utxo: &Utxo| utxo.address == address && !spent.contains_key(&utxo.reference);
@@ -247,7 +247,7 @@ impl Chain for Ledger {
     }
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
-        Ok(self.utxos_at(address).await?.into_iter().map(|utxo| utxo.value.lovelace).sum())
+        Ok(self.utxos_at(address, |_| false).await?.into_iter().map(|utxo| utxo.value.lovelace).sum())
     }
 
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {

@@ -74,7 +74,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             None => {
                 let address = key.enterprise_address();
                 let parameters = self.chain.protocol_parameters().await?;
-                let shown = self.chain.utxos_at(&address.to_string()).await?;
+                let shown = self.chain.utxos_at(&address.to_string(), |_| false).await?;
                 let reads = snapshot(&address, view.tip.slot, self.now);
                 let [sent, reserved] = exactly(self.database.batch(reads.into()).await?)?;
                 let snapshot = WalletSnapshot::read(&address, &sent, &reserved)?;
