@@ -42,7 +42,7 @@ pub fn connect_digest(owner: &Address, nonce: &str) -> ContentHash {
 
 /// What `GET /oauth/challenge` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Challenge {
+pub struct ConnectChallenge {
     /// The address, in bech32.
     pub owner: Address,
     /// What its wallet signs.
@@ -85,10 +85,15 @@ impl ApprovalError {
 ///
 /// # Errors
 /// The request is over, or the address is not one of preprod.
-pub fn challenge(authority: &Authority, sealed: &str, address: &str, now_ms: u64) -> Result<Challenge, ApprovalError> {
+pub fn challenge(
+    authority: &Authority,
+    sealed: &str,
+    address: &str,
+    now_ms: u64,
+) -> Result<ConnectChallenge, ApprovalError> {
     let request = ConsentRequest::open(sealed, authority, now_ms)?;
     let owner = Address::parse_cip30(address)?;
-    Ok(Challenge { owner, digest: connect_digest(&owner, &request.id) })
+    Ok(ConnectChallenge { owner, digest: connect_digest(&owner, &request.id) })
 }
 
 /// Who approved.
@@ -186,7 +191,7 @@ fn limits(fields: &Map<String, Value>) -> Result<(Lovelace, Lovelace), ApprovalE
 /// What `POST /oauth/approve` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Approved {
+pub struct ConnectedAgent {
     /// Where the browser goes: the client's redirect URI with the code.
     pub redirect: String,
     /// The service wallet to fund.
@@ -213,7 +218,7 @@ pub async fn grant(
     wallet: &NewWallet,
     random: [u8; 16],
     now_ms: u64,
-) -> Result<Approved, ApprovalError> {
+) -> Result<ConnectedAgent, ApprovalError> {
     let (request, owner, id) = (&approval.request, approval.approver.owner(), GrantId::new(random));
     // The demo wallet is everybody's: nobody's form changes its limits.
     let ((max_per_payment, daily_budget), on_conflict) = match approval.approver {
@@ -270,5 +275,5 @@ pub async fn grant(
     let account: AccountRow = account.first_json()?.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
     let claims = Claims { grant: id, generation: 0, expires_at_ms: now_ms.saturating_add(CODE_MS) };
     let code = claims.token(TokenKind::Code, authority.secrets(), authority.issuer());
-    Ok(Approved { redirect: request.granted(authority, &code), agent_address: account.wallet_address, owner })
+    Ok(ConnectedAgent { redirect: request.granted(authority, &code), agent_address: account.wallet_address, owner })
 }

@@ -115,6 +115,30 @@ impl ClientMetadata {
         Self::read(&fields, url.host()).map_err(|error| refused(error.description))
     }
 
+    /// RFC 7591's response.
+    fn registered(&self, id: &str, now_ms: u64) -> Value {
+        let (jwks_uri, jwks) = match &self.keys {
+            Some(KeySource::JwksUri(url)) => (json!(url), Value::Null),
+            Some(KeySource::Jwks(jwks)) => (Value::Null, serde_json::from_str(jwks).unwrap_or_default()),
+            None => (Value::Null, Value::Null),
+        };
+        let method = if self.keys.is_some() { "private_key_jwt" } else { "none" };
+        let mut answer = Map::from_iter([
+            ("client_id".to_owned(), json!(id)),
+            ("client_id_issued_at".to_owned(), json!(now_ms / 1_000)),
+            ("client_name".to_owned(), json!(self.name)),
+            ("redirect_uris".to_owned(), json!(self.redirect_uris)),
+            ("grant_types".to_owned(), json!(["authorization_code", "refresh_token"])),
+            ("response_types".to_owned(), json!(["code"])),
+            ("scope".to_owned(), json!(SCOPE)),
+            ("token_endpoint_auth_method".to_owned(), json!(method)),
+            ("jwks_uri".to_owned(), jwks_uri),
+            ("jwks".to_owned(), jwks),
+        ]);
+        answer.retain(|_, value| !value.is_null());
+        answer.into()
+    }
+
     /// The id of a client registered with this.
     fn id(&self) -> String {
         let digest = Sha256::digest(json!(self).to_string());
@@ -194,22 +218,7 @@ pub async fn register(db: &impl Database, metadata: &ClientMetadata, now_ms: u64
         now_ms,
     );
     db.run(insert).await?;
-    let mut answer = json!({
-        "client_id": id,
-        "client_id_issued_at": now_ms / 1_000,
-        "client_name": metadata.name,
-        "redirect_uris": metadata.redirect_uris,
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "scope": SCOPE,
-        "token_endpoint_auth_method": if metadata.keys.is_some() { "private_key_jwt" } else { "none" },
-    });
-    match &metadata.keys {
-        Some(KeySource::JwksUri(url)) => answer["jwks_uri"] = json!(url),
-        Some(KeySource::Jwks(jwks)) => answer["jwks"] = serde_json::from_str(jwks).unwrap_or_default(),
-        None => {}
-    }
-    Ok(answer.to_string())
+    Ok(metadata.registered(&id, now_ms).to_string())
 }
 
 /// The client with this id: registered, or published at the URL that the id is.

@@ -155,7 +155,7 @@ pub trait Documents {
 /// A document, and when it was fetched (POSIX ms).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document {
+pub(super) struct StoredDocument {
     pub body: String,
     pub fetched_at_ms: u64,
 }
@@ -165,7 +165,7 @@ pub(super) async fn stored(
     db: &impl Database,
     url: &DocumentUrl,
     now_ms: u64,
-) -> Result<Option<Document>, DatabaseError> {
+) -> Result<Option<StoredDocument>, DatabaseError> {
     let read = statement!(
         "SELECT json_object('body', body, 'fetchedAtMs', fetched_at_ms) FROM oauth_documents \
          WHERE url = ?1 AND fresh_until_ms > ?2",

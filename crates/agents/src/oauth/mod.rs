@@ -27,7 +27,7 @@ mod token;
 
 pub use error::{ErrorCode, OAuthError};
 pub use redirect::{RedirectUri, RedirectUriError};
-pub use token::{GrantId, SecretError, Secrets, TokenKind};
+pub use token::{GrantId, Secrets, TokenKind, TokenSecretError};
 
 #[cfg(test)]
 mod attacks;

@@ -18,7 +18,7 @@ use url::{Url, form_urlencoded::Serializer};
 
 use super::{
     Authority, OAuthError, Secrets,
-    approve::{self, Approval, ApprovalError, Approved},
+    approve::{self, Approval, ApprovalError, ConnectedAgent},
     assertion::{PublicJwk, VerifyJws},
     authorize::{self, AuthorizeRefusal, ConsentRequest},
     client::{self, ClientMetadata},
@@ -166,8 +166,7 @@ impl World {
     /// Registers a public client and says its id.
     pub fn register(&self, redirect_uris: &[&str]) -> String {
         let body = json!({ "client_name": "Shopper", "redirect_uris": redirect_uris });
-        let id = self.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned();
-        id
+        self.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned()
     }
 
     pub fn register_body(&self, body: &Value) -> Result<Value, OAuthError> {
@@ -189,7 +188,7 @@ impl World {
         block_on(approve::check(&self.authority, &Native, true, body.to_string().as_bytes(), self.now()))
     }
 
-    pub fn grant(&self, approval: &Approval) -> Result<Approved, ApprovalError> {
+    pub fn grant(&self, approval: &Approval) -> Result<ConnectedAgent, ApprovalError> {
         let key = SigningKey::from_seed(&Sha256::digest(approval.approver.owner()).into()).unwrap();
         let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
         block_on(approve::grant(&self.db, &self.authority, approval, &wallet, self.random(), self.now()))

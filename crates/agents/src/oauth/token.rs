@@ -29,7 +29,7 @@ pub struct Secrets {
 /// The secret is too short to be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the secret for tokens has at least {MIN_SECRET_BYTES} bytes")]
-pub struct SecretError;
+pub struct TokenSecretError;
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,11 +42,11 @@ impl Secrets {
     ///
     /// # Errors
     /// Fewer than [`MIN_SECRET_BYTES`].
-    pub fn new(secret: &[u8]) -> Result<Self, SecretError> {
+    pub fn new(secret: &[u8]) -> Result<Self, TokenSecretError> {
         if secret.len() < MIN_SECRET_BYTES {
-            return Err(SecretError);
+            return Err(TokenSecretError);
         }
-        Ok(Self { mac: Hmac::new_from_slice(secret).map_err(|_| SecretError)? })
+        Ok(Self { mac: Hmac::new_from_slice(secret).map_err(|_| TokenSecretError)? })
     }
 
     fn mac(&self, label: &str, issuer: &str, payload: &[u8]) -> Hmac<Sha256> {
