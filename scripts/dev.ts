@@ -1,7 +1,7 @@
 // `make dev`: leaves the whole system running on this machine until Ctrl-C.
 
 import { join } from "node:path";
-import { root, startStack } from "./stack.ts";
+import { root, type Stack, startStack } from "./stack.ts";
 
 const number = (name: string, fallback: number): number => {
   const text = process.env[name];
@@ -9,36 +9,72 @@ const number = (name: string, fallback: number): number => {
   if (!Number.isFinite(value) || value < 0) throw new Error(`${name} must be a number, not ${text}`);
   return value;
 };
+const port = (name: string, fallback: number): number => {
+  const value = number(name, fallback);
+  if (!Number.isInteger(value) || value > 65_535) throw new Error(`${name} must be a port, not ${value}`);
+  return value;
+};
 
-let stopped = false;
-const stack = await startStack({
-  state: process.env.STATE_DIR ?? join(root, ".state/dev"),
-  apiPort: number("API_PORT", 8787),
-  ledgerPort: number("LEDGER_PORT", 8990),
-  arbiter: true,
-  arbiterPort: number("ARBITER_PORT", 8788),
-  watcher: true,
-  watcherPort: number("WATCHER_PORT", 8789),
-  blockTime: number("BLOCK_TIME", 1),
-  progress: (step) => console.log(`  ${step}`),
-});
+const state = process.env.STATE_DIR ?? join(root, ".state/dev");
 
-const stop = async (code: number) => {
+/** Where everything answers, and what to do first. */
+function guide({ api, arbiter, watcher, ledger }: Stack): string {
+  const row = (name: string, url: string | undefined, what: string) =>
+    `  ${name.padEnd(8)} ${url?.padEnd(21)}  ${what}`;
+  const { port: apiPort } = new URL(api);
+  const { port: ledgerPort } = new URL(ledger);
+  const ports = `${apiPort === "8787" ? "" : ` API_PORT=${apiPort}`}${ledgerPort === "8990" ? "" : ` LEDGER_PORT=${ledgerPort}`}`;
+  return [
+    `\nready; Ctrl-C ends it; state and logs are in ${state}\n`,
+    row("API", api, "/health, /listings; src/lib.rs has every route"),
+    row("ledger", ledger, "Blockfrost's API in /api/v0; faucet, time, faults in /control (devnet/README.md)"),
+    row("watcher", watcher, "POST /tick, every 3 seconds here"),
+    row("arbiter", arbiter?.url, "POST /disputes/resolve, which the watcher calls"),
+    "\nWhat is for sale, something more for sale, its signed terms, and money for a buyer on preprod:\n",
+    `  curl ${api}/listings`,
+    `  make sell${ports} FILE=tests/fixtures/prompts/aurora-hero.md PRICE=6`,
+    `  curl -i ${api}/listings/ID/unlock`,
+    `  curl ${ledger}/control/faucet --json '{"address": "addr_test1...", "lovelace": "50000000"}'\n`,
+  ].join("\n");
+}
+
+async function run(): Promise<void> {
+  const stack = await startStack({
+    state,
+    apiPort: port("API_PORT", 8787),
+    ledgerPort: port("LEDGER_PORT", 8990),
+    arbiter: true,
+    arbiterPort: port("ARBITER_PORT", 8788),
+    watcher: true,
+    watcherPort: port("WATCHER_PORT", 8789),
+    blockTime: number("BLOCK_TIME", 1),
+    progress: (step) => console.log(`  ${step}`),
+  });
+  let stopped = false;
+  const stop = async (code: number) => {
+    if (stopped) return;
+    stopped = true;
+    await stack.stop();
+    process.exit(code);
+  };
+  process.on("SIGINT", () => void stop(0));
+  process.on("SIGTERM", () => void stop(0));
+  console.log(guide(stack));
+  // The watcher's clock: faster than every minute, as blocks are faster here.
+  const clock = async () => {
+    while (!stopped) {
+      await new Promise((resolve) => setTimeout(resolve, 3_000));
+      if (!stopped) await stack.tick().catch((error) => console.error(`${error}`));
+    }
+  };
+  void clock();
+  const what = await stack.ended;
   if (stopped) return;
-  stopped = true;
-  await stack.stop();
-  process.exit(code);
-};
-process.on("SIGINT", () => void stop(0));
-process.on("SIGTERM", () => void stop(0));
-console.log(`ready: API ${stack.api}, arbiter ${stack.arbiter?.url}, watcher ${stack.watcher}, ledger ${stack.ledger}`);
-// The watcher's clock: faster than every minute, as blocks are faster here.
-const clock = async () => {
-  while (!stopped) {
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
-    if (!stopped) await stack.tick().catch((error) => console.error(`${error}`));
-  }
-};
-void clock();
-console.error(await stack.ended);
-await stop(1);
+  console.error(what);
+  await stop(1);
+}
+
+await run().catch((error: Error) => {
+  console.error(`dev: ${error.message}`);
+  process.exit(1);
+});

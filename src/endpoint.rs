@@ -61,10 +61,13 @@ impl Endpoint {
         let mut segments = path.strip_prefix('/')?.split('/');
         let (first, second, third) = (segments.next()?, segments.next(), segments.next());
         let (fourth, more) = (segments.next(), segments.next());
-        if let ("me", Some("purchases"), Some(id), Some("content"), None) = (first, second, third, fourth, more) {
+        if let ("me", Some("purchases"), Some(id), Some("content"), None) = (first, second, third, fourth, more)
+            && !id.is_empty()
+        {
             return Some(Self::BoughtContent(id.to_owned()));
         }
-        if fourth.is_some() {
+        // An empty name is no name: `/listings/` is not a listing.
+        if fourth.is_some() || second == Some("") {
             return None;
         }
         match (first, second, third) {
@@ -131,9 +134,22 @@ mod tests {
 
     #[test]
     fn other_paths_do_not_exist() {
-        for path in ["", "/", "/healthz", "/health/", "/listings/", "/listings/a/b/c", "//listings", "/Health"] {
-            let found = resolve(&Method::Get, path);
-            assert!(matches!(found, Resolved::Unknown | Resolved::Route(Endpoint::Listing(_))), "{path}: {found:?}");
+        for path in [
+            "",
+            "/",
+            "/healthz",
+            "/health/",
+            "/listings/",
+            "/listings//unlock",
+            "/listings/a/b/c",
+            "//listings",
+            "/Health",
+            "/creators/",
+            "/purchases/",
+            "/me/",
+            "/me/purchases//content",
+        ] {
+            assert_eq!(resolve(&Method::Get, path), Resolved::Unknown, "{path}");
         }
     }
 }

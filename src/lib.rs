@@ -10,6 +10,7 @@ mod paywall;
 mod respond;
 mod routes;
 mod session;
+mod settings;
 
 use app::App;
 use endpoint::{Endpoint, Resolved};
@@ -17,18 +18,18 @@ use error::ApiError;
 use worker::{Context, Env, Method, Request, Response, Result, event};
 
 #[event(fetch)]
-async fn fetch(request: Request, env: Env, context: Context) -> Result<Response> {
-    let app = App::new(env, context);
+async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response> {
+    let app = App::new(env);
     let method = request.method();
     let answer = match endpoint::resolve(&method, &request.path()) {
         Resolved::Preflight(allowed) => cors::preflight(allowed),
-        Resolved::Unknown => Err(ApiError::not_found("no such path")),
-        Resolved::WrongMethod(allowed) => Err(ApiError::wrong_method(allowed)),
+        Resolved::Unknown => Err(ApiError::NoSuchPath),
+        Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
         Resolved::Route(endpoint) => dispatch(&app, endpoint, request).await,
     };
     let response = match answer {
         Ok(response) => response,
-        Err(error) => error.into_response()?,
+        Err(error) => error.answer().into_response()?,
     };
     finish(&app, &method, response)
 }
@@ -51,7 +52,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Withdraw => routes::me::withdraw(app, &request).await,
         Endpoint::AgentLimits => routes::me::set_limits(app, request).await,
         Endpoint::BoughtContent(id) => routes::me::content(app, &id, &request).await,
-        Endpoint::Creator(address) => routes::creators::show(app, &address).await,
+        Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }
 }
 

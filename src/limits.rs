@@ -1,52 +1,125 @@
-//! Limits on how often something may be asked for, by Workers' rate limiting binding.
+//! How often something may be asked for, by Workers' rate limiting bindings.
 //!
-//! They keep a flood from one place off the database; what may be spent is limited elsewhere, by the database itself.
+//! They keep a flood from one place off the database and the chain's provider; what may be spent, and how much may be
+//! stored, is limited elsewhere, by the database itself. Rates are generous: many honest clients may share an address.
 
-use edge::settings;
+use std::net::{IpAddr, Ipv6Addr};
+
+use edge::settings::SettingError;
 use worker::{Env, Request};
 
 use crate::error::ApiError;
 
-/// What is limited. Each has its own binding in wrangler.toml, with its rate.
+/// Seconds in which all rates are counted.
+pub const PERIOD_SECONDS: u32 = 60;
+
+/// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limiter {
-    /// Challenges, by client address.
+    /// Challenges, by client.
     Challenge,
-    /// Answers to challenges, by client address.
+    /// Answers to challenges, by client.
     SignIn,
+    /// Reads of an account, which ask the chain, and changes of its limits; by account.
+    Account,
     /// Purchases, by account.
     Buy,
     /// Withdrawals, by account.
     Withdraw,
+    /// Requests with a session, before it is looked up: by client.
+    Session,
+    /// Offers, by client.
+    Offer,
+    /// Requests that carry a payment, by client.
+    Payment,
+    /// Requests that carry a proof of an earlier payment, by client.
+    Proof,
+    /// Verdicts, by client.
+    Verdict,
 }
 
+/// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
+pub const LIMITS: [(Limiter, &str, u32); 10] = [
+    (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
+    (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
+    (Limiter::Account, "LIMIT_ACCOUNT", 300),
+    (Limiter::Buy, "LIMIT_BUY", 300),
+    (Limiter::Withdraw, "LIMIT_WITHDRAW", 10),
+    (Limiter::Session, "LIMIT_SESSION", 3_000),
+    (Limiter::Offer, "LIMIT_OFFER", 600),
+    (Limiter::Payment, "LIMIT_PAYMENT", 1_200),
+    (Limiter::Proof, "LIMIT_PROOF", 1_200),
+    (Limiter::Verdict, "LIMIT_VERDICT", 600),
+];
+
 impl Limiter {
-    const fn binding(self) -> &'static str {
-        match self {
-            Self::Challenge => "LIMIT_CHALLENGE",
-            Self::SignIn => "LIMIT_SIGN_IN",
-            Self::Buy => "LIMIT_BUY",
-            Self::Withdraw => "LIMIT_WITHDRAW",
-        }
+    fn binding(self) -> &'static str {
+        LIMITS.iter().find(|(limiter, ..)| *limiter == self).map_or("", |(_, binding, _)| binding)
     }
 }
 
-/// Seconds in which all rates are counted (see wrangler.toml).
-const PERIOD: u32 = 60;
-
 /// Takes one from what `key` may ask for; 429 when nothing is left.
 pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError> {
-    let binding = env.rate_limiter(limiter.binding()).map_err(|error| {
-        ApiError::misconfigured(
-            &settings::SettingError { name: limiter.binding().into(), problem: "is not bound" },
-            error,
-        )
-    })?;
+    let name = limiter.binding();
+    let binding = env
+        .rate_limiter(name)
+        .map_err(|_| SettingError { name: name.into(), problem: "is not bound (wrangler.toml)" })?;
     let outcome = binding.limit(key.to_owned()).await?;
-    if outcome.success { Ok(()) } else { Err(ApiError::too_many(PERIOD)) }
+    if outcome.success { Ok(()) } else { Err(ApiError::TooMany) }
 }
 
 /// Where a request comes from, as Cloudflare says.
-pub fn client(request: &Request) -> String {
-    request.headers().get("cf-connecting-ip").ok().flatten().unwrap_or_else(|| "unknown".to_owned())
+pub fn client(request: &Request) -> Result<String, ApiError> {
+    let address = request.headers().get("cf-connecting-ip")?.unwrap_or_default();
+    Ok(network(&address).unwrap_or_else(|| "unknown".to_owned()))
+}
+
+/// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's.
+fn network(address: &str) -> Option<String> {
+    match address.trim().parse().ok()? {
+        IpAddr::V4(address) => Some(address.to_string()),
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(address) => Some(address.to_string()),
+            None => {
+                const HOST: u128 = u64::MAX as u128;
+                Some(format!("{}/64", Ipv6Addr::from_bits(address.to_bits() & !HOST)))
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_counts_for_its_customer() {
+        for (address, counted) in [
+            ("203.0.113.7", Some("203.0.113.7")),
+            (" 203.0.113.7 ", Some("203.0.113.7")),
+            ("::ffff:203.0.113.7", Some("203.0.113.7")),
+            ("2001:db8:1:2:3:4:5:6", Some("2001:db8:1:2::/64")),
+            ("2001:db8:1:2::1", Some("2001:db8:1:2::/64")),
+            ("2001:db8:1:3::1", Some("2001:db8:1:3::/64")),
+            ("", None),
+            ("nowhere", None),
+        ] {
+            assert_eq!(network(address).as_deref(), counted, "{address}");
+        }
+    }
+
+    #[test]
+    fn the_bindings_are_those_of_the_table() {
+        let config = include_str!("../wrangler.toml");
+        assert_eq!(config.matches("[[ratelimits]]").count(), LIMITS.len());
+        for (limiter, name, limit) in LIMITS {
+            assert_eq!(limiter.binding(), name);
+            let entry = config.split("[[ratelimits]]").find(|entry| entry.contains(&format!("name = \"{name}\"")));
+            let simple = format!("simple = {{ limit = {limit}, period = {PERIOD_SECONDS} }}");
+            assert!(entry.is_some_and(|entry| entry.contains(&simple)), "{name}");
+        }
+        let ids: std::collections::BTreeSet<&str> =
+            config.lines().filter(|line| line.starts_with("namespace_id")).collect();
+        assert_eq!(ids.len(), LIMITS.len(), "each counts on its own");
+    }
 }

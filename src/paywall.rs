@@ -1,100 +1,74 @@
-//! The paywall's terms: what a listing costs, as x402 says it.
+//! The paywall's terms: the ways to pay that are configured, and what a listing costs, as x402 says it.
 
-use sql::{Database, exactly};
-use std::{cell::RefCell, collections::HashMap};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use cardano::{Address, keys::SigningKey, slots::Millis};
-use edge::settings::{self, SettingError};
-use escrow::Deployment;
+use cardano::slots::Millis;
+use edge::{
+    keys::KeyStore,
+    settings::{self, Lookup, SettingError},
+};
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, Terms},
     chain_state,
+    checkout::Way,
 };
+use sql::{Database, exactly};
 use url::Url;
-use worker::Env;
 use x402_cardano::{
-    escrow::{Issuer, Quote, TransferMethod},
-    exact::default,
-    settlement::Sleep,
-    wire::{Amount, ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, Version2},
+    method::{DefaultMethod, EscrowMethod, MempoolPolicy},
+    wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, payment_identifier},
 };
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError};
 
-/// How long a payment may take, in seconds: the transaction's time to live is at most this far away.
-pub const MAX_TIMEOUT_SECONDS: u32 = 300;
-
-/// Terms that an isolate keeps in its memory. Listings never change, so what is kept is never stale.
+/// Terms that an isolate keeps in its memory.
 const MAX_KEPT: usize = 2_000;
+/// How long it keeps them, in ms. Listings never change, but for being hidden by the operator.
+const KEPT_MS: Millis = 60_000;
 
 /// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
 pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
 
-/// Waiting by the runtime's timer, but no longer than until a time.
-#[derive(Clone, Copy, Debug)]
-pub struct Timer {
-    /// POSIX ms.
-    pub until: Millis,
-}
-
-impl Sleep for Timer {
-    async fn sleep(&self, ms: Millis) {
-        let left = self.until.saturating_sub(edge::now_ms());
-        edge::sleep(std::time::Duration::from_millis(ms.min(left))).await;
-    }
-}
-
 thread_local! {
-    static TERMS: RefCell<HashMap<String, Terms>> = RefCell::new(HashMap::new());
+    static TERMS: RefCell<HashMap<String, (Millis, Rc<Terms>)>> = RefCell::new(HashMap::new());
 }
 
-/// The seller of record of protected sales, and the escrow that they lock into.
-pub struct Protection {
-    deployment: Deployment,
-    seller: SigningKey,
-    seller_address: Address,
-    method: TransferMethod,
+/// The ways to pay that the operator configured.
+pub struct Methods {
+    instant: DefaultMethod,
+    protected: Option<EscrowMethod>,
+    /// Newer blocks that a payment waits for.
+    pub confirmations: u64,
 }
 
-impl Protection {
-    /// What the operator configured; `None` where no escrow is deployed.
+impl Methods {
+    /// What the operator configured.
     ///
     /// # Errors
     /// A setting that is there and unusable.
-    pub fn configured(env: &Env) -> Result<Option<Self>, SettingError> {
-        const METHOD: &str = "ESCROW_TRANSFER_METHOD";
-        let Some(deployment) = settings::deployment(env)? else { return Ok(None) };
-        let method = match settings::optional(env, METHOD) {
-            None => TransferMethod::default(),
-            Some(name) => {
-                name.parse().map_err(|_| SettingError { name: METHOD.into(), problem: "must be escrow or masumi" })?
+    pub fn configured(lookup: &Lookup<'_>, keys: &KeyStore) -> Result<Self, SettingError> {
+        const CONFIRMATIONS: &str = "L1_CONFIRMATIONS";
+        const PROBLEM: &str = "must be a whole number from 0 to 20";
+        let unusable = || SettingError { name: CONFIRMATIONS.into(), problem: PROBLEM };
+        let confirmations = settings::whole_number(lookup, CONFIRMATIONS, 0, 0..=20, PROBLEM)?;
+        let policy = i8::try_from(confirmations).ok().and_then(ConfirmationPolicy::new).ok_or_else(unusable)?;
+        let instant = DefaultMethod::new(policy).map_err(|MempoolPolicy| unusable())?;
+        let protected = match settings::deployment(lookup)? {
+            None => None,
+            Some(deployment) => {
+                let name = settings::transfer_method(lookup, &deployment)?;
+                let seller = keys.required_seller()?.clone();
+                Some(EscrowMethod::new(deployment, seller, name, policy).map_err(|MempoolPolicy| unusable())?)
             }
         };
-        let seller = settings::signing_key(env, "SELLER_SECRET")?;
-        let seller_address = seller.enterprise_address();
-        Ok(Some(Self { deployment, seller, seller_address, method }))
+        Ok(Self { instant, protected, confirmations })
     }
 
-    /// Who signs quotes.
-    pub const fn issuer(&self) -> Issuer<'_> {
-        Issuer {
-            seller: &self.seller,
-            seller_address: self.seller_address,
-            deployment: &self.deployment,
-            method: self.method,
-        }
-    }
-
-    /// The method's name on the wire.
-    pub const fn method(&self) -> &'static str {
-        self.method.name()
-    }
-
-    /// A quote for a protected sale, where the listing offers it. One signature; nothing is stored.
-    pub fn quote(&self, terms: &Terms, clock: Millis, nonce: [u8; 32]) -> Option<Quote> {
-        let offered = terms.modes.contains(&DeliveryMode::Protected);
-        offered.then(|| self.issuer().issue(&terms.sale(), clock, nonce).ok()).flatten()
+    /// The ways to pay, cheapest first.
+    pub fn ways(&self) -> Vec<Way<'_>> {
+        let protected = self.protected.as_ref().map(|method| (DeliveryMode::Protected, method as _));
+        std::iter::once((DeliveryMode::Instant, &self.instant as _)).chain(protected).collect()
     }
 }
 
@@ -102,57 +76,50 @@ impl Protection {
 #[derive(Clone, Debug)]
 pub struct Priced {
     /// The terms.
-    pub terms: Terms,
+    pub terms: Rc<Terms>,
     /// The later of the wall clock and the newest block's time, POSIX ms.
     pub clock: Millis,
 }
 
 /// A listing's terms: from this isolate's memory, or in one batch. The clock is read, in the same batch, only where the
 /// listing offers protection.
-pub async fn priced(database: &impl Database, id: &ListingId, now: Millis) -> Result<Option<Priced>, ApiError> {
-    if let Some(terms) = TERMS.with_borrow(|kept| kept.get(id.as_str()).cloned()) {
+pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+    let (now, lead) = (app.now_ms(), app.settings()?.lead);
+    let fresh = |(read, _): &&(Millis, Rc<Terms>)| now.saturating_sub(*read) < KEPT_MS;
+    let kept = TERMS.with_borrow(|kept| kept.get(id.as_str()).filter(fresh).map(|(_, terms)| terms.clone()));
+    if let Some(terms) = kept {
         let clock = if terms.modes.contains(&DeliveryMode::Protected) {
-            chain_state::clock(&database.run(chain_state::read_time()).await?, now)?
+            chain_state::clock(&database.run(chain_state::read_time()).await?, now, lead)?
         } else {
             now
         };
         return Ok(Some(Priced { terms, clock }));
     }
     let [terms, time] = exactly(database.batch(vec![catalogue::terms(id), chain_state::read_time()]).await?)?;
-    let Some(terms) = terms.first_json::<Terms>()? else {
+    let Some(terms) = terms.first_json::<Terms>()?.map(Rc::new) else {
         return Ok(None);
     };
     TERMS.with_borrow_mut(|kept| {
         if kept.len() >= MAX_KEPT {
             kept.clear();
         }
-        kept.insert(id.as_str().to_owned(), terms.clone());
+        kept.insert(id.as_str().to_owned(), (now, terms.clone()));
     });
-    Ok(Some(Priced { clock: chain_state::clock(&time, now)?, terms }))
-}
-
-/// The requirements of an instant payment; `None` where the listing does not offer it.
-pub fn instant(terms: &Terms) -> Option<PaymentRequirements> {
-    let offered = terms.modes.contains(&DeliveryMode::Instant);
-    let amount = Amount::new(terms.price_lovelace.get())?;
-    let policy = ConfirmationPolicy::IN_BLOCK;
-    offered.then(|| default::requirements(&terms.seller_address, amount, MAX_TIMEOUT_SECONDS, policy))
+    Ok(Some(Priced { clock: chain_state::clock(&time, now, lead)?, terms }))
 }
 
 /// The whole 402: every way to pay, and why payment is asked for.
-pub fn payment_required(terms: &Terms, accepts: Vec<PaymentRequirements>, url: &Url, error: &str) -> PaymentRequired {
+pub fn payment_required(terms: &Terms, accepts: Vec<PaymentRequirements>, url: &Url, code: &str) -> PaymentRequired {
     let mut resource = url.clone();
     resource.set_query(None);
     resource.set_fragment(None);
+    let resource = ResourceInfo {
+        url: resource.to_string(),
+        description: Some(terms.title.clone()),
+        mime_type: Some("text/plain".to_owned()),
+    };
     PaymentRequired {
-        x402_version: Version2,
-        error: Some(error.to_owned()),
-        resource: ResourceInfo {
-            url: resource.to_string(),
-            description: Some(terms.title.clone()),
-            mime_type: Some("text/plain".to_owned()),
-        },
-        accepts,
-        extensions: None,
+        extensions: Some(payment_identifier::offered()),
+        ..PaymentRequired::new(resource, accepts, Some(code))
     }
 }

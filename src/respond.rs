@@ -1,22 +1,7 @@
-//! Answers that are finished JSON texts, with their validators.
+//! Answers with validators.
 
+use url::Url;
 use worker::{Request, Response, Result};
-
-/// A JSON text as it is.
-pub fn json(text: String) -> Result<Response> {
-    let mut response = Response::ok(text)?;
-    response.headers_mut().set("content-type", "application/json")?;
-    Ok(response)
-}
-
-/// Plain text that nobody but the payer may keep.
-#[allow(dead_code, reason = "content routes follow")]
-pub fn private_text(text: String) -> Result<Response> {
-    let mut response = Response::ok(text)?;
-    response.headers_mut().set("content-type", "text/plain; charset=utf-8")?;
-    response.headers_mut().set("cache-control", "private, no-store")?;
-    Ok(response)
-}
 
 /// Puts a validator on an answer that may be kept if it is asked for again each time.
 pub fn tagged(mut response: Response, etag: &str) -> Result<Response> {
@@ -38,4 +23,14 @@ pub fn not_modified(request: &Request, etag: &str) -> Result<Option<Response>> {
 /// If-None-Match compares weakly (RFC 9110, 13.1.2).
 fn weak(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
+}
+
+/// Says where the next page is, if there is one: the same address with another cursor (RFC 8288).
+pub fn linked(mut response: Response, mut url: Url, next: Option<&str>) -> Result<Response> {
+    let Some(cursor) = next else { return Ok(response) };
+    let others: Vec<(String, String)> =
+        url.query_pairs().filter(|(name, _)| name != "cursor").map(|(n, v)| (n.into_owned(), v.into_owned())).collect();
+    url.query_pairs_mut().clear().extend_pairs(others).append_pair("cursor", cursor);
+    response.headers_mut().set("link", &format!("<{url}>; rel=\"next\""))?;
+    Ok(response)
 }

@@ -1,26 +1,60 @@
-//! Who asks: the bearer token of a session.
+//! Who asks: extractors whose type is the guarantee.
 
-use market::account::Token;
+use edge::{bearer::Bearer, d1::D1};
+use market::account::{self, Account, Token};
 use worker::Request;
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError};
 
-/// What a 401 says.
-pub const SIGN_IN: &str = "not signed in, or the session is over: sign in again (POST /auth/challenge)";
-
-/// The session's token that a request presents; `None` where it presents none.
-pub fn token(request: &Request) -> Result<Option<Token>, ApiError> {
-    let Some(header) = request.headers().get("authorization")? else {
-        return Ok(None);
-    };
-    let token = header
-        .split_once(' ')
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .and_then(|(_, token)| Token::presented(token.trim()));
-    token.map(Some).ok_or_else(|| ApiError::unauthorized(SIGN_IN))
+/// A live session: who presents its token is its account's owner.
+pub struct Session {
+    /// Whose session it is.
+    pub account: Account,
+    /// What shows it.
+    pub token: Token,
 }
 
-/// The session's token that a request must present.
-pub fn required(request: &Request) -> Result<Token, ApiError> {
-    token(request)?.ok_or_else(|| ApiError::unauthorized(SIGN_IN))
+impl Session {
+    /// The session that the request shows, read in one statement.
+    pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
+        MaybeSession::of(app, request).await?.0.ok_or(ApiError::NotSignedIn)
+    }
+}
+
+/// A live session; or a request that shows none, for routes that take other proofs. A token that is there and not live is
+/// refused here, too.
+pub struct MaybeSession(pub Option<Session>);
+
+impl MaybeSession {
+    /// The session that the request shows, if it shows one.
+    pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
+        match Shown::of(request)? {
+            None => Ok(Self(None)),
+            Some(shown) => shown.session(&app.database()?, app.now_ms()).await.map(|session| Self(Some(session))),
+        }
+    }
+}
+
+/// A token that was shown, in the shape of one; nobody has looked whether its session is live.
+pub struct Shown(Token);
+
+impl Shown {
+    /// The token that the request shows; `None` where it shows none.
+    pub fn of(request: &Request) -> Result<Option<Self>, ApiError> {
+        match Bearer::of(request)? {
+            Bearer::Absent => Ok(None),
+            Bearer::Malformed => Err(ApiError::NotSignedIn),
+            Bearer::Token(token) => Token::presented(&token).map(Self).map(Some).ok_or(ApiError::NotSignedIn),
+        }
+    }
+
+    /// The token that the request must show, for statements that look at its session themselves.
+    pub fn required(request: &Request) -> Result<Token, ApiError> {
+        Ok(Self::of(request)?.ok_or(ApiError::NotSignedIn)?.0)
+    }
+
+    async fn session(self, database: &D1, now_ms: u64) -> Result<Session, ApiError> {
+        let account = account::of_session(database, &self.0, now_ms).await?.ok_or(ApiError::NotSignedIn)?;
+        Ok(Session { account, token: self.0 })
+    }
 }

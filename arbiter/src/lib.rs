@@ -1,25 +1,72 @@
 //! The arbiter worker: `POST /disputes/resolve`, for whoever holds the token. The rules are in the crate `arbitration`.
 
-mod error;
 mod settings;
 
-use arbitration::{Arbiter, MAX_OUTPUT_BYTES, Request as Dispute, ResolveError};
-use cardano::slots::{Millis, SlotConfig};
-use edge::{Usage, chain::Blockfrost, d1::D1, http::read_request};
+use arbitration::{Arbiter, MAX_OUTPUT_BYTES, MalformedRequest, ResolveError, ResolveRequest};
+use cardano::slots::SlotConfig;
+use edge::{
+    Usage,
+    answer::{self, ErrorAnswer, Fault},
+    bearer::Bearer,
+    chain::Blockfrost,
+    d1::D1,
+    http::{BodyError, read_request},
+    timer::Timer,
+};
 use worker::{Context, Env, Method, Request, Response, Result, console_error, console_log, event};
-use x402_cardano::settlement::Sleep;
 
-use crate::{error::Refusal, settings::Settings};
+use crate::settings::Settings;
 
 /// Bytes of a body: an output of which JSON escapes every character (6 bytes for 1), and the rest of a request.
 const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
-/// Waiting by the runtime's timer.
-struct Timer;
+/// Why a request is not answered as it asked.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("no such path")]
+    NoSuchPath,
+    #[error("this path takes only {0}")]
+    WrongMethod(&'static str),
+    #[error("a bearer token is needed: Authorization: Bearer ARBITER_TOKEN")]
+    NoToken,
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    #[error(transparent)]
+    Malformed(#[from] MalformedRequest),
+    #[error(transparent)]
+    Unresolved(#[from] ResolveError),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
 
-impl Sleep for Timer {
-    async fn sleep(&self, ms: Millis) {
-        edge::sleep(std::time::Duration::from_millis(ms)).await;
+impl Refusal {
+    /// What the caller is told.
+    fn answer(&self) -> ErrorAnswer {
+        let text = || self.to_string();
+        match self {
+            Self::NoSuchPath => ErrorAnswer::not_found(text()),
+            Self::WrongMethod(allowed) => ErrorAnswer::wrong_method(allowed),
+            Self::NoToken => ErrorAnswer::unauthorized(text()),
+            Self::Body(_) | Self::Malformed(_) => ErrorAnswer::bad_request(text()),
+            Self::Unresolved(error) if error.is_requests_fault() => ErrorAnswer::bad_request(text()),
+            Self::Unresolved(error) => {
+                console_error!("{error}");
+                match error {
+                    ResolveError::Database(error) => Fault::from(error.clone()).answer(),
+                    ResolveError::Chain(_) => {
+                        ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds")
+                    }
+                    _ => ErrorAnswer::unavailable(text()),
+                }
+            }
+            Self::Fault(fault) => fault.answer(),
+        }
+    }
+}
+
+impl From<worker::Error> for Refusal {
+    fn from(error: worker::Error) -> Self {
+        Self::Fault(error.into())
     }
 }
 
@@ -27,7 +74,7 @@ impl Sleep for Timer {
 async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response> {
     let mut response = match answer(request, &env).await {
         Ok(response) => response,
-        Err(refusal) => refusal.into_response()?,
+        Err(refusal) => refusal.answer().into_response()?,
     };
     response.headers_mut().set("cache-control", "no-store")?;
     Ok(response)
@@ -35,59 +82,44 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
 
 async fn answer(request: Request, env: &Env) -> Result<Response, Refusal> {
     // Unusable settings first: a misconfigured arbiter serves nothing at all.
-    let settings = Settings::read(env).map_err(|error| Refusal::misconfigured(&error))?;
+    let settings = Settings::of(env).map_err(Fault::from)?;
     match (request.path().as_str(), request.method()) {
         ("/disputes/resolve", Method::Post) => resolve(request, env, &settings).await,
         ("/disputes/resolve", Method::Options) => Ok(Response::empty()?.with_status(204)),
-        ("/disputes/resolve", _) => Err(Refusal::wrong_method("POST, OPTIONS")),
+        ("/disputes/resolve", _) => Err(Refusal::WrongMethod("POST, OPTIONS")),
         ("/health", Method::Get) => health(&settings),
-        ("/health", _) => Err(Refusal::wrong_method("GET")),
-        _ => Err(Refusal::not_found()),
+        ("/health", _) => Err(Refusal::WrongMethod("GET")),
+        _ => Err(Refusal::NoSuchPath),
     }
 }
 
 /// That it is ready, and the wallet that pays the fees: to be funded by the operator.
 fn health(settings: &Settings) -> Result<Response, Refusal> {
     let wallet = settings.key.enterprise_address();
-    Ok(Response::from_json(&serde_json::json!({ "ok": true, "network": "preprod", "wallet": wallet }))?)
+    let health = serde_json::json!({ "ok": true, "network": "preprod", "wallet": wallet });
+    Ok(answer::json(health.to_string())?)
 }
 
 async fn resolve(mut request: Request, env: &Env, settings: &Settings) -> Result<Response, Refusal> {
-    let authorization = request.headers().get("authorization")?;
-    if !settings.token.admits(authorization.as_deref()) {
-        return Err(Refusal::unauthorized());
+    if !settings.token.admits(&Bearer::of(&request)?) {
+        return Err(Refusal::NoToken);
     }
-    let body = read_request(&mut request, MAX_BODY).await.map_err(|error| Refusal::malformed(error.to_string()))?;
-    let dispute = Dispute::parse(&body).map_err(|error| Refusal::malformed(error.to_string()))?;
+    let body = read_request(&mut request, MAX_BODY).await?;
+    let dispute = ResolveRequest::parse(&body)?;
     drop(body);
 
     let usage = Usage::default();
-    let database = env.d1("DB").map_err(|error| Refusal::unavailable("the database", error))?;
     let arbiter = Arbiter {
-        database: &D1::new(database, usage.clone()),
+        database: &D1::new(env.d1("DB")?, usage.clone()),
         chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage),
-        sleep: &Timer,
+        sleep: &Timer::UNBOUNDED,
         deployment: &settings.deployment,
         key: &settings.key,
         slots: &SlotConfig::PREPROD,
         now: edge::now_ms(),
     };
-    let resolution = arbiter.resolve(&dispute).await.map_err(|error| refused(&dispute, error))?;
-    let json = serde_json::to_string(&resolution).map_err(|error| Refusal::unavailable("the answer", error))?;
+    let resolution = arbiter.resolve(&dispute).await?;
+    let json = serde_json::to_string(&resolution).map_err(|error| Fault::Inconsistent(error.to_string()))?;
     console_log!("{}: {json}", dispute.escrow);
-    let mut response = Response::ok(json)?;
-    response.headers_mut().set("content-type", "application/json")?;
-    Ok(response)
-}
-
-fn refused(dispute: &Dispute, error: ResolveError) -> Refusal {
-    if error.is_requests_fault() {
-        return Refusal::malformed(error.to_string());
-    }
-    console_error!("{}: {error}", dispute.escrow);
-    match error {
-        ResolveError::Database(_) => Refusal::later("the database does not answer; try again in a few seconds"),
-        ResolveError::Chain(_) => Refusal::later("the chain provider does not answer; try again in a few seconds"),
-        other => Refusal::later(other.to_string()),
-    }
+    Ok(answer::json(json)?)
 }

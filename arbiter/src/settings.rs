@@ -1,11 +1,13 @@
 //! What the operator configures. All of it is checked before anything is served.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::RefCell, rc::Rc};
 
-use cardano::{ContentHash, keys::SigningKey};
-use edge::settings::{self, SettingError};
+use cardano::keys::SigningKey;
+use edge::{
+    bearer::SharedToken,
+    settings::{self, Kept, Lookup, SettingError},
+};
 use escrow::Deployment;
-use subtle::ConstantTimeEq;
 use worker::Env;
 
 /// Fewest characters of the token.
@@ -13,29 +15,15 @@ const MIN_TOKEN: usize = 24;
 
 /// The arbiter's configuration.
 pub struct Settings {
-    pub token: Token,
+    pub token: SharedToken,
     pub key: SigningKey,
     pub deployment: Deployment,
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
 }
 
-/// The token, as its hash: what is compared has one length whatever is presented.
-pub struct Token(ContentHash);
-
-impl Token {
-    fn new(token: &str) -> Option<Self> {
-        (token.chars().count() >= MIN_TOKEN).then(|| Self(ContentHash::of(token.as_bytes())))
-    }
-
-    /// Whether this `Authorization` header presents the token. In constant time, as far as the token is concerned.
-    pub fn admits(&self, authorization: Option<&str>) -> bool {
-        let presented = authorization.and_then(|header| header.split_once(' '));
-        let Some((_, token)) = presented.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
-            return false;
-        };
-        self.0.as_bytes().ct_eq(ContentHash::of(token.trim().as_bytes()).as_bytes()).into()
-    }
+thread_local! {
+    static SETTINGS: Kept<Settings> = const { RefCell::new(None) };
 }
 
 const fn unusable(name: &'static str, problem: &'static str) -> SettingError {
@@ -43,54 +31,23 @@ const fn unusable(name: &'static str, problem: &'static str) -> SettingError {
 }
 
 impl Settings {
-    /// Reads and checks all settings.
-    pub fn read(env: &Env) -> Result<Self, SettingError> {
+    /// This isolate's settings: read and checked until they are right, then kept.
+    pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
+        settings::once(&SETTINGS, || Self::read(&settings::of(env)), |_| true)
+    }
+
+    fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {
         const TOKEN: &str = "ARBITER_TOKEN";
-        let token = settings::required(env, TOKEN)?;
-        let token = Token::new(&token).ok_or(unusable(TOKEN, "must have at least 24 characters"))?;
-        let key = settings::signing_key(env, "ARBITER_SECRET")?;
-        let deployment = settings::deployment(env)?.ok_or(unusable(settings::ESCROW_DEPLOYMENT, "is not set"))?;
+        let token = settings::required(lookup, TOKEN)?;
+        let token = SharedToken::new(&token, MIN_TOKEN).ok_or(unusable(TOKEN, "must have at least 24 characters"))?;
+        let key = settings::signing_key(lookup, "ARBITER_SECRET")?;
+        let deployment = settings::deployment(lookup)?;
+        let deployment = deployment.ok_or(unusable(settings::ESCROW_DEPLOYMENT, settings::NOT_SET))?;
         let votes = deployment.parameters.weight_of(&key.key_hash());
         if usize::try_from(deployment.parameters.required_admins).map_or(true, |required| required > votes) {
             return Err(unusable("ARBITER_SECRET", "is not the key that settles disputes of ESCROW_DEPLOYMENT alone"));
         }
-        let blockfrost_url = settings::required(env, "BLOCKFROST_URL")?;
-        let blockfrost_project = settings::optional(env, "BLOCKFROST_PROJECT_ID");
-        Ok(Self { token, key, deployment, blockfrost_url, blockfrost_project })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TOKEN: &str = "a token of 24 characters";
-
-    #[test]
-    fn a_token_has_at_least_24_characters() {
-        assert_eq!(TOKEN.len(), MIN_TOKEN);
-        assert!(Token::new(TOKEN).is_some());
-        assert!(Token::new(&TOKEN[1..]).is_none());
-        // Characters, not bytes.
-        assert!(Token::new(&"é".repeat(23)).is_none());
-    }
-
-    #[test]
-    fn only_the_whole_token_is_admitted() {
-        let token = Token::new(TOKEN).unwrap();
-        assert!(token.admits(Some(&format!("Bearer {TOKEN}"))));
-        assert!(token.admits(Some(&format!("bearer {TOKEN}"))));
-        for header in [
-            String::new(),
-            TOKEN.to_owned(),
-            format!("Basic {TOKEN}"),
-            format!("Bearer {}", &TOKEN[1..]),
-            format!("Bearer {TOKEN}x"),
-            "Bearer ".to_owned(),
-            format!("Bearer{TOKEN}"),
-        ] {
-            assert!(!token.admits(Some(&header)), "{header}");
-        }
-        assert!(!token.admits(None));
+        let blockfrost_url = settings::required(lookup, "BLOCKFROST_URL")?;
+        Ok(Self { token, key, deployment, blockfrost_url, blockfrost_project: lookup("BLOCKFROST_PROJECT_ID") })
     }
 }

@@ -1,7 +1,7 @@
 // Programs that a local stack is made of: started, waited for, ended.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { openSync } from "node:fs";
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 
@@ -27,34 +27,47 @@ export function finished(program: string, args: string[], logFile: string, env: 
   });
 }
 
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+/**
+ * Starts a Node program of this repository, its output in a log; in a group of its own, so that ending it reaches what it
+ * starts in turn. The program ends by itself when this process does, however that happens.
+ */
+export function program(file: string, args: string[], logFile: string): ChildProcess {
+  const log = openSync(logFile, "a");
+  const child = fork(join(root, file), args, {
+    cwd: root,
+    stdio: ["ignore", log, log, "ipc"],
+    detached: true,
+    env: { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false" },
+  });
+  closeSync(log);
+  return child;
 }
 
-/** Waits until a URL answers 200, or a part of the stack ends, or two minutes are over. */
-export async function answers(url: string, ended: Promise<string>): Promise<void> {
-  let failure: string | undefined;
-  void ended.then((what) => {
-    failure = what;
+/** What a program says next to who started it. Rejects with the end of its log when it ends instead. */
+export function said<Message>(child: ChildProcess, logFile: string): Promise<Message> {
+  return new Promise((resolve, reject) => {
+    const heard = (message: unknown) => {
+      child.off("exit", gone);
+      resolve(message as Message);
+    };
+    const gone = () => {
+      child.off("message", heard);
+      reject(new Error(`${readFileSync(logFile, "utf8").trim().split("\n").slice(-5).join("\n")}\nsee ${logFile}`));
+    };
+    child.once("message", heard);
+    child.once("exit", gone);
   });
-  const deadline = Date.now() + 120_000;
-  while (Date.now() < deadline) {
-    if (failure) throw new Error(failure);
-    const status = await fetch(url, { signal: AbortSignal.timeout(2_000) })
-      .then(async (response) => {
-        await response.arrayBuffer();
-        return response.status;
-      })
-      .catch(() => 0);
-    if (status === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`${url} does not answer`);
+}
+
+/** Throws unless nobody listens at a port of this machine; `variable` is what sets it. */
+export async function mustBeFree(port: number, variable: string): Promise<void> {
+  const server = createServer();
+  const taken = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(true));
+    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => resolve(false));
+  });
+  if (taken) throw new Error(`port ${port} is in use: choose another with ${variable}`);
+  await new Promise((resolve) => server.close(resolve));
 }
 
 /** Ends a child and all that it started: politely first, unless told otherwise. */
@@ -77,4 +90,33 @@ export function end(child: ChildProcess, first: NodeJS.Signals = "SIGTERM"): Pro
     });
     signal(first);
   });
+}
+
+/** The programs that a stack consists of. */
+export class Parts {
+  readonly ended: Promise<string>;
+  readonly #running = new Set<ChildProcess>();
+  #report: (what: string) => void = () => {};
+
+  constructor() {
+    this.ended = new Promise((resolve) => {
+      this.#report = resolve;
+    });
+  }
+
+  add(name: string, child: ChildProcess, log: string): void {
+    this.#running.add(child);
+    child.once("exit", (code) => {
+      if (this.#running.delete(child)) this.#report(`${name} ended (${code}); see ${log}`);
+    });
+  }
+
+  async end(child: ChildProcess, signal?: NodeJS.Signals): Promise<void> {
+    this.#running.delete(child);
+    await end(child, signal);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#running].map((child) => this.end(child)));
+  }
 }

@@ -2,9 +2,9 @@
 
 use worker::Response;
 
-use crate::{error::ApiError, respond};
+use crate::error::ApiError;
 
 /// The service runs, and for which network.
 pub fn show() -> Result<Response, ApiError> {
-    Ok(respond::json("{\"ok\":true,\"network\":\"preprod\"}".to_owned())?)
+    Ok(edge::answer::json("{\"ok\":true,\"network\":\"preprod\"}".to_owned())?)
 }

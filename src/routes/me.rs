@@ -1,19 +1,22 @@
 //! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
-use cardano::{TxHash, chain::Chain};
-use edge::ed25519::WebCrypto;
+use cardano::{ContentHash, TxHash, chain::Chain};
+use edge::{
+    answer::{self, Fault},
+    ed25519::WebCrypto,
+};
 use market::{
     DeliveryMode, ListingId,
-    account::{self, Account},
-    buy::{self, BuyError, Offered, Order, Ports},
+    account::{self, LimitsError},
     catalogue,
-    purchase::{self, Owned},
+    checkout::{BuyError, Checkout, Order},
+    contents::Contents,
+    purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
 use serde_json::json;
-use sql::{Database, exactly};
+use sql::Database;
 use worker::{Request, Response};
-use x402_cardano::exact::protected;
 
 use crate::{
     app::App,
@@ -21,17 +24,44 @@ use crate::{
     error::ApiError,
     limits::Limiter,
     paywall::{self, Priced, SCHEDULE},
-    respond, session,
+    session::{Session, Shown},
 };
 
-fn signed_out() -> ApiError {
-    ApiError::unauthorized(session::SIGN_IN)
+/// Why an account is not served as it asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    /// Limits out of range.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+    /// No purchase of the account's has this id.
+    #[error("no such purchase of yours")]
+    UnknownPurchase,
+    /// What was bought was paid back.
+    #[error("this purchase was refunded: its content is no longer yours")]
+    Refunded,
+    /// Not a mode of delivery.
+    #[error("mode: must be instant or protected")]
+    Mode,
+    /// Nothing to buy under this id.
+    #[error("listingId: no such listing")]
+    UnknownListing,
+    /// Not bought; the text says why and what to do.
+    #[error(transparent)]
+    NotBought(BuyError),
+    /// Paid, and not in a block yet.
+    #[error(transparent)]
+    Pending(BuyError),
+    /// Not withdrawn; the text says why and what to do.
+    #[error(transparent)]
+    NotWithdrawn(WithdrawError),
 }
 
 /// The account: wallet, limits, purchases, listings.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let token = session::required(request)?;
-    let view = account::view(&app.database()?, &token, app.now_ms()).await?.ok_or_else(signed_out)?;
+    app.limit_client(Limiter::Session, request).await?;
+    let token = Shown::required(request)?;
+    let view = account::view(&app.database()?, &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
+    app.limit(Limiter::Account, &view.account.owner).await?;
     let wallet = view.account.wallet_address.to_string();
     let balance = app.chain()?.balance_of(&wallet).await?;
     let wallet = json!({ "address": wallet, "balanceLovelace": balance });
@@ -48,126 +78,98 @@ pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
         view.listings,
         view.figures
     );
-    let mut response = respond::json(body)?;
-    response.headers_mut().set("cache-control", "no-store")?;
-    Ok(response)
+    Ok(answer::private_json(body)?)
 }
 
 /// New limits for purchases from the service wallet.
 pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    let token = session::required(&request)?;
-    let database = app.database()?;
-    let live = database.run(account::by_session(&token.hash(), app.now_ms())).await?;
-    live.first_json::<Account>()?.ok_or_else(signed_out)?;
+    app.limit_client(Limiter::Session, &request).await?;
+    let Session { account, token } = Session::of(app, &request).await?;
+    app.limit(Limiter::Account, &account.owner).await?;
     let body = Body::read(&mut request).await?;
     let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
-    let limits = account::limits(per_payment, daily).map_err(|error| ApiError::bad_request(error.to_string()))?;
-    if !account::set_limits(&database, &token, limits, app.now_ms()).await? {
-        return Err(signed_out());
+    let limits = account::limits(per_payment, daily).map_err(AccountError::from)?;
+    if !account::set_limits(&app.database()?, &token, limits, app.now_ms()).await? {
+        return Err(ApiError::NotSignedIn);
     }
     let answer = json!({ "maxPerPaymentLovelace": limits.0, "dailyBudgetLovelace": limits.1 });
-    Ok(respond::json(answer.to_string())?)
+    Ok(answer::private_json(answer.to_string())?)
 }
 
 /// What a purchase of the caller's bought.
 pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let token = session::required(request)?;
-    let unknown = || ApiError::not_found("no such purchase of yours");
-    let id: Option<TxHash> = id.parse().ok();
+    app.limit_client(Limiter::Session, request).await?;
+    let Session { account, .. } = Session::of(app, request).await?;
+    let id: TxHash = id.parse().map_err(|_| AccountError::UnknownPurchase)?;
     let database = app.database()?;
-    let session = account::by_session(&token.hash(), app.now_ms());
-    let bought = purchase::owner(&id.unwrap_or(TxHash::new([0; 32])));
-    let [session, bought] = exactly(database.batch(vec![session, bought]).await?)?;
-    let account: Account = session.first_json()?.ok_or_else(signed_out)?;
-    let bought: Owned = bought.first_json()?.ok_or_else(unknown)?;
+    let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
+    let bought = bought.ok_or(AccountError::UnknownPurchase)?;
     let buyer = bought.buyer_address;
     if buyer != account.wallet_address && buyer.to_string() != account.owner {
-        return Err(unknown());
+        return Err(AccountError::UnknownPurchase.into());
     }
-    if bought.status == "refunded" {
-        return Err(ApiError::gone("this purchase was refunded: its content is no longer yours"));
+    if bought.status == Status::Refunded {
+        return Err(AccountError::Refunded.into());
     }
-    let content = database.run(catalogue::content(&bought.listing_id)).await?.rows.into_iter().next();
-    Ok(respond::private_text(content.ok_or_else(unknown)?)?)
-}
-
-/// The account of a live session.
-async fn account(app: &App, request: &Request) -> Result<Account, ApiError> {
-    let token = session::required(request)?;
-    let session = app.database()?.run(account::by_session(&token.hash(), app.now_ms())).await?;
-    session.first_json()?.ok_or_else(signed_out)
+    let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
+    let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
+    let content = app.contents()?.get(&hash.ok_or_else(missing)?).await?;
+    Ok(answer::private_text(content.ok_or_else(missing)?)?)
 }
 
 /// A purchase paid from the service wallet.
 pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    let account = account(app, &request).await?;
+    app.limit_client(Limiter::Session, &request).await?;
+    let Session { account, .. } = Session::of(app, &request).await?;
     app.limit(Limiter::Buy, &account.owner).await?;
     let body = Body::read(&mut request).await?;
     let (id, mode) = (body.text("listingId")?, body.text("mode")?);
-    let mode: DeliveryMode = mode.parse().map_err(|()| ApiError::bad_request("mode: must be instant or protected"))?;
-    let unknown = || ApiError::bad_request("listingId: no such listing");
-    let id: ListingId = id.parse().map_err(|_| unknown())?;
-    let (database, chain) = (app.database()?, app.chain()?);
-    let Priced { terms, clock } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
-    let protection = app.protection()?;
-    let not_offered = || ApiError::bad_request(format!("mode: this listing does not offer {}", mode.as_str()));
-    let requirements = match mode {
-        DeliveryMode::Instant => paywall::instant(&terms).ok_or_else(not_offered)?,
-        DeliveryMode::Protected => {
-            let protection = protection.as_ref().ok_or_else(not_offered)?;
-            let nonce = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
-            // The newest block's time, asked for now: the quote must still be open when the lock is in a block.
-            let clock = clock.max(chain.tip().await?.time_ms);
-            let quote = protection.quote(&terms, clock, nonce).ok_or_else(not_offered)?;
-            protected::requirements(&quote).map_err(|error| ApiError::internal("quote", error))?
-        }
-    };
-    let offered = match (mode, &protection) {
-        (DeliveryMode::Protected, Some(protection)) => {
-            Offered::Protected { requirements: &requirements, issuer: protection.issuer() }
-        }
-        _ => Offered::Instant(&requirements),
-    };
-    let key = app.account_key(&account)?;
-    let jitter = u64::from_le_bytes(edge::random().map_err(|error| ApiError::internal("randomness", error))?);
-    let ports = Ports {
+    let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
+    let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;
+    let (database, chain, contents, methods) = (app.database()?, app.chain()?, app.contents()?, app.methods()?);
+    let priced = paywall::priced(app, &database, &id).await?.filter(|priced| !priced.terms.hidden);
+    let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
+    let checkout = Checkout {
         database: &database,
         chain: &chain,
         signatures: &WebCrypto,
         sleep: &app.timer(),
+        contents: &contents,
+        ways: &methods.ways(),
         now: app.now_ms(),
-        jitter,
+        clock,
         schedule: &SCHEDULE,
+        confirmations: methods.confirmations,
+        hung_up: &|| request.inner().signal().aborted(),
     };
-    let order = Order { account: &account, key: &key, terms: &terms, offered };
-    let bought = buy::buy(&ports, &order).await.map_err(not_bought)?;
+    let key = app.account_key(&account)?;
+    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce: edge::random()? };
+    let bought = checkout.buy(&order).await.map_err(not_bought)?;
     let content = json!(bought.content);
     let body =
         format!("{{\"purchase\":{},\"content\":{content},\"alreadyOwned\":{}}}", bought.purchase, bought.already_owned);
-    let mut response = respond::json(body)?;
-    response.headers_mut().set("cache-control", "private, no-store")?;
-    Ok(response)
+    Ok(answer::private_json(body)?)
 }
 
 fn not_bought(error: BuyError) -> ApiError {
     match error {
-        BuyError::Database(error) => error.into(),
-        BuyError::Chain(error) => error.into(),
-        BuyError::Pending(_) => ApiError::unavailable(error.to_string()),
-        error => ApiError::bad_request(error.to_string()),
+        BuyError::Unavailable(error) => error.into(),
+        BuyError::Pending(_) => AccountError::Pending(error).into(),
+        error => AccountError::NotBought(error).into(),
     }
 }
 
 /// The service wallet's money, back to its owner.
 pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let account = account(app, request).await?;
+    app.limit_client(Limiter::Session, request).await?;
+    let Session { account, .. } = Session::of(app, request).await?;
     app.limit(Limiter::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;
     let sent = withdraw::withdraw(&app.database()?, &app.chain()?, &account, &key, app.now_ms()).await;
     let sent = sent.map_err(|error| match error {
-        WithdrawError::Database(error) => error.into(),
+        WithdrawError::Database(error) => ApiError::from(error),
         WithdrawError::Chain(error) => error.into(),
-        error => ApiError::bad_request(error.to_string()),
+        error => AccountError::NotWithdrawn(error).into(),
     })?;
-    Ok(respond::json(json!({ "tx": sent.tx, "lovelace": sent.lovelace }).to_string())?)
+    Ok(answer::private_json(json!({ "tx": sent.tx, "lovelace": sent.lovelace }).to_string())?)
 }

@@ -1,40 +1,69 @@
 //! `GET /purchases`, `GET /purchases/{id}`, `POST /purchases/{id}/verification`
 
 use cardano::{Address, TxHash, address::AddressError};
-use edge::{ed25519::WebCrypto, http::read_request};
+use edge::{answer, ed25519::WebCrypto, http::read_request};
 use market::{
-    account::{self, Account},
-    proof::Proof,
+    proof::{Proof, ProofError},
     purchase::{self, Owned, Verification},
 };
 use serde::Deserialize;
 use sql::Database;
 use worker::{Request, Response};
 
-use crate::{app::App, error::ApiError, respond, session};
+use crate::{
+    app::App,
+    error::ApiError,
+    limits::Limiter,
+    session::{MaybeSession, Session},
+};
 
 /// Bytes of a verdict's body.
 const MAX_BODY: usize = 4 << 10;
 
-fn unknown() -> ApiError {
-    ApiError::not_found("no such purchase")
+/// Why there is no purchase, or no verdict on it.
+#[derive(Debug, thiserror::Error)]
+pub enum PurchaseError {
+    /// No purchase has this id.
+    #[error("no such purchase")]
+    Unknown,
+    /// Whose sales?
+    #[error("seller: is required (a preprod address)")]
+    NoSeller,
+    /// Not a preprod key address.
+    #[error("seller: {0}")]
+    Seller(AddressError),
+    /// Not a verdict.
+    #[error("verification: must be \"ok\", \"mismatch\" or \"no_result_yet\"")]
+    Verdict,
+    /// A proof that proves nothing.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    /// Signed by somebody else.
+    #[error("only the address that paid may judge the purchase")]
+    NotThePayer,
+    /// Neither a proof nor a session.
+    #[error(
+        "sign the verdict with the payer's wallet (X-Service-Proof); for what a service wallet bought, be signed in"
+    )]
+    NoProof,
+    /// Another account's.
+    #[error("only the account whose service wallet paid may judge the purchase")]
+    NotYours,
 }
 
 /// What a seller sold.
 pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let url = request.url()?;
     let seller = url.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.into_owned()));
-    let seller = seller.ok_or_else(|| ApiError::bad_request("seller: is required (a preprod address)"))?;
-    let seller: Address =
-        seller.parse().map_err(|error: AddressError| ApiError::bad_request(format!("seller: {error}")))?;
-    Ok(respond::json(purchase::of_seller(&app.database()?, &seller).await?)?)
+    let seller: Address = seller.ok_or(PurchaseError::NoSeller)?.parse().map_err(PurchaseError::Seller)?;
+    Ok(answer::json(purchase::of_seller(&app.database()?, &seller).await?)?)
 }
 
 /// One purchase with its timeline.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
-    let id: TxHash = id.parse().map_err(|_| unknown())?;
-    let json = purchase::one(&app.database()?, &id).await?.ok_or_else(unknown)?;
-    Ok(respond::json(json)?)
+    let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
+    let json = purchase::one(&app.database()?, &id).await?.ok_or(PurchaseError::Unknown)?;
+    Ok(answer::json(json)?)
 }
 
 #[derive(Deserialize)]
@@ -44,47 +73,33 @@ struct Verdict {
 
 /// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
 pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    let id: TxHash = id.parse().map_err(|_| unknown())?;
+    app.limit_client(Limiter::Verdict, &request).await?;
+    let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = read_request(&mut request, MAX_BODY).await?;
-    let verdict: Verdict = serde_json::from_slice(&body)
-        .map_err(|_| ApiError::bad_request("verification: must be \"ok\", \"mismatch\" or \"no_result_yet\""))?;
+    let verdict: Verdict = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
     let database = app.database()?;
-    let bought: Owned = database.run(purchase::owner(&id)).await?.first_json()?.ok_or_else(unknown)?;
+    let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
+    let bought = bought.ok_or(PurchaseError::Unknown)?;
     match request.headers().get("x-service-proof")? {
         Some(proof) => signed_by_payer(app, &proof, &bought).await?,
-        None => paid_by_account(app, &database, &request, &bought).await?,
+        None => paid_by_account(app, &request, &bought).await?,
     }
-    let json = purchase::verify(&database, &id, verdict.verification).await?.ok_or_else(unknown)?;
-    Ok(respond::json(json)?)
+    let json = purchase::verify(&database, &id, verdict.verification).await?.ok_or(PurchaseError::Unknown)?;
+    Ok(answer::json(json)?)
 }
 
-async fn signed_by_payer(app: &App, header: &str, bought: &Owned) -> Result<(), ApiError> {
-    let proof = Proof::from_header(header).map_err(|error| ApiError::forbidden(error.to_string()))?;
+async fn signed_by_payer(app: &App, header: &str, bought: &Owned) -> Result<(), PurchaseError> {
+    let proof = Proof::recent(header, app.now_ms())?;
     if proof.address != bought.buyer_address {
-        return Err(ApiError::forbidden("only the address that paid may judge the purchase"));
+        return Err(PurchaseError::NotThePayer);
     }
     let digest = proof.unlock_digest(&bought.listing_id);
-    let checked = proof.check(&WebCrypto, &digest, app.now_ms()).await;
-    checked.map_err(|error| ApiError::forbidden(error.to_string()))
+    Ok(proof.check(&WebCrypto, &digest, app.now_ms()).await?)
 }
 
 /// Nobody but the service holds a service wallet's key: its account judges what it bought.
-async fn paid_by_account(
-    app: &App,
-    database: &impl Database,
-    request: &Request,
-    bought: &Owned,
-) -> Result<(), ApiError> {
-    let Some(token) = session::token(request)? else {
-        return Err(ApiError::forbidden(
-            "sign the verdict with the payer's wallet (X-Service-Proof); for what a service wallet bought, be signed in",
-        ));
-    };
-    let live = database.run(account::by_session(&token.hash(), app.now_ms())).await?;
-    let account: Account = live.first_json()?.ok_or_else(|| ApiError::unauthorized(session::SIGN_IN))?;
-    if account.wallet_address == bought.buyer_address {
-        Ok(())
-    } else {
-        Err(ApiError::forbidden("only the account whose service wallet paid may judge the purchase"))
-    }
+async fn paid_by_account(app: &App, request: &Request, bought: &Owned) -> Result<(), ApiError> {
+    let MaybeSession(session) = MaybeSession::of(app, request).await?;
+    let Session { account, .. } = session.ok_or(PurchaseError::NoProof)?;
+    if account.wallet_address == bought.buyer_address { Ok(()) } else { Err(PurchaseError::NotYours.into()) }
 }

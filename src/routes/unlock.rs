@@ -3,85 +3,133 @@
 //! ```text
 //! no header            402 with the terms
 //! X-Service-Proof      the content again, for who paid before
-//! PAYMENT-SIGNATURE    verify -> read the content -> claim -> submit -> wait for a block -> 200
+//! PAYMENT-SIGNATURE    market::checkout pays: 200 with the content, or 402 that says why not
 //! ```
 //!
-//! The content is read before anything is submitted: what is paid for can be delivered. A payment that is not in a block
-//! in time is 402 `settlement_pending`, and the same request again goes on waiting for the same transaction.
+//! A payment that is not in a block in time is 402 `settlement_pending`: the same request again goes on waiting for the same
+//! transaction, and no fresh terms invite a second one.
 
-use cardano::{
-    TxHash,
-    chain::{Chain, Tip},
-    slots::{Millis, SlotConfig},
+use std::rc::Rc;
+
+use cardano::{Address, slots::Millis};
+use edge::{
+    answer::{self, Fault},
+    d1::D1,
+    ed25519::WebCrypto,
 };
-use edge::{chain::Blockfrost, d1::D1, ed25519::WebCrypto};
 use market::{
     ListingId,
-    catalogue::{self, Terms},
-    chain_state,
+    catalogue::Terms,
+    checkout::{self, Checkout, PayError, Presented, Way},
     proof::Proof,
-    purchase::{self, Owned},
-    settlement::{self, Settlements},
 };
-use sql::{Database, DatabaseError, exactly};
 use worker::{Request, Response, console_log};
 use x402_cardano::{
     Refusal,
-    exact::{Moment, Offer, default, protected},
-    settlement::{Admission, Outcome, SettleError, SettlementStore, Settler, admit_offer},
+    settlement::NotSettled,
     wire::{
-        ConfirmationPolicy, Network, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements,
-        SettlementResponse, encode_header,
+        PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, SettlementResponse, encode_header,
     },
 };
 
 use crate::{
     app::App,
     error::ApiError,
-    paywall::{self, Priced, Protection, SCHEDULE},
-    respond,
+    limits::Limiter,
+    paywall::{self, Methods, Priced, SCHEDULE},
 };
 
 /// Outside calls that one look may take: a retried read each of the transaction and the tip.
 const CALLS_PER_LOOK: u32 = 3;
 
+/// Why nothing is unlocked, where payment would not help.
+#[derive(Debug, thiserror::Error)]
+pub enum UnlockError {
+    /// No listing has this id, or the operator hid it.
+    #[error("no such listing")]
+    UnknownListing,
+    /// A payment that cannot be read.
+    #[error(transparent)]
+    Malformed(Refusal),
+    /// The client's identifier belongs to another payment.
+    #[error(transparent)]
+    IdentifierTaken(PayError),
+}
+
 /// One request at the paywall.
 struct Gate<'a> {
     app: &'a App,
     request: &'a Request,
-    terms: Terms,
+    terms: Rc<Terms>,
     clock: Millis,
-    protection: Option<Protection>,
+    methods: Rc<Methods>,
     database: D1,
+}
+
+/// A 402: a stable code in the header, words in the body, and what became of a payment that was tried.
+struct Ask<'a> {
+    code: &'a str,
+    words: &'a str,
+    settlement: Option<&'a SettlementResponse>,
+    /// The entry under which a payment is on its way: the only one to show meanwhile.
+    pending: Option<PaymentRequirements>,
+}
+
+impl<'a> Ask<'a> {
+    const fn new(code: &'a str, words: &'a str) -> Self {
+        Self { code, words, settlement: None, pending: None }
+    }
 }
 
 /// Answers as the headers ask.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let unknown = || ApiError::not_found("no such listing");
-    let id: ListingId = id.parse().map_err(|_| unknown())?;
+    let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
     let database = app.database()?;
-    let Priced { terms, clock } = paywall::priced(&database, &id, app.now_ms()).await?.ok_or_else(unknown)?;
-    let gate = Gate { app, request, terms, clock, protection: app.protection()?, database };
-    if let Some(payment) = request.headers().get(PAYMENT_SIGNATURE)? {
-        return gate.paid(&payment).await;
+    let Priced { terms, clock } = paywall::priced(app, &database, &id).await?.ok_or(UnlockError::UnknownListing)?;
+    let gate = Gate { app, request, terms, clock, methods: app.methods()?, database };
+    let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
+    if payment.is_some() {
+        app.limit_client(Limiter::Payment, request).await?;
+    } else if proof.is_some() {
+        app.limit_client(Limiter::Proof, request).await?;
     }
-    match request.headers().get("x-service-proof")? {
-        Some(proof) => gate.returning(&proof).await,
-        None => gate.ask("PAYMENT-SIGNATURE header is required", "payment required: choose one of the terms", None),
+    let proven = match proof.map(|proof| Proof::from_header(&proof)) {
+        None => None,
+        Some(Err(error)) => return gate.ask(&Ask::new("proof_refused", &error.to_string())),
+        Some(Ok(proof)) => {
+            let digest = proof.unlock_digest(&gate.terms.id);
+            if let Err(error) = proof.check(&WebCrypto, &digest, app.now_ms()).await {
+                return gate.ask(&Ask::new("proof_refused", &error.to_string()));
+            }
+            Some(proof.address)
+        }
+    };
+    match (payment, proven) {
+        (Some(payment), proven) => gate.paid(&payment, proven).await,
+        (None, Some(buyer)) => gate.returning(&buyer).await,
+        (None, None) => {
+            gate.ask(&Ask::new("PAYMENT-SIGNATURE header is required", "payment required: choose one of the terms"))
+        }
     }
 }
 
 impl Gate<'_> {
-    /// 402 with the terms, and why: a stable code in the header, words in the body. `settlement` tells what became of a
-    /// payment that was tried.
-    fn ask(&self, code: &str, error: &str, settlement: Option<SettlementResponse>) -> Result<Response, ApiError> {
-        let required = paywall::payment_required(&self.terms, self.accepts()?, &self.request.url()?, code);
-        let header = encode_header(&required).map_err(|error| ApiError::internal("terms", error))?;
-        let mut response = respond::json(serde_json::json!({ "error": error }).to_string())?.with_status(402);
+    fn ask(&self, ask: &Ask<'_>) -> Result<Response, ApiError> {
+        if self.terms.hidden {
+            return Err(UnlockError::UnknownListing.into());
+        }
+        let accepts = match &ask.pending {
+            Some(entry) => vec![entry.clone()],
+            None => self.accepts()?,
+        };
+        let required = paywall::payment_required(&self.terms, accepts, &self.request.url()?, ask.code);
+        let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
+        let mut response = answer::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
         response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
         response.headers_mut().set("cache-control", "no-store")?;
-        if let Some(settlement) = settlement {
-            let header = encode_header(&settlement).map_err(|error| ApiError::internal("settlement", error))?;
+        if let Some(settlement) = ask.settlement {
+            let header =
+                encode_header(settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
             response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         }
         Ok(response)
@@ -89,181 +137,104 @@ impl Gate<'_> {
 
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
     fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
-        let mut accepts: Vec<_> = paywall::instant(&self.terms).into_iter().collect();
-        if let Some(protection) = &self.protection {
-            let nonce = edge::random().map_err(|error| ApiError::internal("randomness", error))?;
-            if let Some(quote) = protection.quote(&self.terms, self.clock, nonce) {
-                accepts.push(protected::requirements(&quote).map_err(|error| ApiError::internal("quote", error))?);
-            }
-        }
-        Ok(accepts)
+        let offered = checkout::quote(&self.methods.ways(), &self.terms, self.clock, edge::random()?)
+            .map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?;
+        Ok(offered.into_iter().map(|offered| offered.requirements).collect())
     }
 
+    /// The terms were not kept, or the payment cannot be one: 400 where nothing in it can be read.
     fn refuse(&self, refusal: &Refusal) -> Result<Response, ApiError> {
-        self.ask(refusal.code(), &refusal.to_string(), None)
+        if refusal.is_malformed() {
+            return Err(UnlockError::Malformed(refusal.clone()).into());
+        }
+        self.ask(&Ask::new(refusal.code(), &refusal.to_string()))
     }
 
-    /// What a look for the content found.
-    fn content(&self, found: &sql::Rows) -> Result<String, ApiError> {
-        let content = found.first().map(str::to_owned);
-        content.ok_or_else(|| ApiError::internal("content", format!("{} has none", self.terms.id)))
-    }
-
-    async fn admit_instant(
-        &self,
-        header: &str,
-        offer: &Offer,
-        chain: &Blockfrost,
-    ) -> Result<Admission, SettleError<DatabaseError>> {
-        let requirements = paywall::instant(&self.terms).ok_or(Refusal::AcceptedDiffers("extra"))?;
-        let request = x402_cardano::settlement::Request { header, resource: &self.terms.id, terms_digest: None };
-        admit_offer(offer, &request, &Settlements(&self.database), chain, async |offer| {
-            default::verify(&requirements, offer, chain, &WebCrypto, self.moment()).await
-        })
-        .await
-    }
-
-    async fn admit_protected(
-        &self,
-        header: &str,
-        offer: &Offer,
-        protection: &Protection,
-        chain: &Blockfrost,
-    ) -> Result<Admission, SettleError<DatabaseError>> {
-        let taken = protected::Taken::recognise(&protection.issuer(), &self.terms.sale(), offer)?;
-        let terms_digest = Some(taken.terms_digest().0);
-        let request = x402_cardano::settlement::Request { header, resource: &self.terms.id, terms_digest };
-        admit_offer(offer, &request, &Settlements(&self.database), chain, async |offer| {
-            Ok(taken.verify(offer, chain, &WebCrypto, self.moment()).await?.payment)
-        })
-        .await
-    }
-
-    const fn moment(&self) -> Moment {
-        Moment { now_ms: self.clock, slots: SlotConfig::PREPROD }
-    }
-
-    async fn paid(&self, header: &str) -> Result<Response, ApiError> {
-        let chain = self.app.chain()?;
-        let store = Settlements(&self.database);
-        let offer = match Offer::from_header(header) {
-            Ok(offer) => offer,
+    async fn paid(&self, header: &str, proven: Option<Address>) -> Result<Response, ApiError> {
+        let presented = match Presented::read(header) {
+            Ok(presented) => presented,
             Err(refusal) => return self.refuse(&refusal),
         };
-        let admission = match (offer.accepted.asset_transfer_method(), &self.protection) {
-            (method, Some(protection)) if method == protection.method() => {
-                self.admit_protected(header, &offer, protection, &chain).await
-            }
-            _ => self.admit_instant(header, &offer, &chain).await,
-        };
-        let admission = match admission {
-            Ok(admission) => admission,
-            Err(SettleError::Refused(refusal)) => return self.refuse(&refusal),
-            Err(error) => return Err(unsettled(error)),
-        };
-        let (tx, payer) = (*admission.tx(), *admission.payer());
-        let reads = vec![catalogue::content(&self.terms.id), purchase::owner(&tx)];
-        let [content, bought] = exactly(self.database.batch(reads).await?)?;
-        if bought.first_json::<Owned>()?.is_some_and(|bought| bought.status == "refunded") {
-            return self.ask("payment_refunded", "this payment was refunded: pay with a new transaction", None);
-        }
-        let content = self.content(&content)?;
+        let chain = self.app.chain()?;
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
-        let schedule = SCHEDULE.get(..looks.min(SCHEDULE.len())).unwrap_or(&SCHEDULE);
-        let policy = ConfirmationPolicy::IN_BLOCK;
-        let settler = Settler { chain: &chain, store: &store, sleep: &self.app.timer(), policy, schedule };
-        let outcome = match settler.settle(admission, self.app.now_ms()).await {
-            Ok(outcome) => outcome,
-            Err(SettleError::Refused(refusal)) => return self.refuse(&refusal),
-            Err(error) => return Err(unsettled(error)),
+        // What the operator hid is sold to nobody new.
+        let ways: Vec<Way<'_>> = if self.terms.hidden { vec![] } else { self.methods.ways() };
+        let contents = self.app.contents()?;
+        let checkout = Checkout {
+            database: &self.database,
+            chain: &chain,
+            signatures: &WebCrypto,
+            sleep: &self.app.timer(),
+            contents: &contents,
+            ways: &ways,
+            now: self.app.now_ms(),
+            clock: self.clock,
+            schedule: SCHEDULE.get(..looks.min(SCHEDULE.len())).unwrap_or(&SCHEDULE),
+            confirmations: self.methods.confirmations,
+            hung_up: &|| self.request.inner().signal().aborted(),
         };
-        console_log!("payment {tx} for {}: {}", self.terms.id, outcome_name(&outcome));
-        let settlement = outcome.response(&tx, &payer, Network::Preprod);
-        let Some(refusal) = outcome.refusal() else {
-            return self.deliver(&tx, content, chain.newest(), &settlement).await;
+        let paid = checkout.pay(&self.terms, &presented, proven).await;
+        console_log!("payment {} for {}: {}", presented.tx(), self.terms.id, outcome(&paid));
+        let error = match paid {
+            Ok(paid) => return self.deliver(paid.content, &paid.settlement),
+            Err(error) => error,
         };
-        self.ask(refusal.code(), &refusal.to_string(), Some(settlement))
+        let words = error.to_string();
+        match error {
+            PayError::Refused(refusal) => self.refuse(&refusal),
+            PayError::NotSettled(refusal, settlement) => {
+                let pends = matches!(refusal, Refusal::Settlement(NotSettled::Pending));
+                let pending = pends.then(|| serde_json::from_value(presented.accepted()).ok()).flatten();
+                self.ask(&Ask { settlement: Some(&settlement), pending, ..Ask::new(refusal.code(), &words) })
+            }
+            PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)),
+            PayError::Public => self.ask(&Ask::new("payment_public", &words)),
+            PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
+            PayError::Unavailable(error) => Err(error.into()),
+        }
     }
 
-    /// Hands out what was paid for. From then on the payment alone, which anyone can copy from the chain, opens nothing.
-    async fn deliver(
-        &self,
-        tx: &TxHash,
-        content: String,
-        newest: Option<Tip>,
-        settlement: &SettlementResponse,
-    ) -> Result<Response, ApiError> {
-        let mut notes: Vec<_> = newest.as_ref().map(chain_state::note).into_iter().collect();
-        // Who hung up did not get it: their same request may come again.
-        if !self.request.inner().signal().aborted() {
-            notes.push(settlement::mark_delivered(tx, edge::now_ms()));
-        }
-        if !notes.is_empty() {
-            self.database.batch(notes).await?;
-        }
-        let mut response = respond::private_text(content)?;
-        let header = encode_header(settlement).map_err(|error| ApiError::internal("settlement", error))?;
+    fn deliver(&self, content: String, settlement: &SettlementResponse) -> Result<Response, ApiError> {
+        let mut response = answer::private_text(content)?;
+        let header = encode_header(settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
         response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         Ok(response)
     }
 
     /// The content again, for an address that paid for it and signs for it now.
-    async fn returning(&self, header: &str) -> Result<Response, ApiError> {
-        let proof = match Proof::from_header(header) {
-            Ok(proof) => proof,
-            Err(error) => return self.ask("proof_refused", &error.to_string(), None),
+    async fn returning(&self, buyer: &Address) -> Result<Response, ApiError> {
+        let chain = self.app.chain()?;
+        let checkout = Checkout {
+            database: &self.database,
+            chain: &chain,
+            signatures: &WebCrypto,
+            sleep: &self.app.timer(),
+            contents: &self.app.contents()?,
+            ways: &[],
+            now: self.app.now_ms(),
+            clock: self.clock,
+            schedule: &[],
+            confirmations: self.methods.confirmations,
+            hung_up: &|| false,
         };
-        let digest = proof.unlock_digest(&self.terms.id);
-        if let Err(error) = proof.check(&WebCrypto, &digest, self.app.now_ms()).await {
-            return self.ask("proof_refused", &error.to_string(), None);
-        }
-        match self.find_purchase(&proof).await? {
-            None => self.ask("not_owned", "this address has not bought this listing: pay for it", None),
-            Some(purchase) => {
-                let found = self.database.run(catalogue::content(&self.terms.id)).await?;
-                let mut response = respond::private_text(self.content(&found)?)?;
-                response.headers_mut().set("x-service-purchase", &purchase.to_string())?;
+        match checkout.redeliver(&self.terms, &[buyer.to_string()]).await? {
+            None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")),
+            Some(found) => {
+                let mut response = answer::private_text(found.content)?;
+                response.headers_mut().set("x-service-purchase", &found.purchase.to_string())?;
                 Ok(response)
             }
         }
     }
-
-    /// The purchase on record; else a payment that was submitted and is in a block by now, recorded with that.
-    async fn find_purchase(&self, proof: &Proof) -> Result<Option<TxHash>, ApiError> {
-        let owned = purchase::owned(&self.terms.id, &proof.address);
-        let open = settlement::open_payments(&self.terms.id, &proof.address);
-        let [owned, open] = exactly(self.database.batch(vec![owned, open]).await?)?;
-        if let Some(owned) = owned.first_json::<Owned>()? {
-            return Ok(Some(owned.id));
-        }
-        if open.rows.is_empty() {
-            return Ok(None);
-        }
-        let chain: Blockfrost = self.app.chain()?;
-        let store = Settlements(&self.database);
-        for tx in open.rows.iter().filter_map(|tx| tx.parse::<TxHash>().ok()) {
-            if let Some(inclusion) = chain.inclusion_of(&tx).await?.filter(|inclusion| inclusion.valid) {
-                store.mark_included(&tx, &inclusion).await?;
-                return Ok(Some(tx));
-            }
-        }
-        Ok(None)
-    }
 }
 
-const fn outcome_name(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Confirmed(_) => "confirmed",
-        Outcome::Pending(_) => "pending",
-        Outcome::Refused(_) => "refused",
-        Outcome::Expired => "expired",
-    }
-}
-
-fn unsettled(error: SettleError<DatabaseError>) -> ApiError {
-    match error {
-        SettleError::Refused(refusal) => ApiError::bad_request(refusal.to_string()),
-        SettleError::Chain(error) => error.into(),
-        SettleError::Store(error) => error.into(),
+fn outcome(paid: &Result<checkout::Paid, PayError>) -> &str {
+    match paid {
+        Ok(_) => "delivered",
+        Err(PayError::Refused(refusal) | PayError::NotSettled(refusal, _)) => refusal.code(),
+        Err(PayError::Refunded) => "refunded",
+        Err(PayError::Public) => "public before",
+        Err(PayError::IdentifierTaken) => "identifier taken",
+        Err(PayError::Unavailable(_)) => "unavailable",
     }
 }

@@ -3,7 +3,6 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { freePort } from "../../scripts/stack/process.ts";
 import { startStack } from "../../scripts/stack.ts";
 import { control, type LedgerControl } from "../helpers/ledger.ts";
 import { list, type Offer } from "../helpers/listings.ts";
@@ -49,10 +48,9 @@ export interface WorldOptions {
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const state = mkdtempSync(join(tmpdir(), "surety-accounts-"));
-  const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
   if (options.secrets) setSecrets(state, options.secrets);
   const { blockTime = 1, config, escrow = false } = options;
-  const stack = await startStack({ state, ...ports, blockTime, config, escrow });
+  const stack = await startStack({ state, blockTime, config, escrow });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, changes: Partial<WalletOptions> = {}) =>

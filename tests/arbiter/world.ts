@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../scripts/stack/process.ts";
 import { startStack } from "../../scripts/stack.ts";
 import { type Answer, json, post, send } from "../helpers/http.ts";
 import { control, type LedgerControl } from "../helpers/ledger.ts";
@@ -60,8 +59,7 @@ export interface World {
 
 export async function startWorld(): Promise<World> {
   const state = mkdtempSync(join(tmpdir(), "surety-arbiter-"));
-  const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
-  const stack = await startStack({ state, ...ports, blockTime: 1, arbiter: true });
+  const stack = await startStack({ state, blockTime: 1, arbiter: true });
   if (!stack.arbiter) throw new Error("no arbiter");
   const { url, token } = stack.arbiter;
   const ledger = control(stack.ledger);
@@ -120,7 +118,7 @@ export async function startWorld(): Promise<World> {
     },
     stop: async () => {
       await stack.stop();
-      const log = readFileSync(join(state, "arbiter.log"), "utf8");
+      const log = readFileSync(join(state, "workers.log"), "utf8");
       rmSync(state, { recursive: true, force: true });
       const panics = log.split("\n").filter((line) => /panicked at|RuntimeError|unreachable/.test(line));
       if (panics.length > 0) throw new Error(`the worker broke down: ${panics[0]}`);

@@ -31,7 +31,7 @@ export class Drive {
     "ticks that failed": 0,
     "ticks beside another": 0,
     "ticks whose caller went away": 0,
-    "ticks killed with the watcher": 0,
+    "ticks killed with the workers": 0,
     "API worker killed": 0,
     rollbacks: 0,
     "blocks rolled back": 0,
@@ -241,11 +241,11 @@ export class Drive {
       clearTimeout(timer);
     } else if (fate === "killed") {
       await Promise.race([over, pause(afterMs)]);
-      this.figures["ticks killed with the watcher"] += count;
+      this.figures["ticks killed with the workers"] += count;
       this.#kills -= 1;
-      await this.world.stack.killWatcher();
+      await this.world.stack.killWorkers();
       await over;
-      await this.world.stack.startWatcher();
+      await this.world.stack.startWorkers();
     }
     await over;
   }

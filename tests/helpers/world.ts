@@ -1,8 +1,7 @@
 // One running system for the tests of a file: ledger and workers, with people who have money.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../scripts/stack/process.ts";
 import { type Stack, startStack, type Tick, type TickOptions } from "../../scripts/stack.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 import { control, type LedgerControl } from "./ledger.ts";
@@ -45,9 +44,8 @@ export interface WorldOptions {
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { blockTime, escrow = false, watcher, arbiter = false } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
-  const ports = { apiPort: await freePort(), ledgerPort: await freePort() };
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
-  const stack = await startStack({ state, ...ports, ...watched, blockTime, escrow, arbiter });
+  const stack = await startStack({ state, ...watched, blockTime, escrow, arbiter });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>
@@ -75,8 +73,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     stop: async () => {
       await stack.stop();
       // What a worker did not expect is in its log; a test that passed in spite of it has not seen it.
-      const logs = ["workers", "watcher", "arbiter"].map((name) => join(state, `${name}.log`)).filter(existsSync);
-      const lines = logs.flatMap((log) => readFileSync(log, "utf8").split("\n"));
+      const lines = readFileSync(join(state, "workers.log"), "utf8").split("\n");
       rmSync(state, { recursive: true, force: true });
       const panics = lines.filter((line) => /panicked at|RuntimeError|unreachable/.test(line));
       if (panics.length > 0) throw new Error(`a worker broke down: ${panics[0]}`);

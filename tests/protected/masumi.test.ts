@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { freePort } from "../../scripts/stack/process.ts";
 import { startStack } from "../../scripts/stack.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
@@ -17,8 +16,6 @@ test("with ESCROW_TRANSFER_METHOD=masumi a stock client pays the method `masumi`
   const state = mkdtempSync(join(tmpdir(), "surety-masumi-"));
   const stack = await startStack({
     state,
-    apiPort: await freePort(),
-    ledgerPort: await freePort(),
     blockTime: 1,
     vars: { ESCROW_TRANSFER_METHOD: "masumi" },
   });

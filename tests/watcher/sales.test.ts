@@ -71,11 +71,10 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
 
   it("goes on when the runtime's clock strikes, without being asked", async () => {
     const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
-    const struck = await send(`${world.watcher}/__scheduled?cron=*+*+*+*+*`);
-    assert.equal(struck.status, 200, struck.text);
+    await world.stack.strike();
     while ((await purchase(world, id)).status !== "ResultSubmitted") {
       await new Promise((resolve) => setTimeout(resolve, 300));
-      await send(`${world.watcher}/__scheduled?cron=*+*+*+*+*`);
+      await world.stack.strike();
     }
   });
 

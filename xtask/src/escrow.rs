@@ -1,10 +1,9 @@
-//! The escrow contract: from its blueprint to an address, and the proof that it keeps its rules.
+//! The escrow contract: from its blueprint to an address, its deployment, and actions by hand.
 
 pub mod act;
 pub mod blueprint;
 pub mod deploy;
 pub mod derive;
-pub mod matrix;
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
@@ -12,17 +11,15 @@ use clap::{Args, Subcommand};
 
 /// `cargo xtask escrow ...`
 #[derive(Subcommand)]
-pub enum Command {
+pub enum EscrowCommand {
     /// Print the script and the preprod address that a blueprint has with these parameters.
-    Derive(derive::Arguments),
+    Derive(derive::DeriveArguments),
     /// Publish the script on the chain and write the deployment record.
-    Deploy(deploy::Arguments),
+    Deploy(deploy::DeployArguments),
     /// Show a deployment record and hold it against the chain.
     Show(deploy::ShowArguments),
     /// Do one thing with one escrow, by hand.
-    Act(act::Arguments),
-    /// Hold a compiled contract against the rules, case by case, in the Plutus evaluator.
-    Matrix(matrix::Arguments),
+    Act(act::ActArguments),
 }
 
 /// Which blueprint to work with.
@@ -43,12 +40,11 @@ impl BlueprintArgument {
 ///
 /// # Errors
 /// Whatever keeps the command from an answer, said for people.
-pub fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+pub fn run(command: EscrowCommand) -> Result<ExitCode, Box<dyn Error>> {
     match command {
-        Command::Derive(arguments) => derive::run(&arguments),
-        Command::Deploy(arguments) => deploy::run(&arguments),
-        Command::Show(arguments) => deploy::show(&arguments),
-        Command::Act(arguments) => act::run(&arguments),
-        Command::Matrix(arguments) => matrix::run(&arguments),
+        EscrowCommand::Derive(arguments) => derive::run(&arguments),
+        EscrowCommand::Deploy(arguments) => deploy::run(&arguments),
+        EscrowCommand::Show(arguments) => deploy::show(&arguments),
+        EscrowCommand::Act(arguments) => act::run(&arguments),
     }
 }

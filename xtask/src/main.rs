@@ -15,11 +15,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The escrow contract: derive its address, check its rules.
+    /// The escrow contract: its address, its deployment, actions by hand.
     #[command(subcommand)]
-    Escrow(escrow::Command),
+    Escrow(escrow::EscrowCommand),
     /// Print the address of a secret.
-    Address(secret::Arguments),
+    Address(secret::AddressArguments),
 }
 
 fn main() -> ExitCode {

@@ -5,7 +5,7 @@ use clap::Args;
 
 /// `cargo xtask address NAME`
 #[derive(Args)]
-pub struct Arguments {
+pub struct AddressArguments {
     /// The environment variable with the secret: 64 hexadecimal characters.
     name: String,
 }
@@ -30,7 +30,7 @@ pub fn key(name: &str) -> Result<SigningKey, SecretError> {
 ///
 /// # Errors
 /// As [`key`].
-pub fn run(arguments: &Arguments) -> Result<(), SecretError> {
+pub fn run(arguments: &AddressArguments) -> Result<(), SecretError> {
     let key = key(&arguments.name)?;
     let address: Address = key.enterprise_address();
     println!("address  {address}");

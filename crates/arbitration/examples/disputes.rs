@@ -13,11 +13,12 @@ use std::{
 
 use cardano::{
     ContentHash, Lovelace, TxHash,
+    address::PaymentAddress,
     chain::{Utxo, Value},
     keys::SigningKey,
     params::ProtocolParameters,
     slots::SlotConfig,
-    tx::build::{Destination, NewOutput, TxPlan, Validity, Wallet, build},
+    tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
 use clap::Parser;
 use escrow::{
@@ -136,7 +137,7 @@ impl Stage {
         };
         let locked = scenario.price.checked_add(scenario.collateral).ok_or("too much")?;
         let output = NewOutput {
-            to: Destination::script(self.deployment.script_hash),
+            to: PaymentAddress::script(self.deployment.script_hash),
             value: Value { lovelace: locked, ..Value::default() },
             inline_datum: Some(datum.to_cbor()),
             script: None,

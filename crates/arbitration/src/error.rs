@@ -5,6 +5,7 @@ use escrow::{
     NotOurs,
     plan::{DraftError, PlanError},
 };
+use outbox::OutboxError;
 use sql::DatabaseError;
 
 /// Why a dispute could not be resolved now.
@@ -28,11 +29,14 @@ pub enum ResolveError {
     /// The provider does not know a transaction that it named.
     #[error("the chain provider lags: ask again")]
     Lagging,
-    /// Another payout takes what this one would spend, or is being sent.
+    /// Another settlement takes what this one would spend.
     #[error("the arbiter's wallet is busy: ask again")]
     Busy,
-    /// The payout was refused.
-    #[error("the payout was refused: {0}")]
+    /// It is written down, and it is not known whether a node took it.
+    #[error("no node has answered for the settlement yet: ask again")]
+    Unanswered,
+    /// The settlement was refused.
+    #[error("the settlement was refused: {0}")]
     Refused(String),
     /// The wallet cannot pay for it.
     #[error("the arbiter's wallet cannot pay the fee: {0}")]
@@ -53,6 +57,15 @@ impl ResolveError {
     #[must_use]
     pub const fn is_requests_fault(&self) -> bool {
         matches!(self, Self::Unknown | Self::NotAnEscrow(_) | Self::NeverLocked | Self::Unpayable)
+    }
+}
+
+impl From<OutboxError> for ResolveError {
+    fn from(error: OutboxError) -> Self {
+        match error {
+            OutboxError::Database(error) => Self::Database(error),
+            OutboxError::Chain(error) => Self::Chain(error),
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 //! request ──> the output on the chain ──walk back──> its lock         (walk.rs)
 //!               │ evidence, kept if it is what the seller posted       (weigh.rs)
 //!               v
-//!   no verdict <── verdict ──fixed for good──> decision ──> signed, until the window opens
-//!                                                 └──> split signed, transaction written down, sent   (payout.rs)
+//!   no verdict <── verdict ──fixed for good──> award ──> signed, until the window opens
+//!                                                └──> split signed, written to the outbox, submitted   (payout.rs)
 //! ```
 //!
 //! What the chain says is asked each time; what is stored only makes sure that an output is decided once, and that one
@@ -13,31 +13,32 @@
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
-mod answer;
 mod error;
 mod payout;
 mod request;
+mod resolution;
 mod settlement;
+mod statements;
 mod walk;
 mod weigh;
 
 use cardano::{
     TxHash, TxRef,
-    chain::{Chain, Tip, Trace},
+    chain::{Chain, Tip},
     evaluation::Evaluate,
     keys::SigningKey,
     slots::{Millis, SlotConfig},
 };
-use escrow::{Deployment, evidence::Winner, plan::Escrow, spend::Spent};
-use market::arbiter as store;
+use escrow::{Deployment, plan::Escrow};
+use outbox::{Entry, Sleep, live_for};
 use sql::{Database, DatabaseError, exactly};
-use x402_cardano::settlement::Sleep;
 
-use answer::Decision;
-pub use answer::Resolution;
 pub use error::ResolveError;
-pub use request::{MAX_LISTING_ID, MAX_OUTPUT_BYTES, Malformed, Request};
+pub use request::{MAX_OUTPUT_BYTES, MalformedRequest, ResolveRequest};
+use resolution::Award;
+pub use resolution::{Finding, Resolution};
 pub use settlement::settlement;
+pub use statements::SCHEMA;
 
 /// The arbiter at work on one request.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +60,7 @@ pub struct Arbiter<'a, D, C, Z> {
 }
 
 /// The disputed output and the time, as the chain has them.
-struct Scene {
+struct DisputedEscrow {
     escrow: Escrow,
     spent_by: Option<TxHash>,
     tip: Tip,
@@ -67,64 +68,55 @@ struct Scene {
     now: Millis,
 }
 
-impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
+/// What a settlement is for, in the outbox.
+fn purpose(escrow: &TxRef) -> String {
+    format!("settlement:{escrow}")
+}
+
+impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// Decides, and pays where the time for it has come.
     ///
     /// # Errors
     /// See [`ResolveError`]. The same request may be sent again after any of them.
-    pub async fn resolve(&self, request: &Request) -> Result<Resolution, ResolveError> {
+    pub async fn resolve(&self, request: &ResolveRequest) -> Result<Resolution, ResolveError> {
         let own = request.escrow;
-        let traced = self.chain.trace(&own.tx).await?.ok_or(ResolveError::Unknown)?;
-        let made = traced.outputs.iter().find(|output| output.utxo.reference == own && !output.collateral);
+        let outputs = self.chain.outputs_of(&own.tx).await?.ok_or(ResolveError::Unknown)?;
+        let made = outputs.into_iter().find(|output| output.utxo.reference == own && !output.collateral);
         let made = made.ok_or(ResolveError::Unknown)?;
-        let escrow = Escrow::read(made.utxo.clone(), self.deployment)?;
-        let reads = vec![store::walk(&own), store::decision(&own), store::live_payout(&own)];
-        let [walk, decision, payout] = exactly(self.database.batch(reads).await?)?;
+        let escrow = Escrow::read(made.utxo, self.deployment)?;
+        let reads = vec![statements::walk(&own), statements::award(&own), live_for(&purpose(&own))];
+        let [walk, award, entry] = exactly(self.database.batch(reads).await?)?;
         let tip = self.chain.tip().await?;
-        let now = self.now.max(tip.time_ms);
-        let scene = Scene { escrow, spent_by: made.spent_by, tip, now };
+        let disputed = DisputedEscrow { escrow, spent_by: made.spent_by, tip, now: self.now.max(tip.time_ms) };
 
-        if let Some(decision) = decision.first_json::<Decision>()? {
-            return self.carry_out(&scene, decision, store::payout(&payout)?).await;
+        if let Some(award) = award.first_json::<Award>()? {
+            return self.carry_out(&disputed, award, Entry::first(&entry)?).await;
         }
-        let lock = self.lock_of(&scene.escrow, traced.inputs, walk.first_json()?).await?;
-        let verdict = self.weigh(&scene, lock, request).await?;
-        if let Some(why) = undecidable(&scene) {
-            return Ok(Resolution::nothing_to_decide(&verdict, why));
-        }
-        let Some(winner) = verdict.winner else { return Ok(Resolution::no_verdict(&verdict)) };
-        let (_, split) = settlement(&scene.escrow, winner).ok_or(ResolveError::Unpayable)?;
-        let decision = self.fix(&own, winner, Decision::decided(&verdict, winner, split)).await?;
-        self.carry_out(&scene, decision, None).await
+        let lock = self.lock_of(&own, walk.first_json()?).await?;
+        let verdict = self.weigh(&disputed, lock, request).await?;
+        let why = nothing_to_decide(&disputed);
+        let Some(winner) = verdict.winner.filter(|_| why.is_none()) else {
+            return Ok(Resolution::undecided(verdict, why));
+        };
+        let (_, split) = settlement(&disputed.escrow, winner).ok_or(ResolveError::Unpayable)?;
+        let award = self.fix(&own, &Award::new(&verdict, winner, split)).await?;
+        self.carry_out(&disputed, award, None).await
     }
 
-    /// Fixes a decision for good; where another request was faster, its decision.
-    async fn fix(&self, own: &TxRef, winner: Winner, decision: Decision) -> Result<Decision, ResolveError> {
-        let lost = |what: &str| DatabaseError(format!("a decision {what}"));
-        let json = serde_json::to_string(&decision).map_err(|_| lost("that cannot be written"))?;
-        let batch = vec![store::fix_decision(own, answer::name(winner), &json, self.now), store::decision(own)];
+    /// Fixes an award for good; where another request was faster, its award.
+    async fn fix(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
+        let batch = vec![statements::fix_award(own, award, self.now)?, statements::award(own)];
         let [_, fixed] = exactly(self.database.batch(batch).await?)?;
-        Ok(fixed.first_json()?.ok_or_else(|| lost("was not kept"))?)
-    }
-
-    /// What became of an escrow that is decided and spent: settled as signed, for a dispute ends in no other way; or it
-    /// went on before the window, by its parties.
-    async fn spent(&self, scene: &Scene, decision: Decision, by: TxHash) -> Result<Resolution, ResolveError> {
-        let spender = self.chain.trace(&by).await?.ok_or(ResolveError::Lagging)?;
-        let outputs: Vec<_> = spender.outputs.into_iter().map(|output| output.utxo).collect();
-        Ok(match scene.escrow.spent_into(&outputs, self.deployment) {
-            Spent::Ended(_) => Resolution::paid(decision, by),
-            Spent::Continues(_) => Resolution::moved_on(decision, by),
-        })
+        Ok(fixed.first_json()?.ok_or_else(|| DatabaseError("an award was not kept".into()))?)
     }
 }
 
 /// Why there is nothing to decide about an escrow.
-fn undecidable(scene: &Scene) -> Option<String> {
-    if let Some(by) = scene.spent_by {
+fn nothing_to_decide(disputed: &DisputedEscrow) -> Option<String> {
+    if let Some(by) = disputed.spent_by {
         return Some(format!("the escrow was spent by {by}: ask about what it is now, if it goes on"));
     }
-    let state = scene.escrow.datum.state;
+    let state = disputed.escrow.datum.state;
     (state != escrow::State::Disputed)
         .then(|| format!("the escrow is {}, not Disputed: nothing to decide", state.name()))
 }

@@ -1,203 +1,189 @@
-//! Carrying a decision out: one transaction at a time, written down before it is sent.
-//!
-//! ```text
-//! none ──build, sign, write down──> claimed ──taken by a provider──> submitted ──in a block──> spent, on the chain
-//!   ^                                  │ refused at its only attempt     │
-//!   └──────────── ended <──────────────┴──── its time is over ───────────┘
-//! ```
+//! Carrying an award out: one transaction at a time, which lives in the outbox.
 
-use sql::{Database, exactly};
 use std::collections::BTreeSet;
 
 use cardano::{
-    TxRef,
-    chain::{Chain, Submission, Trace},
+    TxHash,
+    chain::Chain,
     evaluation::Evaluate,
+    params::ProtocolParameters,
     slots::Millis,
-    tx::build::{BuildError, BuiltTx, Wallet},
+    tx::build::{BuiltTx, Wallet},
 };
 use escrow::{
     AdminSignature,
-    plan::{ChainTime, DraftError, PlanError, Planner, Step},
+    plan::{ChainTime, Planner, Step as Action},
+    spend::Spent,
 };
-use market::{
-    arbiter::{self as store, Payout},
-    wallet::Promises,
+use outbox::{
+    Draft, Entry, Kind, Outbox, RESEND_UNANSWERED_MS, Sleep, State, Step, WalletSnapshot, by_id, live_for, open,
+    snapshot, write_down,
 };
-use x402_cardano::settlement::Sleep;
+use sql::{Database, exactly};
 
-use crate::{Arbiter, Decision, Resolution, ResolveError, Scene, settlement};
+use crate::{Arbiter, Award, DisputedEscrow, Resolution, ResolveError, purpose, settlement};
 
-/// How long a submission of somebody else's is waited for, in ms: longer than the provider may take to answer one.
-const SENDING_MS: Millis = 16_000;
-/// Waits between looks at it.
-const LOOKS_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
-/// Taken transactions are sent again after this long without a block: a provider may have lost them.
-const RESEND_MS: Millis = 40_000;
-/// How often a payout is built again because another took its inputs first.
-const MAX_TRIES: u32 = 8;
-/// After this many refusals by the provider it is not for the inputs.
-const MAX_REFUSALS: u32 = 3;
+/// Waits for whoever is submitting a settlement: together as long as a submission is left unanswered.
+const ANSWER_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
+/// Waits before a settlement is built again, because another took its inputs first or has just spent them.
+const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 
-/// What came of an attempt to build.
-enum Begun {
-    /// Written down by us: ours to send.
-    Ours(Payout),
-    /// Another request was faster.
-    Other(Payout),
-    /// Another payout took an input.
-    InputsTaken,
-    /// The provider refuses it: mostly because another payout has just spent what this one would.
-    Refused(String),
-    /// Too early, until this time.
-    NotYet(Millis),
+/// A settlement that is written down.
+enum Written {
+    /// By this request, which is to submit it.
+    Now(Entry, WalletSnapshot),
+    /// By another.
+    Before(Entry),
 }
 
-impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Pays as decided, or says when.
-    pub(crate) async fn carry_out(
-        &self,
-        scene: &Scene,
-        decision: Decision,
-        standing: Option<Payout>,
-    ) -> Result<Resolution, ResolveError> {
-        if let Some(by) = scene.spent_by {
-            return match standing.filter(|payout| payout.tx == by) {
-                Some(_) => Ok(Resolution::paid(decision, by)),
-                None => self.spent(scene, decision, by).await,
-            };
-        }
-        if let Some(payout) = standing {
-            if scene.tip.slot < payout.valid_until {
-                return self.see_through(scene, decision, payout).await;
-            }
-            self.database.run(store::end_expired(&payout.tx)).await?;
-        }
-        let opens = scene.escrow.datum.deadlines.external_dispute_unlock;
-        if scene.now < opens {
-            return Ok(Resolution::signed(decision, opens));
-        }
-        let mut refusals: u32 = 0;
-        for attempt in 0..MAX_TRIES {
-            match self.begin(scene, &decision).await? {
-                Begun::Ours(payout) => return self.send(scene, decision, payout).await,
-                Begun::Other(payout) => return self.see_through(scene, decision, payout).await,
-                Begun::NotYet(opens) => return Ok(Resolution::signed(decision, opens)),
-                Begun::InputsTaken => {}
-                Begun::Refused(reason) => {
-                    refusals = refusals.saturating_add(1);
-                    if refusals >= MAX_REFUSALS {
-                        return Err(ResolveError::Refused(reason));
-                    }
-                }
-            }
-            self.sleep.sleep(Millis::from(attempt).saturating_add(1).saturating_mul(150)).await;
-        }
-        Err(ResolveError::Busy)
+impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
+    const fn outbox(&self) -> Outbox<'_, D, C, ()> {
+        Outbox { database: self.database, chain: self.chain, follow: &() }
     }
 
-    /// Builds a payout and writes it down, unless another was faster.
-    async fn begin(&self, scene: &Scene, decision: &Decision) -> Result<Begun, ResolveError> {
-        let own = scene.escrow.utxo.reference;
-        let address = self.key.enterprise_address();
-        let [live, sent, reserved] = {
-            let [sent, reserved] = store::promises(self.now, scene.tip.slot);
-            exactly(self.database.batch(vec![store::live_payout(&own), sent, reserved]).await?)?
-        };
-        if let Some(payout) = store::payout(&live)? {
-            return Ok(Begun::Other(payout));
+    /// Pays as awarded, or says when.
+    pub(crate) async fn carry_out(
+        &self,
+        disputed: &DisputedEscrow,
+        award: Award,
+        standing: Option<Entry>,
+    ) -> Result<Resolution, ResolveError> {
+        if let Some(by) = disputed.spent_by {
+            return self.spent(disputed, award, by).await;
         }
-        let promised = Promises::read(&address, &sent, &reserved)?;
-        let built = match self.build(scene, decision, &promised).await {
-            Ok(built) => built,
-            Err(DraftError::Plan(PlanError::NotYet(opens))) => return Ok(Begun::NotYet(opens)),
-            // Change of a payout that is being sent right now will be spendable in a moment.
-            Err(DraftError::Build(BuildError::Insufficient { .. } | BuildError::CollateralMissing { .. }))
-                if promised.in_flight || !promised.reserved.is_empty() =>
-            {
-                return Ok(Begun::InputsTaken);
+        if let Some(entry) = standing
+            && let Some(tx) = self.drive(disputed, entry, self.now).await?
+        {
+            return Ok(award.paid(tx));
+        }
+        let opens = disputed.escrow.datum.deadlines.external_dispute_unlock;
+        if disputed.tip.time_ms < opens {
+            return Ok(award.signed(opens));
+        }
+        Ok(award.paid(self.pay(disputed, &award).await?))
+    }
+
+    /// What became of an escrow that is decided and spent: settled as signed, for a dispute ends in no other way; or it
+    /// went on before the window, by its parties.
+    async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<Resolution, ResolveError> {
+        if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
+            if entry.state != State::Included {
+                self.outbox().look(&mut entry, Some(&disputed.tip), self.now).await?;
             }
-            Err(DraftError::Refused(reason)) => return Ok(Begun::Refused(reason)),
-            Err(error) => return Err(error.into()),
-        };
-        let [insert, reserve] = store::begin_payout(&own, &built, self.now);
-        let [ours, _, live] = exactly(self.database.batch(vec![insert, reserve, store::live_payout(&own)]).await?)?;
-        Ok(match (store::payout(&ours)?, store::payout(&live)?) {
-            (Some(payout), _) => Begun::Ours(payout),
-            (None, Some(payout)) => Begun::Other(payout),
-            (None, None) => Begun::InputsTaken,
+            return Ok(award.paid(by));
+        }
+        let outputs = self.effects_of(&by).await?.made;
+        Ok(match disputed.escrow.spent_into(&outputs, self.deployment) {
+            Spent::Ended(_) => award.paid(by),
+            Spent::Continues(_) => award.overtaken(by),
         })
     }
 
-    /// The transaction: signed for exactly this output and this split.
-    async fn build(&self, scene: &Scene, decision: &Decision, promised: &Promises) -> Result<BuiltTx, DraftError> {
-        let unsettled = || DraftError::Plan(PlanError::PayoutTooHigh);
-        let winner = decision.who_wins().ok_or_else(unsettled)?;
-        let (intent, _) = settlement(&scene.escrow, winner).ok_or_else(unsettled)?;
-        let address = self.key.enterprise_address();
-        let signature = AdminSignature::sign(self.key, &address, &intent).map_err(|_| unsettled())?;
-        let step = Step::WithdrawDisputed { intent, signatures: vec![signature] };
-        let parameters = self.chain.protocol_parameters().await?;
-        let shown = self.chain.utxos_at(&address.to_string()).await?;
-        let utxos = promised.spendable(&shown);
-        let none: BTreeSet<TxRef> = BTreeSet::new();
-        let wallet = Wallet { address, utxos: &utxos, reserved: &none };
-        let planner = Planner { deployment: self.deployment, parameters: &parameters, slots: self.slots };
-        let time = ChainTime { tip_slot: scene.tip.slot, now: scene.now };
-        let draft = planner.draft(self.chain, &scene.escrow, &step, time, &wallet).await?;
-        Ok(draft.sign(&[self.key])?)
-    }
-
-    /// Goes on with a payout that stands: waits for whoever is sending it, and sends it again where that may have failed.
-    async fn see_through(
+    /// Goes on with a settlement that stands: waits for whoever may be submitting it, then does what the chain asks for.
+    /// `None` where it has ended without effect.
+    async fn drive(
         &self,
-        scene: &Scene,
-        decision: Decision,
-        mut payout: Payout,
-    ) -> Result<Resolution, ResolveError> {
-        let own = scene.escrow.utxo.reference;
-        let age = |payout: &Payout| self.now.saturating_sub(payout.attempted_at);
-        for pause in LOOKS_MS {
-            if payout.submitted || age(&payout) >= SENDING_MS {
+        disputed: &DisputedEscrow,
+        mut entry: Entry,
+        mut now: Millis,
+    ) -> Result<Option<TxHash>, ResolveError> {
+        for wait in ANSWER_MS {
+            if entry.state != State::Claimed || now >= entry.attempted_at_ms.saturating_add(RESEND_UNANSWERED_MS) {
                 break;
             }
-            self.sleep.sleep(pause).await;
-            payout = store::payout(&self.database.run(store::live_payout(&own)).await?)?.ok_or(ResolveError::Busy)?;
+            self.sleep.sleep(wait).await;
+            now = now.saturating_add(wait);
+            entry = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?.ok_or(ResolveError::Busy)?;
         }
-        if payout.submitted && age(&payout) < RESEND_MS {
-            return Ok(Resolution::paid(decision, payout.tx));
+        if self.outbox().look(&mut entry, Some(&disputed.tip), now).await? == Step::Reopen {
+            self.outbox().look(&mut entry, Some(&disputed.tip), now).await?;
         }
-        match store::payout(&self.database.run(store::retry_payout(&payout, self.now)).await?)? {
-            Some(payout) => self.send(scene, decision, payout).await,
-            None => Err(ResolveError::Busy),
+        taken(&entry)
+    }
+
+    /// Writes a settlement down and submits it, or goes on with the one that another request has written.
+    async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
+        let address = self.key.enterprise_address();
+        let mut now = self.now;
+        // Nobody else looks after what earlier settlements hold of the wallet.
+        let earlier = Entry::all(&self.database.run(open(&address, Kind::Settlement)).await?)?;
+        self.outbox().close(earlier, &disputed.tip, now).await?;
+        let parameters = self.chain.protocol_parameters().await?;
+        let mut waits = REBUILD_MS.into_iter();
+        loop {
+            match self.write(disputed, award, &parameters, now).await {
+                Ok(Written::Now(mut entry, wallet)) => {
+                    let refusal = self.outbox().submit_first(&mut entry, Some(&wallet), now).await?;
+                    return taken(&entry)?.ok_or_else(|| ResolveError::Refused(refusal.unwrap_or_default()));
+                }
+                Ok(Written::Before(entry)) => return self.drive(disputed, entry, now).await?.ok_or(ResolveError::Busy),
+                Err(error @ (ResolveError::Busy | ResolveError::Refused(_))) => {
+                    let wait = waits.next().ok_or(error)?;
+                    self.sleep.sleep(wait).await;
+                    now = now.saturating_add(wait);
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
 
-    /// Sends a payout whose attempt is written down.
-    async fn send(&self, scene: &Scene, decision: Decision, payout: Payout) -> Result<Resolution, ResolveError> {
-        let reason = match self.chain.submit(&payout.cbor).await? {
-            Submission::Accepted => {
-                self.database.run(store::mark_submitted(&payout.tx)).await?;
-                return Ok(Resolution::paid(decision, payout.tx));
-            }
-            Submission::Refused(reason) => reason,
-        };
-        // Refused because it is done, by us or by somebody who sent what we signed?
-        let own = scene.escrow.utxo.reference;
-        let traced = self.chain.trace(&own.tx).await?.ok_or(ResolveError::Lagging)?;
-        let spent_by = traced.outputs.iter().find(|output| output.utxo.reference == own).and_then(|it| it.spent_by);
-        match spent_by {
-            Some(by) if by == payout.tx => {
-                self.database.run(store::mark_submitted(&payout.tx)).await?;
-                Ok(Resolution::paid(decision, by))
-            }
-            Some(by) => self.spent(scene, decision, by).await,
-            // A provider refuses what waits in its mempool already. If it does not, the payout ends with its time.
-            None if payout.submitted => Ok(Resolution::paid(decision, payout.tx)),
-            None => {
-                self.database.run(store::end_refused(&payout.tx, &reason)).await?;
-                Err(ResolveError::Refused(reason))
-            }
+    /// Builds a settlement and writes it down, unless another request was faster.
+    async fn write(
+        &self,
+        disputed: &DisputedEscrow,
+        award: &Award,
+        parameters: &ProtocolParameters,
+        now: Millis,
+    ) -> Result<Written, ResolveError> {
+        let purpose = purpose(&disputed.escrow.utxo.reference);
+        let address = self.key.enterprise_address();
+        let [sent, reserved] = snapshot(&address, disputed.tip.slot, now);
+        let [live, sent, reserved] = exactly(self.database.batch(vec![live_for(&purpose), sent, reserved]).await?)?;
+        if let Some(entry) = Entry::first(&live)? {
+            return Ok(Written::Before(entry));
         }
+        let wallet = WalletSnapshot::read(&address, &sent, &reserved)?;
+        let built = match self.build(disputed, award, parameters, &wallet).await {
+            // Change of what is being submitted right now will be spendable in a moment.
+            Err(ResolveError::Wallet(_)) if wallet.in_flight => return Err(ResolveError::Busy),
+            built => built?,
+        };
+        let draft = Draft::built(Kind::Settlement, purpose.clone(), address, &built);
+        let [insert, reserve] = write_down(&draft, now);
+        let [written, _, live] = exactly(self.database.batch(vec![insert, reserve, live_for(&purpose)]).await?)?;
+        match (Entry::first(&written)?, Entry::first(&live)?) {
+            (Some(entry), _) => Ok(Written::Now(entry, wallet)),
+            (None, Some(entry)) => Ok(Written::Before(entry)),
+            (None, None) => Err(ResolveError::Busy),
+        }
+    }
+
+    /// The transaction: signed for exactly this output and this split.
+    async fn build(
+        &self,
+        disputed: &DisputedEscrow,
+        award: &Award,
+        parameters: &ProtocolParameters,
+        wallet: &WalletSnapshot,
+    ) -> Result<BuiltTx, ResolveError> {
+        let (intent, _) = settlement(&disputed.escrow, award.winner).ok_or(ResolveError::Unpayable)?;
+        let address = self.key.enterprise_address();
+        let signature = AdminSignature::sign(self.key, &address, &intent)?;
+        let settle = Action::WithdrawDisputed { intent, signatures: vec![signature] };
+        let utxos = wallet.spendable(&self.chain.utxos_at(&address.to_string()).await?);
+        let wallet = Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() };
+        let planner = Planner { deployment: self.deployment, parameters, slots: self.slots };
+        let time = ChainTime { tip_slot: disputed.tip.slot, now: disputed.now };
+        let draft = planner.draft(self.chain, &disputed.escrow, &settle, time, &wallet).await?;
+        Ok(draft.sign(&[self.key])?)
+    }
+}
+
+/// The transaction, if a node took it; `None` where it has ended without effect.
+fn taken(entry: &Entry) -> Result<Option<TxHash>, ResolveError> {
+    match entry.state {
+        State::Submitted | State::Included => Ok(Some(entry.tx)),
+        State::Claimed => Err(ResolveError::Unanswered),
+        State::Refused | State::Expired => Ok(None),
     }
 }

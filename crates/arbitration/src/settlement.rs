@@ -1,10 +1,10 @@
 //! Who gets what of a disputed escrow, to the last lovelace and token: nothing is left for whoever sends it.
 
 use escrow::{
+    AssetValue,
     dispute::{DisputeWithdrawal, Split},
     evidence::Winner,
     plan::Escrow,
-    redeemer::AssetValue,
 };
 
 /// Hex digits of a policy id.

@@ -8,73 +8,73 @@
 //! The contract does not run when an output is made, so an output that says `Disputed` shows nothing. One that goes back
 //! by the contract's steps to a fresh `FundsLocked` was disputed by its buyer. No step leads to `FundsLocked`, so the
 //! first one met is the lock.
+//!
+//! Transactions on the way are anybody's: they are read from their bytes, which the ledger bounds, and one that spends
+//! outputs of many others besides the escrow only takes more requests.
+
+use std::collections::BTreeSet;
 
 use cardano::{
-    TxHash,
-    chain::{Chain, Trace, Utxo},
+    TxHash, TxRef,
+    chain::{Chain, ChainError},
     evaluation::Evaluate,
+    tx::TransactionEffects,
 };
 use escrow::{Action, Datum, Deployment, State, plan::Escrow, rules::Rule};
-use market::arbiter::{self as store, Walk};
+use outbox::Sleep;
 use sql::Database;
-use x402_cardano::settlement::Sleep;
 
-use crate::{Arbiter, ResolveError};
+use crate::{
+    Arbiter, ResolveError,
+    statements::{Walk, note_walk},
+};
 
-/// Steps back that one request takes: each is a call to the provider, and others are needed for the payout. A party can
-/// lengthen the way by one step in each cooldown; the next request goes on where this one stopped.
-const MAX_STEPS: usize = 20;
+/// Transactions before the first that one request reads: each is a call to the provider, and others are needed for the
+/// payout. The next request goes on where this one stopped.
+const MAX_READS: u32 = 16;
 
-impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// The lock of an escrow whose transaction spent these inputs.
-    pub(crate) async fn lock_of(
-        &self,
-        escrow: &Escrow,
-        inputs: Vec<Utxo>,
-        noted: Option<Walk>,
-    ) -> Result<TxHash, ResolveError> {
+impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
+    /// The lock of an escrow.
+    pub(crate) async fn lock_of(&self, own: &TxRef, noted: Option<Walk>) -> Result<TxHash, ResolveError> {
         if let Some(lock) = noted.and_then(|walk| walk.lock) {
             return Ok(lock);
         }
-        let own = escrow.utxo.reference;
-        let (mut current, mut inputs) = match noted {
-            None => (escrow.clone(), inputs),
-            Some(walk) => self.arrive(&walk).await?,
-        };
         if noted.is_none() {
-            // A transaction whose scripts failed made none of the outputs that it names; later ones were spent since.
+            // A transaction whose scripts failed made none of the outputs that it names; earlier ones were spent since.
             let included = self.chain.inclusion_of(&own.tx).await?.ok_or(ResolveError::Lagging)?;
             if !included.valid {
                 return Err(ResolveError::Unknown);
             }
         }
-        for _ in 0..MAX_STEPS {
+        let mut walk = noted.unwrap_or(Walk { reached: *own, tried: 0, lock: None });
+        let mut effects = self.effects_of(&walk.reached.tx).await?;
+        let reached = effects.made.iter().find(|made| made.reference == walk.reached);
+        let mut current = Escrow::read(reached.ok_or(ResolveError::Lagging)?.clone(), self.deployment)?;
+        for _ in 0..MAX_READS {
             if current.datum.state == State::FundsLocked {
                 let lock = lock_in(&current)?;
-                self.note(escrow, &current, Some(lock)).await?;
+                self.database.run(note_walk(own, &Walk { lock: Some(lock), ..walk })).await?;
                 return Ok(lock);
             }
-            current = before(&current, &inputs, self.deployment).ok_or(ResolveError::NeverLocked)?;
-            if current.datum.state != State::FundsLocked {
-                inputs = self.chain.trace(&current.utxo.reference.tx).await?.ok_or(ResolveError::Lagging)?.inputs;
+            let spent_from: BTreeSet<TxHash> = effects.by_script.iter().map(|input| input.tx).collect();
+            let next = usize::try_from(walk.tried).ok().and_then(|tried| spent_from.into_iter().nth(tried));
+            let earlier = self.effects_of(&next.ok_or(ResolveError::NeverLocked)?).await?;
+            match before(&current, &effects, &earlier, self.deployment) {
+                Some(escrow) => {
+                    walk = Walk { reached: escrow.utxo.reference, tried: 0, lock: None };
+                    (current, effects) = (escrow, earlier);
+                }
+                None => walk.tried = walk.tried.saturating_add(1),
             }
         }
-        self.note(escrow, &current, None).await?;
+        self.database.run(note_walk(own, &walk)).await?;
         Err(ResolveError::StillTracing)
     }
 
-    /// Where an earlier walk stopped.
-    async fn arrive(&self, walk: &Walk) -> Result<(Escrow, Vec<Utxo>), ResolveError> {
-        let traced = self.chain.trace(&walk.reached.tx).await?.ok_or(ResolveError::Lagging)?;
-        let reached = traced.outputs.into_iter().find(|output| output.utxo.reference == walk.reached);
-        let reached = reached.ok_or(ResolveError::Lagging)?;
-        Ok((Escrow::read(reached.utxo, self.deployment)?, traced.inputs))
-    }
-
-    async fn note(&self, escrow: &Escrow, reached: &Escrow, lock: Option<TxHash>) -> Result<(), ResolveError> {
-        let walk = Walk { reached: reached.utxo.reference, lock };
-        self.database.run(store::note_walk(&escrow.utxo.reference, &walk)).await?;
-        Ok(())
+    /// What a transaction in a block did.
+    pub(crate) async fn effects_of(&self, tx: &TxHash) -> Result<TransactionEffects, ResolveError> {
+        let cbor = self.chain.transaction(tx).await?.ok_or(ResolveError::Lagging)?;
+        TransactionEffects::read(&cbor).map_err(|error| ChainError::Malformed(error.to_string()).into())
     }
 }
 
@@ -85,14 +85,20 @@ fn lock_in(first: &Escrow) -> Result<TxHash, ResolveError> {
     if fresh { Ok(first.utxo.reference.tx) } else { Err(ResolveError::NeverLocked) }
 }
 
-/// The escrow that continues as `current`, among what the transaction of `current` spent.
-fn before(current: &Escrow, inputs: &[Utxo], deployment: &Deployment) -> Option<Escrow> {
-    let escrows = inputs.iter().filter_map(|input| Escrow::read(input.clone(), deployment).ok());
-    escrows.into_iter().find(|earlier| may_become(&earlier.datum, &current.datum))
+/// The escrow that continues as `current`: made by the earlier transaction, and released by a script to the later.
+fn before(
+    current: &Escrow,
+    later: &TransactionEffects,
+    earlier: &TransactionEffects,
+    deployment: &Deployment,
+) -> Option<Escrow> {
+    let released = earlier.made.iter().filter(|made| later.by_script.contains(&made.reference));
+    let mut escrows = released.filter_map(|made| Escrow::read(made.clone(), deployment).ok());
+    escrows.find(|escrow| may_become(&escrow.datum, &current.datum))
 }
 
 /// Whether some action makes `new` of `old`. How long the new cooldown is the contract has seen to.
 fn may_become(old: &Datum, new: &Datum) -> bool {
-    let rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, old));
-    rules.into_iter().any(|rule| rule.continues(old, new, 0, 0))
+    let mut rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, old));
+    rules.any(|rule| rule.continues(old, new, 0, 0))
 }

@@ -1,22 +1,26 @@
 //! The verdict on a request's evidence, or on better evidence that came before.
 
-use cardano::{
-    TxHash,
-    chain::{Chain, Trace},
-    evaluation::Evaluate,
-};
+use cardano::{TxHash, chain::Chain, evaluation::Evaluate};
 use escrow::evidence::{Checks, Evidence, Verdict, decide};
-use market::arbiter as store;
+use outbox::Sleep;
 use sql::Database;
-use x402_cardano::{escrow::listing_input_hash, settlement::Sleep};
+use x402_cardano::escrow::listing_input_hash;
 
-use crate::{Arbiter, Request, ResolveError, Scene};
+use crate::{
+    Arbiter, DisputedEscrow, ResolveError, ResolveRequest,
+    statements::{keep_evidence, kept_evidence},
+};
 
-impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
+impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// Decides on what was sent. An output that is what the seller posted is kept for good; where another is sent later,
     /// the kept one counts.
-    pub(crate) async fn weigh(&self, scene: &Scene, lock: TxHash, request: &Request) -> Result<Verdict, ResolveError> {
-        let datum = &scene.escrow.datum;
+    pub(crate) async fn weigh(
+        &self,
+        disputed: &DisputedEscrow,
+        lock: TxHash,
+        request: &ResolveRequest,
+    ) -> Result<Verdict, ResolveError> {
+        let datum = &disputed.escrow.datum;
         let evidence = |output| Evidence {
             input_hash: &datum.input_hash,
             result_hash: &datum.result_hash,
@@ -27,12 +31,11 @@ impl<D: Database, C: Chain + Trace + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         };
         let sent = evidence(&request.output);
         if Checks::of(&sent).output_is_what_seller_posted {
-            let keep = store::keep_evidence(&lock, &datum.result_hash, &request.output, self.now);
-            self.database.run(keep).await?;
-            return Ok(decide(&sent, &datum.deadlines, scene.now));
+            self.database.run(keep_evidence(&lock, &datum.result_hash, &request.output, self.now)).await?;
+            return Ok(decide(&sent, &datum.deadlines, disputed.now));
         }
-        let kept = self.database.run(store::kept_evidence(&lock, &datum.result_hash)).await?;
+        let kept = self.database.run(kept_evidence(&lock, &datum.result_hash)).await?;
         let evidence = kept.first().map_or(sent, evidence);
-        Ok(decide(&evidence, &datum.deadlines, scene.now))
+        Ok(decide(&evidence, &datum.deadlines, disputed.now))
     }
 }

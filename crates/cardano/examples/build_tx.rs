@@ -11,13 +11,13 @@ use std::{
 
 use cardano::{
     Address, KeyHash, Lovelace, TxRef,
+    address::PaymentAddress,
     chain::{Utxo, Value},
     fees::ExUnits,
     keys::SigningKey,
     params::ProtocolParameters,
     tx::build::{
-        BuildError, BuiltTx, Destination, Draft, NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity, Wallet,
-        build, sweep,
+        BuildError, BuiltTx, Draft, NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity, Wallet, build, sweep,
     },
 };
 use serde::Deserialize;
@@ -99,7 +99,7 @@ fn run(scenario: &Scenario) -> Result<Result<Json, BuildError>, Box<dyn Error>> 
     let validity = Validity { from: scenario.valid_from, until: scenario.valid_until };
     let sign = |draft: Draft| draft.sign(&keys);
     if let Some(to) = &scenario.sweep_to {
-        let to: Destination = to.parse()?;
+        let to: PaymentAddress = to.parse()?;
         let swept = sweep(&wallet, to, scenario.reserve, validity, &scenario.params);
         return Ok(swept.and_then(|swept| {
             let tx = describe(&sign(swept.draft)?);

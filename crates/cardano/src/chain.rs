@@ -64,15 +64,6 @@ pub struct TracedOutput {
     pub collateral: bool,
 }
 
-/// What a transaction in a block spent and made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TracedTx {
-    /// The outputs that it spent: neither what it only read nor what it put up as collateral.
-    pub inputs: Vec<Utxo>,
-    /// The outputs that it made.
-    pub outputs: Vec<TracedOutput>,
-}
-
 /// A transaction in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inclusion {
@@ -124,6 +115,11 @@ pub trait Chain {
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
     /// The outputs of a transaction that is in a block; `None` where the provider does not know it.
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError>;
+    /// The bytes of a transaction that is in a block, of which the id is the hash of the body; `None` where the provider
+    /// does not know it.
+    async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError>;
+    /// Whether the provider's node has a transaction in its mempool. `false` says little: others may have it.
+    async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError>;
     /// Where a transaction is on the chain; `None` where it is in no block.
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
     /// The unspent outputs at an address (bech32), at most as many as the adapter's bound.
@@ -132,11 +128,4 @@ pub trait Chain {
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError>;
     /// Hands a signed transaction to the network. Not retried by the adapter after an unknown outcome.
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError>;
-}
-
-/// The port to what transactions spent: for following an output back to where it came from.
-#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
-pub trait Trace {
-    /// What a transaction spent and made; `None` where the provider does not know it.
-    async fn trace(&self, tx: &TxHash) -> Result<Option<TracedTx>, ChainError>;
 }

@@ -1,8 +1,12 @@
-//! The port to the chain's past: which transactions touched an address, what they spent and made, which blocks there are.
+//! The port to the chain's past: which blocks there are, and which transactions an address was part of. What each did is
+//! read from its bytes ([`Chain::transaction`], [`TransactionEffects`]).
+//!
+//! [`Chain::transaction`]: crate::chain::Chain::transaction
+//! [`TransactionEffects`]: crate::tx::TransactionEffects
 
 use crate::{
-    chain::{ChainError, Tip, Utxo},
-    hash::{TxHash, TxRef},
+    chain::{ChainError, Tip},
+    hash::TxHash,
     slots::Millis,
 };
 
@@ -15,9 +19,9 @@ pub struct Place {
     pub position: u64,
 }
 
-/// A transaction that touched an address.
+/// A transaction in a block that spent from an address, or made an output there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touch {
+pub struct AddressTransaction {
     /// The transaction.
     pub tx: TxHash,
     /// Where it is.
@@ -26,25 +30,16 @@ pub struct Touch {
     pub time_ms: Millis,
 }
 
-/// What a transaction did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
-    /// What it spent.
-    pub spent: Vec<TxRef>,
-    /// What it made, in order.
-    pub made: Vec<Utxo>,
-}
-
 /// The chain's past, as a provider tells it.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait History {
     /// The block at this height; `None` where the provider has none yet.
     async fn block_at(&self, height: u64) -> Result<Option<Tip>, ChainError>;
     /// The first `count` transactions of an address (bech32) from a place on, in the chain's order.
-    async fn touches(&self, address: &str, from: Option<Place>, count: usize) -> Result<Vec<Touch>, ChainError>;
-    /// What a transaction in a block spent and made, if its scripts succeeded (which [`Inclusion`] tells); `None` where
-    /// the provider does not know it.
-    ///
-    /// [`Inclusion`]: crate::chain::Inclusion
-    async fn effects_of(&self, tx: &TxHash) -> Result<Option<Effects>, ChainError>;
+    async fn address_transactions(
+        &self,
+        address: &str,
+        from: Option<Place>,
+        count: usize,
+    ) -> Result<Vec<AddressTransaction>, ChainError>;
 }

@@ -3,16 +3,17 @@
 use std::{cell::Cell, time::Duration};
 
 use cardano::{
-    Lovelace, TxHash, blockfrost,
-    chain::{Chain, ChainError, Inclusion, Submission, Tip, Trace, TracedOutput, TracedTx, Utxo},
+    Lovelace, TxHash,
+    blockfrost::{self, OutputsReader},
+    chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation},
-    history::{Effects, History, Place, Touch},
+    history::{AddressTransaction, History, Place},
     params::ProtocolParameters,
 };
 use worker::{Headers, Method, Request, RequestInit};
 
 use crate::{
-    http::{Answer, CallError, call},
+    http::{Answer, CallError, Head, call, stream},
     usage::Usage,
 };
 
@@ -23,9 +24,13 @@ const SUBMIT_TIME: Duration = Duration::from_secs(15);
 /// How long an evaluation may take: the provider runs the scripts.
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer. Anyone can make the largest: a page of 100 outputs, each with all the tokens that one can have
-/// (about 120 kB as JSON) and a datum; or a transaction of 16 kB that names some 400 outputs with 14 kB of datum each. One
-/// that is refused would stop whoever must read it.
+/// (about 150 kB as JSON) and a datum. One that is refused would stop whoever must read it.
 const MAX_ANSWER: usize = 16 << 20;
+/// Bytes of an answer that is read as it arrives, what a transaction spent and made: anyone can make one that names 450
+/// outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each, in 5,000 bytes of value) and 11 kB of datum.
+const MAX_STREAMED: usize = 96 << 20;
+/// How long the largest of them may take to arrive.
+const STREAM_TIME: Duration = Duration::from_secs(30);
 /// Pauses before a read is repeated: at most three attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
 /// The longest pause that a provider may ask for with `Retry-After` before we give up instead.
@@ -73,17 +78,19 @@ impl Blockfrost {
         body: Option<&[u8]>,
         time: Duration,
     ) -> Result<Answer, ChainError> {
+        let request = self.admitted(method, path, body)?;
+        call(request, time, MAX_ANSWER).await.map_err(unanswered)
+    }
+
+    /// A request that this one's time and budget allow.
+    fn admitted(&self, method: Method, path: &str, body: Option<&[u8]>) -> Result<Request, ChainError> {
         if crate::now_ms() > self.until_ms {
             return Err(ChainError::Unavailable("the request's time is over".into()));
         }
         if !self.usage.call() {
             return Err(ChainError::BudgetExhausted);
         }
-        let request = self.request(method, path, body).map_err(|error| ChainError::Malformed(error.to_string()))?;
-        call(request, time, MAX_ANSWER).await.map_err(|error| match error {
-            CallError::TooLarge => ChainError::Malformed("an answer that is too large".into()),
-            CallError::TimedOut | CallError::Connection => ChainError::Unavailable(error.to_string()),
-        })
+        self.request(method, path, body).map_err(|error| ChainError::Malformed(error.to_string()))
     }
 
     fn request(&self, method: Method, path: &str, body: Option<&[u8]>) -> worker::Result<Request> {
@@ -102,27 +109,11 @@ impl Blockfrost {
 
     /// Reads a path, again after a failure that may pass. `None` for 404.
     async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ChainError> {
-        let mut pauses = PAUSES.into_iter();
-        loop {
-            let (error, asked) = match self.once(Method::Get, path, None, READ_TIME).await {
-                Ok(Answer { status: 200, body, .. }) => return Ok(Some(body)),
-                Ok(Answer { status: 404, .. }) => return Ok(None),
-                Ok(Answer { status: 429 | 418 | 402, retry_after, .. }) => (ChainError::RateLimited, retry_after),
-                Ok(Answer { status, .. }) if status >= 500 => {
-                    (ChainError::Unavailable(format!("status {status}")), None)
-                }
-                Ok(Answer { status, .. }) => return Err(ChainError::Malformed(format!("status {status}"))),
-                Err(error @ ChainError::Unavailable(_)) => (error, None),
-                Err(error) => return Err(error),
-            };
-            let asked = asked.map(Duration::from_secs);
-            match pauses.next() {
-                Some(pause) if asked.is_none_or(|asked| asked <= MAX_RETRY_AFTER) => {
-                    crate::sleep(asked.unwrap_or(pause)).await;
-                }
-                _ => return Err(error),
-            }
-        }
+        repeat(async || {
+            let Answer { status, body, retry_after } = self.once(Method::Get, path, None, READ_TIME).await?;
+            Ok((Head { status, retry_after }, body))
+        })
+        .await
     }
 
     /// Reads with a body that changes nothing: again after a failure that may pass.
@@ -159,8 +150,23 @@ impl Chain for Blockfrost {
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
-        let body = self.read(&format!("/txs/{tx}/utxos")).await?;
-        body.map(|body| blockfrost::outputs(&body, tx)).transpose()
+        let path = format!("/txs/{tx}/utxos");
+        let read = repeat(async || {
+            let mut reader = OutputsReader::new(tx);
+            let request = self.admitted(Method::Get, &path, None)?;
+            let head = stream(request, STREAM_TIME, MAX_STREAMED, |piece| reader.push(piece)).await;
+            Ok((head.map_err(unanswered)?, reader))
+        });
+        read.await?.map(OutputsReader::finish).transpose()
+    }
+
+    async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
+        let body = self.read(&format!("/txs/{tx}/cbor")).await?;
+        body.map(|body| blockfrost::transaction(&body, tx)).transpose()
+    }
+
+    async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError> {
+        Ok(self.read(&format!("/mempool/{tx}")).await?.is_some())
     }
 
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
@@ -200,27 +206,21 @@ impl Chain for Blockfrost {
     }
 }
 
-impl Trace for Blockfrost {
-    async fn trace(&self, tx: &TxHash) -> Result<Option<TracedTx>, ChainError> {
-        let body = self.read(&format!("/txs/{tx}/utxos")).await?;
-        body.map(|body| blockfrost::trace(&body, tx)).transpose()
-    }
-}
-
 impl History for Blockfrost {
     async fn block_at(&self, height: u64) -> Result<Option<Tip>, ChainError> {
         self.read(&format!("/blocks/{height}")).await?.map(|body| blockfrost::tip(&body)).transpose()
     }
 
-    async fn touches(&self, address: &str, from: Option<Place>, count: usize) -> Result<Vec<Touch>, ChainError> {
+    async fn address_transactions(
+        &self,
+        address: &str,
+        from: Option<Place>,
+        count: usize,
+    ) -> Result<Vec<AddressTransaction>, ChainError> {
         let from = from.map(|Place { height, position }| format!("&from={height}:{position}")).unwrap_or_default();
         let path = format!("/addresses/{address}/transactions?order=asc&count={count}{from}");
         // An address that no transaction ever named is unknown.
-        self.read(&path).await?.map_or(Ok(vec![]), |body| blockfrost::touches(&body))
-    }
-
-    async fn effects_of(&self, tx: &TxHash) -> Result<Option<Effects>, ChainError> {
-        self.read(&format!("/txs/{tx}/utxos")).await?.map(|body| blockfrost::effects(&body, tx)).transpose()
+        self.read(&path).await?.map_or(Ok(vec![]), |body| blockfrost::address_transactions(&body))
     }
 }
 
@@ -233,6 +233,38 @@ impl Evaluate for Blockfrost {
             400 => Ok(Evaluation::Refused(reason(&answer.body))),
             status => Err(ChainError::Malformed(format!("status {status}"))),
         }
+    }
+}
+
+/// Asks, again after a failure that may pass. `None` for 404.
+async fn repeat<T>(ask: impl AsyncFn() -> Result<(Head, T), ChainError>) -> Result<Option<T>, ChainError> {
+    let mut pauses = PAUSES.into_iter();
+    loop {
+        let (error, asked) = match ask().await {
+            Ok((Head { status: 200, .. }, answer)) => return Ok(Some(answer)),
+            Ok((Head { status: 404, .. }, _)) => return Ok(None),
+            Ok((Head { status: 429 | 418 | 402, retry_after }, _)) => (ChainError::RateLimited, retry_after),
+            Ok((Head { status, .. }, _)) if status >= 500 => {
+                (ChainError::Unavailable(format!("status {status}")), None)
+            }
+            Ok((Head { status, .. }, _)) => return Err(ChainError::Malformed(format!("status {status}"))),
+            Err(error @ ChainError::Unavailable(_)) => (error, None),
+            Err(error) => return Err(error),
+        };
+        let asked = asked.map(Duration::from_secs);
+        match pauses.next() {
+            Some(pause) if asked.is_none_or(|asked| asked <= MAX_RETRY_AFTER) => {
+                crate::sleep(asked.unwrap_or(pause)).await;
+            }
+            _ => return Err(error),
+        }
+    }
+}
+
+fn unanswered(error: CallError) -> ChainError {
+    match error {
+        CallError::TooLarge => ChainError::Malformed("an answer that is too large".into()),
+        CallError::TimedOut | CallError::Connection => ChainError::Unavailable(error.to_string()),
     }
 }
 

@@ -6,7 +6,7 @@ use futures_util::{
     StreamExt,
     future::{Either, select},
 };
-use worker::{AbortController, ByteStream, Delay, Fetch, Request, Response};
+use worker::{AbortController, AbortSignal, ByteStream, Delay, Fetch, Request, Response};
 
 /// Why a body could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,12 +77,66 @@ pub enum CallError {
 /// # Errors
 /// No answer, or none within the bounds. The outcome of a request that writes is unknown then.
 pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answer, CallError> {
-    let controller = AbortController::default();
-    let signal = controller.signal();
-    let exchange = Box::pin(async {
+    within(time, async |signal| {
         let response = Fetch::Request(request).send_with_signal(&signal).await.map_err(|_| CallError::Connection)?;
         answer(response, limit).await
-    });
+    })
+    .await
+}
+
+/// What an answer begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    /// HTTP status.
+    pub status: u16,
+    /// `Retry-After` in seconds, if it was given so.
+    pub retry_after: Option<u64>,
+}
+
+impl Head {
+    fn of(response: &Response) -> Self {
+        let retry_after = response.headers().get("retry-after").ok().flatten().and_then(|text| text.parse().ok());
+        Self { status: response.status_code(), retry_after }
+    }
+}
+
+/// Sends a request and hands the body of an answer with status 200 on as it arrives, until `take` wants no more of it.
+///
+/// # Errors
+/// As [`call`].
+pub async fn stream(
+    request: Request,
+    time: Duration,
+    limit: usize,
+    mut take: impl FnMut(Vec<u8>) -> bool,
+) -> Result<Head, CallError> {
+    within(time, async |signal| {
+        let mut response =
+            Fetch::Request(request).send_with_signal(&signal).await.map_err(|_| CallError::Connection)?;
+        let head = Head::of(&response);
+        let (200, Ok(mut body)) = (head.status, response.stream()) else { return Ok(head) };
+        let mut read = 0_usize;
+        while let Some(piece) = body.next().await {
+            let piece = piece.map_err(|_| CallError::Connection)?;
+            read = read.saturating_add(piece.len());
+            if read > limit {
+                return Err(CallError::TooLarge);
+            }
+            if !take(piece) {
+                break;
+            }
+        }
+        Ok(head)
+    })
+    .await
+}
+
+async fn within<T>(
+    time: Duration,
+    exchange: impl AsyncFnOnce(AbortSignal) -> Result<T, CallError>,
+) -> Result<T, CallError> {
+    let controller = AbortController::default();
+    let exchange = Box::pin(exchange(controller.signal()));
     match select(exchange, Delay::from(time)).await {
         Either::Left((answer, _)) => answer,
         Either::Right(_) => {
@@ -92,9 +146,12 @@ pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answ
     }
 }
 
-async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
-    let status = response.status_code();
-    let retry_after = response.headers().get("retry-after").ok().flatten().and_then(|text| text.parse().ok());
+/// Reads a whole answer, no more than `limit` bytes of it.
+///
+/// # Errors
+/// Too large, or broken.
+pub async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
+    let Head { status, retry_after } = Head::of(&response);
     let body = match response.stream() {
         Ok(stream) => read(stream, limit).await.map_err(|error| match error {
             BodyError::TooLarge(_) => CallError::TooLarge,

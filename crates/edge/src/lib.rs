@@ -2,14 +2,19 @@
 //!
 //! Besides the workers themselves this is the only crate that names `worker`.
 
+pub mod answer;
+pub mod bearer;
 pub mod chain;
-pub mod challenges;
+pub mod contents;
 pub mod d1;
 pub mod ed25519;
 pub mod http;
+pub mod keys;
 pub mod settings;
+pub mod timer;
 pub mod usage;
 
+pub use getrandom::Error as RandomError;
 pub use usage::{MAX_OUTSIDE_CALLS, Usage};
 
 /// POSIX ms by the runtime's clock (which stands still while a request computes).
@@ -22,7 +27,7 @@ pub fn now_ms() -> u64 {
 ///
 /// # Errors
 /// The runtime has no secure source: nothing that needs one may go on.
-pub fn random<const N: usize>() -> Result<[u8; N], getrandom::Error> {
+pub fn random<const N: usize>() -> Result<[u8; N], RandomError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)?;
     Ok(bytes)

@@ -1,14 +1,25 @@
 //! What an operator configures: variables and secrets of the worker.
+//!
+//! Settings are read through a [`Lookup`], so that what is made of them can be tried without a runtime, and made once in
+//! an isolate's life ([`once`]): a new value comes with a new deployment, and so with new isolates.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::RefCell, rc::Rc, thread::LocalKey};
 
-use cardano::keys::SigningKey;
+use cardano::{ContentHash, keys::SigningKey};
 use escrow::Deployment;
+use market::chain_state::Lead;
 use worker::Env;
+use x402_cardano::escrow::TransferMethod;
 use zeroize::Zeroizing;
 
 /// The variable with the deployment record.
 pub const ESCROW_DEPLOYMENT: &str = "ESCROW_DEPLOYMENT";
+/// The variable that names the asset transfer method of protected payments.
+pub const ESCROW_TRANSFER_METHOD: &str = "ESCROW_TRANSFER_METHOD";
+/// The problem of a setting that is not there.
+pub const NOT_SET: &str = "is not set";
+/// Digest ([`Deployment::blueprint_sha256`]) of the published blueprint that the method `masumi` names.
+const MASUMI_BLUEPRINT: &str = "6249de17bb87c5246106af6b0f33de22b44ca24b9c1445fa36d10eb8b583dec7";
 
 /// A variable or secret that is missing or unusable. The text names it and says what to set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,28 +31,92 @@ pub struct SettingError {
     pub problem: &'static str,
 }
 
-/// A variable or secret, if it is set to anything.
-#[must_use]
-pub fn optional(env: &Env, name: &str) -> Option<String> {
-    env.var(name).ok().map(|value| value.to_string()).filter(|value| !value.is_empty())
+/// Finds a variable or secret that is set to something.
+pub type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// The settings of this worker.
+pub fn of(env: &Env) -> impl Fn(&str) -> Option<String> {
+    |name| env.var(name).ok().map(|value| value.to_string()).filter(|value| !value.is_empty())
 }
 
-/// A variable or secret that must be set.
+/// What an isolate keeps of its settings.
+pub type Kept<T> = RefCell<Option<Rc<T>>>;
+
+/// What was made of the settings before in this isolate; otherwise made now, and kept unless it failed or is not whole.
+///
+/// # Errors
+/// As `make`.
+pub fn once<T, E>(
+    kept: &'static LocalKey<Kept<T>>,
+    make: impl FnOnce() -> Result<T, E>,
+    whole: impl FnOnce(&T) -> bool,
+) -> Result<Rc<T>, E> {
+    if let Some(known) = kept.with_borrow(Clone::clone) {
+        return Ok(known);
+    }
+    let made = Rc::new(make()?);
+    if whole(&made) {
+        kept.set(Some(made.clone()));
+    }
+    Ok(made)
+}
+
+/// A setting that must be there.
 ///
 /// # Errors
 /// It is not set.
-pub fn required(env: &Env, name: impl Into<Cow<'static, str>>) -> Result<String, SettingError> {
+pub fn required(lookup: &Lookup<'_>, name: impl Into<Cow<'static, str>>) -> Result<String, SettingError> {
     let name = name.into();
-    optional(env, &name).ok_or(SettingError { name, problem: "is not set" })
+    lookup(&name).ok_or(SettingError { name, problem: NOT_SET })
+}
+
+/// A whole number within a range, or what holds where it is not set.
+///
+/// # Errors
+/// It is set to something else.
+pub fn whole_number(
+    lookup: &Lookup<'_>,
+    name: &'static str,
+    default: u64,
+    range: std::ops::RangeInclusive<u64>,
+    problem: &'static str,
+) -> Result<u64, SettingError> {
+    let Some(text) = lookup(name) else { return Ok(default) };
+    let number = text.trim().parse().ok().filter(|number| range.contains(number));
+    number.ok_or(SettingError { name: name.into(), problem })
+}
+
+/// A switch: `on` or `off`, or what holds where it is not set.
+///
+/// # Errors
+/// It is set to something else.
+pub fn switch(lookup: &Lookup<'_>, name: &'static str, default: bool) -> Result<bool, SettingError> {
+    match lookup(name).as_deref().map(str::trim) {
+        None => Ok(default),
+        Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(_) => Err(SettingError { name: name.into(), problem: "must be on or off" }),
+    }
+}
+
+/// How far the chain's clock may lead: `LOCAL_LEDGER` lifts the bound, in development only.
+///
+/// # Errors
+/// It is neither on nor off.
+pub fn lead(lookup: &Lookup<'_>) -> Result<Lead, SettingError> {
+    Ok(if switch(lookup, "LOCAL_LEDGER", false)? { Lead::LocalLedger } else { Lead::Bounded })
 }
 
 /// A secret of hexadecimal digits, as bytes that are wiped when dropped.
 ///
 /// # Errors
 /// It is not set, or not hexadecimal.
-pub fn secret_bytes(env: &Env, name: impl Into<Cow<'static, str>>) -> Result<Zeroizing<Vec<u8>>, SettingError> {
+pub fn secret_bytes(
+    lookup: &Lookup<'_>,
+    name: impl Into<Cow<'static, str>>,
+) -> Result<Zeroizing<Vec<u8>>, SettingError> {
     let name = name.into();
-    let text = Zeroizing::new(required(env, name.clone())?);
+    let text = Zeroizing::new(required(lookup, name.clone())?);
     let bytes = hex::decode(text.trim()).map_err(|_| SettingError { name, problem: "must be hexadecimal" })?;
     Ok(Zeroizing::new(bytes))
 }
@@ -50,9 +125,9 @@ pub fn secret_bytes(env: &Env, name: impl Into<Cow<'static, str>>) -> Result<Zer
 ///
 /// # Errors
 /// It is not set, or not 32 bytes in hexadecimal.
-pub fn signing_key(env: &Env, name: &'static str) -> Result<SigningKey, SettingError> {
+pub fn signing_key(lookup: &Lookup<'_>, name: &'static str) -> Result<SigningKey, SettingError> {
     let wrong = || SettingError { name: name.into(), problem: "must be 64 hexadecimal characters (32 random bytes)" };
-    let seed = secret_bytes(env, name)?;
+    let seed = secret_bytes(lookup, name)?;
     let seed: &[u8; 32] = seed.as_slice().try_into().map_err(|_| wrong())?;
     SigningKey::from_seed(seed).map_err(|_| wrong())
 }
@@ -61,11 +136,102 @@ pub fn signing_key(env: &Env, name: &'static str) -> Result<SigningKey, SettingE
 ///
 /// # Errors
 /// A record that cannot be read, or whose parameters no escrow should have.
-pub fn deployment(env: &Env) -> Result<Option<Deployment>, SettingError> {
-    let Some(record) = optional(env, ESCROW_DEPLOYMENT) else { return Ok(None) };
+pub fn deployment(lookup: &Lookup<'_>) -> Result<Option<Deployment>, SettingError> {
+    let Some(record) = lookup(ESCROW_DEPLOYMENT) else { return Ok(None) };
     let unusable = |problem| SettingError { name: ESCROW_DEPLOYMENT.into(), problem };
     let deployment: Deployment = serde_json::from_str(&record)
         .map_err(|_| unusable("is not a deployment record (cargo xtask escrow deploy)"))?;
     deployment.parameters.check().map_err(|_| unusable("has parameters that strand disputes"))?;
     Ok(Some(deployment))
+}
+
+/// The asset transfer method of protected payments to a deployment.
+///
+/// # Errors
+/// An unknown method, or one that this deployment does not implement.
+pub fn transfer_method(lookup: &Lookup<'_>, deployment: &Deployment) -> Result<TransferMethod, SettingError> {
+    let unknown = |_| SettingError { name: ESCROW_TRANSFER_METHOD.into(), problem: "must be escrow or masumi" };
+    let method =
+        lookup(ESCROW_TRANSFER_METHOD).map_or(Ok(TransferMethod::default()), |name| name.parse().map_err(unknown))?;
+    check_transfer_method(deployment, method)?;
+    Ok(method)
+}
+
+/// That a deployment is the contract that the method promises: `masumi` names the published blueprint, whose terms buyers'
+/// clients know without reading ours.
+///
+/// # Errors
+/// It is another contract.
+pub fn check_transfer_method(deployment: &Deployment, method: TransferMethod) -> Result<(), SettingError> {
+    let published = || {
+        let blueprint = deployment.blueprint_sha256.as_ref().map(ContentHash::to_string);
+        blueprint.as_deref() == Some(MASUMI_BLUEPRINT)
+    };
+    if method.name() != "masumi" || published() {
+        return Ok(());
+    }
+    let problem =
+        "may be masumi only where the escrow is the published blueprint (cargo xtask escrow deploy --blueprint)";
+    Err(SettingError { name: ESCROW_TRANSFER_METHOD.into(), problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(blueprint: Option<&str>) -> String {
+        let blueprint = blueprint.map_or(String::new(), |hash| format!(r#","blueprintSha256":"{hash}""#));
+        format!(
+            r#"{{"scriptHash":"{0}","parameters":{{"requiredAdmins":1,"adminVkeys":["{0}"],"cooldownPeriod":60000}},"referenceScript":"{1}#0","referenceScriptBytes":5000{blueprint}}}"#,
+            "ab".repeat(28),
+            "cd".repeat(32)
+        )
+    }
+
+    fn method(name: &str, blueprint: Option<&str>) -> Result<TransferMethod, SettingError> {
+        let record = record(blueprint);
+        let lookup = |asked: &str| match asked {
+            ESCROW_DEPLOYMENT => Some(record.clone()),
+            ESCROW_TRANSFER_METHOD => Some(name.to_owned()),
+            _ => None,
+        };
+        transfer_method(&lookup, &deployment(&lookup).unwrap().unwrap())
+    }
+
+    #[test]
+    fn masumi_names_only_the_published_blueprint() {
+        assert!(method("masumi", Some(MASUMI_BLUEPRINT)).is_ok());
+        for other in [None, Some("00".repeat(32))] {
+            let error = method("masumi", other.as_deref()).unwrap_err();
+            assert!(error.to_string().starts_with("ESCROW_TRANSFER_METHOD may be masumi only"), "{error}");
+        }
+        assert!(method("escrow", None).is_ok());
+        assert_eq!(method("other", None).unwrap_err().problem, "must be escrow or masumi");
+    }
+
+    #[test]
+    fn numbers_and_switches_are_read_or_named() {
+        let lookup = |name: &str| match name {
+            "SEVEN" => Some(" 7 ".to_owned()),
+            "ON" => Some("on".to_owned()),
+            "WORDS" => Some("seven".to_owned()),
+            _ => None,
+        };
+        assert_eq!(whole_number(&lookup, "SEVEN", 1, 0..=9, "x"), Ok(7));
+        assert_eq!(whole_number(&lookup, "MISSING", 1, 0..=9, "x"), Ok(1));
+        assert!(whole_number(&lookup, "SEVEN", 1, 8..=9, "x").is_err());
+        assert!(whole_number(&lookup, "WORDS", 1, 0..=9, "x").is_err());
+        assert_eq!(switch(&lookup, "ON", false), Ok(true));
+        assert_eq!(switch(&lookup, "MISSING", true), Ok(true));
+        assert!(switch(&lookup, "WORDS", true).is_err());
+    }
+
+    #[test]
+    fn what_failed_is_not_kept() {
+        thread_local! { static KEPT: Kept<u32> = const { RefCell::new(None) }; }
+        assert_eq!(once(&KEPT, || Err::<u32, _>("broken"), |_| true), Err("broken"));
+        assert_eq!(once(&KEPT, || Ok::<_, ()>(1), |_| false).map(|kept| *kept), Ok(1));
+        assert_eq!(once(&KEPT, || Ok::<_, ()>(2), |_| true).map(|kept| *kept), Ok(2));
+        assert_eq!(once(&KEPT, || Ok::<_, ()>(3), |_| true).map(|kept| *kept), Ok(2));
+    }
 }

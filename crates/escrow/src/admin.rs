@@ -12,6 +12,8 @@ use crate::{deployment::Parameters, dispute::DisputeWithdrawal, redeemer::AdminS
 
 /// The most bytes of protected headers that the contract hashes.
 pub const MAX_PROTECTED_HEADERS: usize = 256;
+/// An Ed25519 signature's.
+const SIGNATURE_BYTES: usize = 64;
 
 impl AdminSignature {
     /// Signs a settlement for an address of the arbiter's key.
@@ -31,6 +33,17 @@ impl AdminSignature {
             protected_headers: message.protected_headers().to_vec(),
             signature: message.signature().to_vec(),
         }
+    }
+
+    fn key_hash(&self) -> KeyHash {
+        KeyHash::new(blake2b(&self.verification_key))
+    }
+
+    /// Whether the contract refuses every settlement with this among its signatures: for its headers' length, or because
+    /// an arbiter's signature of another size than Ed25519's ends the script.
+    fn spoils(&self, parameters: &Parameters) -> bool {
+        self.protected_headers.len() > MAX_PROTECTED_HEADERS
+            || (self.signature.len() != SIGNATURE_BYTES && parameters.admin_vkeys.contains(&self.key_hash()))
     }
 
     /// Whether the contract takes this for a signature of the settlement: over its digest, or over the digest's
@@ -60,14 +73,15 @@ pub async fn suffice(
     intent: &DisputeWithdrawal,
     signatures: &[AdminSignature],
 ) -> bool {
-    let too_long = |signature: &AdminSignature| signature.protected_headers.len() > MAX_PROTECTED_HEADERS;
-    if signatures.len() > parameters.admin_vkeys.len() || signatures.iter().any(too_long) {
+    if signatures.len() > parameters.admin_vkeys.len()
+        || signatures.iter().any(|signature| signature.spoils(parameters))
+    {
         return false;
     }
     let mut signed = Vec::new();
     for signature in signatures {
         if signature.signs(port, intent).await {
-            signed.push(KeyHash::new(blake2b(&signature.verification_key)));
+            signed.push(signature.key_hash());
         }
     }
     let votes = parameters.admin_vkeys.iter().filter(|admin| signed.contains(admin)).count();
@@ -75,7 +89,8 @@ pub async fn suffice(
 }
 
 /// What is signed (RFC 9052, section 4.4), without external data.
-fn sig_structure(protected_headers: &[u8], payload: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn sig_structure(protected_headers: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut cbor = Encoder::new(Vec::new());
     // Infallible: a vector takes every write.
     let written =
@@ -87,6 +102,7 @@ fn sig_structure(protected_headers: &[u8], payload: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use cardano::{Lovelace, TxHash, TxRef, keys::Native};
+    use futures_lite::future::block_on;
 
     use super::*;
     use crate::dispute::Split;
@@ -112,16 +128,6 @@ mod tests {
 
     fn enough(parameters: &Parameters, signatures: &[AdminSignature]) -> bool {
         block_on(suffice(&Native, parameters, &intent(), signatures))
-    }
-
-    /// Runs a future that never waits.
-    fn block_on<F: Future>(future: F) -> F::Output {
-        let mut future = std::pin::pin!(future);
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        match future.as_mut().poll(&mut context) {
-            std::task::Poll::Ready(output) => output,
-            std::task::Poll::Pending => panic!("nothing to wait for"),
-        }
     }
 
     #[test]
@@ -181,5 +187,12 @@ mod tests {
     fn overlong_headers_spoil_a_settlement() {
         let long = AdminSignature { protected_headers: vec![0; MAX_PROTECTED_HEADERS + 1], ..signed_by(4) };
         assert!(!enough(&admins(1, &[1, 2]), &[signed_by(1), long]));
+    }
+
+    #[test]
+    fn an_arbiters_signature_of_another_size_spoils_a_settlement_and_a_strangers_does_not() {
+        let short = |seed| AdminSignature { signature: vec![0; 63], ..signed_by(seed) };
+        assert!(!enough(&admins(1, &[1, 2]), &[signed_by(1), short(2)]));
+        assert!(enough(&admins(1, &[1, 2]), &[signed_by(1), short(4)]));
     }
 }

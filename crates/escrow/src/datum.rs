@@ -5,8 +5,8 @@ use pallas_primitives::PlutusData;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    address::PlutusAddress,
-    codec::{NotOurs, Open, Reader, bytes, constr, integer, to_cbor},
+    address::{AsData, PlutusAddress},
+    codec::{NotOurs, OpenItem, Reader, bytes, constr, integer, to_cbor},
     deadlines::Deadlines,
 };
 
@@ -127,7 +127,7 @@ impl Datum {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, NotOurs> {
         let open = reader.the_constr(0, "datum")?;
-        let mut next = Fields { reader, open };
+        let mut next = DatumFields { reader, open };
         let datum = Self {
             buyer: next.address("buyer")?,
             buyer_return_address: next.optional_address("buyer_return_address")?,
@@ -162,9 +162,9 @@ impl Datum {
             0,
             vec![
                 self.buyer.to_data(),
-                PlutusAddress::option_to_data(self.buyer_return_address),
+                self.buyer_return_address.to_data(),
                 self.seller.to_data(),
-                PlutusAddress::option_to_data(self.seller_return_address),
+                self.seller_return_address.to_data(),
                 bytes(&self.reference_key),
                 bytes(&self.reference_signature),
                 bytes(&self.seller_nonce),
@@ -210,12 +210,12 @@ impl Datum {
 }
 
 /// The fields, each of which must come next.
-struct Fields<'r, 'b> {
+struct DatumFields<'r, 'b> {
     reader: &'r mut Reader<'b>,
-    open: Open,
+    open: OpenItem,
 }
 
-impl<'b> Fields<'_, 'b> {
+impl<'b> DatumFields<'_, 'b> {
     fn reader(&mut self) -> Result<&mut Reader<'b>, NotOurs> {
         self.reader.next(&mut self.open)
     }
@@ -225,7 +225,7 @@ impl<'b> Fields<'_, 'b> {
     }
 
     fn optional_address(&mut self, what: &'static str) -> Result<Option<PlutusAddress>, NotOurs> {
-        PlutusAddress::read_option(self.reader()?, what)
+        Option::read(self.reader()?, what)
     }
 
     fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, NotOurs> {

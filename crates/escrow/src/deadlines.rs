@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  issued     pay_by    submit_result     unlock     external_dispute_unlock
-//!    ├── 5 min ──┤─ >= 5 min ─┤── >= 15 min ──┤── >= 15 min ──┤
+//!    ├── 4 min ──┤─ >= 5 min ─┤── >= 15 min ──┤── >= 15 min ──┤
 //!    │ lock      │ result     │ refund if     │ seller        │ arbiters
 //!    │           │            │ there is none │ collects      │ settle
 //! ```
@@ -21,8 +21,10 @@ pub const UNLOCK_TO_DISPUTE_MS: Millis = 15 * MINUTE_MS;
 /// Least time from issuance to `submit_result` (same place).
 pub const ISSUE_TO_SUBMIT_MS: Millis = 15 * MINUTE_MS;
 
-/// Our own choice, from issuance: the smallest that the API promises and the scheme allows.
-const PAY_BY_MS: Millis = 5 * MINUTE_MS;
+/// Our own choice, from issuance: the smallest that the API promises and the scheme allows. A minute less to pay than
+/// the `maxTimeoutSeconds` of 300: clients refuse terms whose `pay_by` is later than their own clock and those seconds, so
+/// that a clock a second slow would refuse five minutes.
+const PAY_BY_MS: Millis = 4 * MINUTE_MS;
 const SUBMIT_RESULT_MS: Millis = 16 * MINUTE_MS;
 const UNLOCK_MS: Millis = 31 * MINUTE_MS;
 const EXTERNAL_DISPUTE_MS: Millis = 46 * MINUTE_MS;
@@ -80,6 +82,7 @@ mod tests {
             let issued = Deadlines::issue(now).unwrap();
             prop_assert!(issued.gaps_hold());
             prop_assert_eq!(issued.issued_at(), Some(now));
+            prop_assert_eq!(issued.pay_by, now + 240_000, "a slow clock's buyer takes it within maxTimeoutSeconds");
             prop_assert!(issued.submit_result >= now + ISSUE_TO_SUBMIT_MS);
             prop_assert!(issued.submit_result >= now + 16 * MINUTE_MS, "refund at least about 16 min");
             prop_assert!(issued.unlock >= now + 31 * MINUTE_MS, "seller paid at least about 31 min");

@@ -1,6 +1,6 @@
 //! A deployment of the contract: the parameters that make its hash, and where its script can be referenced.
 
-use cardano::{KeyHash, ScriptHash, TxRef, slots::Millis};
+use cardano::{ContentHash, KeyHash, ScriptHash, TxRef, slots::Millis};
 use pallas_primitives::PlutusData;
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +87,10 @@ pub struct Deployment {
     pub reference_script: TxRef,
     /// The script's bytes in that output: they cost a fee.
     pub reference_script_bytes: u32,
+    /// SHA-256 of the blueprint as canonical JSON (RFC 8785), before its parameters were applied: says which contract
+    /// this is. Records of before it was written have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blueprint_sha256: Option<ContentHash>,
 }
 
 impl Deployment {
@@ -131,6 +135,11 @@ mod tests {
         );
         let record: Deployment = serde_json::from_str(&json).unwrap();
         assert_eq!(serde_json::to_string(&record).unwrap(), json);
+        assert_eq!(record.blueprint_sha256, None, "a record of before digests were written");
+        let with_digest = json.replace("5000}", &format!(r#"5000,"blueprintSha256":"{}"}}"#, "ef".repeat(32)));
+        let record: Deployment = serde_json::from_str(&with_digest).unwrap();
+        assert_eq!(record.blueprint_sha256, Some(ContentHash::new([0xef; 32])));
+        assert_eq!(serde_json::to_string(&record).unwrap(), with_digest);
         assert!(serde_json::from_str::<Deployment>(&json.replace("60000", "-1")).is_err(), "a negative cooldown");
         assert!(serde_json::from_str::<Deployment>(&json.replacen('{', r#"{"extra":1,"#, 1)).is_err());
     }

@@ -2,6 +2,7 @@
 
 use cardano::{Lovelace, TxRef, hash::blake2b};
 use pallas_primitives::PlutusData;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     codec::{bytes, constr, integer, to_cbor},
@@ -23,11 +24,13 @@ pub struct DisputeWithdrawal {
 }
 
 /// What both parties get, in lovelace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     /// To the buyer.
+    #[serde(rename = "buyerLovelace")]
     pub buyer: Lovelace,
     /// To the seller.
+    #[serde(rename = "sellerLovelace")]
     pub seller: Lovelace,
 }
 

@@ -8,7 +8,7 @@
 //! ```
 
 use cardano::{ContentHash, TxHash, slots::Millis};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Deadlines, result::result_hash};
 
@@ -16,7 +16,7 @@ use crate::{Deadlines, result::result_hash};
 pub const EVIDENCE_GRACE_MS: Millis = 10 * 60_000;
 
 /// Who gets the money.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Winner {
     /// All of it goes back.
@@ -26,7 +26,7 @@ pub enum Winner {
 }
 
 /// The three checks of the service's arbiter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checks {
     /// The escrow's `input_hash` commits to this listing.
@@ -68,7 +68,8 @@ pub struct Verdict {
 }
 
 /// Why a verdict is as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// All three checks hold.
     Delivered,
@@ -143,10 +144,10 @@ mod tests {
     const DEADLINE: Millis = DISPUTE + 600_000;
 
     /// One case: whether each check holds, the time, and what is decided.
-    type Case = ([bool; 3], Millis, Option<Winner>, Reason);
+    type DisputeCase = ([bool; 3], Millis, Option<Winner>, Reason);
 
     #[rustfmt::skip]
-    const CASES: &[Case] = &[
+    const CASES: &[DisputeCase] = &[
         // for listing, posted, content
         ([true,  true,  true],  0,            Some(Winner::Seller), Reason::Delivered),
         ([true,  true,  true],  DEADLINE + 1, Some(Winner::Seller), Reason::Delivered),

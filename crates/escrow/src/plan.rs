@@ -13,11 +13,12 @@ use std::collections::BTreeMap;
 
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxRef,
+    address::AddressError,
     chain::{Utxo, Value},
     fees::ExUnits,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::build::{BuildError, Destination, DestinationError, NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity},
+    tx::build::{BuildError, NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity},
 };
 
 use crate::{
@@ -27,7 +28,7 @@ use crate::{
     deployment::Deployment,
     dispute::{DisputeWithdrawal, output_reference},
     redeemer::{Action, AdminSignature, AssetValue, Redeemer},
-    rules::{Effect, Payout, Refusal, Rule},
+    rules::{ContractRefusal, Effect, PayoutRule, Rule, ValidityRange},
 };
 
 mod draft;
@@ -82,7 +83,7 @@ pub enum Step {
 pub enum PlanError {
     /// The contract would refuse it, now or for ever.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] ContractRefusal),
     /// Possible from this time on, or from the first block after it.
     #[error("too early: possible from {0} on")]
     NotYet(Millis),
@@ -94,7 +95,7 @@ pub enum PlanError {
     PayoutTooHigh,
     /// An address that no transaction can pay to.
     #[error(transparent)]
-    Address(#[from] DestinationError),
+    Address(#[from] AddressError),
     /// The ledger's limits.
     #[error(transparent)]
     Ledger(#[from] BuildError),
@@ -165,8 +166,8 @@ impl Planner<'_> {
     /// # Errors
     /// [`PlanError::NotYet`] where waiting helps; [`PlanError::Refused`] where it does not.
     pub fn plan(&self, escrow: &Escrow, step: &Step, time: ChainTime) -> Result<TxPlan, PlanError> {
-        let rule = Rule::find(step.action(), &escrow.datum).ok_or(Refusal::State)?;
-        let validity = time.validity(rule.opens(&escrow.datum), rule.closes(&escrow.datum), self.slots)?;
+        let rule = Rule::find(step.action(), &escrow.datum).ok_or(ContractRefusal::State)?;
+        let validity = time.validity(rule.window(&escrow.datum), self.slots)?;
         let signatories: Vec<KeyHash> = rule.signer(&escrow.datum)?.into_iter().collect();
         let seen = self.seen(validity)?;
         Rule::permit(step.action(), &escrow.datum, escrow.utxo.value.lovelace, seen, &signatories)?;
@@ -178,7 +179,7 @@ impl Planner<'_> {
     /// # Errors
     /// A step that no rule knows in the escrow's state, and outputs that cannot be made.
     pub fn plan_within(&self, escrow: &Escrow, step: &Step, validity: Validity) -> Result<TxPlan, PlanError> {
-        let rule = Rule::find(step.action(), &escrow.datum).ok_or(Refusal::State)?;
+        let rule = Rule::find(step.action(), &escrow.datum).ok_or(ContractRefusal::State)?;
         let outputs = match rule.effect {
             Effect::Continue { .. } => vec![self.continuation(rule, escrow, step, validity)?],
             Effect::End(payout) => self.payouts(payout, escrow, step)?,
@@ -189,7 +190,7 @@ impl Planner<'_> {
             inputs: vec![],
             script_inputs: vec![ScriptInput {
                 utxo: escrow.utxo.clone(),
-                redeemer: step.redeemer().ok_or(Refusal::State)?.to_cbor(),
+                redeemer: step.redeemer().ok_or(ContractRefusal::State)?.to_cbor(),
                 ex_units: units,
             }],
             reference_inputs: vec![ReferenceInput {
@@ -217,10 +218,10 @@ impl Planner<'_> {
     }
 
     /// A validity as the contract sees it.
-    fn seen(&self, validity: Validity) -> Result<crate::rules::Validity, PlanError> {
+    fn seen(&self, validity: Validity) -> Result<ValidityRange, PlanError> {
         let begins = |slot| self.slots.slot_begins_at(slot).ok_or(PlanError::OutOfRange);
         let from = validity.from.map(begins).transpose()?;
-        Ok(crate::rules::Validity { from, until: Some(begins(validity.until)?) })
+        Ok(ValidityRange { from, until: Some(begins(validity.until)?) })
     }
 
     /// The escrow after the step: all its value, and what the ledger asks for beyond that.
@@ -239,20 +240,20 @@ impl Planner<'_> {
         let period = self.deployment.parameters.cooldown_period;
         let datum = rule.next(&escrow.datum, now, period, result).ok_or(PlanError::OutOfRange)?;
         self.at_least(NewOutput {
-            to: Destination::script(self.deployment.script_hash),
+            to: PlutusAddress::script(self.deployment.script_hash),
             value: escrow.utxo.value.clone(),
             inline_datum: Some(datum.to_cbor()),
             script: None,
         })
     }
 
-    fn payouts(&self, payout: Payout, escrow: &Escrow, step: &Step) -> Result<Vec<NewOutput>, PlanError> {
+    fn payouts(&self, payout: PayoutRule, escrow: &Escrow, step: &Step) -> Result<Vec<NewOutput>, PlanError> {
         let datum = &escrow.datum;
         let held = &escrow.utxo.value;
         let mut outputs = Vec::new();
         match (payout, step) {
-            (Payout::SellerCollects, Step::Withdraw { payouts }) => {
-                let rest = held.lovelace.checked_sub(datum.collateral_return).ok_or(Refusal::Collateral)?;
+            (PayoutRule::SellerCollects, Step::Withdraw { payouts }) => {
+                let rest = held.lovelace.checked_sub(datum.collateral_return).ok_or(ContractRefusal::Collateral)?;
                 let paid = Lovelace::checked_sum(payouts.iter().map(|(_, amount)| *amount));
                 if paid.is_none_or(|paid| paid > rest) {
                     return Err(PlanError::PayoutTooHigh);
@@ -264,19 +265,19 @@ impl Planner<'_> {
                 }
                 outputs.extend(payouts.iter().map(|(to, amount)| NewOutput::pay(*to, *amount)));
             }
-            (Payout::BuyerRefunded, _) => {
+            (PayoutRule::BuyerRefunded, _) => {
                 if let Some(buyer) = datum.buyer_return_address {
                     outputs.extend(self.tagged(escrow, buyer, held.clone())?);
                 }
             }
-            (Payout::AsSigned, Step::WithdrawDisputed { intent, .. }) => {
+            (PayoutRule::AsSigned, Step::WithdrawDisputed { intent, .. }) => {
                 if intent.own_ref != escrow.utxo.reference {
                     return Err(PlanError::OtherOutput);
                 }
                 outputs.extend(self.tagged(escrow, datum.buyer_payout_address(), value_of(&intent.buyer_value)?)?);
                 outputs.extend(self.tagged(escrow, datum.seller_payout_address(), value_of(&intent.seller_value)?)?);
             }
-            (Payout::SellerCollects | Payout::AsSigned, _) => return Err(Refusal::State.into()),
+            (PayoutRule::SellerCollects | PayoutRule::AsSigned, _) => return Err(ContractRefusal::State.into()),
         }
         Ok(outputs)
     }
@@ -288,7 +289,6 @@ impl Planner<'_> {
             return Ok(None);
         }
         let tag = to_cbor(&output_reference(&escrow.utxo.reference));
-        let to = Destination::from_bytes(&to.to_bytes())?;
         self.at_least(NewOutput { to, value, inline_datum: Some(tag), script: None }).map(Some)
     }
 

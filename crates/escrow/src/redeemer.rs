@@ -55,10 +55,10 @@ impl Action {
 /// A value in the contract's form: pairs of a policy and pairs of an asset's name and its quantity. Lovelace has the
 /// empty policy and the empty name. Pairs are in the order in which they were signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AssetValue(pub Vec<(Vec<u8>, Assets)>);
+pub struct AssetValue(pub Vec<(Vec<u8>, AssetQuantities)>);
 
 /// Names of one policy's assets, each with its quantity.
-pub type Assets = Vec<(Vec<u8>, u64)>;
+pub type AssetQuantities = Vec<(Vec<u8>, u64)>;
 
 impl AssetValue {
     /// An amount of lovelace. Nothing is no pair at all: the contract refuses a pair with the quantity 0.

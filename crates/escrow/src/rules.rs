@@ -1,12 +1,16 @@
 //! The contract's rules as one table: who may do what, from which state, when, and what becomes of the escrow.
 //!
-//! The planner builds transactions from it, the watcher asks it what may be done now, and the differential matrix
-//! holds every compiled contract against it.
+//! The planner builds transactions from it, and the tests hold every compiled contract against it. Whoever wants to know
+//! when something can be done asks for a [`Window`].
+//!
+//! ```text
+//!             opens           closes
+//!  ── Early ────┤──── Open ─────┤──── Over ──
+//! ```
 
-use cardano::{ContentHash, KeyHash, Lovelace, slots::Millis};
+use cardano::{ContentHash, KeyHash, Lovelace, address::Credential, slots::Millis};
 
 use crate::{
-    address::Credential,
     datum::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, State},
     redeemer::Action,
 };
@@ -26,7 +30,7 @@ pub enum Party {
 
 /// A time in the datum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Moment {
+pub enum DatumTime {
     /// `seller_cooldown_time`.
     SellerCooldown,
     /// `buyer_cooldown_time`.
@@ -61,7 +65,7 @@ pub enum Effect {
         result: ResultChange,
     },
     /// It ends, and the money is paid out.
-    End(Payout),
+    End(PayoutRule),
 }
 
 /// What an action that goes on does to `result_hash`.
@@ -77,7 +81,7 @@ pub enum ResultChange {
 
 /// Which tagged outputs an action that ends the escrow must make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Payout {
+pub enum PayoutRule {
     /// The buyer gets the collateral; the rest is the seller's, tagged if the datum names a return address.
     SellerCollects,
     /// All is the buyer's, tagged if the datum names a return address.
@@ -98,9 +102,9 @@ pub struct Rule {
     /// With which result.
     pub result: ResultIs,
     /// The transaction is valid from all of these on, at the earliest. Where any is named it needs a lower bound.
-    pub starts: &'static [Moment],
+    pub starts: &'static [DatumTime],
     /// The transaction's validity ends before the latest of these.
-    pub ends: &'static [Moment],
+    pub ends: &'static [DatumTime],
     /// What follows.
     pub effect: Effect,
 }
@@ -111,7 +115,7 @@ const fn to(state: State, result: ResultChange) -> Effect {
 
 #[rustfmt::skip]
 mod table {
-    use super::{Action, Disputed, Effect, FundsLocked, Moment, Party, Payout, RefundAuthorized, RefundRequested};
+    use super::{Action, DatumTime, Disputed, Effect, FundsLocked, Party, PayoutRule, RefundAuthorized, RefundRequested};
     use super::{ResultChange, ResultIs, ResultSubmitted, Rule, WithdrawAuthorized, to};
 
     /// The table in `contracts/README.md`; README of `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
@@ -119,50 +123,50 @@ mod table {
     /// result exactly where the state says that there is one: only a forged lock could differ.)
     pub const RULES: &[Rule] = &[
         Rule { action: Action::SubmitResult, by: Party::Seller, from: &[FundsLocked, ResultSubmitted], result: ResultIs::Empty,
-               starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult],
+               starts: &[DatumTime::SellerCooldown], ends: &[DatumTime::SubmitResult],
                effect: to(ResultSubmitted, ResultChange::Set) },
         Rule { action: Action::SubmitResult, by: Party::Seller, from: &[FundsLocked, ResultSubmitted], result: ResultIs::Present,
-               starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult, Moment::ExternalDisputeUnlock],
+               starts: &[DatumTime::SellerCooldown], ends: &[DatumTime::SubmitResult, DatumTime::ExternalDisputeUnlock],
                effect: to(ResultSubmitted, ResultChange::Set) },
         Rule { action: Action::SubmitResult, by: Party::Seller, from: &[RefundRequested, Disputed], result: ResultIs::Empty,
-               starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult],
+               starts: &[DatumTime::SellerCooldown], ends: &[DatumTime::SubmitResult],
                effect: to(Disputed, ResultChange::Set) },
         Rule { action: Action::SubmitResult, by: Party::Seller, from: &[RefundRequested, Disputed], result: ResultIs::Present,
-               starts: &[Moment::SellerCooldown], ends: &[Moment::SubmitResult, Moment::ExternalDisputeUnlock],
+               starts: &[DatumTime::SellerCooldown], ends: &[DatumTime::SubmitResult, DatumTime::ExternalDisputeUnlock],
                effect: to(Disputed, ResultChange::Set) },
 
         Rule { action: Action::SetRefundRequested, by: Party::Buyer, from: &[FundsLocked], result: ResultIs::Empty,
-               starts: &[Moment::BuyerCooldown], ends: &[Moment::Unlock],
+               starts: &[DatumTime::BuyerCooldown], ends: &[DatumTime::Unlock],
                effect: to(RefundRequested, ResultChange::Keep) },
         Rule { action: Action::SetRefundRequested, by: Party::Buyer, from: &[ResultSubmitted, Disputed], result: ResultIs::Present,
-               starts: &[Moment::BuyerCooldown], ends: &[Moment::Unlock],
+               starts: &[DatumTime::BuyerCooldown], ends: &[DatumTime::Unlock],
                effect: to(Disputed, ResultChange::Keep) },
 
         Rule { action: Action::AuthorizeWithdrawal, by: Party::Buyer, from: &[Disputed], result: ResultIs::Present,
-               starts: &[Moment::BuyerCooldown], ends: &[],
+               starts: &[DatumTime::BuyerCooldown], ends: &[],
                effect: to(WithdrawAuthorized, ResultChange::Keep) },
 
         Rule { action: Action::AuthorizeRefund, by: Party::Seller, from: &[FundsLocked, ResultSubmitted, RefundRequested, Disputed], result: ResultIs::Any,
-               starts: &[Moment::SellerCooldown], ends: &[],
+               starts: &[DatumTime::SellerCooldown], ends: &[],
                effect: to(RefundAuthorized, ResultChange::Clear) },
 
         Rule { action: Action::Withdraw, by: Party::Seller, from: &[ResultSubmitted], result: ResultIs::Present,
-               starts: &[Moment::Unlock], ends: &[],
-               effect: Effect::End(Payout::SellerCollects) },
+               starts: &[DatumTime::Unlock], ends: &[],
+               effect: Effect::End(PayoutRule::SellerCollects) },
         Rule { action: Action::Withdraw, by: Party::Seller, from: &[WithdrawAuthorized], result: ResultIs::Present,
                starts: &[], ends: &[],
-               effect: Effect::End(Payout::SellerCollects) },
+               effect: Effect::End(PayoutRule::SellerCollects) },
 
         Rule { action: Action::WithdrawRefund, by: Party::Buyer, from: &[FundsLocked, RefundRequested], result: ResultIs::Empty,
-               starts: &[Moment::SubmitResult], ends: &[],
-               effect: Effect::End(Payout::BuyerRefunded) },
+               starts: &[DatumTime::SubmitResult], ends: &[],
+               effect: Effect::End(PayoutRule::BuyerRefunded) },
         Rule { action: Action::WithdrawRefund, by: Party::Buyer, from: &[RefundAuthorized], result: ResultIs::Empty,
                starts: &[], ends: &[],
-               effect: Effect::End(Payout::BuyerRefunded) },
+               effect: Effect::End(PayoutRule::BuyerRefunded) },
 
         Rule { action: Action::WithdrawDisputed, by: Party::Arbiters, from: &[Disputed], result: ResultIs::Present,
-               starts: &[Moment::ExternalDisputeUnlock], ends: &[],
-               effect: Effect::End(Payout::AsSigned) },
+               starts: &[DatumTime::ExternalDisputeUnlock], ends: &[],
+               effect: Effect::End(PayoutRule::AsSigned) },
     ];
 }
 
@@ -170,7 +174,7 @@ pub use table::RULES;
 
 /// The times between which a transaction is valid, as the contract sees them, POSIX ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Validity {
+pub struct ValidityRange {
     /// Valid from this time on; `None` without a lower bound.
     pub from: Option<Millis>,
     /// Valid before this time; `None` without an upper bound. "Now" to the contract.
@@ -179,7 +183,7 @@ pub struct Validity {
 
 /// Why the contract would refuse an action whatever the transaction's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ContractRefusal {
     /// No rule for this action in this state with this result.
     #[error("not possible in this state")]
     State,
@@ -206,7 +210,7 @@ pub enum Refusal {
     Collateral,
 }
 
-impl Moment {
+impl DatumTime {
     /// When it is for this escrow.
     #[must_use]
     pub const fn of(self, datum: &Datum) -> Millis {
@@ -240,23 +244,18 @@ impl Rule {
         RULES.iter().find(fits)
     }
 
-    /// From when on the action is possible: the latest of its moments.
+    /// When the contract permits the action on this escrow as it is now.
     #[must_use]
-    pub fn opens(&self, datum: &Datum) -> Option<Millis> {
-        self.starts.iter().map(|moment| moment.of(datum)).max()
-    }
-
-    /// Before when the action is possible.
-    #[must_use]
-    pub fn closes(&self, datum: &Datum) -> Option<Millis> {
-        self.ends.iter().map(|moment| moment.of(datum)).max()
+    pub fn window(&self, datum: &Datum) -> Window {
+        let latest = |times: &[DatumTime]| times.iter().map(|time| time.of(datum)).max();
+        Window { opens: latest(self.starts).unwrap_or(0), closes: latest(self.ends) }
     }
 
     /// The key that signs; `None` where arbiters do.
     ///
     /// # Errors
-    /// [`Refusal::NoKey`] where the party is a script.
-    pub fn signer(&self, datum: &Datum) -> Result<Option<KeyHash>, Refusal> {
+    /// [`ContractRefusal::NoKey`] where the party is a script.
+    pub fn signer(&self, datum: &Datum) -> Result<Option<KeyHash>, ContractRefusal> {
         let party = match self.by {
             Party::Buyer => datum.buyer,
             Party::Seller => datum.seller,
@@ -264,46 +263,58 @@ impl Rule {
         };
         match party.payment {
             Credential::Key(key) => Ok(Some(key)),
-            Credential::Script(_) => Err(Refusal::NoKey),
+            Credential::Script(_) => Err(ContractRefusal::NoKey),
         }
     }
 
     /// The rule under which the contract permits this, as far as it does not depend on the outputs.
     ///
     /// # Errors
-    /// Why the contract refuses.
+    /// Why the contract refuses: the first reason.
     pub fn permit(
         action: Action,
         datum: &Datum,
         locked: Lovelace,
-        validity: Validity,
+        validity: ValidityRange,
         signatories: &[KeyHash],
-    ) -> Result<&'static Self, Refusal> {
+    ) -> Result<&'static Self, ContractRefusal> {
         if datum.reference_signature.len() < MIN_REFERENCE_SIGNATURE_BYTES {
-            return Err(Refusal::ReferenceSignature);
+            return Err(ContractRefusal::ReferenceSignature);
         }
-        let rule = Self::find(action, datum).ok_or(Refusal::State)?;
-        if matches!(action, Action::Withdraw | Action::SubmitResult) && locked < datum.collateral_return {
-            return Err(Refusal::Collateral);
+        let rule = Self::find(action, datum).ok_or(ContractRefusal::State)?;
+        match rule.refusals(datum, locked, validity, signatories).next() {
+            Some(refusal) => Err(refusal),
+            None => Ok(rule),
         }
-        if rule.signer(datum)?.is_some_and(|key| !signatories.contains(&key)) {
-            return Err(Refusal::NotSigned);
-        }
-        rule.in_time(datum, validity)?;
-        Ok(rule)
     }
 
-    fn in_time(&self, datum: &Datum, validity: Validity) -> Result<(), Refusal> {
-        let until = validity.until.ok_or(Refusal::Unbounded)?;
-        if let Some(opens) = self.opens(datum)
-            && validity.from.ok_or(Refusal::Unbounded)? < opens
-        {
-            return Err(Refusal::TooEarly(opens));
-        }
-        match self.closes(datum) {
-            Some(closes) if until >= closes => Err(Refusal::TooLate(closes)),
-            _ => Ok(()),
-        }
+    /// Every reason for which the contract refuses this rule's action, as far as it does not depend on the outputs.
+    pub fn refusals(
+        &self,
+        datum: &Datum,
+        locked: Lovelace,
+        validity: ValidityRange,
+        signatories: &[KeyHash],
+    ) -> impl Iterator<Item = ContractRefusal> + use<> {
+        let needs_collateral = matches!(self.action, Action::Withdraw | Action::SubmitResult);
+        let collateral = (needs_collateral && locked < datum.collateral_return).then_some(ContractRefusal::Collateral);
+        let signer = match self.signer(datum) {
+            Ok(Some(key)) if !signatories.contains(&key) => Some(ContractRefusal::NotSigned),
+            Ok(_) => None,
+            Err(refusal) => Some(refusal),
+        };
+        let window = self.window(datum);
+        let early = match validity.from {
+            _ if self.starts.is_empty() => None,
+            None => Some(ContractRefusal::Unbounded),
+            Some(from) => (from < window.opens).then_some(ContractRefusal::TooEarly(window.opens)),
+        };
+        let late = match (validity.until, window.closes) {
+            (None, _) => Some(ContractRefusal::Unbounded),
+            (Some(until), Some(closes)) if until >= closes => Some(ContractRefusal::TooLate(closes)),
+            _ => None,
+        };
+        [collateral, signer, early, late].into_iter().flatten()
     }
 
     /// The escrow after this action, in a transaction valid until `now`; `None` where the action ends it, or a result
@@ -342,13 +353,60 @@ impl Rule {
     }
 }
 
-/// What may be done with an escrow at this time, whoever does it.
-pub fn possible_at(datum: &Datum, now: Millis) -> impl Iterator<Item = &'static Rule> {
-    Action::ALL.into_iter().filter_map(move |action| {
-        let rule = Rule::find(action, datum)?;
-        let open = rule.opens(datum).is_none_or(|opens| opens <= now);
-        (open && rule.closes(datum).is_none_or(|closes| now < closes)).then_some(rule)
-    })
+/// When the contract permits an action, POSIX ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// From this time on; 0 where the action waits for nothing.
+    pub opens: Millis,
+    /// Before this time; `None` where it stays possible as long as the escrow is as it is.
+    pub closes: Option<Millis>,
+}
+
+/// Where a time stands to a [`Window`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timing {
+    /// Possible from this time on, POSIX ms.
+    Early(Millis),
+    /// Possible now.
+    Open,
+    /// Not possible any more, or too little time is left.
+    Over,
+}
+
+impl Window {
+    /// Where a time stands to the window, for an action that needs `margin` ms before the window closes. A window that
+    /// opens too late for that is over before it opens.
+    #[must_use]
+    pub fn timing(self, now: Millis, margin: Millis) -> Timing {
+        let starts = now.max(self.opens);
+        match self.closes {
+            Some(closes) if starts.saturating_add(margin) >= closes => Timing::Over,
+            _ if now < self.opens => Timing::Early(self.opens),
+            _ => Timing::Open,
+        }
+    }
+}
+
+impl Datum {
+    /// When the contract permits an action on this escrow as it is now; `None` where no rule does.
+    #[must_use]
+    pub fn window(&self, action: Action) -> Option<Window> {
+        Rule::find(action, self).map(|rule| rule.window(self))
+    }
+
+    /// What this party can do with this escrow as it is now, and when: also what is over or not open yet. Nothing for a
+    /// party that is a script.
+    pub fn windows_of(&self, party: Party) -> impl Iterator<Item = (Action, Window)> {
+        let rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, self));
+        let own = rules.filter(move |rule| rule.by == party && rule.signer(self).is_ok());
+        own.map(|rule| (rule.action, rule.window(self)))
+    }
+
+    /// What this party can do at this time, each until when (`None`: as long as the escrow is as it is).
+    pub fn open_to(&self, party: Party, now: Millis) -> impl Iterator<Item = (Action, Option<Millis>)> {
+        let open = self.windows_of(party).filter(move |(_, window)| window.timing(now, 0) == Timing::Open);
+        open.map(|(action, window)| (action, window.closes))
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::{
     dispute::output_reference,
     plan::Escrow,
     redeemer::Action,
-    rules::{Effect, Payout, Rule},
+    rules::{Effect, PayoutRule, Rule},
 };
 
 /// What became of an escrow.
@@ -62,9 +62,9 @@ impl Escrow {
 
     fn ending(&self, outputs: &[Utxo]) -> Ending {
         match ends_by(&self.datum) {
-            Some(Payout::SellerCollects) => Ending::Withdrawn,
-            Some(Payout::BuyerRefunded) => Ending::Refunded,
-            Some(Payout::AsSigned) => {
+            Some(PayoutRule::SellerCollects) => Ending::Withdrawn,
+            Some(PayoutRule::BuyerRefunded) => Ending::Refunded,
+            Some(PayoutRule::AsSigned) => {
                 let buyer = self.tagged_to(self.datum.buyer_payout_address(), outputs);
                 let seller = self.tagged_to(self.datum.seller_payout_address(), outputs);
                 match buyer.cmp(&seller) {
@@ -86,7 +86,7 @@ impl Escrow {
 }
 
 /// The one way in which the contract lets this escrow end; `None` where it does not.
-fn ends_by(datum: &Datum) -> Option<Payout> {
+fn ends_by(datum: &Datum) -> Option<PayoutRule> {
     let ends = |action| match Rule::find(action, datum)?.effect {
         Effect::End(payout) => Some(payout),
         Effect::Continue { .. } => None,
@@ -115,6 +115,7 @@ mod tests {
             parameters: Parameters { required_admins: 1, admin_vkeys, cooldown_period: 60_000 },
             reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
             reference_script_bytes: 4_000,
+            blueprint_sha256: None,
         }
     }
 

@@ -1,16 +1,18 @@
 //! Accounts: sign-in by wallet, sessions, limits, and what an account looks like.
 //!
-//! A challenge is a digest that only the owner's wallet can sign. It is kept for five minutes under its own digest, so
-//! that asking for challenges in somebody's name disturbs nobody; the first answer claims it by an insert.
+//! A challenge is a digest that only the owner's wallet can sign ([`crate::challenge`]). Asking for challenges in
+//! somebody's name disturbs nobody; the first answer claims one by an insert.
 
 use cardano::{Address, ContentHash, Lovelace};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{catalogue::LISTING_JSON, proof::digest, purchase::PURCHASE_JSON};
+use crate::{
+    catalogue::{LISTING_JSON, LISTINGS},
+    challenge::Challenge,
+    purchase::PURCHASE_JSON,
+};
 
-/// How long a challenge can be answered, in ms.
-pub const CHALLENGE_MS: u64 = 5 * 60 * 1_000;
 /// How long a session lasts, in ms.
 pub const SESSION_MS: u64 = 7 * DAY_MS;
 /// A UTC day, in ms: daily budgets begin anew at midnight UTC.
@@ -34,24 +36,6 @@ const MAX_SHOWN: u32 = 1_000;
 #[must_use]
 pub const fn day(now_ms: u64) -> u64 {
     now_ms / DAY_MS
-}
-
-/// What an owner's wallet signs to sign in.
-#[must_use]
-pub fn signin_digest(owner: &Address, nonce: &str) -> ContentHash {
-    digest(&["service:signin:v1", &owner.to_string(), nonce])
-}
-
-/// A challenge that waits for its answer, as it is kept under its digest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Challenge {
-    /// Whose wallet is to sign.
-    pub owner: Address,
-    /// What it is to sign.
-    pub digest: ContentHash,
-    /// Until when, POSIX ms.
-    pub expires_at: u64,
 }
 
 /// A bearer token: shown once, kept as its SHA-256.
@@ -139,7 +123,7 @@ pub async fn sign_in(
         "INSERT INTO challenge_claims (digest, claimed_by, expires_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         digest.as_str(),
         hash.as_str(),
-        // Kept longer than the challenge can live anywhere, so that a lagging copy of it is of no use.
+        // Kept longer than the challenge can live by any clock.
         now_ms.saturating_add(DAY_MS),
     );
     let account = statement!(
@@ -179,6 +163,14 @@ pub async fn sign_in(
 #[must_use]
 pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
     statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE owner = {SESSION_OWNER}"), token_hash, now_ms)
+}
+
+/// The account of a live session, read in one statement; `None` where there is no such session.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<Account>, DatabaseError> {
+    db.run(by_session(&token.hash(), now_ms)).await?.first_json()
 }
 
 /// Ends a session; whether there was one.
@@ -280,17 +272,15 @@ pub struct View {
 /// The database cannot be asked.
 pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<View>, DatabaseError> {
     let hash = token.hash();
-    let spent = format!(
-        "SELECT CAST(coalesce(sum(amount_lovelace), 0) AS TEXT) FROM spends \
-         WHERE owner = {SESSION_OWNER} AND day = ?3 AND state <> 'returned'"
-    );
+    let spent = format!("SELECT CAST({} AS TEXT)", crate::payment::spent_on(SESSION_OWNER, "?3"));
     let purchases = format!(
         "SELECT {PURCHASE_JSON} FROM purchases WHERE buyer_address IN ({SESSION_OWNER}, \
            (SELECT wallet_address FROM accounts WHERE owner = {SESSION_OWNER})) \
          ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_SHOWN}"
     );
     let listings = format!(
-        "SELECT {LISTING_JSON} FROM listings WHERE seller_address = {SESSION_OWNER} ORDER BY seq DESC LIMIT {MAX_SHOWN}"
+        "SELECT {LISTING_JSON} FROM {LISTINGS} WHERE seller_address = {SESSION_OWNER} \
+         AND hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_SHOWN}"
     );
     let figures = crate::catalogue::seller_figures(SESSION_OWNER);
     let [account, spent, purchases, listings, figures] = exactly(

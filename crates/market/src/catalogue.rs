@@ -1,38 +1,49 @@
 //! The catalogue: SQL that answers with finished JSON.
 //!
 //! A listing's JSON is its stored `card` (everything that never changes) with the figures of its sales put in. SQLite
-//! joins up to [`CHUNK`] of them into one text, so that a catalogue of any size crosses into the worker in few strings.
+//! joins up to [`CHUNK`] of them into one text, so that the catalogue crosses into the worker in few strings.
 
 use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 use std::{borrow::Cow, str::FromStr};
 
 use cardano::Address;
 use serde::Deserialize;
-use x402_cardano::escrow::Sale;
+use x402_cardano::method::Sale;
 
-use crate::listing::{CATEGORIES, DeliveryMode, ListingId, NewListing};
+use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
+
+mod store;
+
+pub use store::{NoRoom, Quota, StoreError, Stored, store};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
 const CHUNK: u32 = 100;
+/// Listings that the whole catalogue, or a creator's page, shows at once: the newest.
+const MAX_WHOLE: u32 = 1_000;
+/// Bytes of JSON that they may take: what a client loads without thinking.
+const MAX_WHOLE_BYTES: u32 = 2_000_000;
 /// Listings on a page when `limit` is not given together with a filter.
 const MAX_PAGE: u32 = 200;
 /// Characters of a search text.
 const MAX_QUERY: usize = 200;
 
+/// Listings with their sellers' figures, for [`LISTING_JSON`]. A left join keeps the order in which listings are read.
+pub(crate) const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
+
 /// A listing as JSON: the card, `sales`, and `sellerReputation` once the seller has a closed escrow.
 /// The score is rounded half up.
-pub(crate) const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || sales || \
-    CASE WHEN seller_withdrawn + seller_refunded = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
-    ((200 * seller_withdrawn + seller_withdrawn + seller_refunded) / (2 * (seller_withdrawn + seller_refunded))) || \
-    ',\"basis\":' || (seller_withdrawn + seller_refunded) || '}' END || '}'";
+pub(crate) const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
+    CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
+    ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
+    ',\"basis\":' || (withdrawn + refunded) || '}' END || '}'";
 
-/// The whole catalogue as a JSON array, newest first, with the version that names this state of it.
+/// The newest listings as a JSON array, with the version of the catalogue that names this state of it.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     /// Grows with every visible change.
     pub version: i64,
-    /// The JSON; `None` when the version is the one that the caller knows already.
-    pub json: Option<String>,
+    /// The listings; `None` when the version is the one that the caller knows already.
+    pub page: Option<Page>,
 }
 
 /// Reads the catalogue in one batch, its text only when it is not the `known` version.
@@ -42,22 +53,37 @@ pub struct Catalogue {
 pub async fn whole(db: &impl Database, known: Option<i64>) -> Result<Catalogue, DatabaseError> {
     let version = statement!("SELECT CAST(version AS TEXT) FROM catalogue_version");
     let chunks = Statement {
-        sql: Cow::Owned(format!(
-            "SELECT group_concat(json, ',') FROM (\
-               SELECT seq, {LISTING_JSON} AS json, (row_number() OVER (ORDER BY seq DESC) - 1) / {CHUNK} AS chunk \
-               FROM listings WHERE (SELECT version FROM catalogue_version) IS NOT ?1 ORDER BY seq DESC) \
-             GROUP BY chunk ORDER BY chunk"
-        )),
+        sql: newest("(SELECT version FROM catalogue_version) IS NOT ?1").into(),
         params: vec![Param::from(known)],
     };
     let [version, chunks] = exactly(db.batch(vec![version, chunks]).await?)?;
     let version = version.first_json::<i64>()?.ok_or_else(|| DatabaseError("no catalogue version".into()))?;
-    let json = (known != Some(version)).then(|| array(&chunks.rows));
-    Ok(Catalogue { version, json })
+    let page = (known != Some(version)).then(|| joined(&chunks.rows)).transpose()?;
+    Ok(Catalogue { version, page })
 }
 
-fn array(parts: &[String]) -> String {
-    format!("[{}]", parts.join(","))
+/// SQL that reads the newest listings for which a condition holds, in chunks: `cursor json`, the cursor `-` on all but
+/// the last chunk, and there too where nothing is left.
+fn newest(condition: &str) -> String {
+    let shown = format!("hidden_at_ms IS NULL AND {condition}");
+    format!(
+        "WITH shown AS (SELECT seq, {LISTING_JSON} AS json FROM {LISTINGS} WHERE {shown} ORDER BY seq DESC LIMIT {MAX_WHOLE}), \
+         sized AS (SELECT seq, json, row_number() OVER newest AS place, \
+           sum(length(CAST(json AS BLOB)) + 1) OVER newest AS bytes FROM shown WINDOW newest AS (ORDER BY seq DESC)), \
+         taken AS (SELECT * FROM sized WHERE bytes <= {MAX_WHOLE_BYTES} ORDER BY seq DESC) \
+         SELECT CASE WHEN min(seq) = (SELECT min(seq) FROM taken) \
+             AND EXISTS (SELECT 1 FROM listings WHERE {shown} AND seq < (SELECT min(seq) FROM taken)) \
+           THEN min(seq) || '.' || min(seq) ELSE '-' END || ' ' || group_concat(json, ',') \
+         FROM taken GROUP BY (place - 1) / {CHUNK} ORDER BY min(seq) DESC"
+    )
+}
+
+fn joined(chunks: &[String]) -> Result<Page, DatabaseError> {
+    let malformed = || DatabaseError("a chunk of the catalogue has no cursor".into());
+    let chunks: Option<Vec<(&str, &str)>> = chunks.iter().map(|chunk| chunk.split_once(' ')).collect();
+    let chunks = chunks.ok_or_else(malformed)?;
+    let next = chunks.last().map(|(cursor, _)| *cursor).filter(|cursor| *cursor != "-").map(str::to_owned);
+    Ok(Page { json: format!("[{}]", chunks.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
 }
 
 /// One listing as JSON.
@@ -65,29 +91,29 @@ fn array(parts: &[String]) -> String {
 /// # Errors
 /// The database cannot be asked.
 pub async fn one(db: &impl Database, id: &ListingId) -> Result<Option<String>, DatabaseError> {
-    let sql = format!("SELECT {LISTING_JSON} FROM listings WHERE id = ?1");
+    let sql = format!("SELECT {LISTING_JSON} FROM {LISTINGS} WHERE id = ?1 AND hidden_at_ms IS NULL");
     let outcome = db.run(statement!(sql, id.as_str())).await?;
     Ok(outcome.rows.into_iter().next())
 }
 
-/// A creator's page as JSON: `{address, listings, sales, sellerReputation?}`.
+/// A creator's page as JSON, `{address, listings, sales, sellerReputation?}`, with the newest listings, or those after a
+/// cursor.
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn creator(db: &impl Database, address: &Address) -> Result<String, DatabaseError> {
+pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor>) -> Result<Page, DatabaseError> {
     let address = address.to_string();
-    let listings = format!("SELECT {LISTING_JSON} FROM listings WHERE seller_address = ?1 ORDER BY seq DESC");
+    let listings = newest("seller_address = ?1 AND (?2 IS NULL OR seq < ?2)");
     let [listings, seller] = exactly(
-        db.batch(vec![statement!(listings, address.as_str()), statement!(seller_figures("?1"), address.as_str())])
-            .await?,
+        db.batch(vec![
+            statement!(listings, address.as_str(), after.map(|cursor| cursor.seq)),
+            statement!(seller_figures("?1"), address.as_str()),
+        ])
+        .await?,
     )?;
-    let mut page = format!("{{\"address\":\"{address}\",\"listings\":{}", array(&listings.rows));
-    match seller.first() {
-        Some(figures) => page.push_str(figures),
-        None => page.push_str(",\"sales\":0"),
-    }
-    page.push('}');
-    Ok(page)
+    let Page { json, next } = joined(&listings.rows)?;
+    let figures = seller.first().unwrap_or(",\"sales\":0");
+    Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json}{figures}}}"), next })
 }
 
 /// SQL that reads a seller's figures as members to append to a JSON object: `,"sales":1,"sellerReputation":{...}`.
@@ -98,79 +124,6 @@ pub(crate) fn seller_figures(address: &str) -> String {
          ',\"sellerReputation\":{{\"score\":' || ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
          ',\"basis\":' || (withdrawn + refunded) || '}}' END FROM sellers WHERE address = {address}"
     )
-}
-
-/// What the content of a new listing is stored under, and whether the offer made it now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stored {
-    /// The listing: new, or made by the same signed offer before.
-    Listing {
-        /// Its id.
-        id: String,
-        /// The listing as JSON.
-        json: String,
-    },
-    /// The same signature came before with other words around it.
-    OfferChanged,
-}
-
-/// Stores a listing. `proof` is the digest that the seller signed, if a signature made the offer: sent again, the same
-/// offer finds the listing that it made and makes no other.
-///
-/// # Errors
-/// The database cannot be asked.
-pub async fn store(
-    db: &impl Database,
-    id: &ListingId,
-    listing: &NewListing,
-    proof: Option<&str>,
-    now_ms: u64,
-) -> Result<Stored, DatabaseError> {
-    let hash = listing.content_hash().to_string();
-    let seller = listing.seller.to_string();
-    let insert = statement!(
-        "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
-           content_hash, category, created_at_ms, proof_digest, seller_withdrawn, seller_refunded) \
-         SELECT ?1, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
-           coalesce((SELECT withdrawn FROM sellers WHERE address = ?6), 0), \
-           coalesce((SELECT refunded FROM sellers WHERE address = ?6), 0) \
-         WHERE true ON CONFLICT (proof_digest) DO NOTHING",
-        id.as_str(),
-        listing.card(id, now_ms),
-        listing.title.as_str(),
-        listing.description.as_str(),
-        listing.price,
-        seller.as_str(),
-        listing.modes.instant,
-        listing.modes.protected,
-        hash.as_str(),
-        listing.category,
-        now_ms,
-        proof,
-    );
-    let content = statement!(
-        "INSERT INTO listing_contents (listing_id, content) SELECT id, ?2 FROM listings WHERE id = ?1",
-        id.as_str(),
-        listing.content.as_str(),
-    );
-    let sql = format!(
-        "SELECT id || ' ' || {LISTING_JSON} FROM listings WHERE (id = ?1 OR proof_digest = ?2) AND title = ?3 AND description = ?4 \
-         AND instant = ?5 AND protected = ?6 AND category IS ?7 AND coalesce(card ->> 'previewMedia', '') = ?8"
-    );
-    let read = statement!(
-        sql,
-        id.as_str(),
-        proof,
-        listing.title.as_str(),
-        listing.description.as_str(),
-        listing.modes.instant,
-        listing.modes.protected,
-        listing.category,
-        listing.preview_media.as_deref().unwrap_or_default(),
-    );
-    let [_, _, read] = exactly(db.batch(vec![insert, content, read]).await?)?;
-    let listing = read.first().and_then(|row| row.split_once(' '));
-    Ok(listing.map_or(Stored::OfferChanged, |(id, json)| Stored::Listing { id: id.to_owned(), json: json.to_owned() }))
 }
 
 /// What a paywall needs to know of a listing; the content is not part of it.
@@ -189,26 +142,43 @@ pub struct Terms {
     pub content_hash: cardano::ContentHash,
     /// How it may be bought.
     pub modes: Vec<DeliveryMode>,
+    /// Whether the operator took it out of sale: who bought it keeps it, nobody else finds it.
+    pub hidden: bool,
 }
 
 impl Terms {
     /// What is sold, as quotes commit to it.
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {
-        Sale { listing_id: &self.id, content_hash: self.content_hash, price: self.price_lovelace }
+        Sale {
+            listing_id: &self.id,
+            content_hash: self.content_hash,
+            price: self.price_lovelace,
+            seller: self.seller_address,
+        }
     }
 }
 
-/// The statement that reads a listing's [`Terms`] (a row with the card, which holds them all).
+/// The statement that reads a listing's [`Terms`]: the card, which holds them all, and whether it is hidden.
 #[must_use]
 pub fn terms(id: &ListingId) -> Statement {
-    statement!("SELECT card FROM listings WHERE id = ?1", id.as_str())
+    statement!(
+        "SELECT substr(card, 1, length(card) - 1) || iif(hidden_at_ms IS NULL, ',\"hidden\":false}', ',\"hidden\":true}') \
+         FROM listings WHERE id = ?1",
+        id.as_str()
+    )
 }
 
-/// The statement that reads what a listing sells, as plain text.
+/// The statement that reads what a listing commits to: the key of its content, quoted.
+#[must_use]
+pub fn content_hash(id: &str) -> Statement {
+    statement!("SELECT json_quote(content_hash) FROM listings WHERE id = ?1", id)
+}
+
+/// The statement that reads what a listing sells, as plain text, from a database that holds contents itself.
 #[must_use]
 pub fn content(id: &str) -> Statement {
-    statement!("SELECT content FROM listing_contents WHERE listing_id = ?1", id)
+    statement!("SELECT content FROM contents WHERE hash = (SELECT content_hash FROM listings WHERE id = ?1)", id)
 }
 
 /// The order of a page of listings.
@@ -247,12 +217,12 @@ impl Sort {
     const fn key(self) -> &'static str {
         match self {
             Self::Newest => "seq",
-            Self::Popular => "sales",
+            Self::Popular => "listings.sales",
             Self::PriceAsc => "-price_lovelace",
             Self::PriceDesc => "price_lovelace",
             Self::Reputation => {
-                "CASE WHEN seller_withdrawn + seller_refunded = 0 THEN -1 ELSE \
-                 1000000 * seller_withdrawn / (seller_withdrawn + seller_refunded) END"
+                "CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN -1 ELSE \
+                 1000000 * withdrawn / (withdrawn + refunded) END"
             }
         }
     }
@@ -366,12 +336,12 @@ impl Filter {
     fn statement(&self, page: u32) -> Statement {
         let key = self.sort.key();
         let sql = format!(
-            "SELECT key || '.' || seq || ' ' || json FROM (SELECT seq, {key} AS key, {LISTING_JSON} AS json FROM listings \
-             WHERE (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR instant = ?2) AND (?3 IS NULL OR protected = ?3) \
+            "SELECT key || '.' || seq || ' ' || json FROM (SELECT seq, {key} AS key, {LISTING_JSON} AS json FROM {LISTINGS} \
+             WHERE hidden_at_ms IS NULL AND (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR instant = ?2) AND (?3 IS NULL OR protected = ?3) \
              AND (?4 IS NULL OR seq IN (SELECT rowid FROM listings_text WHERE listings_text MATCH ?4)) \
              AND (?5 IS NULL OR price_lovelace <= CAST(?5 AS INTEGER)) \
-             AND (?6 IS NULL OR (seller_withdrawn + seller_refunded > 0 \
-               AND 100 * seller_withdrawn >= ?6 * (seller_withdrawn + seller_refunded)))) \
+             AND (?6 IS NULL OR (withdrawn + refunded > 0 \
+               AND 100 * withdrawn >= ?6 * (withdrawn + refunded)))) \
              WHERE ?7 IS NULL OR (key, seq) < (?7, ?8) ORDER BY key DESC, seq DESC LIMIT ?9"
         );
         let offered = |mode| (self.mode == Some(mode)).then_some(true);
@@ -393,7 +363,7 @@ impl Filter {
 /// Some listings, and where to go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// A JSON array.
+    /// A JSON array; of a creator's page, the object around it.
     pub json: String,
     /// The cursor of the next page, if there is one.
     pub next: Option<String>,

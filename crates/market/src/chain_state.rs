@@ -24,11 +24,59 @@ pub fn read_time() -> Statement {
     statement!("SELECT CAST(tip_time_ms AS TEXT) FROM chain_state")
 }
 
+/// How far the newest block's time may be ahead of the wall clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lead {
+    /// By what clocks differ: [`MAX_LEAD_MS`]. A provider that tells more is wrong or lies, and moves no deadline with it.
+    #[default]
+    Bounded,
+    /// By anything: a local ledger, on which time can be moved forward.
+    LocalLedger,
+}
+
+/// Two minutes: the ledger refuses blocks from the future, clocks of producers and ours differ by seconds.
+pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
+
 /// The clock of escrow matters: the later of the wall clock and the newest block's time. On preprod that is the wall
 /// clock; on a local ledger, time can be moved forward and the service follows.
 ///
 /// # Errors
 /// What is stored is not a time.
-pub fn clock(time: &Rows, now: Millis) -> Result<Millis, DatabaseError> {
-    Ok(time.first_json::<Millis>()?.unwrap_or(0).max(now))
+pub fn clock(time: &Rows, now: Millis, lead: Lead) -> Result<Millis, DatabaseError> {
+    Ok(lead.clock(time.first_json::<Millis>()?.unwrap_or(0), now))
+}
+
+impl Lead {
+    /// The later of the wall clock and a block's time, as far as that may be ahead.
+    #[must_use]
+    pub fn clock(self, block: Millis, now: Millis) -> Millis {
+        let most = match self {
+            Self::Bounded => now.saturating_add(MAX_LEAD_MS),
+            Self::LocalLedger => Millis::MAX,
+        };
+        block.min(most).max(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = 1_750_000_000_000;
+
+    fn at(block: Option<Millis>, lead: Lead) -> Millis {
+        let rows = Rows { rows: block.map(|time| time.to_string()).into_iter().collect() };
+        clock(&rows, NOW, lead).unwrap()
+    }
+
+    #[test]
+    fn the_chains_clock_leads_by_two_minutes_at_most() {
+        for lead in [Lead::Bounded, Lead::LocalLedger] {
+            assert_eq!(at(None, lead), NOW);
+            assert_eq!(at(Some(NOW - 1), lead), NOW);
+            assert_eq!(at(Some(NOW + MAX_LEAD_MS), lead), NOW + MAX_LEAD_MS);
+        }
+        assert_eq!(at(Some(NOW + MAX_LEAD_MS + 1), Lead::Bounded), NOW + MAX_LEAD_MS);
+        assert_eq!(at(Some(NOW + 3_600_000), Lead::LocalLedger), NOW + 3_600_000);
+    }
 }

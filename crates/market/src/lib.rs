@@ -6,17 +6,18 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod account;
-pub mod arbiter;
-pub mod buy;
 pub mod catalogue;
 pub mod chain_state;
+pub mod challenge;
+pub mod checkout;
+pub mod contents;
+pub mod fees;
 pub mod listing;
+pub mod payment;
 pub mod proof;
 pub mod purchase;
 pub mod schema;
-pub mod settlement;
-pub mod wallet;
-pub mod watch;
+pub mod transitions;
 pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};

@@ -2,12 +2,16 @@
 //!
 //! The rules are those of the public API ("NewListing"). Lengths count Unicode scalar values.
 
+mod draft;
+
 use std::{fmt, str::FromStr};
 
 use cardano::{Address, ContentHash, Lovelace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use url::Url;
+
+use draft::{Draft, Text, Texts};
 
 /// Characters of a title.
 pub const MAX_TITLE: usize = 120;
@@ -149,13 +153,15 @@ pub struct NewListing {
     pub description: String,
     /// At least what the modes demand.
     pub price: Lovelace,
+    /// The price as it was sent, perhaps with zeros before it: what a seller without a session signs.
+    pub signed_price: String,
     /// Who sells: from the body, or the session's owner.
     pub seller: Address,
     /// At least one.
     pub modes: Modes,
     /// What is sold.
     pub content: String,
-    /// An https URL of a recording.
+    /// An https URL of a recording, as the URL standard writes it: without spaces, quotes, or angle brackets.
     pub preview_media: Option<String>,
     /// One of [`CATEGORIES`].
     pub category: Option<&'static str>,
@@ -175,46 +181,50 @@ fn invalid<T>(field: &'static str, rule: impl Into<String>) -> Result<T, Invalid
     Err(InvalidField { field, rule: rule.into() })
 }
 
+/// The refusal of a content that is too long: known of a body that is too long for any, before it is read.
+#[must_use]
+pub fn content_too_long() -> InvalidField {
+    InvalidField { field: "content", rule: format!("must be at most {MAX_CONTENT_BYTES} bytes of UTF-8") }
+}
+
 impl NewListing {
     /// Reads an offer from a request's body. `seller` is the session's owner, if there is a session: the body's
     /// `sellerAddress` is ignored then.
     ///
     /// # Errors
     /// The first field, in the API's order, that breaks a rule. Unknown fields are ignored.
-    pub fn from_json(body: &Value, seller: Option<Address>) -> Result<Self, InvalidField> {
-        let Value::Object(fields) = body else {
-            return invalid("body", "must be a JSON object");
-        };
-        let title = text(fields, "title", 1..=MAX_TITLE)?;
-        let description = text(fields, "description", 1..=MAX_DESCRIPTION)?;
-        let price = price(fields)?;
+    pub fn read(body: &[u8], seller: Option<Address>) -> Result<Self, InvalidField> {
+        let draft = Draft::read(body)?;
+        let title = text(draft.title, "title", MAX_TITLE, |c| c.is_control())?;
+        let description =
+            text(draft.description, "description", MAX_DESCRIPTION, |c| c.is_control() && !matches!(c, '\n' | '\t'))?;
+        let signed_price = draft.price_lovelace.required("priceLovelace", "is not an amount of lovelace")?;
+        let price = price(&signed_price)?;
         let seller = match seller {
             Some(owner) => owner,
-            None => seller_address(fields)?,
+            None => seller_address(draft.seller_address)?,
         };
-        let modes = modes(fields)?;
+        let modes = modes(draft.modes)?;
         if price < MIN_PRICE {
             return invalid("priceLovelace", format!("must be at least {MIN_PRICE}"));
         }
         if modes.protected && price < MIN_PROTECTED_PRICE {
             return invalid("priceLovelace", format!("must be at least {MIN_PROTECTED_PRICE} to offer protected"));
         }
-        let content = string(fields, "content")?;
+        let content = draft.content.required("content", &content_too_long().rule)?;
         if content.is_empty() {
             return invalid("content", "must not be empty");
         }
-        if content.len() > MAX_CONTENT_BYTES {
-            return invalid("content", format!("must be at most {MAX_CONTENT_BYTES} bytes of UTF-8"));
-        }
         Ok(Self {
-            title: title.to_owned(),
-            description: description.to_owned(),
+            title,
+            description,
             price,
+            signed_price,
             seller,
             modes,
-            content: content.to_owned(),
-            preview_media: preview(fields)?,
-            category: category(fields)?,
+            content,
+            preview_media: preview(draft.preview_media)?,
+            category: category(draft.category)?,
         })
     }
 
@@ -250,53 +260,51 @@ impl NewListing {
     }
 }
 
-fn string<'a>(fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a str, InvalidField> {
-    match fields.get(field) {
-        Some(Value::String(text)) => Ok(text),
-        None | Some(Value::Null) => invalid(field, "is required"),
-        Some(_) => invalid(field, "must be a string"),
-    }
+/// Characters that turn the direction of what follows: a title could show as another than it is.
+const fn overrides_direction(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn optional<'a>(fields: &'a Map<String, Value>, field: &'static str) -> Result<Option<&'a str>, InvalidField> {
-    match fields.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(_) => string(fields, field).map(Some),
-    }
-}
-
-fn text<'a>(
-    fields: &'a Map<String, Value>,
+/// A text that is shown to others: of 1 to `most` characters, none of which is invisible.
+fn text<const MAX: usize>(
+    sent: Text<MAX>,
     field: &'static str,
-    length: std::ops::RangeInclusive<usize>,
-) -> Result<&'a str, InvalidField> {
-    let text = string(fields, field)?;
-    if !length.contains(&text.chars().count()) {
-        return invalid(field, format!("must have {} to {} characters", length.start(), length.end()));
+    most: usize,
+    refused: impl Fn(char) -> bool,
+) -> Result<String, InvalidField> {
+    let length = format!("must have 1 to {most} characters");
+    let text = sent.required(field, &length)?;
+    if !(1..=most).contains(&text.chars().count()) {
+        return invalid(field, length);
     }
-    Ok(text)
+    match text.chars().find(|c| refused(*c) || overrides_direction(*c)) {
+        Some(c) => invalid(field, format!("must not contain the control character U+{:04X}", u32::from(c))),
+        None => Ok(text),
+    }
 }
 
-fn price(fields: &Map<String, Value>) -> Result<Lovelace, InvalidField> {
-    string(fields, "priceLovelace")?
-        .parse()
-        .or_else(|error: cardano::money::LovelaceError| invalid("priceLovelace", error.to_string()))
+fn price(text: &str) -> Result<Lovelace, InvalidField> {
+    text.parse().or_else(|error: cardano::money::LovelaceError| invalid("priceLovelace", error.to_string()))
 }
 
-fn seller_address(fields: &Map<String, Value>) -> Result<Address, InvalidField> {
-    string(fields, "sellerAddress")?
-        .parse()
-        .or_else(|error: cardano::address::AddressError| invalid("sellerAddress", error.to_string()))
+fn seller_address<const MAX: usize>(sent: Text<MAX>) -> Result<Address, InvalidField> {
+    const FIELD: &str = "sellerAddress";
+    let text = sent.required(FIELD, "is not an address")?;
+    text.parse().or_else(|error: cardano::address::AddressError| invalid(FIELD, error.to_string()))
 }
 
-fn modes(fields: &Map<String, Value>) -> Result<Modes, InvalidField> {
+fn modes(sent: Texts) -> Result<Modes, InvalidField> {
     const RULE: &str = "must be a list of \"instant\", \"protected\" or both, each once";
-    let Some(Value::Array(items)) = fields.get("modes") else {
+    let Texts(Some(items)) = sent else {
         return invalid("modes", RULE);
     };
     let mut modes = Modes { instant: false, protected: false };
     for item in items {
-        let offered = match item.as_str().and_then(|text| text.parse().ok()) {
+        let mode = match item {
+            Text::Here(text) => text.parse().ok(),
+            Text::Missing | Text::OtherType | Text::TooLong => None,
+        };
+        let offered = match mode {
             Some(DeliveryMode::Instant) => &mut modes.instant,
             Some(DeliveryMode::Protected) => &mut modes.protected,
             None => return invalid("modes", RULE),
@@ -305,36 +313,40 @@ fn modes(fields: &Map<String, Value>) -> Result<Modes, InvalidField> {
             return invalid("modes", RULE);
         }
     }
-    if items.is_empty() { invalid("modes", RULE) } else { Ok(modes) }
+    if modes.instant || modes.protected { Ok(modes) } else { invalid("modes", RULE) }
 }
 
-fn preview(fields: &Map<String, Value>) -> Result<Option<String>, InvalidField> {
-    const RULE: &str = "must be an https URL ending in .mp4, .webm, .webp or .gif";
-    let Some(text) = optional(fields, "previewMedia")? else {
+/// The URL as its standard writes it, so that whoever shows it meets no character that ends an attribute or a line.
+fn preview<const MAX: usize>(sent: Text<MAX>) -> Result<Option<String>, InvalidField> {
+    const FIELD: &str = "previewMedia";
+    const RULE: &str = "must be an https URL ending in .mp4, .webm, .webp or .gif, of at most 2048 characters";
+    let Some(text) = sent.optional(FIELD, RULE)? else {
         return Ok(None);
     };
-    let url = match Url::parse(text) {
-        Ok(url) if text.len() <= MAX_PREVIEW_URL => url,
-        _ => return invalid("previewMedia", RULE),
+    let Ok(url) = Url::parse(&text) else {
+        return invalid(FIELD, RULE);
     };
     // The ending is of the path, not of a query, a fragment or a host; a password in a public URL is an accident.
-    let ends = PREVIEW_ENDINGS.iter().any(|ending| url.path().ends_with(ending) && text.ends_with(ending));
+    let ends = PREVIEW_ENDINGS.iter().any(|ending| url.path().ends_with(ending));
     let plain =
         url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
-    if url.scheme() == "https" && url.host().is_some() && plain && ends {
-        Ok(Some(text.to_owned()))
+    // The standard leaves the single quote as it is.
+    let written = url.as_str().replace('\'', "%27");
+    if url.scheme() == "https" && url.host().is_some() && plain && ends && written.len() <= MAX_PREVIEW_URL {
+        Ok(Some(written))
     } else {
-        invalid("previewMedia", RULE)
+        invalid(FIELD, RULE)
     }
 }
 
-fn category(fields: &Map<String, Value>) -> Result<Option<&'static str>, InvalidField> {
-    let Some(text) = optional(fields, "category")? else {
+fn category<const MAX: usize>(sent: Text<MAX>) -> Result<Option<&'static str>, InvalidField> {
+    let rule = format!("must be one of {}", CATEGORIES.join(", "));
+    let Some(text) = sent.optional("category", &rule)? else {
         return Ok(None);
     };
     match CATEGORIES.into_iter().find(|category| *category == text) {
         Some(category) => Ok(Some(category)),
-        None => invalid("category", format!("must be one of {}", CATEGORIES.join(", "))),
+        None => invalid("category", rule),
     }
 }
 
@@ -353,15 +365,19 @@ mod tests {
         })
     }
 
+    fn read(body: &Value, seller: Option<Address>) -> Result<NewListing, InvalidField> {
+        NewListing::read(body.to_string().as_bytes(), seller)
+    }
+
     fn refused(field: &str, value: Value) -> &'static str {
         let mut body = offer();
         body[field] = value;
-        NewListing::from_json(&body, None).unwrap_err().field
+        read(&body, None).unwrap_err().field
     }
 
     #[test]
     fn a_good_offer_is_read_whole() {
-        let listing = NewListing::from_json(&offer(), None).unwrap();
+        let listing = read(&offer(), None).unwrap();
         assert_eq!(listing.price, Lovelace::from_ada(5));
         assert_eq!(listing.modes, Modes { instant: true, protected: true });
         assert_eq!(listing.category, Some("Hero"));
@@ -397,6 +413,8 @@ mod tests {
             ("previewMedia", json!("https://u:p@media.example/hero.mp4")),
             ("previewMedia", json!("https://.mp4")),
             ("previewMedia", json!(false)),
+            ("previewMedia", json!(format!("https://media.example/{}.mp4", "x".repeat(MAX_PREVIEW_URL)))),
+            ("previewMedia", json!(format!("https://media.example/{}.mp4", "é".repeat(400)))),
             ("category", json!("hero")),
             ("category", json!(["Hero"])),
         ] {
@@ -409,7 +427,68 @@ mod tests {
         let mut body = offer();
         body["title"] = json!("🦀".repeat(120));
         body["content"] = json!("é".repeat(MAX_CONTENT_BYTES / 2));
-        assert!(NewListing::from_json(&body, None).is_ok());
+        assert!(read(&body, None).is_ok());
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_named_and_what_is_around_it_is_read() {
+        for value in [json!(true), json!(-1), json!(1.5), json!(7), json!({"a": [1, {"b": null}]}), json!([["x"]])] {
+            for field in
+                ["title", "description", "priceLovelace", "sellerAddress", "content", "previewMedia", "category"]
+            {
+                let mut body = offer();
+                body[field] = value.clone();
+                let error = read(&body, None).unwrap_err();
+                assert_eq!(error.to_string(), format!("{field}: must be a string"));
+            }
+        }
+        for value in
+            [json!("instant"), json!({"instant": true}), json!(1), json!(["instant", "protected", "x"]), json!([[]])]
+        {
+            assert_eq!(refused("modes", value), "modes");
+        }
+    }
+
+    #[test]
+    fn a_body_is_one_object_that_names_each_field_once() {
+        for body in ["", "{", "[]", "null", "7", "\"x\"", "{} {}", "{\"title\":\"a\",\"title\":\"b\"}", "[\"a\",\"b\"]"]
+        {
+            assert_eq!(NewListing::read(body.as_bytes(), None).unwrap_err().field, "body", "{body}");
+        }
+        assert_eq!(NewListing::read(b"{\"unknown\":[{}, 1]}", None).unwrap_err().field, "title");
+    }
+
+    #[test]
+    fn what_would_hide_or_turn_text_is_refused_and_lines_in_a_description_are_not() {
+        for c in [
+            '\0', '\u{1}', '\u{1b}', '\u{7f}', '\u{85}', '\u{9f}', '\r', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}',
+        ] {
+            for field in ["title", "description"] {
+                let mut body = offer();
+                body[field] = json!(format!("A{c}B"));
+                let error = read(&body, None).unwrap_err();
+                assert_eq!(error.field, field);
+                assert!(error.rule.contains(&format!("U+{:04X}", u32::from(c))), "{error}");
+            }
+        }
+        assert_eq!(refused("title", json!("two\nlines")), "title");
+        let mut body = offer();
+        body["description"] = json!("two\nlines,\ta tab, \u{200f}עברית and 🏳️‍🌈");
+        assert!(read(&body, None).is_ok());
+    }
+
+    #[test]
+    fn a_preview_is_kept_as_its_standard_writes_it() {
+        for (sent, kept) in [
+            ("HTTPS://Media.Example/a.mp4", "https://media.example/a.mp4"),
+            ("https://media.example/a\"onload='x'.mp4", "https://media.example/a%22onload=%27x%27.mp4"),
+            ("https://media.example/<script>\n.gif", "https://media.example/%3Cscript%3E.gif"),
+            ("https://media.example/../b.webm", "https://media.example/b.webm"),
+        ] {
+            let mut body = offer();
+            body["previewMedia"] = json!(sent);
+            assert_eq!(read(&body, None).unwrap().preview_media.as_deref(), Some(kept));
+        }
     }
 
     #[test]
@@ -417,9 +496,9 @@ mod tests {
         let mut body = offer();
         body["modes"] = json!(["instant"]);
         body["priceLovelace"] = json!("1000000");
-        assert!(NewListing::from_json(&body, None).is_ok());
+        assert!(read(&body, None).is_ok());
         body["priceLovelace"] = json!("999999");
-        assert_eq!(NewListing::from_json(&body, None).unwrap_err().field, "priceLovelace");
+        assert_eq!(read(&body, None).unwrap_err().field, "priceLovelace");
     }
 
     #[test]
@@ -427,12 +506,12 @@ mod tests {
         let owner: Address = SELLER.parse().unwrap();
         let mut body = offer();
         body["sellerAddress"] = json!(42);
-        assert_eq!(NewListing::from_json(&body, Some(owner)).unwrap().seller, owner);
+        assert_eq!(read(&body, Some(owner)).unwrap().seller, owner);
     }
 
     #[test]
     fn the_card_has_no_content() {
-        let listing = NewListing::from_json(&offer(), None).unwrap();
+        let listing = read(&offer(), None).unwrap();
         let card = listing.card(&ListingId::new(1, [0; 10]), 1);
         assert!(!card.contains("Build a hero"));
         assert!(card.contains(&listing.content_hash().to_string()));
@@ -458,7 +537,10 @@ mod tests {
             body["title"] = json!(title);
             body["priceLovelace"] = json!(price);
             body["previewMedia"] = json!(preview);
-            let _ = NewListing::from_json(&body, None);
+            if let Ok(listing) = read(&body, None) {
+                let shown = listing.preview_media.unwrap_or_default();
+                prop_assert!(!shown.contains(['"', '\'', '<', '>', '\n', ' ']));
+            }
         }
     }
 }

@@ -72,17 +72,32 @@ impl Proof {
         serde_json::from_slice(&json).map_err(|_| ProofError::Malformed)
     }
 
-    /// That the proof is recent and its address signed this digest.
+    /// Reads a header whose proof is recent: what can be known before anything else is read.
     ///
     /// # Errors
-    /// The first check that fails.
-    pub async fn check(&self, port: &impl VerifyEd25519, digest: &ContentHash, now_ms: u64) -> Result<(), ProofError> {
+    /// Malformed, too old, or ahead.
+    pub fn recent(header: &str, now_ms: u64) -> Result<Self, ProofError> {
+        let proof = Self::from_header(header)?;
+        proof.check_age(now_ms)?;
+        Ok(proof)
+    }
+
+    fn check_age(&self, now_ms: u64) -> Result<(), ProofError> {
         if self.timestamp > now_ms.saturating_add(MAX_AHEAD_MS) {
             return Err(ProofError::Ahead);
         }
         if now_ms.saturating_sub(self.timestamp) > MAX_AGE_MS {
             return Err(ProofError::TooOld);
         }
+        Ok(())
+    }
+
+    /// That the proof is recent and its address signed this digest.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub async fn check(&self, port: &impl VerifyEd25519, digest: &ContentHash, now_ms: u64) -> Result<(), ProofError> {
+        self.check_age(now_ms)?;
         Ok(cip8::verify(port, &self.key, &self.signature, &self.address, digest.as_bytes()).await?)
     }
 

@@ -1,10 +1,9 @@
 //! Purchases: what was bought, by whom, and what became of it. They exist once their transaction is in a block.
 
 use cardano::{Address, Lovelace, TxHash, chain::Inclusion};
-use escrow::Datum;
+use escrow::{Datum, State};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::listing::DeliveryMode;
 
@@ -14,10 +13,87 @@ const MAX_LISTED: u32 = 1_000;
 /// A purchase as the public JSON, with its timeline in the chain's order; within a block, a creator is paid for what ended.
 pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode, \
     'buyerAddress', buyer_address, 'txHash', id, 'status', status, \
-    'events', (SELECT json_group_array(json_object('status', e.status, 'txHash', e.tx_hash, 'at', CAST(e.at_ms AS TEXT))) \
-      FROM (SELECT * FROM purchase_events WHERE purchase_id = purchases.id ORDER BY at_ms, \
-      status = 'creator_paid', position) AS e), \
-    'escrow', json(escrow), 'verification', verification))";
+    'events', (SELECT json_group_array(json_object('status', e.status, 'txHash', e.tx_id, 'at', CAST(e.at_ms AS TEXT))) \
+      FROM (SELECT 'settled' AS status, purchases.id AS tx_id, purchases.bought_at_ms AS at_ms, 0 AS late, 0 AS position \
+          WHERE purchases.mode = 'instant' \
+        UNION ALL SELECT status, tx_id, at_ms, 0, position FROM escrow_steps WHERE purchase_id = purchases.id \
+        UNION ALL SELECT 'creator_paid', tx_id, at_ms, 1, position FROM escrow_steps \
+          WHERE purchase_id = purchases.id AND creator_paid = 1 \
+        UNION ALL SELECT 'creator_paid', o.tx_id, o.block_time_ms, 1, 0 FROM outbox_purchases op \
+          JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = purchases.id AND o.kind = 'payout' \
+          AND o.state = 'included' \
+        ORDER BY 3, 4, 5) AS e), \
+    'escrow', json((SELECT json_patch('{}', json_object('address', address, 'inputHash', input_hash, \
+        'resultHash', result_hash, 'identifierFromPurchaser', purchase_id, 'deadlines', json_object( \
+        'payBy', CAST(pay_by_ms AS TEXT), 'submitResult', CAST(submit_result_ms AS TEXT), \
+        'unlock', CAST(unlock_ms AS TEXT), 'externalDisputeUnlock', CAST(external_dispute_unlock_ms AS TEXT)))) \
+      FROM escrows WHERE purchase_id = purchases.id)), \
+    'verification', verification))";
+
+/// What became of a purchase. In text: as the API spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Status {
+    /// Protected: locked.
+    FundsLocked,
+    /// Protected: the seller posted a result.
+    ResultSubmitted,
+    /// Protected: the buyer asked for the money back before there was a result.
+    RefundRequested,
+    /// Protected: the buyer asked for the money back, and there is a result.
+    Disputed,
+    /// Protected: the buyer released the money.
+    WithdrawAuthorized,
+    /// Protected: the seller gave in.
+    RefundAuthorized,
+    /// Protected: our collecting transaction is submitted.
+    #[serde(rename = "withdrawing")]
+    Withdrawing,
+    /// Instant: paid.
+    #[serde(rename = "settled")]
+    Settled,
+    /// Protected: over, the seller got most.
+    #[serde(rename = "withdrawn")]
+    Withdrawn,
+    /// Protected: over, the buyer got most.
+    #[serde(rename = "refunded")]
+    Refunded,
+    /// Protected: over, neither was paid.
+    #[serde(rename = "closed")]
+    Closed,
+}
+
+impl Status {
+    /// The API's word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FundsLocked => "FundsLocked",
+            Self::ResultSubmitted => "ResultSubmitted",
+            Self::RefundRequested => "RefundRequested",
+            Self::Disputed => "Disputed",
+            Self::WithdrawAuthorized => "WithdrawAuthorized",
+            Self::RefundAuthorized => "RefundAuthorized",
+            Self::Withdrawing => "withdrawing",
+            Self::Settled => "settled",
+            Self::Withdrawn => "withdrawn",
+            Self::Refunded => "refunded",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+impl From<State> for Status {
+    fn from(state: State) -> Self {
+        match state {
+            State::FundsLocked => Self::FundsLocked,
+            State::ResultSubmitted => Self::ResultSubmitted,
+            State::RefundRequested => Self::RefundRequested,
+            State::Disputed => Self::Disputed,
+            State::WithdrawAuthorized => Self::WithdrawAuthorized,
+            State::RefundAuthorized => Self::RefundAuthorized,
+        }
+    }
+}
 
 /// What a buyer found when comparing what was delivered with what was listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,22 +117,19 @@ impl Verification {
     }
 }
 
-/// The statements that record an instant payment that is in a block: the purchase, its timeline, and with them (by
-/// trigger) the figures of the listing and its seller. Recording it again changes nothing.
-#[must_use]
-pub fn record_instant(tx: &TxHash, inclusion: &Inclusion) -> [Statement; 2] {
-    let tx = tx.to_string();
-    [
-        statement!(
-            "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, status, bought_at_ms) \
-             SELECT p.tx_id, p.listing_id, p.mode, l.seller_address, p.payer, p.amount_lovelace, 'settled', ?2 \
-             FROM settlements p JOIN listings l ON l.id = p.listing_id WHERE p.tx_id = ?1 AND p.mode = 'instant' \
-             ON CONFLICT (id) DO NOTHING",
-            tx.as_str(),
-            inclusion.time_ms,
-        ),
-        event(&tx, &tx, "settled", inclusion.time_ms, 0),
-    ]
+/// The statement that records a payment that is in a block, with (by trigger) the figures of the listing and its seller.
+/// Recording it again changes nothing.
+pub(crate) fn record(tx: &TxHash, block: &Inclusion, status: Status) -> Statement {
+    statement!(
+        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, \
+           status, bought_at_ms) \
+         SELECT p.tx_id, p.listing_id, p.mode, l.seller_address, p.payer, p.amount_lovelace, p.creator_lovelace, ?2, ?3 \
+         FROM payments p JOIN outbox o ON o.tx_id = p.tx_id JOIN listings l ON l.id = p.listing_id \
+         WHERE p.tx_id = ?1 AND o.state = 'included' ON CONFLICT (id) DO NOTHING",
+        tx,
+        status.name(),
+        block.time_ms,
+    )
 }
 
 /// The escrow that a lock made.
@@ -72,72 +145,96 @@ pub struct NewEscrow {
     pub locked: Lovelace,
 }
 
-/// The statements that record a lock that is in a block: the purchase, its timeline, the escrow to watch, and (by
-/// trigger) the figures. Recording it again changes nothing.
-#[must_use]
-pub fn record_protected(tx: &TxHash, inclusion: &Inclusion, escrow: &NewEscrow) -> [Statement; 3] {
-    let tx = tx.to_string();
+/// The statements that record the escrow of a lock that is in a block, to be watched: it is due at once.
+pub(crate) fn record_escrow(tx: &TxHash, block: &Inclusion, escrow: &NewEscrow) -> [Statement; 2] {
+    let deadlines = &escrow.datum.deadlines;
+    let (utxo, datum) = (format!("{tx}#{}", escrow.index), hex::encode(escrow.datum.to_cbor()));
     [
         statement!(
-            "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, status, \
-               bought_at_ms, escrow) \
-             SELECT p.tx_id, p.listing_id, p.mode, l.seller_address, p.payer, p.amount_lovelace, ?2, ?3, ?4 \
-             FROM settlements p JOIN listings l ON l.id = p.listing_id WHERE p.tx_id = ?1 AND p.mode = 'protected' \
-             ON CONFLICT (id) DO NOTHING",
-            tx.as_str(),
-            escrow.datum.state.name(),
-            inclusion.time_ms,
-            escrow_json(&tx, &escrow.address, &escrow.datum),
-        ),
-        event(&tx, &tx, escrow.datum.state.name(), inclusion.time_ms, 0),
-        statement!(
-            "INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, next_at_ms) \
-             SELECT id, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6 FROM purchases WHERE id = ?1 ON CONFLICT DO NOTHING",
-            tx.as_str(),
-            format!("{tx}#{}", escrow.index),
+            "INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, pay_by_ms, \
+               submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) \
+             SELECT id, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, 0 FROM purchases WHERE id = ?1 \
+             ON CONFLICT DO NOTHING",
+            tx,
             escrow.address.as_str(),
-            hex::encode(escrow.datum.to_cbor()),
+            utxo.as_str(),
+            datum.as_str(),
             escrow.locked,
-            inclusion.time_ms,
+            hex::encode(&escrow.datum.input_hash),
+            deadlines.pay_by,
+            deadlines.submit_result,
+            deadlines.unlock,
+            deadlines.external_dispute_unlock,
+        ),
+        statement!(
+            "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace, \
+               creator_paid) \
+             SELECT id, id, ?2, 0, ?3, ?4, ?5, ?6, CAST(?7 AS INTEGER), 0 FROM purchases WHERE id = ?1 \
+             ON CONFLICT DO NOTHING",
+            tx,
+            block.height,
+            block.time_ms,
+            Status::from(escrow.datum.state).name(),
+            utxo.as_str(),
+            datum.as_str(),
+            escrow.locked,
         ),
     ]
 }
 
-/// An escrow as the public JSON. `purchase` is the lock's transaction id, by which the purchaser is identified.
-#[must_use]
-pub fn escrow_json(purchase: &str, address: &str, datum: &Datum) -> String {
-    let deadlines = &datum.deadlines;
-    let mut escrow = serde_json::Map::new();
-    escrow.insert("address".into(), json!(address));
-    escrow.insert("inputHash".into(), json!(hex::encode(&datum.input_hash)));
-    if !datum.result_hash.is_empty() {
-        escrow.insert("resultHash".into(), json!(hex::encode(&datum.result_hash)));
-    }
-    escrow.insert("identifierFromPurchaser".into(), json!(purchase));
-    escrow.insert(
-        "deadlines".into(),
-        json!({
-            "payBy": deadlines.pay_by.to_string(),
-            "submitResult": deadlines.submit_result.to_string(),
-            "unlock": deadlines.unlock.to_string(),
-            "externalDisputeUnlock": deadlines.external_dispute_unlock.to_string(),
-        }),
-    );
-    serde_json::Value::Object(escrow).to_string()
+/// SQL for a column of a purchase's newest step, over SQL for the purchase's id.
+fn newest(columns: &str, purchase: &str) -> String {
+    format!(
+        "(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY height DESC, position DESC LIMIT 1)"
+    )
 }
 
-/// The statement that adds an event to a purchase's timeline, once. `position` orders events of one block.
-#[must_use]
-pub fn event(purchase: &str, tx: &str, status: &str, at_ms: u64, position: u64) -> Statement {
-    statement!(
-        "INSERT INTO purchase_events (purchase_id, tx_hash, status, at_ms, position) \
-         SELECT id, ?2, ?3, ?4, ?5 FROM purchases WHERE id = ?1 ON CONFLICT DO NOTHING",
-        purchase,
-        tx,
-        status,
-        at_ms,
-        position,
-    )
+/// The statements that make escrows what their newest steps left, due at once: after steps were added or removed.
+/// `which` is SQL that selects purchases' ids, over the parameter `?1`.
+pub(crate) fn escrows_follow_steps(which: &'static str, parameter: &str) -> Vec<Statement> {
+    let escrows = statement!(
+        format!(
+            "UPDATE escrows SET (utxo, datum, locked_lovelace, result_hash, next_at_ms, failures) = {} \
+             WHERE purchase_id IN ({which})",
+            newest("utxo, datum, locked_lovelace, result_hash, 0, 0", "escrows.purchase_id")
+        ),
+        parameter
+    );
+    let [due, status] = purchases_follow(which, parameter);
+    vec![escrows, due, status]
+}
+
+/// The statements that make purchases what their newest steps and the entries that act on them say: whether a creator is
+/// owed, and the status. After entries changed.
+pub(crate) fn purchases_follow(which: &'static str, parameter: &str) -> [Statement; 2] {
+    [
+        statement!(
+            format!(
+                "UPDATE escrows SET creator_due = coalesce({}, 0) AND NOT EXISTS (SELECT 1 FROM outbox_purchases op \
+                   JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = escrows.purchase_id AND o.kind = 'payout' \
+                   AND o.state = 'included') \
+                 WHERE purchase_id IN ({which})",
+                newest(
+                    "status = 'withdrawn' AND creator_paid = 0 AND (SELECT creator_lovelace FROM purchases \
+                     WHERE id = escrows.purchase_id) > 0",
+                    "escrows.purchase_id"
+                )
+            ),
+            parameter
+        ),
+        statement!(
+            format!(
+                "UPDATE purchases SET status = {} WHERE mode = 'protected' AND id IN ({which})",
+                newest(
+                    "CASE WHEN status IN ('ResultSubmitted', 'WithdrawAuthorized') AND EXISTS (SELECT 1 \
+                     FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = purchases.id \
+                     AND o.kind = 'collect' AND o.state = 'submitted') THEN 'withdrawing' ELSE status END",
+                    "purchases.id"
+                )
+            ),
+            parameter
+        ),
+    ]
 }
 
 /// One purchase as JSON.
@@ -151,7 +248,7 @@ pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, Data
 /// The statement that reads a purchase as JSON.
 #[must_use]
 pub fn read(id: &TxHash) -> Statement {
-    statement!(format!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1"), id.to_string())
+    statement!(format!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1"), id)
 }
 
 /// What a seller sold, newest first, as a JSON array.
@@ -162,7 +259,7 @@ pub async fn of_seller(db: &impl Database, seller: &Address) -> Result<String, D
     let sql = format!(
         "SELECT {PURCHASE_JSON} FROM purchases WHERE seller_address = ?1 ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}"
     );
-    let rows = db.run(statement!(sql, seller.to_string())).await?.rows;
+    let rows = db.run(statement!(sql, seller)).await?.rows;
     Ok(format!("[{}]", rows.join(",")))
 }
 
@@ -179,7 +276,7 @@ pub struct Owned {
     /// Who paid.
     pub buyer_address: Address,
     /// What became of it.
-    pub status: String,
+    pub status: Status,
 }
 
 const OWNED_JSON: &str = "json_object('id', id, 'listingId', listing_id, 'mode', mode, 'buyerAddress', buyer_address, \
@@ -188,25 +285,37 @@ const OWNED_JSON: &str = "json_object('id', id, 'listingId', listing_id, 'mode',
 /// The statement that reads a purchase as [`Owned`].
 #[must_use]
 pub fn owner(id: &TxHash) -> Statement {
-    statement!(format!("SELECT {OWNED_JSON} FROM purchases WHERE id = ?1"), id.to_string())
+    statement!(format!("SELECT {OWNED_JSON} FROM purchases WHERE id = ?1"), id)
 }
 
-/// The statement that reads the newest purchase of a listing by this buyer that was not refunded, as [`Owned`].
+/// The statement that reads the oldest purchase of a listing by one of these buyers that was not refunded, as [`Owned`].
 #[must_use]
-pub fn owned(listing: &str, buyer: &Address) -> Statement {
+pub fn owned(listing: &str, buyers: &[String]) -> Statement {
     let sql = format!(
-        "SELECT {OWNED_JSON} FROM purchases WHERE buyer_address = ?2 AND listing_id = ?1 AND status <> 'refunded' \
-         ORDER BY bought_at_ms DESC LIMIT 1"
+        "SELECT {OWNED_JSON} FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
+         AND buyer_address IN (SELECT value FROM json_each(?2)) ORDER BY bought_at_ms LIMIT 1"
     );
-    statement!(sql, listing, buyer.to_string())
+    statement!(sql, listing, serde_json::json!(buyers).to_string())
 }
 
-/// Records a buyer's verdict and answers the purchase as JSON.
+/// Records a buyer's verdict and answers the purchase as JSON. A purchase from a service wallet that turns out to be
+/// something else than was listed is looked after at once: once, for the same verdict again changes nothing.
 ///
 /// # Errors
 /// The database cannot be asked.
 pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<String>, DatabaseError> {
-    let set = statement!("UPDATE purchases SET verification = ?2 WHERE id = ?1", id.to_string(), verdict.as_str());
-    let [_, read] = sql::exactly(db.batch(vec![set, read(id)]).await?)?;
+    let look = statement!(
+        "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id = ?1 AND ?2 = 'mismatch' AND EXISTS (SELECT 1 \
+           FROM purchases p JOIN accounts a ON a.wallet_address = p.buyer_address WHERE p.id = ?1 \
+           AND p.verification IS NOT ?2)",
+        id,
+        verdict.as_str()
+    );
+    let set = statement!(
+        "UPDATE purchases SET verification = ?2 WHERE id = ?1 AND verification IS NOT ?2",
+        id,
+        verdict.as_str()
+    );
+    let [_, _, read] = exactly(db.batch(vec![look, set, read(id)]).await?)?;
     Ok(read.rows.into_iter().next())
 }

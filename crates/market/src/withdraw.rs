@@ -1,26 +1,28 @@
 //! Withdrawing: a service wallet's money back to its owner, less what is kept for fees.
 
+use std::collections::BTreeSet;
+
 use cardano::{
     Address, Lovelace, TxHash,
-    chain::{Chain, ChainError, Submission},
+    chain::{Chain, ChainError, Tip},
     keys::SigningKey,
     slots::{Millis, SlotConfig},
-    tx::build::{BuildError, BuiltTx, Sweep, Validity, Wallet, sweep},
+    tx::{
+        AddressKind, SignedTx,
+        build::{BuildError, BuiltTx, Sweep, Validity, Wallet, sweep},
+    },
 };
-use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
-use x402_cardano::settlement::SettlementStore;
+use outbox::{Draft, Entry, Kind, Outbox, OutboxError, State, WalletSnapshot, open, overdue, snapshot, write_down};
+use sql::{Database, DatabaseError, exactly};
 
-use crate::{
-    account::Account,
-    settlement::Settlements,
-    wallet::{Promises, close_overdue, promises, send_again},
-};
+use crate::{account::Account, transitions::Transitions};
 
 /// What stays in the wallet for the fees of later purchases.
 pub const RESERVE: Lovelace = Lovelace::from_ada(2);
 /// How long a withdrawal stays valid, in seconds.
 const VALID_SECONDS: u64 = 240;
+/// How often a withdrawal is built anew because another payment of the wallet took an input first.
+const MAX_TRIES: u32 = 4;
 
 /// What was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub enum WithdrawError {
         /// What it holds.
         balance: Lovelace,
     },
-    /// Another payment took an input first.
+    /// Other payments took inputs first, again and again.
     #[error("the wallet is busy with other payments: try again in a few seconds")]
     Busy,
     /// It could not be built.
@@ -60,45 +62,23 @@ pub enum WithdrawError {
     Chain(#[from] ChainError),
 }
 
-#[derive(Deserialize)]
-struct Open {
-    tx: TxHash,
-    cbor: String,
-    lovelace: Lovelace,
-    state: String,
-}
-
-/// A withdrawal that was written down and is in no block.
-#[derive(Clone, Copy)]
-struct Unfinished {
-    /// Whether a node took it, now or before.
-    answered: bool,
-    withdrawn: Withdrawn,
-}
-
-/// Looks for this wallet's withdrawals in the chain, and sends those that are in no block again: the same bytes. Answers
-/// the oldest of them.
-async fn finish_sending(
-    database: &impl Database,
-    chain: &impl Chain,
-    wallet: &Address,
-) -> Result<Option<Unfinished>, WithdrawError> {
-    let mut oldest = None;
-    for Open { tx, cbor, lovelace, state } in database.run(open(wallet)).await?.all_json()? {
-        if let Some(inclusion) = chain.inclusion_of(&tx).await? {
-            Settlements(database).mark_included(&tx, &inclusion).await?;
-            continue;
+impl From<OutboxError> for WithdrawError {
+    fn from(error: OutboxError) -> Self {
+        match error {
+            OutboxError::Database(error) => Self::Database(error),
+            OutboxError::Chain(error) => Self::Chain(error),
         }
-        let cbor = hex::decode(cbor).map_err(|_| DatabaseError("a withdrawal cannot be read".into()))?;
-        // Whether the first sending took effect is not known: a refusal now proves nothing against it.
-        let accepted = chain.submit(&cbor).await? == Submission::Accepted;
-        if accepted {
-            database.run(submitted(&tx)).await?;
-        }
-        let answered = accepted || state == "submitted";
-        oldest = oldest.or(Some(Unfinished { answered, withdrawn: Withdrawn { tx, lovelace } }));
     }
-    Ok(oldest)
+}
+
+/// A withdrawal in the making.
+struct Withdrawal<'a, D, C> {
+    outbox: Outbox<'a, D, C, Transitions>,
+    wallet: Address,
+    owner: Address,
+    key: &'a SigningKey,
+    tip: Tip,
+    now: Millis,
 }
 
 /// Sends all that the wallet holds, native assets too, less [`RESERVE`] and the fee, to the owner. A withdrawal that is
@@ -116,95 +96,81 @@ pub async fn withdraw(
     let owner: Address = account.owner.parse().map_err(|_| WithdrawError::NoOwner)?;
     let wallet = account.wallet_address;
     let tip = chain.tip().await?;
-    let slot = SlotConfig::PREPROD.slot_at(now).unwrap_or(0).max(tip.slot);
-    close_overdue::<WithdrawError>(database, chain, &wallet, tip.slot).await?;
-    let unfinished = finish_sending(database, chain, &wallet).await?;
-    if let Some(Unfinished { answered: false, withdrawn }) = unfinished {
+    let outbox = Outbox { database, chain, follow: &Transitions };
+    let reads = vec![overdue(&wallet, tip.slot), open(&wallet, Kind::Withdrawal)];
+    let [over, open] = exactly(database.batch(reads).await?)?;
+    outbox.close(Entry::all(&over)?, &tip, now).await?;
+    let withdrawal = Withdrawal { outbox, wallet, owner, key, tip, now };
+    let unfinished = withdrawal.unfinished(Entry::all(&open)?).await?;
+    if let Some((State::Claimed, withdrawn)) = unfinished {
         return Ok(withdrawn);
     }
-    let [sent, reserved] = exactly(database.batch(promises(&wallet, now).into()).await?)?;
-    let promised = Promises::read(&wallet, &sent, &reserved)?;
-    let shown = chain.utxos_at(&wallet.to_string()).await?;
-    let utxos = promised.spendable(&shown);
-    let parameters = chain.protocol_parameters().await?;
-    let none = std::collections::BTreeSet::new();
-    let from = Wallet { address: wallet, utxos: &utxos, reserved: &none };
-    let validity = Validity { from: None, until: slot.saturating_add(VALID_SECONDS) };
-    let balance = Lovelace::checked_sum(utxos.iter().map(|utxo| utxo.value.lovelace)).unwrap_or(Lovelace::MAX);
-    let Sweep { draft, sent: lovelace, .. } = match sweep(&from, owner, RESERVE, validity, &parameters) {
-        Ok(sweep) => sweep,
-        Err(BuildError::NothingToSweep { .. } | BuildError::Insufficient { .. }) => {
-            return unfinished.map(|it| it.withdrawn).ok_or(WithdrawError::Nothing { balance });
-        }
-        Err(error) => return Err(WithdrawError::Build(error)),
-    };
-    let built = draft.sign(&[key]).map_err(WithdrawError::Build)?;
-    if database.batch(write_down(&wallet, &built, lovelace, now)).await?.first().is_none_or(|it| it.first().is_none()) {
-        return Err(WithdrawError::Busy);
-    }
-    let tx = built.facts.tx_id;
-    let mut submission = chain.submit(&built.cbor).await?;
-    if submission != Submission::Accepted && send_again(chain, &promised, &built.facts.inputs).await {
-        submission = chain.submit(&built.cbor).await?;
-    }
-    match submission {
-        Submission::Accepted => {
-            database.run(submitted(&tx)).await?;
-            Ok(Withdrawn { tx, lovelace })
-        }
-        Submission::Refused(reason) => {
-            database.run(refused(&tx, &reason)).await?;
-            Err(WithdrawError::Ledger(reason))
+    for _ in 0..MAX_TRIES {
+        match withdrawal.attempt().await {
+            Err(WithdrawError::Nothing { balance }) => {
+                return unfinished.map(|(_, sent)| sent).ok_or(WithdrawError::Nothing { balance });
+            }
+            Err(WithdrawError::Busy) => {}
+            done => return done,
         }
     }
+    Err(WithdrawError::Busy)
 }
 
-/// The withdrawal and its inputs, if nobody took one of them first: one batch.
-fn write_down(wallet: &Address, built: &BuiltTx, lovelace: Lovelace, now: Millis) -> Vec<Statement> {
-    let tx = built.facts.tx_id.to_string();
-    let inputs: Vec<String> = built.facts.inputs.iter().map(ToString::to_string).collect();
-    let inputs = serde_json::json!(inputs).to_string();
-    vec![
-        statement!(
-            "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, \
-               created_at_ms, wallet) SELECT ?1, ?2, ?3, 'claimed', ?4, 1, ?5, ?5, ?6 \
-             WHERE NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?7))) \
-             ON CONFLICT DO NOTHING RETURNING tx_id",
-            tx.as_str(),
-            format!("withdraw:{lovelace}:{tx}"),
-            hex::encode(&built.cbor),
-            built.facts.valid_until_slot,
-            now,
-            wallet.to_string(),
-            inputs.as_str(),
-        ),
-        statement!(
-            "INSERT INTO reservations (tx_in, tx_id) SELECT j.value, s.tx_id FROM settlements s, json_each(?2) j \
-             WHERE s.tx_id = ?1 AND s.state = 'claimed' ON CONFLICT DO NOTHING",
-            tx.as_str(),
-            inputs.as_str(),
-        ),
-    ]
-}
+impl<D: Database, C: Chain> Withdrawal<'_, D, C> {
+    /// Looks for withdrawals that were begun. The oldest that is still open, and how far it is.
+    async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(State, Withdrawn)>, WithdrawError> {
+        let mut oldest = None;
+        for mut entry in entries {
+            self.outbox.look(&mut entry, Some(&self.tip), self.now).await?;
+            if entry.state.is_open() {
+                oldest = oldest.or(Some((entry.state, self.withdrawn(&entry)?)));
+            }
+        }
+        Ok(oldest)
+    }
 
-fn open(wallet: &Address) -> Statement {
-    statement!(
-        "SELECT json_object('tx', tx_id, 'cbor', cbor, 'state', state, 'lovelace', \
-           substr(purpose, 10, instr(substr(purpose, 10), ':') - 1)) \
-         FROM settlements WHERE wallet = ?1 AND purpose LIKE 'withdraw:%' AND state IN ('claimed', 'submitted') \
-         ORDER BY created_at_ms LIMIT 3",
-        wallet.to_string()
-    )
-}
+    /// What an entry sends to the owner.
+    fn withdrawn(&self, entry: &Entry) -> Result<Withdrawn, DatabaseError> {
+        let broken = || DatabaseError(format!("the withdrawal {} cannot be read", entry.tx));
+        let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
+        let owners = tx.outputs.iter().filter(|output| output.owner == AddressKind::Key(self.owner));
+        let lovelace = Lovelace::checked_sum(owners.map(|output| output.value.lovelace)).ok_or_else(broken)?;
+        Ok(Withdrawn { tx: entry.tx, lovelace })
+    }
 
-fn submitted(tx: &TxHash) -> Statement {
-    statement!("UPDATE settlements SET state = 'submitted' WHERE tx_id = ?1 AND state = 'claimed'", tx.to_string())
-}
+    /// Builds, writes down and submits one.
+    async fn attempt(&self) -> Result<Withdrawn, WithdrawError> {
+        let database = self.outbox.database;
+        let [sent, reserved] = exactly(database.batch(snapshot(&self.wallet, self.tip.slot, self.now).into()).await?)?;
+        let snapshot = WalletSnapshot::read(&self.wallet, &sent, &reserved)?;
+        let (built, lovelace) = self.build(&snapshot).await?;
+        let tx = built.facts.tx_id;
+        let draft = Draft::built(Kind::Withdrawal, format!("withdrawal:{tx}"), self.wallet, &built);
+        let written = database.batch(write_down(&draft, self.now).into()).await?;
+        let mut entry = written.first().map(Entry::first).transpose()?.flatten().ok_or(WithdrawError::Busy)?;
+        let reason = self.outbox.submit_first(&mut entry, Some(&snapshot), self.now).await?;
+        match reason {
+            Some(reason) if entry.state == State::Refused => Err(WithdrawError::Ledger(reason)),
+            _ => Ok(Withdrawn { tx, lovelace }),
+        }
+    }
 
-fn refused(tx: &TxHash, reason: &str) -> Statement {
-    statement!(
-        "UPDATE settlements SET state = 'refused', reason = ?2 WHERE tx_id = ?1 AND attempts = 1 AND state = 'claimed'",
-        tx.to_string(),
-        reason
-    )
+    async fn build(&self, snapshot: &WalletSnapshot) -> Result<(BuiltTx, Lovelace), WithdrawError> {
+        let chain = self.outbox.chain;
+        let utxos = snapshot.spendable(&chain.utxos_at(&self.wallet.to_string()).await?);
+        let parameters = chain.protocol_parameters().await?;
+        let none = BTreeSet::new();
+        let from = Wallet { address: self.wallet, utxos: &utxos, reserved: &none };
+        let slot = SlotConfig::PREPROD.slot_at(self.now).unwrap_or(0).max(self.tip.slot);
+        let validity = Validity { from: None, until: slot.saturating_add(VALID_SECONDS) };
+        match sweep(&from, self.owner, RESERVE, validity, &parameters) {
+            Ok(Sweep { draft, sent, .. }) => Ok((draft.sign(&[self.key]).map_err(WithdrawError::Build)?, sent)),
+            Err(BuildError::NothingToSweep { .. } | BuildError::Insufficient { .. }) => {
+                let balance = Lovelace::checked_sum(utxos.iter().map(|utxo| utxo.value.lovelace));
+                Err(WithdrawError::Nothing { balance: balance.unwrap_or(Lovelace::MAX) })
+            }
+            Err(error) => Err(WithdrawError::Build(error)),
+        }
+    }
 }

@@ -12,7 +12,8 @@ use std::borrow::Cow;
 
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, Filter, Stored},
+    catalogue::{self, Filter, NoRoom, Quota, Stored},
+    contents::InDatabase,
     listing::NewListing,
 };
 use serde_json::{Value, json};
@@ -28,14 +29,35 @@ fn offer(title: &str, price: u64, modes: &[&str], category: Option<&str>) -> New
         "title": title, "description": format!("about {title}"), "priceLovelace": price.to_string(),
         "sellerAddress": SELLER, "modes": modes, "content": format!("content of {title}"), "category": category,
     });
-    NewListing::from_json(&body, None).unwrap()
+    NewListing::read(body.to_string().as_bytes(), None).unwrap()
 }
 
-fn put(db: &Sqlite, number: u8, listing: &NewListing) -> ListingId {
-    let id = ListingId::new(1_700_000_000_000 + u64::from(number), [number; 10]);
-    let stored = block(catalogue::store(db, &id, listing, None, 1_700_000_000_000)).unwrap();
+const NOW: u64 = 1_700_000_000_000;
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+fn id(number: u16) -> ListingId {
+    let mut random = [0; 10];
+    random[..2].copy_from_slice(&number.to_be_bytes());
+    ListingId::new(NOW + u64::from(number), random)
+}
+
+fn store(db: &Sqlite, number: u16, listing: &NewListing, proof: Option<&str>, quota: Quota, now: u64) -> Stored {
+    block(catalogue::store(db, &InDatabase(db), &id(number), listing, proof, quota, now)).unwrap()
+}
+
+fn put(db: &Sqlite, number: u16, listing: &NewListing) -> ListingId {
+    let stored = store(db, number, listing, None, Quota { listings: 5_000, ..Quota::default() }, NOW);
     assert!(matches!(stored, Stored::Listing { .. }));
-    id
+    id(number)
+}
+
+fn all(db: &Sqlite) -> catalogue::Page {
+    block(catalogue::whole(db, None)).unwrap().page.unwrap()
+}
+
+fn count(db: &Sqlite, table: &str) -> String {
+    let counted = block(db.run(statement!(format!("SELECT CAST(count(*) AS TEXT) FROM {table}")))).unwrap();
+    counted.first().unwrap().to_owned()
 }
 
 fn market() -> (Sqlite, Vec<ListingId>) {
@@ -46,6 +68,19 @@ fn market() -> (Sqlite, Vec<ListingId>) {
         put(&db, 3, &offer("Calm landing", 5_000_000, &["protected"], Some("Wellness"))),
     ];
     (db, ids)
+}
+
+fn purchase(db: &Sqlite, listing: &ListingId, number: u8, status: &str) {
+    let insert = statement!(
+        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status, bought_at_ms) \
+         VALUES (?1, ?2, 'protected', ?3, ?3, 5000000, 3500000, ?4, ?5)",
+        format!("{number:064x}"),
+        listing.as_str(),
+        SELLER,
+        status,
+        NOW
+    );
+    block(db.run(insert)).unwrap();
 }
 
 fn titles(json: &str) -> Vec<String> {
@@ -61,7 +96,7 @@ fn query(db: &Sqlite, query: &[(&str, &str)]) -> catalogue::Page {
 #[test]
 fn the_whole_catalogue_is_newest_first_and_has_no_content() {
     let (db, _) = market();
-    let json = block(catalogue::whole(&db, None)).unwrap().json.unwrap();
+    let json = all(&db).json;
     assert_eq!(titles(&json), ["Calm landing", "Ledger dashboard", "Aurora hero"]);
     assert!(!json.contains("content of"));
 }
@@ -69,16 +104,16 @@ fn the_whole_catalogue_is_newest_first_and_has_no_content() {
 #[test]
 fn an_empty_catalogue_is_an_empty_array() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    assert_eq!(block(catalogue::whole(&db, None)).unwrap().json.as_deref(), Some("[]"));
+    assert_eq!(all(&db), catalogue::Page { json: "[]".into(), next: None });
 }
 
 #[test]
 fn a_catalogue_of_many_chunks_is_one_array_in_order() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    for number in 0..=250 {
+    for number in 0..=250_u16 {
         put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
     }
-    let json = block(catalogue::whole(&db, None)).unwrap().json.unwrap();
+    let json = all(&db).json;
     let expected: Vec<String> = (0..=250).rev().map(|number| format!("n{number}")).collect();
     assert_eq!(titles(&json), expected);
 }
@@ -87,11 +122,11 @@ fn a_catalogue_of_many_chunks_is_one_array_in_order() {
 fn a_known_version_is_not_read_again_until_something_changes() {
     let (db, ids) = market();
     let first = block(catalogue::whole(&db, None)).unwrap();
-    assert_eq!(block(catalogue::whole(&db, Some(first.version))).unwrap().json, None);
-    block(db.run(statement!("UPDATE listings SET sales = sales + 1 WHERE id = ?1", ids[0].as_str()))).unwrap();
+    assert_eq!(block(catalogue::whole(&db, Some(first.version))).unwrap().page, None);
+    purchase(&db, &ids[0], 1, "settled");
     let second = block(catalogue::whole(&db, Some(first.version))).unwrap();
-    assert!(second.version > first.version);
-    assert!(second.json.unwrap().contains("\"sales\":1"));
+    assert_eq!(second.version, first.version + 1);
+    assert!(second.page.unwrap().json.contains("\"sales\":1"));
 }
 
 #[test]
@@ -102,7 +137,7 @@ fn reputation_appears_with_the_first_closed_escrow_and_rounds_half_up() {
     for (withdrawn, refunded, score) in
         [(0_i64, 1_i64, 0), (1, 0, 100), (1, 2, 33), (2, 1, 67), (1, 7, 13), (199, 1, 100)]
     {
-        let set = statement!("UPDATE listings SET seller_withdrawn = ?1, seller_refunded = ?2", withdrawn, refunded);
+        let set = statement!("UPDATE sellers SET withdrawn = ?1, refunded = ?2", withdrawn, refunded);
         block(db.run(set)).unwrap();
         assert_eq!(read()["sellerReputation"], json!({"score": score, "basis": withdrawn + refunded}));
     }
@@ -129,7 +164,7 @@ fn search_text_is_never_an_operator() {
 #[test]
 fn pages_follow_each_other_without_gap_or_repetition_in_every_order() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    for number in 0..23 {
+    for number in 0..23_u16 {
         put(&db, number, &offer(&format!("n{number}"), 1_000_000 + u64::from(number % 4), &["instant"], None));
     }
     for sort in ["newest", "popular", "price_asc", "price_desc", "reputation"] {
@@ -176,22 +211,20 @@ fn bad_parameters_are_named() {
 fn a_signed_offer_sent_twice_makes_one_listing_and_with_other_words_none() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = offer("Once", 1_000_000, &["instant"], None);
-    let store = |number: u8, listing: &NewListing| {
-        let id = ListingId::new(1, [number; 10]);
-        block(catalogue::store(&db, &id, listing, Some("digest"), 1)).unwrap()
-    };
+    let store = |number: u16, listing: &NewListing| store(&db, number, listing, Some("digest"), Quota::default(), NOW);
     let first = store(1, &listing);
     assert_eq!(store(2, &listing), first);
     let mut changed = listing;
     changed.title = "Twice".into();
     assert_eq!(store(3, &changed), Stored::OfferChanged);
-    assert_eq!(titles(&block(catalogue::whole(&db, None)).unwrap().json.unwrap()), ["Once"]);
+    assert_eq!(titles(&all(&db).json), ["Once"]);
 }
 
 #[test]
 fn a_creators_page_lists_only_theirs() {
     let (db, _) = market();
-    let page: Value = serde_json::from_str(&block(catalogue::creator(&db, &SELLER.parse().unwrap())).unwrap()).unwrap();
+    let page: Value =
+        serde_json::from_str(&block(catalogue::creator(&db, &SELLER.parse().unwrap(), None)).unwrap().json).unwrap();
     assert_eq!(page["listings"].as_array().unwrap().len(), 3);
     assert_eq!((&page["address"], &page["sales"]), (&json!(SELLER), &json!(0)));
     assert!(page.get("sellerReputation").is_none());
@@ -204,4 +237,145 @@ fn terms_are_read_from_the_card() {
     let terms: catalogue::Terms = outcome.first_json().unwrap().unwrap();
     assert_eq!(terms.modes, [DeliveryMode::Instant, DeliveryMode::Protected]);
     assert_eq!(terms.price_lovelace.get(), 7_000_000);
+}
+
+#[test]
+fn one_change_of_a_sellers_figures_is_one_new_version() {
+    let (db, ids) = market();
+    let version = || block(catalogue::whole(&db, None)).unwrap().version;
+    let before = version();
+    purchase(&db, &ids[1], 1, "FundsLocked");
+    assert_eq!(version(), before + 1);
+    block(db.run(statement!("UPDATE purchases SET status = 'ResultSubmitted'"))).unwrap();
+    assert_eq!(version(), before + 1, "nothing of it is shown");
+    block(db.run(statement!("UPDATE purchases SET status = 'refunded'"))).unwrap();
+    assert_eq!(version(), before + 2);
+    block(db.run(statement!("DELETE FROM purchases"))).unwrap();
+    assert_eq!(version(), before + 3);
+}
+
+#[test]
+fn a_large_catalogue_shows_its_newest_and_where_to_go_on() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    for number in 0..1_003_u16 {
+        put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
+    }
+    let shown = all(&db);
+    let mut seen = titles(&shown.json);
+    assert_eq!((seen.len(), seen[0].as_str()), (1_000, "n1002"));
+    let next = shown.next.unwrap();
+    let rest = query(&db, &[("cursor", &next)]);
+    seen.extend(titles(&rest.json));
+    assert_eq!(seen, (0..1_003).rev().map(|number| format!("n{number}")).collect::<Vec<_>>());
+    assert_eq!(rest.next, None);
+
+    let page = |after| block(catalogue::creator(&db, &SELLER.parse().unwrap(), after)).unwrap();
+    let shown = page(None);
+    let whole: Value = serde_json::from_str(&shown.json).unwrap();
+    assert_eq!(whole["listings"].as_array().unwrap().len(), 1_000);
+    let rest = page(Some(shown.next.unwrap().parse().unwrap()));
+    let whole: Value = serde_json::from_str(&rest.json).unwrap();
+    assert_eq!((whole["listings"].as_array().unwrap().len(), rest.next), (3, None));
+}
+
+#[test]
+fn the_whole_catalogue_takes_at_most_two_megabytes() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    for number in 0..400_u16 {
+        let mut large = offer(&format!("n{number}"), 1_000_000, &["instant"], None);
+        large.description = "\u{1d11e}".repeat(2_000);
+        put(&db, number, &large);
+    }
+    let shown = all(&db);
+    assert!((1_900_000..=2_000_001).contains(&shown.json.len()), "{}", shown.json.len());
+    let first = titles(&shown.json).len();
+    let rest = query(&db, &[("cursor", &shown.next.unwrap())]);
+    assert_eq!(titles(&rest.json)[0], format!("n{}", 399 - first));
+}
+
+#[test]
+fn what_the_operator_hides_is_shown_to_nobody_and_still_known_to_its_buyers() {
+    let (db, ids) = market();
+    let before = block(catalogue::whole(&db, None)).unwrap().version;
+    block(db.run(statement!("UPDATE listings SET hidden_at_ms = ?1 WHERE id = ?2", NOW, ids[1].as_str()))).unwrap();
+    assert_eq!(block(catalogue::whole(&db, None)).unwrap().version, before + 1);
+    assert_eq!(titles(&all(&db).json), ["Calm landing", "Aurora hero"]);
+    assert_eq!(titles(&query(&db, &[("q", "ledger")]).json), [""; 0]);
+    assert_eq!(block(catalogue::one(&db, &ids[1])).unwrap(), None);
+    let page = block(catalogue::creator(&db, &SELLER.parse().unwrap(), None)).unwrap();
+    assert!(!page.json.contains("Ledger dashboard"));
+    let terms: catalogue::Terms = block(db.run(catalogue::terms(&ids[1]))).unwrap().first_json().unwrap().unwrap();
+    assert!(terms.hidden);
+    assert!(block(db.run(catalogue::content(ids[1].as_str()))).unwrap().first().is_some());
+    block(db.run(statement!("UPDATE listings SET hidden_at_ms = NULL"))).unwrap();
+    assert_eq!(titles(&all(&db).json).len(), 3);
+}
+
+#[test]
+fn the_same_offer_in_a_session_is_one_listing_for_a_day() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let store = |number, listing: &NewListing, now| store(&db, number, listing, None, Quota::default(), now);
+    let listing = offer("Once", 1_000_000, &["instant"], None);
+    let first = store(1, &listing, NOW);
+    assert_eq!(store(2, &listing, NOW + 1), first);
+    assert_eq!(store(3, &listing, NOW + DAY - 1), first);
+    assert_ne!(store(4, &listing, NOW + DAY), first);
+    let mut other = listing.clone();
+    other.description = "in other words".into();
+    assert_ne!(store(5, &other, NOW + DAY), first);
+    assert_eq!((count(&db, "listings"), count(&db, "contents")), ("3".into(), "1".into()));
+}
+
+#[test]
+fn a_seller_takes_up_no_more_than_the_quota() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let listing = |number: u16| offer(&format!("n{number}"), 1_000_000, &["instant"], None);
+    let bytes = u64::try_from(listing(1).content.len()).unwrap();
+    let store = |number: u16, quota| store(&db, number, &listing(number), None, quota, NOW);
+    let three = Quota { listings: 3, bytes: 1_000 };
+    for number in 1..=3 {
+        assert!(matches!(store(number, three), Stored::Listing { .. }));
+    }
+    assert_eq!(store(4, three), Stored::NoRoom(NoRoom::Listings(3)));
+    assert!(matches!(store(3, three), Stored::Listing { .. }), "what is there is found");
+    let full = Quota { listings: 10, bytes: 4 * bytes - 1 };
+    assert_eq!(store(4, full), Stored::NoRoom(NoRoom::Bytes(4 * bytes - 1)));
+    assert!(matches!(store(4, Quota { bytes: 4 * bytes, ..full }), Stored::Listing { .. }));
+    assert_eq!((count(&db, "listings"), count(&db, "contents")), ("4".into(), "4".into()));
+}
+
+/// A database that lets another offer in between the look and the insert of each.
+struct Interleaved<'a>(&'a Sqlite, std::cell::Cell<bool>);
+
+impl Database for Interleaved<'_> {
+    async fn batch(&self, statements: Vec<sql::Statement>) -> Result<Vec<sql::Rows>, sql::DatabaseError> {
+        if statements.iter().any(|it| it.sql.starts_with("INSERT INTO listings")) && !self.1.replace(true) {
+            let rival = offer("rival", 1_000_000, &["instant"], None);
+            assert!(matches!(store(self.0, 99, &rival, None, Quota::default(), NOW), Stored::Listing { .. }));
+        }
+        self.0.batch(statements).await
+    }
+}
+
+#[test]
+fn of_two_offers_at_once_for_the_last_place_one_is_listed() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let between = Interleaved(&db, std::cell::Cell::new(false));
+    let one = Quota { listings: 1, ..Quota::default() };
+    let listing = offer("mine", 1_000_000, &["instant"], None);
+    let (contents, mine) = (InDatabase(&db), id(1));
+    let stored = catalogue::store(&between, &contents, &mine, &listing, None, one, NOW);
+    assert_eq!(block(stored).unwrap(), Stored::NoRoom(NoRoom::Listings(1)));
+    assert_eq!(titles(&all(&db).json), ["rival"]);
+}
+
+#[test]
+fn of_two_equal_offers_at_once_one_is_listed() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let between = Interleaved(&db, std::cell::Cell::new(false));
+    let listing = offer("rival", 1_000_000, &["instant"], None);
+    let (contents, mine) = (InDatabase(&db), id(1));
+    let stored = catalogue::store(&between, &contents, &mine, &listing, None, Quota::default(), NOW);
+    assert!(matches!(block(stored).unwrap(), Stored::Listing { id: made, .. } if made == id(99).as_str()));
+    assert_eq!(titles(&all(&db).json), ["rival"]);
 }

@@ -17,7 +17,7 @@ struct Counting<'a>(&'a Sqlite, Cell<usize>);
 
 impl Database for Counting<'_> {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
-        let contents = statements.iter().filter(|statement| statement.sql.contains("listing_contents")).count();
+        let contents = statements.iter().filter(|statement| statement.sql.contains("FROM contents")).count();
         self.1.set(self.1.get().max(contents));
         self.0.batch(statements).await
     }
@@ -52,6 +52,7 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
         parameters: Parameters { required_admins: 1, admin_vkeys: vec![person(3).key_hash()], cooldown_period: 60_000 },
         reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
         reference_script_bytes: 4_000,
+        blueprint_sha256: None,
     };
     let database = Counting(&db, Cell::new(0));
     let watch = Watch {

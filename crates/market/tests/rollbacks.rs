@@ -24,19 +24,18 @@ use std::{
 
 use cardano::{
     Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    address::PaymentAddress,
     chain::{Utxo, Value},
-    history::Effects,
     slots::SlotConfig,
-    tx::build::{Destination, NewOutput, TxPlan, Validity, Wallet, build},
+    tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
     Action, Deployment, Parameters,
     dispute::{DisputeWithdrawal, Split},
-    payout::creator_payout,
     plan::{Escrow, Planner, Step},
     rules::{Effect, Rule},
 };
-use market::{ListingId, settlement::Settlements, watch::Watch};
+use market::{ListingId, fees::creator_share, settlement::Settlements, watch::Watch};
 use proptest::prelude::*;
 use support::{
     SELLER, block, fresh_escrow,
@@ -147,6 +146,7 @@ impl World {
             parameters: Parameters { required_admins: 1, admin_vkeys, cooldown_period: 60_000 },
             reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
             reference_script_bytes: 4_000,
+            blueprint_sha256: None,
         };
         let (payments, locks, told) = Default::default();
         Self { db, ledger: Ledger::new(), deployment, listings, payments, locks, told, count: 0 }
@@ -172,7 +172,7 @@ impl World {
         let price = Lovelace::new(PRICE).unwrap();
         let output = if protected {
             let datum = fresh_escrow(number);
-            let to = Destination::script(self.deployment.script_hash);
+            let to = PaymentAddress::script(self.deployment.script_hash);
             NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) }
         } else {
             NewOutput::pay(self.listings[listing].1, price)
@@ -197,8 +197,7 @@ impl World {
             },
         };
         block(Settlements(&self.db).claim(&claim, self.ledger.tip().time_ms)).unwrap();
-        let effects = Effects { spent: built.facts.inputs, made: built.facts.outputs };
-        assert!(self.ledger.hand_in(Tx { id: tx, effects, valid_until: until }));
+        assert!(self.ledger.hand_in(Tx::new(built.cbor, until)));
         if protected {
             self.locks.insert(fresh_escrow(number).reference_signature, tx);
         }
@@ -214,38 +213,28 @@ impl World {
         let (action, rule) = ways[way % ways.len()];
         let purchase = self.locks[&escrow.datum.reference_signature];
         let number = self.unique();
-        let id = TxHash::new(std::array::from_fn(|byte| if byte < 4 { number.to_be_bytes()[byte] } else { 0x57 }));
-        let (mut made, status) = self.outcome(escrow, action, rule, share, id);
+        let (mut made, status) = self.outcome(escrow, action, rule, share);
         let creator_paid = pays_creator && status == "withdrawn";
         if creator_paid {
             let (_, listing, _) = self.payments.iter().find(|(tx, ..)| *tx == purchase).unwrap();
             made.push(output(
-                id,
-                made.len(),
                 self.listings[*listing].1.to_string(),
-                creator_payout(Lovelace::new(PRICE).unwrap()).get(),
+                creator_share(Lovelace::new(PRICE).unwrap()).get(),
                 None,
             ));
         }
-        self.told.insert(id, Told { purchase, status, creator_paid });
-        let effects = Effects { spent: vec![escrow.utxo.reference], made };
-        self.ledger.hand_in(Tx { id, effects, valid_until: u64::MAX });
+        let tx = Tx::unsigned(number.into(), &[escrow.utxo.reference], &made, u64::MAX);
+        self.told.insert(tx.id, Told { purchase, status, creator_paid });
+        self.ledger.hand_in(tx);
     }
 
     /// What an action makes of an escrow, and how that is told.
-    fn outcome(
-        &self,
-        escrow: &Escrow,
-        action: Action,
-        rule: &Rule,
-        share: u64,
-        id: TxHash,
-    ) -> (Vec<Utxo>, &'static str) {
+    fn outcome(&self, escrow: &Escrow, action: Action, rule: &Rule, share: u64) -> (Vec<Utxo>, &'static str) {
         let at = self.deployment.address().to_string();
         if let Effect::Continue { to, .. } = rule.effect {
             let result = ContentHash::new([9; 32]);
             let next = rule.next(&escrow.datum, self.ledger.tip().time_ms, 60_000, Some(&result)).unwrap();
-            return (vec![output(id, 0, at, PRICE, Some(next.to_cbor()))], to.name());
+            return (vec![output(at, PRICE, Some(next.to_cbor()))], to.name());
         }
         if action != Action::WithdrawDisputed {
             return (vec![], if action == Action::Withdraw { "withdrawn" } else { "refunded" });
@@ -259,9 +248,11 @@ impl World {
         let step = Step::WithdrawDisputed { intent, signatures: vec![] };
         let plan = planner.plan_within(escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();
         let parties = [escrow.datum.buyer_payout_address(), escrow.datum.seller_payout_address()];
-        let made = plan.outputs.iter().zip(parties).enumerate().map(|(index, (new, party))| {
-            output(id, index, party.to_string(), new.value.lovelace.get(), new.inline_datum.clone())
-        });
+        let made = plan
+            .outputs
+            .iter()
+            .zip(parties)
+            .map(|(new, party)| output(party.to_string(), new.value.lovelace.get(), new.inline_datum.clone()));
         let status = match buyer.cmp(&(PRICE - buyer)) {
             std::cmp::Ordering::Greater => "refunded",
             std::cmp::Ordering::Less => "withdrawn",
@@ -359,8 +350,8 @@ impl World {
     fn figures(&self) -> (String, String) {
         let kept = one(
             &self.db,
-            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || l.seller_withdrawn || ' ' || l.seller_refunded, ', ') \
-             FROM (SELECT * FROM listings ORDER BY seq) AS l",
+            "SELECT group_concat(l.id || ' ' || l.sales || ' ' || s.withdrawn || ' ' || s.refunded, ', ') \
+             FROM (SELECT * FROM listings ORDER BY seq) AS l JOIN sellers s ON s.address = l.seller_address",
         );
         let statuses: Vec<(usize, String)> = self
             .payments
@@ -379,9 +370,10 @@ impl World {
     }
 }
 
-fn output(tx: TxHash, index: usize, address: String, lovelace: u64, inline_datum: Option<Vec<u8>>) -> Utxo {
+/// An output of a transaction that has no id yet.
+fn output(address: String, lovelace: u64, inline_datum: Option<Vec<u8>>) -> Utxo {
     Utxo {
-        reference: TxRef { tx, index: u16::try_from(index).unwrap() },
+        reference: TxRef { tx: TxHash::new([0; 32]), index: 0 },
         address,
         value: Value { lovelace: Lovelace::new(lovelace).unwrap(), ..Value::default() },
         inline_datum,
@@ -459,9 +451,9 @@ fn payments_that_get_nowhere_keep_no_action_of_ours_waiting() {
         world.pay(0, false, 2);
     }
     world.ledger.mempool.borrow_mut().clear();
-    let action = TxHash::new([0xac; 32]);
-    let effects = Effects { spent: vec![faucets(900)], made: vec![] };
-    assert!(world.ledger.hand_in(Tx { id: action, effects, valid_until: 10_000 }));
+    let tx = Tx::unsigned(0, &[faucets(900)], &[], 10_000);
+    let action = tx.id;
+    assert!(world.ledger.hand_in(tx));
     world.ledger.mine();
     let sent = statement!(
         "INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms, \

@@ -5,7 +5,10 @@
 mod support;
 
 use cardano::Lovelace;
-use market::account::{self, CHALLENGE_MS, DAY_MS, DEMO_OWNER, NewWallet, SESSION_MS};
+use market::{
+    account::{self, DAY_MS, DEMO_OWNER, NewWallet, SESSION_MS},
+    challenge::CHALLENGE_MS,
+};
 use sql::sqlite::Sqlite;
 use support::{NOON, block, challenge, one, person, reread, sign_up, token};
 
@@ -16,7 +19,7 @@ fn wallet(number: u8, key_version: u32) -> NewWallet {
 #[test]
 fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let challenge = challenge(person(1).enterprise_address(), "nonce", NOON);
+    let challenge = challenge(person(1).enterprise_address(), 1, NOON);
     let opened = (1..=50).filter(|number| {
         block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), NOON)).unwrap().is_some()
     });
@@ -28,7 +31,7 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
 #[test]
 fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let challenge = challenge(person(1).enterprise_address(), "nonce", NOON);
+    let challenge = challenge(person(1).enterprise_address(), 1, NOON);
     let answer = |number, now| block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), now)).unwrap();
     assert!(answer(1, NOON).is_some());
     assert!(answer(2, NOON + CHALLENGE_MS + 60_000).is_none());
@@ -41,7 +44,7 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let (first, _) = sign_up(&db, 1, NOON);
     let limits = account::limits(Some(3), Some(4)).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
-    let challenge = challenge(person(1).enterprise_address(), "second", NOON);
+    let challenge = challenge(person(1).enterprise_address(), 2, NOON);
     let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), NOON)).unwrap().unwrap();
     assert_eq!((again.wallet_address, again.key_version), (first.wallet_address, 1));
     assert_eq!((again.max_per_payment, again.daily_budget), limits);

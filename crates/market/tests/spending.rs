@@ -1,4 +1,4 @@
-//! What holds a service wallet's spending together, on SQLite: the guard of limits, give-back, reservations, promises.
+//! What holds a service wallet's spending together, on SQLite: the guard of limits, give-back, reservations, what may be spent.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,15 +14,15 @@ use cardano::{ContentHash, Lovelace, TxHash, chain::Utxo, keys::SigningKey};
 use market::{
     ListingId,
     account::{self, Account, DAY_MS},
-    settlement::Settlements,
-    wallet::{NotGranted, Promises, SpendError, promises},
+    payment::{Claim, NotGranted},
 };
+use outbox::{State, Step, WalletSnapshot, snapshot};
 use proptest::prelude::*;
 use sql::{Database, exactly, sqlite::Sqlite};
 use support::{
-    NOON, block, claim, claim_of, given, inclusion, list, one, payment, reread, sign_up, spent_today, token,
+    NOON, Paying, block, entry, given, inclusion, list, one, paying_for, payment, reread, sign_up, spent_today, step,
+    token,
 };
-use x402_cardano::settlement::{Claim, Claimed, SettlementStore};
 
 const ADA: u64 = 1_000_000;
 const UNTIL: u64 = 1_000_000;
@@ -37,20 +37,28 @@ fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
     (db, account, key)
 }
 
-/// The claim of a payment for a listing from the faucet's output of this number.
-fn paying(account: &Account, key: &SigningKey, listing: &ListingId, coin: u8, price: u64) -> Claim {
-    claim_of(account, listing, &payment(account, key, &[given(account, coin, 200 * ADA)], price, UNTIL), price)
+/// A payment for a listing from the faucet's output of this number.
+fn paying(account: &Account, key: &SigningKey, listing: &ListingId, coin: u8, price: u64) -> Paying {
+    paying_for(account, listing, &payment(account, key, &[given(account, coin, 200 * ADA)], price, UNTIL), price)
 }
 
-fn refused(result: Result<Claimed, SpendError>) -> NotGranted {
-    match result {
-        Err(SpendError::NotGranted(why)) => why,
-        other => panic!("granted or failed: {other:?}"),
+fn refused(claim: Claim) -> NotGranted {
+    match claim {
+        Claim::NotGranted(why) => why,
+        other => panic!("{other:?}"),
     }
 }
 
+fn is_new(claim: &Claim) -> bool {
+    matches!(claim, Claim::New(_))
+}
+
 fn settled(db: &Sqlite, tx: &TxHash) {
-    block(Settlements(db).mark_included(tx, &inclusion(1))).unwrap();
+    step(db, tx, &Step::Include(inclusion(1)));
+}
+
+fn refuse(db: &Sqlite, tx: &TxHash) -> bool {
+    step(db, tx, &Step::Refuse("no".into()))
 }
 
 fn count(db: &Sqlite, table: &str) -> String {
@@ -58,10 +66,10 @@ fn count(db: &Sqlite, table: &str) -> String {
 }
 
 /// What may be spent now, of what a provider shows.
-fn promised(db: &Sqlite, account: &Account, now: u64) -> Promises {
+fn known(db: &Sqlite, account: &Account, now: u64) -> WalletSnapshot {
     let wallet = account.wallet_address;
-    let [sent, reserved] = exactly(block(db.batch(promises(&wallet, now).into())).unwrap()).unwrap();
-    Promises::read(&wallet, &sent, &reserved).unwrap()
+    let [sent, reserved] = exactly(block(db.batch(snapshot(&wallet, 0, now).into())).unwrap()).unwrap();
+    WalletSnapshot::read(&wallet, &sent, &reserved).unwrap()
 }
 
 #[test]
@@ -69,13 +77,13 @@ fn the_limits_hold_to_the_lovelace() {
     let (db, account, key) = market(5, 8);
     let buy = |number: u8, price: u64| {
         let listing = list(&db, number, price);
-        claim(&db, &account, &paying(&account, &key, &listing, number, price), NOON)
+        paying(&account, &key, &listing, number, price).claim(&db, NOON)
     };
     assert!(matches!(refused(buy(1, 5 * ADA + 1)), NotGranted::PerPayment { .. }));
-    assert!(matches!(buy(2, 5 * ADA), Ok(Claimed::New(_))));
+    assert!(is_new(&buy(2, 5 * ADA)));
     let over = NotGranted::Daily { limit: Lovelace::from_ada(8), spent: Lovelace::from_ada(5) };
     assert_eq!(refused(buy(3, 3 * ADA + 1)), over);
-    assert!(matches!(buy(4, 3 * ADA), Ok(Claimed::New(_))));
+    assert!(is_new(&buy(4, 3 * ADA)));
     assert!(matches!(refused(buy(5, ADA)), NotGranted::Daily { .. }));
     assert_eq!(spent_today(&db, 1, NOON), 8 * ADA);
 }
@@ -84,8 +92,8 @@ fn the_limits_hold_to_the_lovelace() {
 fn a_claim_that_is_not_granted_writes_nothing() {
     let (db, account, key) = market(5, 8);
     let listing = list(&db, 1, 6 * ADA);
-    refused(claim(&db, &account, &paying(&account, &key, &listing, 1, 6 * ADA), NOON));
-    for table in ["spends", "settlements", "reservations"] {
+    refused(paying(&account, &key, &listing, 1, 6 * ADA).claim(&db, NOON));
+    for table in ["payments", "outbox", "reservations"] {
         assert_eq!(count(&db, table), "0", "{table}");
     }
 }
@@ -95,10 +103,10 @@ fn a_new_utc_day_has_a_new_budget() {
     let (db, account, key) = market(5, 5);
     let [first, second] = [list(&db, 1, 5 * ADA), list(&db, 2, 5 * ADA)];
     let last_ms = (NOON / DAY_MS + 1) * DAY_MS - 1;
-    assert!(claim(&db, &account, &paying(&account, &key, &first, 1, 5 * ADA), last_ms).is_ok());
+    assert!(is_new(&paying(&account, &key, &first, 1, 5 * ADA).claim(&db, last_ms)));
     let next = paying(&account, &key, &second, 2, 5 * ADA);
-    assert!(matches!(refused(claim(&db, &account, &next, last_ms)), NotGranted::Daily { .. }));
-    assert!(claim(&db, &account, &next, last_ms + 1).is_ok());
+    assert!(matches!(refused(next.claim(&db, last_ms)), NotGranted::Daily { .. }));
+    assert!(is_new(&next.claim(&db, last_ms + 1)));
     assert_eq!((spent_today(&db, 1, last_ms), spent_today(&db, 1, last_ms + 1)), (5 * ADA, 5 * ADA));
 }
 
@@ -106,11 +114,11 @@ fn a_new_utc_day_has_a_new_budget() {
 fn lowered_limits_count_what_is_spent_already() {
     let (db, account, key) = market(10, 30);
     let [first, second] = [list(&db, 1, 9 * ADA), list(&db, 2, ADA)];
-    assert!(claim(&db, &account, &paying(&account, &key, &first, 1, 9 * ADA), NOON).is_ok());
+    assert!(is_new(&paying(&account, &key, &first, 1, 9 * ADA).claim(&db, NOON)));
     let limits = account::limits(Some(5), Some(9)).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let next = paying(&account, &key, &second, 2, ADA);
-    assert!(matches!(refused(claim(&db, &account, &next, NOON)), NotGranted::Daily { .. }));
+    assert!(matches!(refused(next.claim(&db, NOON)), NotGranted::Daily { .. }));
 }
 
 #[test]
@@ -118,13 +126,13 @@ fn the_same_listing_is_bought_once_until_it_is_refunded() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let first = paying(&account, &key, &listing, 1, 2 * ADA);
-    assert!(claim(&db, &account, &first, NOON).is_ok());
+    assert!(is_new(&first.claim(&db, NOON)));
     let second = paying(&account, &key, &listing, 2, 2 * ADA);
-    assert_eq!(refused(claim(&db, &account, &second, NOON)), NotGranted::SamePurchase, "while the first is open");
-    settled(&db, &first.payment.tx_id);
-    assert_eq!(refused(claim(&db, &account, &second, NOON)), NotGranted::SamePurchase, "when it is bought");
+    assert_eq!(second.claim(&db, NOON), Claim::Paying(first.tx()), "while the first is open");
+    settled(&db, &first.tx());
+    assert_eq!(second.claim(&db, NOON), Claim::Owned(first.tx()), "when it is bought");
     one(&db, "UPDATE purchases SET status = 'refunded' RETURNING id");
-    assert!(matches!(claim(&db, &account, &second, NOON), Ok(Claimed::New(_))));
+    assert!(is_new(&second.claim(&db, NOON)));
 }
 
 #[test]
@@ -132,11 +140,11 @@ fn what_the_owners_own_wallet_bought_is_not_paid_again() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let mut own = paying(&account, &key, &listing, 1, 2 * ADA);
-    own.payment.payer = account.owner.parse().unwrap();
-    assert!(matches!(block(Settlements(&db).claim(&own, NOON)).unwrap(), Claimed::New(_)));
-    settled(&db, &own.payment.tx_id);
+    (own.payer, own.account) = (account.owner.parse().unwrap(), None);
+    assert!(is_new(&own.claim(&db, NOON)));
+    settled(&db, &own.tx());
     let second = paying(&account, &key, &listing, 2, 2 * ADA);
-    assert_eq!(refused(claim(&db, &account, &second, NOON)), NotGranted::SamePurchase);
+    assert_eq!(second.claim(&db, NOON), Claim::Owned(own.tx()));
     assert_eq!(spent_today(&db, 1, NOON), 0);
 }
 
@@ -144,11 +152,11 @@ fn what_the_owners_own_wallet_bought_is_not_paid_again() {
 fn an_input_belongs_to_the_first_who_claims_it() {
     let (db, account, key) = market(5, 30);
     let [one_listing, other] = [list(&db, 1, 2 * ADA), list(&db, 2, 3 * ADA)];
-    assert!(claim(&db, &account, &paying(&account, &key, &one_listing, 1, 2 * ADA), NOON).is_ok());
+    assert!(is_new(&paying(&account, &key, &one_listing, 1, 2 * ADA).claim(&db, NOON)));
     let same_coin = paying(&account, &key, &other, 1, 3 * ADA);
-    assert_eq!(refused(claim(&db, &account, &same_coin, NOON)), NotGranted::InputsTaken);
+    assert_eq!(same_coin.claim(&db, NOON), Claim::InputsTaken);
     assert_eq!(spent_today(&db, 1, NOON), 2 * ADA, "nothing counts for what was not granted");
-    assert!(claim(&db, &account, &paying(&account, &key, &other, 2, 3 * ADA), NOON).is_ok());
+    assert!(is_new(&paying(&account, &key, &other, 2, 3 * ADA).claim(&db, NOON)));
 }
 
 #[test]
@@ -157,17 +165,16 @@ fn a_refused_or_expired_payment_gives_back_its_spend_and_its_inputs() {
         let (db, account, key) = market(5, 5);
         let [first, second] = [list(&db, 1, 5 * ADA), list(&db, 2, 4 * ADA)];
         let lost = paying(&account, &key, &first, 1, 5 * ADA);
-        assert!(claim(&db, &account, &lost, NOON).is_ok());
-        let store = Settlements(&db);
+        assert!(is_new(&lost.claim(&db, NOON)));
         if expire {
-            block(store.mark_submitted(&lost.payment.tx_id)).unwrap();
-            block(store.mark_expired(&lost.payment.tx_id)).unwrap();
+            step(&db, &lost.tx(), &Step::Accept);
+            step(&db, &lost.tx(), &Step::Expire);
         } else {
-            assert!(block(store.mark_refused(&lost.payment.tx_id, 1, "no")).unwrap());
+            assert!(refuse(&db, &lost.tx()));
         }
         assert_eq!(spent_today(&db, 1, NOON), 0);
         assert_eq!(count(&db, "reservations"), "0");
-        assert!(claim(&db, &account, &paying(&account, &key, &second, 1, 4 * ADA), NOON).is_ok());
+        assert!(is_new(&paying(&account, &key, &second, 1, 4 * ADA).claim(&db, NOON)));
     }
 }
 
@@ -176,10 +183,10 @@ fn a_payment_that_was_given_up_and_is_in_a_block_after_all_counts() {
     let (db, account, key) = market(5, 5);
     let listing = list(&db, 1, 5 * ADA);
     let late = paying(&account, &key, &listing, 1, 5 * ADA);
-    assert!(claim(&db, &account, &late, NOON).is_ok());
-    block(Settlements(&db).mark_expired(&late.payment.tx_id)).unwrap();
+    assert!(is_new(&late.claim(&db, NOON)));
+    step(&db, &late.tx(), &Step::Expire);
     assert_eq!(spent_today(&db, 1, NOON), 0);
-    settled(&db, &late.payment.tx_id);
+    settled(&db, &late.tx());
     assert_eq!(spent_today(&db, 1, NOON), 5 * ADA);
     assert_eq!(count(&db, "purchases"), "1");
 }
@@ -189,16 +196,15 @@ fn the_same_bytes_begin_again_after_a_refusal_within_the_limits() {
     let (db, account, key) = market(5, 5);
     let listing = list(&db, 1, 5 * ADA);
     let again = paying(&account, &key, &listing, 1, 5 * ADA);
-    assert!(claim(&db, &account, &again, NOON).is_ok());
-    assert!(block(Settlements(&db).mark_refused(&again.payment.tx_id, 1, "no")).unwrap());
-    let begun = claim(&db, &account, &again, NOON).unwrap();
-    assert!(matches!(begun, Claimed::New(record) if record.attempts == 2));
+    assert!(is_new(&again.claim(&db, NOON)));
+    assert!(refuse(&db, &again.tx()));
+    assert!(matches!(again.claim(&db, NOON), Claim::New(entry) if entry.attempts == 2));
     assert_eq!(spent_today(&db, 1, NOON), 5 * ADA);
     assert_eq!(count(&db, "reservations"), "1");
-    assert!(block(Settlements(&db).mark_refused(&again.payment.tx_id, 2, "no")).unwrap());
+    assert!(refuse(&db, &again.tx()));
     let other = list(&db, 2, ADA);
-    assert!(claim(&db, &account, &paying(&account, &key, &other, 2, ADA), NOON).is_ok());
-    assert!(matches!(refused(claim(&db, &account, &again, NOON)), NotGranted::Daily { .. }), "5 and 1 are over 5");
+    assert!(is_new(&paying(&account, &key, &other, 2, ADA).claim(&db, NOON)));
+    assert!(matches!(refused(again.claim(&db, NOON)), NotGranted::Daily { .. }), "5 and 1 are over 5");
 }
 
 #[test]
@@ -206,25 +212,25 @@ fn terms_that_belong_to_another_payment_grant_nothing() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let terms = Some(ContentHash::new([7; 32]));
-    let first = Claim { terms_digest: terms, ..paying(&account, &key, &listing, 1, 2 * ADA) };
-    assert!(claim(&db, &account, &first, NOON).is_ok());
-    assert!(block(Settlements(&db).mark_refused(&first.payment.tx_id, 1, "no")).unwrap());
-    let second = Claim { terms_digest: terms, ..paying(&account, &key, &listing, 2, 2 * ADA) };
-    refused(claim(&db, &account, &second, NOON));
+    let first = Paying { terms_digest: terms, ..paying(&account, &key, &listing, 1, 2 * ADA) };
+    assert!(is_new(&first.claim(&db, NOON)));
+    assert!(refuse(&db, &first.tx()));
+    let second = Paying { terms_digest: terms, ..paying(&account, &key, &listing, 2, 2 * ADA) };
+    assert_eq!(second.claim(&db, NOON), Claim::TermsTaken);
     assert_eq!(spent_today(&db, 1, NOON), 0);
     let anew = paying(&account, &key, &listing, 2, 2 * ADA);
-    assert!(matches!(claim(&db, &account, &anew, NOON), Ok(Claimed::New(_))), "nothing is left in the way");
+    assert!(is_new(&anew.claim(&db, NOON)), "nothing is left in the way");
 }
 
 #[test]
-fn nobody_begins_another_attempt_of_a_payment_that_was_given_up() {
+fn a_payment_that_was_given_up_is_given_up_for_everybody() {
     let (db, account, key) = market(5, 5);
     let listing = list(&db, 1, 5 * ADA);
     let it = paying(&account, &key, &listing, 1, 5 * ADA);
-    assert!(claim(&db, &account, &it, NOON).is_ok());
-    let store = Settlements(&db);
-    assert!(block(store.mark_refused(&it.payment.tx_id, 1, "no")).unwrap());
-    assert!(!block(store.begin_attempt(&it.payment.tx_id, 1, NOON)).unwrap(), "its spend is given back");
+    assert!(is_new(&it.claim(&db, NOON)));
+    assert!(refuse(&db, &it.tx()));
+    assert!(!refuse(&db, &it.tx()) && !step(&db, &it.tx(), &Step::Accept) && !step(&db, &it.tx(), &Step::Expire));
+    assert_eq!(entry(&db, &it.tx()).state, State::Refused, "its share of the limits is given back");
 }
 
 #[test]
@@ -232,8 +238,8 @@ fn the_same_claim_twice_is_one_claim() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let it = paying(&account, &key, &listing, 1, 2 * ADA);
-    assert!(matches!(claim(&db, &account, &it, NOON), Ok(Claimed::New(_))));
-    assert!(matches!(claim(&db, &account, &it, NOON), Ok(Claimed::Known(_))));
+    assert!(is_new(&it.claim(&db, NOON)));
+    assert!(matches!(it.claim(&db, NOON), Claim::Known(record) if record.entry.attempts == 1));
     assert_eq!(spent_today(&db, 1, NOON), 2 * ADA);
 }
 
@@ -244,25 +250,24 @@ fn change_is_spendable_once_a_node_has_the_payment_and_inputs_never_twice() {
     let shown = [given(&account, 1, 20 * ADA)];
     let mut left = 20 * ADA;
     for number in 1..=5 {
-        let before = promised(&db, &account, NOON);
+        let before = known(&db, &account, NOON);
         assert!(!before.in_flight);
         let spendable = before.spendable(&shown);
         assert_eq!(spendable.len(), 1, "one coin, in its newest form");
         assert_eq!(spendable[0].value.lovelace.get(), left);
         let listing = list(&db, number, 2 * ADA);
         let built = payment(&account, &key, &spendable, 2 * ADA, UNTIL);
-        let it = claim_of(&account, &listing, &built, 2 * ADA);
-        assert!(claim(&db, &account, &it, NOON).is_ok());
-        let claimed = promised(&db, &account, NOON);
+        let it = paying_for(&account, &listing, &built, 2 * ADA);
+        assert!(is_new(&it.claim(&db, NOON)));
+        let claimed = known(&db, &account, NOON);
         assert!(claimed.in_flight);
         assert_eq!(claimed.spendable(&shown), [], "not before a node has it");
-        block(Settlements(&db).mark_submitted(&it.payment.tx_id)).unwrap();
+        step(&db, &it.tx(), &Step::Accept);
         if number % 2 == 0 {
-            settled(&db, &it.payment.tx_id);
+            settled(&db, &it.tx());
         }
         left -= 2 * ADA + built.facts.fee.get();
     }
-    assert_eq!(promised(&db, &account, NOON).waiting.len(), 3, "sent, and in no block that we know of");
 }
 
 #[test]
@@ -270,16 +275,16 @@ fn what_a_refused_payment_spent_that_is_in_a_block_all_the_same_is_no_change_any
     let (db, account, key) = market(5, 30);
     let [first, second] = [list(&db, 1, 2 * ADA), list(&db, 2, 2 * ADA)];
     let made = payment(&account, &key, &[given(&account, 1, 20 * ADA)], 2 * ADA, UNTIL);
-    let it = claim_of(&account, &first, &made, 2 * ADA);
-    assert!(claim(&db, &account, &it, NOON).is_ok());
-    settled(&db, &it.payment.tx_id);
+    let it = paying_for(&account, &first, &made, 2 * ADA);
+    assert!(is_new(&it.claim(&db, NOON)));
+    settled(&db, &it.tx());
     let built = payment(&account, &key, &made.facts.change, 2 * ADA, UNTIL);
-    let passed_on = claim_of(&account, &second, &built, 2 * ADA);
-    assert!(claim(&db, &account, &passed_on, NOON).is_ok());
-    assert!(block(Settlements(&db).mark_refused(&passed_on.payment.tx_id, 1, "no")).unwrap());
-    assert_eq!(promised(&db, &account, NOON).spendable(&[]), made.facts.change);
-    settled(&db, &passed_on.payment.tx_id);
-    assert_eq!(promised(&db, &account, NOON).spendable(&[]), built.facts.change);
+    let passed_on = paying_for(&account, &second, &built, 2 * ADA);
+    assert!(is_new(&passed_on.claim(&db, NOON)));
+    assert!(refuse(&db, &passed_on.tx()));
+    assert_eq!(known(&db, &account, NOON).spendable(&[]), made.facts.change);
+    settled(&db, &passed_on.tx());
+    assert_eq!(known(&db, &account, NOON).spendable(&[]), built.facts.change);
 }
 
 #[test]
@@ -287,11 +292,11 @@ fn what_both_the_provider_and_we_know_is_one_output() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let built = payment(&account, &key, &[given(&account, 1, 20 * ADA)], 2 * ADA, UNTIL);
-    let it = claim_of(&account, &listing, &built, 2 * ADA);
-    assert!(claim(&db, &account, &it, NOON).is_ok());
-    settled(&db, &it.payment.tx_id);
+    let it = paying_for(&account, &listing, &built, 2 * ADA);
+    assert!(is_new(&it.claim(&db, NOON)));
+    settled(&db, &it.tx());
     let shown: Vec<Utxo> = built.facts.change.iter().cloned().chain([given(&account, 1, 20 * ADA)]).collect();
-    assert_eq!(promised(&db, &account, NOON).spendable(&shown), built.facts.change);
+    assert_eq!(known(&db, &account, NOON).spendable(&shown), built.facts.change);
 }
 
 #[test]
@@ -299,11 +304,11 @@ fn an_expired_payment_frees_its_input_and_promises_no_change() {
     let (db, account, key) = market(5, 30);
     let shown = [given(&account, 1, 20 * ADA)];
     let listing = list(&db, 1, 2 * ADA);
-    let it = claim_of(&account, &listing, &payment(&account, &key, &shown, 2 * ADA, UNTIL), 2 * ADA);
-    assert!(claim(&db, &account, &it, NOON).is_ok());
-    block(Settlements(&db).mark_submitted(&it.payment.tx_id)).unwrap();
-    block(Settlements(&db).mark_expired(&it.payment.tx_id)).unwrap();
-    assert_eq!(promised(&db, &account, NOON).spendable(&shown), shown);
+    let it = paying_for(&account, &listing, &payment(&account, &key, &shown, 2 * ADA, UNTIL), 2 * ADA);
+    assert!(is_new(&it.claim(&db, NOON)));
+    step(&db, &it.tx(), &Step::Accept);
+    step(&db, &it.tx(), &Step::Expire);
+    assert_eq!(known(&db, &account, NOON).spendable(&shown), shown);
 }
 
 /// What becomes of a payment after it was claimed.
@@ -331,15 +336,15 @@ proptest! {
             let price = ada * ADA;
             let listing = list(&db, number, price);
             let it = paying(&account, &key, &listing, number, price);
-            let granted = claim(&db, &account, &it, NOON).is_ok();
+            let granted = is_new(&it.claim(&db, NOON));
             prop_assert_eq!(granted, ada <= 6 && expected + price <= 15 * ADA);
             if granted {
-                let (store, tx) = (Settlements(&db), it.payment.tx_id);
+                let tx = it.tx();
                 match end {
                     End::Open => expected += price,
                     End::Included => { settled(&db, &tx); expected += price; }
-                    End::Refused => prop_assert!(block(store.mark_refused(&tx, 1, "no")).unwrap()),
-                    End::Expired => block(store.mark_expired(&tx)).unwrap(),
+                    End::Refused => prop_assert!(refuse(&db, &tx)),
+                    End::Expired => prop_assert!(step(&db, &tx, &Step::Expire)),
                 }
             }
             prop_assert_eq!(spent_today(&db, 1, NOON), expected);

@@ -30,8 +30,10 @@ use escrow::{
 use futures_util::FutureExt;
 use support::{NOW_MS, Payment, address, preprod_parameters};
 use x402_cardano::{
-    escrow::{Issuer, Quote, Sale, TransferMethod},
-    exact::Offer,
+    escrow::TransferMethod,
+    exact,
+    method::{EscrowMethod, Offered, PaymentMethod, Sale},
+    wire::{Accepted, ConfirmationPolicy, PaymentPayload},
 };
 
 /// How long each is repeated.
@@ -70,15 +72,15 @@ fn micros<T, F: FnMut() -> T>(prepare: impl FnOnce() -> F) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / f64::from(runs)
 }
 
-fn reading() -> impl FnMut() -> Offer {
+fn reading() -> impl FnMut() -> exact::Payment {
     let header = Payment::valid().header();
-    move || Offer::from_header(&header).unwrap()
+    move || exact::Payment::read(&PaymentPayload::from_header(&header).unwrap().payload).unwrap()
 }
 
 fn verifying() -> impl FnMut() -> TxHash {
     let payment = Payment::valid();
-    let offer = Offer::from_header(&payment.header()).unwrap();
-    move || payment.verdict_of(&offer).unwrap().tx_id
+    let read = exact::Payment::of_transaction(&payment.transaction()).unwrap();
+    move || payment.judge(&read).unwrap().tx_id
 }
 
 fn deployment() -> Deployment {
@@ -87,6 +89,7 @@ fn deployment() -> Deployment {
         parameters: Parameters { required_admins: 1, admin_vkeys: vec![support::key_hash(9)], cooldown_period: 60_000 },
         reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
         reference_script_bytes: 4_000,
+        blueprint_sha256: None,
     }
 }
 
@@ -94,43 +97,27 @@ fn seller() -> SigningKey {
     SigningKey::from_seed(&[2; 32]).unwrap()
 }
 
-const SALE: Sale<'static> = Sale {
-    listing_id: "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV",
-    content_hash: ContentHash::new([5; 32]),
-    price: Lovelace::from_ada(10),
-};
-
-/// What a platform issues quotes with.
-struct Platform {
-    seller: SigningKey,
-    deployment: Deployment,
+fn platform() -> EscrowMethod {
+    EscrowMethod::new(deployment(), seller(), TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK).unwrap()
 }
 
-impl Platform {
-    fn new() -> Self {
-        Self { seller: seller(), deployment: deployment() }
-    }
+fn sale() -> Sale<'static> {
+    Sale { listing_id: "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV", price: Lovelace::from_ada(10), ..support::sale() }
+}
 
-    fn issuer(&self) -> Issuer<'_> {
-        let (seller, deployment) = (&self.seller, &self.deployment);
-        let seller_address = seller.enterprise_address();
-        Issuer { seller, seller_address, deployment, method: TransferMethod::Escrow }
-    }
-
-    fn quote(&self) -> Quote {
-        self.issuer().issue(&SALE, NOW_MS, [3; 32]).unwrap()
-    }
+fn offered() -> Offered {
+    platform().offer(&sale(), NOW_MS, [3; 32]).unwrap()
 }
 
 fn issuing() -> impl FnMut() -> serde_json::Value {
-    let platform = Platform::new();
-    move || platform.quote().to_json().unwrap()
+    let platform = platform();
+    move || serde_json::to_value(platform.offer(&sale(), NOW_MS, [3; 32]).unwrap().requirements).unwrap()
 }
 
 fn recognising() -> impl FnMut() -> bool {
-    let platform = Platform::new();
-    let accepted = platform.quote().to_json().unwrap();
-    move || platform.issuer().recognise(&SALE, &accepted).is_ok()
+    let platform = platform();
+    let accepted = Accepted::echo(&offered().requirements).unwrap();
+    move || platform.recognise(&sale(), &accepted).is_ok()
 }
 
 fn utxo(address: String, lovelace: Lovelace, inline_datum: Option<Vec<u8>>, index: u16) -> Utxo {
@@ -140,10 +127,9 @@ fn utxo(address: String, lovelace: Lovelace, inline_datum: Option<Vec<u8>>, inde
 }
 
 fn locked() -> Escrow {
-    let platform = Platform::new();
-    let terms = platform.quote().authorized(&platform.issuer());
-    let datum = terms.lock_for(&address(1), None, &preprod_parameters(), &SlotConfig::PREPROD).unwrap().datum;
-    let output = utxo(deployment().address().to_string(), Lovelace::from_ada(12), Some(datum.to_cbor()), 0);
+    let (parameters, slots) = (preprod_parameters(), SlotConfig::PREPROD);
+    let datum = platform().output(&offered(), &address(1), None, &parameters, &slots).unwrap().output.inline_datum;
+    let output = utxo(deployment().address().to_string(), Lovelace::from_ada(12), datum, 0);
     Escrow::read(output, &deployment()).unwrap()
 }
 

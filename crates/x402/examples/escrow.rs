@@ -14,7 +14,11 @@ use cardano::{
 use escrow::{Deployment, Parameters};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use x402_cardano::escrow::{Issuer, LockFacts, Quote, Sale, TransferMethod, verify_lock};
+use x402_cardano::{
+    escrow::{AuthorizedTerms, LockFacts, TransferMethod, verify_lock},
+    method::{EscrowMethod, Offered, PaymentMethod, Sale},
+    wire::{Accepted, ConfirmationPolicy},
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,35 +55,37 @@ fn bytes(text: &str) -> Fallible<[u8; 32]> {
 
 fn answer(request: Request) -> Fallible<Value> {
     let seller = SigningKey::from_seed(&bytes(&request.seed)?)?;
+    let seller_address = seller.enterprise_address();
     let deployment = Deployment {
         script_hash: request.script_hash,
         parameters: request.deployment.clone(),
         reference_script: TxRef { tx: TxHash::new([0; 32]), index: 0 },
         reference_script_bytes: 0,
+        blueprint_sha256: None,
     };
-    let issuer = Issuer {
-        seller: &seller,
-        seller_address: seller.enterprise_address(),
-        deployment: &deployment,
-        method: TransferMethod::Escrow,
-    };
-    let sale = Sale { listing_id: &request.listing_id, content_hash: request.content_hash, price: request.price };
+    let platform = EscrowMethod::new(deployment, seller, TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK)?;
+    let (listing_id, content_hash, price) = (request.listing_id.as_str(), request.content_hash, request.price);
+    let sale = Sale { listing_id, content_hash, price, seller: seller_address };
     let Some(accepted) = &request.accepted else {
-        return Ok(issuer.issue(&sale, request.now, bytes(&request.nonce)?)?.to_json()?);
+        return Ok(serde_json::to_value(platform.offer(&sale, request.now, bytes(&request.nonce)?)?.requirements)?);
     };
-    Ok(match issuer.recognise(&sale, accepted) {
-        Ok(quote) => lock(&request, &issuer, &quote)?,
-        Err(reason) => json!({ "verdict": reason.to_string() }),
-    })
+    let recognised = Accepted::deserialize(accepted)
+        .map_err(Into::into)
+        .and_then(|accepted| platform.recognise(&sale, &accepted).map_err(Box::<dyn std::error::Error>::from));
+    match recognised {
+        Ok(Offered { terms: Some(terms), .. }) => lock(&request, &terms),
+        Ok(_) => Err("a quote has terms".into()),
+        Err(reason) => Ok(json!({ "verdict": reason.to_string() })),
+    }
 }
 
-fn lock(request: &Request, issuer: &Issuer<'_>, quote: &Quote) -> Fallible<Value> {
+fn lock(request: &Request, terms: &AuthorizedTerms) -> Fallible<Value> {
     let missing = "a lock needs a transaction, a payer and parameters";
     let tx = SignedTx::parse(&STANDARD.decode(request.transaction.as_ref().ok_or(missing)?)?)?;
     let parameters = serde_json::to_vec(request.parameters.as_ref().ok_or(missing)?)?;
     let facts = LockFacts {
         tx: &tx,
-        terms: &quote.authorized(issuer),
+        terms,
         payer: request.payer.as_ref().ok_or(missing)?,
         parameters: &blockfrost::protocol_parameters(&parameters)?,
         slots: &SlotConfig::PREPROD,

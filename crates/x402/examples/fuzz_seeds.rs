@@ -7,7 +7,11 @@ use escrow::{
     AdminSignature, AssetValue, Datum, Deployment, Parameters, PlutusAddress, Redeemer, State, redeemer::Action,
 };
 use pallas_codec::minicbor::{Encoder, data::Tag};
-use x402_cardano::escrow::{Issuer, Quote, Sale, TransferMethod};
+use x402_cardano::{
+    escrow::{EscrowExtra, TransferMethod},
+    method::{EscrowMethod, PaymentMethod, Sale},
+    wire::{ConfirmationPolicy, PaymentRequirements},
+};
 
 const NOW: u64 = 1_785_756_000_000;
 
@@ -21,13 +25,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (seller, buyer) = (SigningKey::from_seed(&[1; 32])?, SigningKey::from_seed(&[2; 32])?);
     for (name, method) in [("escrow", TransferMethod::Escrow), ("masumi", TransferMethod::Masumi)] {
         let quote = quote(&seller, method)?;
-        write("requirements", name, &serde_json::to_vec(&quote.to_json()?)?)?;
+        let extra = quote.extra.escrow().ok_or("a quote has the escrow's extra")?;
+        write("requirements", name, &serde_json::to_vec(&quote)?)?;
         for state in State::ALL {
-            let datum = datum(&quote, &buyer, state);
+            let datum = datum(extra, &buyer, state);
             write("datum", &format!("{name}-{}", state.name()), &datum.to_cbor())?;
         }
-        let datum = datum(&quote, &buyer, State::FundsLocked);
-        write("transaction", name, &transaction(&datum.to_cbor(), &buyer)?)?;
+        let datum = datum(extra, &buyer, State::FundsLocked);
+        let transaction = transaction(&datum.to_cbor(), &buyer)?;
+        write("transaction", name, &transaction)?;
+        write("effects", name, &transaction)?;
     }
     for action in Action::ALL {
         if let Some(redeemer) = Redeemer::plain(action) {
@@ -44,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn quote(seller: &SigningKey, method: TransferMethod) -> Result<Quote, Box<dyn Error>> {
+fn quote(seller: &SigningKey, name: TransferMethod) -> Result<PaymentRequirements, Box<dyn Error>> {
     let deployment = Deployment {
         script_hash: ScriptHash::new([0xee; 28]),
         parameters: Parameters {
@@ -54,14 +61,15 @@ fn quote(seller: &SigningKey, method: TransferMethod) -> Result<Quote, Box<dyn E
         },
         reference_script: TxRef { tx: TxHash::new([4; 32]), index: 0 },
         reference_script_bytes: 5_000,
+        blueprint_sha256: None,
     };
-    let issuer = Issuer { seller, seller_address: seller.enterprise_address(), deployment: &deployment, method };
-    let sale = Sale { listing_id: "lst_01", content_hash: ContentHash::new([5; 32]), price: Lovelace::from_ada(5) };
-    Ok(issuer.issue(&sale, NOW, [6; 32])?)
+    let method = EscrowMethod::new(deployment, seller.clone(), name, ConfirmationPolicy::IN_BLOCK)?;
+    let (content_hash, price) = (ContentHash::new([5; 32]), Lovelace::from_ada(5));
+    let sale = Sale { listing_id: "lst_01", content_hash, price, seller: seller.enterprise_address() };
+    Ok(method.offer(&sale, NOW, [6; 32])?.requirements)
 }
 
-fn datum(quote: &Quote, buyer: &SigningKey, state: State) -> Datum {
-    let extra = &quote.requirements.extra;
+fn datum(extra: &EscrowExtra, buyer: &SigningKey, state: State) -> Datum {
     Datum {
         buyer: buyer.enterprise_address().into(),
         buyer_return_address: Some(PlutusAddress::script(ScriptHash::new([8; 28]))),

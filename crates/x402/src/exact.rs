@@ -2,20 +2,18 @@
 //! submits it.
 //!
 //! ```text
-//! header ──parse──> Offer ──rules, signatures──> payer's facts ──rules──> all facts ──rules──> VerifiedPayment
-//!                  (offer.rs)    (rules/)          (facts.rs)
+//! payload ──read──> Payment ──rules, signatures──> payer's facts ──rules──> all facts ──rules──> VerifiedPayment
+//!                 (payment.rs)    (rules/)          (facts.rs)
 //! ```
 //!
-//! Reads come first and in one place ([`Facts::gather`]); every rule is a pure function in a file of its own, and the
+//! Reads come first and in one place ([`Facts`]); every rule is a pure function, in a file of its subject, and the
 //! order of the rules is one file (judge.rs). Source of the rules: `scheme_exact_cardano.md`, "Facilitator
 //! Verification Rules"; each file names its rule.
 
-pub mod default;
 mod facts;
 mod judge;
-mod offer;
-pub mod protected;
-mod rules;
+mod payment;
+pub mod rules;
 
 use cardano::{
     Address, TxHash, TxRef,
@@ -23,9 +21,11 @@ use cardano::{
     slots::{Millis, SlotConfig},
 };
 pub use facts::{Facts, InputState, MAX_INPUT_TRANSACTIONS};
-pub use offer::Offer;
+pub use judge::{verify, verify_with_facts};
+pub use payment::{InvalidPayload, Payment};
+pub use rules::{Case, Situation};
 
-use crate::{Refusal, wire::Amount};
+use crate::{Refusal, escrow::VerifiedLock, wire::Amount};
 
 /// When a payment is judged, and how slots map to time there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Moment {
 pub struct VerifiedPayment {
     /// The transaction's id, of its body's bytes as received.
     pub tx_id: TxHash,
-    /// The owner of the output that the nonce names.
+    /// The owner of the output that the nonce names; where an escrow is made, at the address that the buyer chose.
     pub payer: Address,
     /// What the transaction spends.
     pub inputs: Vec<TxRef>,
@@ -49,6 +49,8 @@ pub struct VerifiedPayment {
     pub valid_until: u64,
     /// What was asked for, and is paid at least.
     pub amount: Amount,
+    /// The escrow that it makes, if it makes one.
+    pub lock: Option<VerifiedLock>,
     /// The signed transaction, byte for byte as received.
     pub cbor: Vec<u8>,
 }

@@ -1,18 +1,20 @@
-//! x402 v2 payments on Cardano: the wire types, and the scheme `exact` as a library for a server that is its own
-//! facilitator.
+//! x402 v2 payments on Cardano: the wire's vocabulary, and the scheme `exact` judged on the server side, for a server
+//! that is its own facilitator.
 //!
 //! ```text
-//! GET /thing ───────────────────────────> 402, PAYMENT-REQUIRED     exact::default::requirements
+//! GET /thing ───────────────────────────> 402, PAYMENT-REQUIRED     PaymentMethod::offer
 //! GET /thing, PAYMENT-SIGNATURE ──┐
-//!                                 ├ admit: read, look up, verify    settlement::admit, exact::default::verify
-//!                                 ├ make the content ready
-//!                                 ├ settle: claim, submit, observe  settlement::Settler
-//!                                 └─────> 200, PAYMENT-RESPONSE
+//!                                 ├ read                            PaymentPayload::from_header, Payment::read
+//!                                 ├ recognise: ours, for this sale  method::recognise
+//!                                 ├ verify against the chain        exact::verify
+//!                                 ├ (yours: write it down, submit it, watch the chain)
+//!                                 └─────> 200, PAYMENT-RESPONSE     Settlement::response
 //! ```
 //!
-//! The crate does no I/O: the chain, the signature check, the store, the clock and the waiting are parameters.
-//! Nothing is approved by default, and every refusal has a [`Refusal::code`] that stays and a message that says what to
-//! do. What a payment may be is said in [`exact::default`]; when it may be presented again in [`settlement`].
+//! Two transfer methods are behind one seam ([`method`]): `default`, straight to the seller, and `escrow` (`masumi` in the
+//! scheme's document), into the `vested_pay` contract. The crate does no I/O: the chain and the signature check are
+//! parameters, the clock and the randomness are values. It stores, submits and waits for nothing. Nothing is approved by
+//! default, and every refusal has a [`Refusal::code`] that stays and a message that says what to do.
 //!
 //! # A paid request
 //!
@@ -20,62 +22,82 @@
 //! use cardano::{Address, chain::Chain, keys::VerifyEd25519, slots::{Millis, SlotConfig}};
 //! use x402_cardano::{
 //!     Refusal,
-//!     exact::{self, Moment, Offer},
-//!     settlement::{Outcome, SettleError, Settler, SettlementStore, Sleep, admit},
-//!     wire::{self, Amount, ConfirmationPolicy, Network, PaymentRequired, ResourceInfo},
+//!     exact::{self, Moment, Payment, VerifiedPayment, VerifyError},
+//!     method::{self, PaymentMethod, Sale},
+//!     settlement::Settlement,
+//!     wire::{NETWORK, PaymentPayload, PaymentRequired, ResourceInfo, encode_header},
 //! };
 //!
-//! /// What to answer to `GET /thing`: the PAYMENT-RESPONSE of a delivery, or the PAYMENT-REQUIRED of a 402.
-//! async fn pay<C: Chain, V: VerifyEd25519, S: SettlementStore, Z: Sleep>(
-//!     (chain, signatures, store, sleep): (&C, &V, &S, &Z),
-//!     seller: &Address,
-//!     header: Option<&str>,
-//!     now_ms: Millis,
-//! ) -> Result<Result<String, String>, SettleError<S::Error>> {
-//!     let policy = ConfirmationPolicy::IN_BLOCK;
-//!     let price = Amount::new(2_000_000).expect("not zero");
-//!     let requirements = exact::default::requirements(seller, price, 300, policy);
-//!     let required = |code: Option<&str>| {
-//!         let resource = ResourceInfo { url: "https://example.com/thing".into(), description: None, mime_type: None };
-//!         let required = PaymentRequired::new(resource, vec![requirements.clone()], code);
-//!         wire::encode_header(&required).map_err(Refusal::Header)
-//!     };
-//!     let Some(header) = header else { return Ok(Err(required(None)?)) };
-//!
-//!     let moment = Moment { now_ms, slots: SlotConfig::PREPROD };
-//!     let admission = admit(header, "thing", None, store, chain, async |offer: &Offer| {
-//!         exact::default::verify(&requirements, offer, chain, signatures, moment).await
-//!     });
-//!     let admission = match admission.await {
-//!         Ok(admission) => admission,
-//!         Err(SettleError::Refused(refusal)) => return Ok(Err(required(Some(refusal.code()))?)),
-//!         Err(other) => return Err(other),
-//!     };
-//!     let (tx, payer) = (*admission.tx(), *admission.payer());
-//!     let settler = Settler { chain, store, sleep, policy, schedule: &[2_000, 4_000, 8_000, 16_000] };
-//!     let outcome = settler.settle(admission, now_ms).await?;
-//!     Ok(match outcome.refusal() {
-//!         None => Ok(wire::encode_header(&outcome.response(&tx, &payer, Network::Preprod)).map_err(Refusal::Header)?),
-//!         Some(refusal) => Err(required(Some(refusal.code()))?),
-//!     })
+//! /// `PAYMENT-REQUIRED`: every way to pay for a sale, and why payment is asked for.
+//! fn payment_required(
+//!     methods: &[&dyn PaymentMethod],
+//!     sale: &Sale<'_>,
+//!     (clock, nonce): (Millis, [u8; 32]),
+//!     refused: Option<&Refusal>,
+//! ) -> Result<String, Box<dyn std::error::Error>> {
+//!     let offers = methods.iter().map(|method| Ok(method.offer(sale, clock, nonce)?.requirements));
+//!     let accepts = offers.collect::<Result<_, method::OfferError>>()?;
+//!     let resource = ResourceInfo { url: "https://example.com/thing".into(), description: None, mime_type: None };
+//!     Ok(encode_header(&PaymentRequired::new(resource, accepts, refused.map(Refusal::code)))?)
 //! }
+//!
+//! /// The payment in `PAYMENT-SIGNATURE`, if it may be settled. A refusal is a 402 with the terms and its code; 400
+//! /// where it [`is_malformed`](Refusal::is_malformed).
+//! async fn admit<C: Chain, V: VerifyEd25519>(
+//!     (chain, signatures): (&C, &V),
+//!     methods: &[&dyn PaymentMethod],
+//!     sale: &Sale<'_>,
+//!     header: &str,
+//!     now_ms: Millis,
+//! ) -> Result<VerifiedPayment, VerifyError> {
+//!     let payload = PaymentPayload::from_header(header).map_err(Refusal::from)?;
+//!     let payment = Payment::read(&payload.payload).map_err(Refusal::from)?;
+//!     let (method, offered) = method::recognise(methods, sale, &payload.accepted)?;
+//!     let moment = Moment { now_ms, slots: SlotConfig::PREPROD };
+//!     exact::verify(method, &offered, &payment, chain, signatures, moment).await
+//! }
+//!
+//! /// `PAYMENT-RESPONSE`, and why the content is not delivered, if it is not.
+//! fn payment_response(
+//!     payment: &VerifiedPayment,
+//!     settlement: &Settlement,
+//! ) -> Result<(String, Option<Refusal>), Box<dyn std::error::Error>> {
+//!     let response = settlement.response(&payment.tx_id, &payment.payer, NETWORK);
+//!     Ok((encode_header(&response)?, settlement.refusal()))
+//! }
+//! # use cardano::{ContentHash, KeyHash, Lovelace};
+//! # use x402_cardano::{method::DefaultMethod, wire::{ConfirmationPolicy, decode_header}};
+//! # let default = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK)?;
+//! # let seller = Address::enterprise(KeyHash::new([1; 28]));
+//! # let (content_hash, price) = (ContentHash::of(b"thing"), Lovelace::from_ada(2));
+//! # let sale = Sale { listing_id: "thing", content_hash, price, seller };
+//! # let header = payment_required(&[&default], &sale, (1_790_000_000_000, [7; 32]), None)?;
+//! # let required: PaymentRequired = decode_header(&header)?;
+//! # assert_eq!(required.accepts[0].pay_to, seller.to_string());
+//! # let refusal = PaymentPayload::from_header("not base64").map_err(Refusal::from).unwrap_err();
+//! # assert!(refusal.is_malformed());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Decisions
 //!
 //! - One output must carry the whole amount: outputs to `payTo` are not added up, and more of them are gifts.
 //! - The payer is the owner of the output that `payload.nonce` names, and must not be the payee (same payment key).
-//! - `accepted` must equal the requirements of now in every field; `cip34:0-1` is another name for `cardano:preprod`.
+//! - `accepted` must equal what is offered in every byte of its canonical text (RFC 8785); `cip34:0-1` is another name
+//!   for `cardano:preprod`. No object of a header may have a name twice.
 //! - A signature that is not needed is allowed, one that does not verify is not: the ledger refuses it.
-//! - A payment that somebody already broadcast is refused: what is public proves nothing about who presents it.
-//! - After the first claim the very same header is honoured until the content was delivered; then the payer proves
-//!   ownership with a wallet signature instead ([`Refusal::DuplicateSettlement`] says so).
+//! - A payment that somebody already broadcast is refused: what is public proves nothing about who presents it. To honour
+//!   the same header again until the content was delivered is for whoever settles ([`settlement::NotSettled`]).
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+#[macro_use]
+mod refusal;
+
 pub mod escrow;
 pub mod exact;
-mod refusal;
+mod json;
+pub mod method;
 pub mod settlement;
 pub mod wire;
 

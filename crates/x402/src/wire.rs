@@ -6,32 +6,43 @@
 //!
 //! Sources: x402 specification v2, sections 5.1-5.3; its HTTP transport; the scheme document `exact` on Cardano.
 
+mod accepted;
 mod amount;
 mod asset;
 mod confirmation;
+mod extra;
 mod header;
 mod network;
 mod object;
 mod payload;
-mod required;
+pub mod payment_identifier;
+mod requirements;
 mod settlement;
 
+pub use accepted::{Accepted, InvalidAccepted};
 pub use amount::{Amount, AmountError};
 pub use asset::{Asset, AssetError};
 pub use confirmation::{ConfirmationPolicy, ConfirmationPolicyError};
+pub use extra::{DefaultExtra, Extra};
 pub use header::{
     HeaderError, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, decode_header, encode_header,
 };
 pub use network::{Network, NetworkError};
-pub use object::Object;
 pub use payload::{ExactPayload, PaymentPayload};
-pub use required::{PaymentRequired, PaymentRequirements, ResourceInfo};
+pub use requirements::{PaymentRequired, PaymentRequirements, ResourceInfo};
 pub use settlement::{SettlementExtra, SettlementResponse, SettlementStatus};
+
+pub(crate) use extra::not_sponsored;
+pub(crate) use object::{list, object, present, present_object};
 
 /// The protocol version that these types are of.
 pub const X402_VERSION: u8 = 2;
 /// The one scheme of this crate.
 pub const SCHEME_EXACT: &str = "exact";
+/// The network that is offered. Addresses and slots of this crate's other side, `cardano`, are of it alone.
+pub const NETWORK: Network = Network::Preprod;
+/// How long a 402's terms hold and a transaction may stay valid, seconds.
+pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
 /// `x402Version`: the number 2, and nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -21,7 +21,11 @@ use serde_json::json;
 use support::*;
 use x402_cardano::{
     Refusal,
-    exact::{InputState, Offer},
+    exact::{
+        self, InputState,
+        rules::{LimitBroken, Underpaid},
+    },
+    wire::PaymentPayload,
 };
 
 type Change = Box<dyn Fn(&mut Payment)>;
@@ -106,6 +110,9 @@ const RECIPIENT: &str = "invalid_exact_cardano_payload_recipient_mismatch";
 const AMOUNT: &str = "invalid_exact_cardano_payload_amount_insufficient";
 const MIN_UTXO: &str = "invalid_exact_cardano_payload_min_utxo_insufficient";
 const EXPIRED: &str = "invalid_exact_cardano_payload_ttl_expired";
+
+/// What HTTP answers with 400: the payment cannot be read. Everything else is a 402.
+const MALFORMED: [&str; 3] = [PAYLOAD, DECODE, NONCE];
 
 fn mutations_of_the_payload() -> Vec<(&'static str, Change, &'static str)> {
     vec![
@@ -546,12 +553,19 @@ fn every_change_that_matters_is_refused_with_its_code() {
         let mut payment = Payment::valid();
         change(&mut payment);
         match payment.verdict() {
-            Err(refusal) if refusal.code() == code => assert!(!refusal.to_string().is_empty()),
+            Err(refusal) if refusal.code() == code => {
+                assert!(!refusal.to_string().is_empty());
+                assert_eq!(refusal.is_malformed(), MALFORMED.contains(&code), "{name}");
+            }
             other => wrong.push(format!("{name}: expected {code}, got {:?}", other.map(|verified| verified.tx_id))),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(names.len() >= 60, "only {} mutations", names.len());
+}
+
+fn read(header: &str) -> Result<exact::Payment, Refusal> {
+    Ok(exact::Payment::read(&PaymentPayload::from_header(header)?.payload)?)
 }
 
 #[test]
@@ -570,12 +584,18 @@ fn headers_that_are_no_payload_are_refused() {
             "JSON with more after it",
             STANDARD.encode(serde_json::to_string(&Payment::valid().payload()).unwrap() + "{}"),
         ),
+        ("a name twice", STANDARD.encode(r#"{"x402Version":2,"x402Version":2}"#)),
+        ("a name twice deep inside", {
+            let json = Payment::valid().payload().to_string();
+            STANDARD.encode(json.replacen(r#""l1Confirmations":0"#, r#""l1Confirmations":0,"l1Confirmations":0"#, 1))
+        }),
         ("nested without end", STANDARD.encode("[".repeat(5_000))),
         ("too long", "A".repeat(48 * 1024 + 4)),
     ] {
-        assert_eq!(Offer::from_header(&header).unwrap_err().code(), PAYLOAD, "{name}");
+        let refusal = read(&header).unwrap_err();
+        assert_eq!((refusal.code(), refusal.is_malformed()), (PAYLOAD, true), "{name}");
     }
-    assert!(url_safe == good || Offer::from_header(&url_safe).is_err());
+    assert!(url_safe == good || read(&url_safe).is_err());
 }
 
 /// The passing twins: what looks odd and is right.
@@ -660,16 +680,16 @@ fn an_amount_in_another_asset_needs_exactly_that_asset() {
     let token = |name: &str| format!("{}.{}", hex::encode(TOKEN_POLICY), hex::encode(name));
     let verdict = |asset: String, amount: u64| {
         let mut payment = Payment::valid();
-        payment.requirements.asset = asset.parse().unwrap();
-        payment.requirements.amount = x402_cardano::wire::Amount::new(amount).unwrap();
+        payment.offered.requirements.asset = asset.parse().unwrap();
+        payment.offered.requirements.amount = x402_cardano::wire::Amount::new(amount).unwrap();
         payment.outputs[0].tokens = vec![("coin".into(), 3)];
         payment.outputs[1].tokens = vec![("coin".into(), 4)];
         payment.verdict().map(|verified| verified.amount.get())
     };
     assert_eq!(verdict(token("coin"), 3), Ok(3));
-    assert_eq!(verdict(token("coin"), 4), Err(Refusal::AmountInsufficient { asked: 4, most: 3 }));
-    assert_eq!(verdict(token("coins"), 1), Err(Refusal::AssetMissing));
-    assert_eq!(verdict(token(""), 1), Err(Refusal::AssetMissing));
+    assert_eq!(verdict(token("coin"), 4), Err(Underpaid::AmountInsufficient { asked: 4, most: 3 }.into()));
+    assert_eq!(verdict(token("coins"), 1), Err(Underpaid::AssetMissing.into()));
+    assert_eq!(verdict(token(""), 1), Err(Underpaid::AssetMissing.into()));
 }
 
 #[test]
@@ -680,10 +700,12 @@ fn requirements_of_ours_that_make_no_sense_are_our_fault_and_refuse_everything()
         payment.verdict().unwrap_err().code()
     };
     let code = "invalid_exact_cardano_requirements";
-    assert_eq!(verdict(&|p| p.requirements.pay_to = "addr_test1".into()), code);
-    assert_eq!(verdict(&|p| p.requirements.pay_to = p.requirements.pay_to.to_uppercase()), code);
-    assert_eq!(verdict(&|p| p.requirements.scheme = "upto".into()), code);
-    assert_eq!(verdict(&|p| drop(p.requirements.extra.insert("assetTransferMethod".into(), json!("script")))), code);
+    assert_eq!(verdict(&|p| p.offered.requirements.pay_to = "addr_test1".into()), code);
+    assert_eq!(verdict(&|p| p.offered.requirements.pay_to = p.offered.requirements.pay_to.to_uppercase()), code);
+    let mut upto = Payment::valid();
+    let payment = exact::Payment::of_transaction(&upto.transaction()).unwrap();
+    upto.offered.requirements.scheme = "upto".into();
+    assert_eq!(upto.judge(&payment).unwrap_err().code(), code);
     assert_eq!(verdict(&|p| p.parameters.min_fee_a = u64::MAX), code);
     assert_eq!(verdict(&|p| p.parameters.coins_per_utxo_byte = u64::MAX), code);
 }
@@ -692,8 +714,10 @@ fn requirements_of_ours_that_make_no_sense_are_our_fault_and_refuse_everything()
 fn a_minimum_that_is_raised_by_governance_is_followed() {
     let mut payment = Payment::valid();
     payment.parameters.coins_per_utxo_byte = 43_100;
-    assert!(matches!(payment.verdict(), Err(Refusal::MinUtxo { output: 0, least }) if least > Lovelace::from_ada(2)));
+    assert!(
+        matches!(payment.verdict(), Err(Refusal::Limit(LimitBroken::MinUtxo { output: 0, least })) if least > Lovelace::from_ada(2))
+    );
     let mut payment = Payment::valid();
     payment.parameters.min_fee_b = 1_000_000;
-    assert!(matches!(payment.verdict(), Err(Refusal::FeeTooLow { .. })));
+    assert!(matches!(payment.verdict(), Err(Refusal::Limit(LimitBroken::FeeTooLow { .. }))));
 }

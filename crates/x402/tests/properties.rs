@@ -19,7 +19,7 @@ use proptest::{prelude::*, sample::Index};
 use serde_json::Value as Json;
 use support::*;
 use x402_cardano::{
-    exact::Offer,
+    exact,
     wire::{PaymentPayload, PaymentRequired, SettlementResponse, decode_header, encode_header},
 };
 
@@ -64,8 +64,7 @@ proptest! {
     fn an_edited_payload_is_refused_or_pays_the_same(edits in edits()) {
         let payment = Payment::valid();
         let json = edited(serde_json::to_vec(&payment.payload()).unwrap(), &edits);
-        let offer = Offer::from_header(&STANDARD.encode(json));
-        if let Ok(verified) = offer.and_then(|offer| payment.verdict_of(&offer)) {
+        if let Ok(verified) = payment.verdict_of(&STANDARD.encode(json)) {
             prop_assert_eq!(verified.tx_id, payment.verdict().unwrap().tx_id);
         }
     }
@@ -74,14 +73,16 @@ proptest! {
     fn an_edited_header_is_refused_or_pays_the_same(edits in edits()) {
         let payment = Payment::valid();
         let header = String::from_utf8_lossy(&edited(payment.header().into_bytes(), &edits)).into_owned();
-        if let Ok(verified) = Offer::from_header(&header).and_then(|offer| payment.verdict_of(&offer)) {
+        if let Ok(verified) = payment.verdict_of(&header) {
             prop_assert_eq!(verified.tx_id, payment.verdict().unwrap().tx_id);
         }
     }
 
     #[test]
     fn no_header_panics(header in ".{0,300}") {
-        let _ = Offer::from_header(&header);
+        if let Ok(payload) = PaymentPayload::from_header(&header) {
+            let _ = (payload.payment_id(), exact::Payment::read(&payload.payload));
+        }
         let _ = decode_header::<PaymentRequired>(&header);
         let _ = decode_header::<SettlementResponse>(&header);
     }
@@ -100,7 +101,7 @@ proptest! {
         let case = generator::case(&preprod_parameters(), seed);
         let Ok(verified) = case.payment.verdict() else { return Ok(()) };
         prop_assert_eq!(verified.payer.payment_key(), &key_hash(BUYER));
-        let asked = case.payment.requirements.amount.get();
+        let asked = case.payment.offered.requirements.amount.get();
         let made = case.payment.made();
         let paid = made.iter().filter(|made| made.address == address(SELLER).to_bytes()).map(|made| made.lovelace).max();
         prop_assert!(paid >= Some(asked));
@@ -130,7 +131,7 @@ fn an_issued_402_is_written_as_the_specification_shows() {
         description: Some("Access to premium market data".into()),
         mime_type: Some("application/json".into()),
     };
-    let required = PaymentRequired::new(resource, vec![payment.requirements.clone()], None);
+    let required = PaymentRequired::new(resource, vec![payment.offered.requirements.clone()], None);
     let header = encode_header(&required).unwrap();
     let json: Json = serde_json::from_slice(&STANDARD.decode(&header).unwrap()).unwrap();
     assert_eq!(

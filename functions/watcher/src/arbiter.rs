@@ -1,51 +1,70 @@
 //! The arbiter, over its service binding.
 
-use edge::{Usage, settings};
+use edge::{
+    Usage,
+    http::{CallError, answer},
+};
 use market::watch::{Arbiter, Dispute};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 use worker::{Env, Headers, Method, Request, RequestInit};
 
 /// Bytes of an answer that are read.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// The bound arbiter, if there is one.
-pub struct Bound<'a> {
-    env: &'a Env,
-    usage: &'a Usage,
+/// Why the arbiter said nothing.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    #[error("ARBITER_TOKEN is not set")]
+    NoToken,
+    #[error("no calls are left")]
+    NoCallsLeft,
+    #[error("the binding ARBITER: {0}")]
+    Binding(#[from] worker::Error),
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("status {0}")]
+    Status(u16),
 }
 
-impl<'a> Bound<'a> {
-    pub const fn configured(env: &'a Env, usage: &'a Usage) -> Self {
-        Self { env, usage }
+/// The bound arbiter, if there is one.
+pub struct Bound<'a> {
+    pub env: &'a Env,
+    pub token: Option<&'a str>,
+    pub usage: &'a Usage,
+}
+
+/// What is read of an answer.
+#[derive(Deserialize)]
+struct Said {
+    status: String,
+}
+
+impl Bound<'_> {
+    async fn ask(&self, dispute: &Dispute<'_>) -> Result<String, AskError> {
+        let arbiter = self.env.service("ARBITER")?;
+        let request = request(dispute, self.token.ok_or(AskError::NoToken)?)?;
+        if !self.usage.call() {
+            return Err(AskError::NoCallsLeft);
+        }
+        let answer = answer(arbiter.fetch_request(request).await?, MAX_ANSWER).await?;
+        let said = serde_json::from_slice::<Said>(&answer.body).ok().filter(|_| answer.status == 200);
+        said.map(|said| said.status).ok_or(AskError::Status(answer.status))
     }
 }
 
 impl Arbiter for Bound<'_> {
     async fn resolve(&self, dispute: &Dispute<'_>) -> Result<String, String> {
-        let arbiter = self.env.service("ARBITER").map_err(|error| error.to_string())?;
-        let token = settings::required(self.env, "ARBITER_TOKEN").map_err(|error| error.to_string())?;
-        let body = json!({
-            "ref": dispute.escrow.to_string(),
-            "listing": { "id": dispute.listing_id, "contentHash": dispute.content_hash.to_string() },
-            "output": dispute.output,
-        });
-        let request = request(&body, &token).map_err(|error| error.to_string())?;
-        if !self.usage.call() {
-            return Err("no calls are left".to_owned());
-        }
-        let mut response = arbiter.fetch_request(request).await.map_err(|error| error.to_string())?;
-        let answer = response.bytes().await.map_err(|error| error.to_string())?;
-        let answer = answer.get(..MAX_ANSWER.min(answer.len())).unwrap_or_default();
-        let status = response.status_code();
-        let json: Value = serde_json::from_slice(answer).unwrap_or_default();
-        match json.get("status").and_then(Value::as_str) {
-            Some(said) if status == 200 => Ok(said.to_owned()),
-            _ => Err(format!("status {status}")),
-        }
+        self.ask(dispute).await.map_err(|error| error.to_string())
     }
 }
 
-fn request(body: &Value, token: &str) -> worker::Result<Request> {
+fn request(dispute: &Dispute<'_>, token: &str) -> worker::Result<Request> {
+    let body = json!({
+        "ref": dispute.escrow.to_string(),
+        "listing": { "id": dispute.listing_id, "contentHash": dispute.content_hash.to_string() },
+        "output": dispute.output,
+    });
     let headers = Headers::new();
     headers.set("content-type", "application/json")?;
     headers.set("authorization", &format!("Bearer {token}"))?;

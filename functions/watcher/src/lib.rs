@@ -2,32 +2,27 @@
 
 mod arbiter;
 mod keys;
+mod settings;
 
 use edge::{
-    MAX_OUTSIDE_CALLS, Usage,
+    Usage,
+    answer::{self, ErrorAnswer, Fault},
     chain::Blockfrost,
     d1::D1,
-    settings::{self, SettingError},
 };
 use keys::PlatformKeys;
-use market::watch::{Report, Watch};
+use market::watch::{Report, TickError, Watch};
+use settings::Settings;
 use worker::{
     Context, Env, Method, Request, Response, ScheduleContext, ScheduledEvent, console_error, console_log, event,
 };
 
-/// The paid plan's 1,000 subrequests, with room for D1.
-const MOST_CALLS_PER_TICK: u32 = 900;
-
 /// One tick. What fails is in the log, and done by a later tick.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    let usage = match calls_per_tick(&env) {
-        Ok(calls) => Usage::new(calls, false),
-        Err(error) => return console_error!("tick: {error}"),
-    };
-    match tick(&env, &usage).await {
-        Ok(report) => console_log!("tick {}", told(&report, &usage)),
-        Err(error) => console_error!("tick: {error} ({})", usage.server_timing()),
+    match tick(&env, false).await {
+        Ok(told) => console_log!("tick {told}"),
+        Err(error) => console_error!("tick: {error}"),
     }
 }
 
@@ -35,32 +30,20 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 /// With `?reads` the answer also says which statements were run and how many rows each read.
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
-    if settings::optional(&env, "DEV").is_none() {
-        return Response::error("not found", 404);
-    }
-    if (request.method(), request.path().as_str()) != (Method::Post, "/tick") {
-        return Response::ok("POST /tick");
-    }
-    let calls = match calls_per_tick(&env) {
-        Ok(calls) => calls,
-        Err(error) => return Response::error(error.to_string(), 500),
-    };
-    let usage = Usage::new(calls, request.url()?.query() == Some("reads"));
-    match tick(&env, &usage).await {
-        Ok(report) => Response::ok(told(&report, &usage)),
-        Err(error) => {
-            console_error!("tick: {error} ({})", usage.server_timing());
-            Response::error(error, 500)
-        }
+    match answer(&request, &env).await {
+        Ok(response) => Ok(response),
+        Err(fault) => fault.answer().into_response(),
     }
 }
 
-/// Outside calls that a tick may make: as many as Workers' free plan allows, unless the operator has a larger one.
-fn calls_per_tick(env: &Env) -> Result<u32, SettingError> {
-    const NAME: &str = "CALLS_PER_TICK";
-    let Some(text) = settings::optional(env, NAME) else { return Ok(MAX_OUTSIDE_CALLS) };
-    let calls = text.parse().ok().filter(|calls| (MAX_OUTSIDE_CALLS..=MOST_CALLS_PER_TICK).contains(calls));
-    calls.ok_or(SettingError { name: NAME.into(), problem: "must be a whole number from 40 to 900" })
+async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
+    if !Settings::of(env)?.answers {
+        return Ok(ErrorAnswer::not_found("no such path").into_response()?);
+    }
+    if (request.method(), request.path().as_str()) != (Method::Post, "/tick") {
+        return Ok(Response::ok("POST /tick")?);
+    }
+    Ok(answer::json(tick(env, request.url()?.query() == Some("reads")).await?)?)
 }
 
 /// For the log: what a tick did and what it cost.
@@ -75,20 +58,29 @@ fn told(report: &Report, usage: &Usage) -> String {
     told.to_string()
 }
 
-async fn tick(env: &Env, usage: &Usage) -> Result<Report, String> {
-    let text = |error: SettingError| error.to_string();
-    let base = settings::required(env, "BLOCKFROST_URL").map_err(text)?;
-    let chain = Blockfrost::new(&base, settings::optional(env, "BLOCKFROST_PROJECT_ID"), usage.clone());
-    let database = D1::new(env.d1("DB").map_err(|error| error.to_string())?, usage.clone());
-    let deployment = settings::deployment(env).map_err(text)?;
+async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
+    let settings = Settings::of(env)?;
+    let usage = Usage::new(settings.calls_per_tick, reads);
+    let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone());
+    let database = D1::new(env.d1("DB")?, usage.clone());
     let watch = Watch {
         database: &database,
         chain: &chain,
-        deployment: deployment.as_ref(),
-        sells: settings::optional(env, "SELLER_AGENT").as_deref() != Some("off"),
+        deployment: settings.deployment.as_ref(),
+        sells: settings.sells,
         now: edge::now_ms(),
         calls_left: &|| usage.calls_left(),
     };
-    let keys = PlatformKeys::configured(env).map_err(text)?;
-    watch.tick(&keys, &arbiter::Bound::configured(env, usage)).await.map_err(|error| error.to_string())
+    let keys = PlatformKeys::new(settings::keys(env)?)?;
+    let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage: &usage };
+    match watch.tick(&keys, &arbiter).await {
+        Ok(report) => Ok(told(&report, &usage)),
+        Err(error) => {
+            console_error!("tick: {}", usage.server_timing());
+            Err(match error {
+                TickError::Database(error) => error.into(),
+                TickError::Chain(error) => error.into(),
+            })
+        }
+    }
 }

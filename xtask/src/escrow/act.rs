@@ -23,7 +23,7 @@ const WAIT_SECONDS: u64 = 180;
 
 /// What to do.
 #[derive(Clone, Copy, ValueEnum)]
-enum Action {
+enum PartyAction {
     /// The seller posts a result (`--result`).
     PostResult,
     /// The seller gives the money back.
@@ -38,9 +38,9 @@ enum Action {
 
 /// Which action on which escrow, and whose.
 #[derive(Args)]
-pub struct Arguments {
+pub struct ActArguments {
     /// What to do.
-    action: Action,
+    action: PartyAction,
     /// The escrow: txHash#index.
     escrow: TxRef,
     #[command(flatten)]
@@ -69,12 +69,12 @@ impl Evaluate for Provider {
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let Arguments { provider, escrow: reference, .. } = arguments;
+pub(super) fn run(arguments: &ActArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let ActArguments { provider, escrow: reference, .. } = arguments;
     let deployment = deploy::read(&arguments.record)?;
     let party = secret::key(&arguments.party)?;
     let other = arguments.payer.as_deref().map(secret::key).transpose()?;
-    if other.is_some() && matches!(arguments.action, Action::Refund) {
+    if other.is_some() && matches!(arguments.action, PartyAction::Refund) {
         return Err("a refund comes back as change: its party must pay the fee".into());
     }
     let home = other.as_ref().unwrap_or(&party).enterprise_address();
@@ -101,14 +101,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Arguments {
+impl ActArguments {
     fn step(&self) -> Result<Step, &'static str> {
         Ok(match self.action {
-            Action::PostResult => Step::SubmitResult(self.result.ok_or("--result is needed")?),
-            Action::AllowRefund => Step::AuthorizeRefund,
-            Action::RequestRefund => Step::SetRefundRequested,
-            Action::AllowWithdrawal => Step::AuthorizeWithdrawal,
-            Action::Refund => Step::WithdrawRefund,
+            PartyAction::PostResult => Step::SubmitResult(self.result.ok_or("--result is needed")?),
+            PartyAction::AllowRefund => Step::AuthorizeRefund,
+            PartyAction::RequestRefund => Step::SetRefundRequested,
+            PartyAction::AllowWithdrawal => Step::AuthorizeWithdrawal,
+            PartyAction::Refund => Step::WithdrawRefund,
         })
     }
 }

@@ -3,10 +3,9 @@
 
 use std::{fs, path::Path};
 
-use cardano::{ScriptHash, hash::blake2b};
+use cardano::{ContentHash, ScriptHash, hash::blake2b};
 use escrow::{Parameters, PlutusAddress};
 use pallas_codec::minicbor;
-use pallas_primitives::PlutusData;
 use serde::Deserialize;
 use uplc::tx::apply_params_to_script;
 
@@ -25,6 +24,7 @@ const PLUTUS_V3: u8 = 3;
 #[derive(Clone, Debug)]
 pub struct Blueprint {
     code: Vec<u8>,
+    sha256: ContentHash,
 }
 
 /// A script as the ledger takes it.
@@ -128,6 +128,7 @@ impl Blueprint {
     /// As [`Blueprint::load`].
     pub fn parse(json: &str) -> Result<Self, BlueprintError> {
         let Document { preamble, validators, definitions } = serde_json::from_str(json)?;
+        let sha256 = ContentHash::of(&serde_jcs::to_vec(&serde_json::from_str::<serde_json::Value>(json)?)?);
         if preamble.plutus_version != "v3" {
             return Err(BlueprintError::WrongPlutusVersion(preamble.plutus_version));
         }
@@ -148,7 +149,7 @@ impl Blueprint {
         if actual.to_string() != validator.hash {
             return Err(BlueprintError::HashMismatch { stated: validator.hash, actual });
         }
-        Ok(Self { code })
+        Ok(Self { code, sha256 })
     }
 
     /// The script with these parameters, which are not judged here: see [`Parameters::check`].
@@ -156,25 +157,17 @@ impl Blueprint {
     /// # Errors
     /// When the blueprint's code is no Plutus program.
     pub fn apply(&self, parameters: &Parameters) -> Result<Script, BlueprintError> {
-        self.apply_data(&parameters.to_data())
-    }
-
-    /// The script with any arguments, however unwise. Deployments go through [`Blueprint::apply`].
-    ///
-    /// # Errors
-    /// As [`Blueprint::apply`].
-    pub fn apply_data(&self, arguments: &[PlutusData]) -> Result<Script, BlueprintError> {
         let not_a_program = |error: &dyn std::fmt::Debug| BlueprintError::NotAProgram(format!("{error:?}"));
-        let arguments = minicbor::to_vec(arguments).map_err(|error| not_a_program(&error))?;
+        let arguments = minicbor::to_vec(parameters.to_data()).map_err(|error| not_a_program(&error))?;
         let cbor = apply_params_to_script(&arguments, &self.code).map_err(|error| not_a_program(&error))?;
         let hash = script_hash(&cbor);
         Ok(Script { cbor, hash })
     }
 
-    /// The bytes of the script before its parameters are applied.
+    /// SHA-256 of the whole blueprint as canonical JSON (RFC 8785): the same however the file is laid out.
     #[must_use]
-    pub fn size(&self) -> usize {
-        self.code.len()
+    pub const fn sha256(&self) -> ContentHash {
+        self.sha256
     }
 }
 
@@ -252,6 +245,15 @@ mod tests {
         ] {
             assert_ne!(script(other.clone()).hash, ours.hash, "{other:?}");
         }
+    }
+
+    #[test]
+    fn the_digest_is_of_the_document_and_not_of_its_layout() {
+        let document: serde_json::Value = serde_json::from_str(OURS).unwrap();
+        let compact = Blueprint::parse(&document.to_string()).unwrap();
+        assert_eq!(compact.sha256(), Blueprint::parse(OURS).unwrap().sha256());
+        let titled = edited(|document| document["preamble"]["title"] = "another".into()).unwrap();
+        assert_ne!(titled.sha256(), compact.sha256());
     }
 
     #[test]

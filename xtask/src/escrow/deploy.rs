@@ -24,7 +24,7 @@ const VALID_SECONDS: u64 = 600;
 
 /// What to deploy, and who pays.
 #[derive(Args)]
-pub struct Arguments {
+pub struct DeployArguments {
     #[command(flatten)]
     blueprint: BlueprintArgument,
     #[command(flatten)]
@@ -56,19 +56,20 @@ pub struct ShowArguments {
     record: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(super) fn run(arguments: &DeployArguments) -> Result<ExitCode, Box<dyn Error>> {
     let admins = match arguments.admins.as_slice() {
         [] => vec![secret::key("ARBITER_SECRET")?.key_hash().to_string()],
         admins => admins.to_vec(),
     };
     let parameters = derive::parameters(arguments.required, &admins, arguments.cooldown)?;
-    let script = arguments.blueprint.load()?.apply(&parameters)?;
+    let blueprint = arguments.blueprint.load()?;
+    let script = blueprint.apply(&parameters)?;
     if let Some(record) = kept(arguments, &script, &parameters)? {
         println!("deployed already");
         print(&record);
         return Ok(ExitCode::SUCCESS);
     }
-    let record = publish(arguments, script, parameters)?;
+    let record = Deployment { blueprint_sha256: Some(blueprint.sha256()), ..publish(arguments, script, parameters)? };
     fs::write(&arguments.out, serde_json::to_string(&record)?)?;
     print(&record);
     println!("record   {}", arguments.out.display());
@@ -93,7 +94,11 @@ pub(super) fn read(path: &Path) -> Result<Deployment, Box<dyn Error>> {
 }
 
 /// The record that is there, if it is of this very deployment and the chain still has its script.
-fn kept(arguments: &Arguments, script: &Script, parameters: &Parameters) -> Result<Option<Deployment>, Box<dyn Error>> {
+fn kept(
+    arguments: &DeployArguments,
+    script: &Script,
+    parameters: &Parameters,
+) -> Result<Option<Deployment>, Box<dyn Error>> {
     if !arguments.out.exists() {
         return Ok(None);
     }
@@ -112,7 +117,7 @@ fn holds(provider: &Provider, record: &Deployment) -> Result<bool, Box<dyn Error
     Ok(carries)
 }
 
-fn publish(arguments: &Arguments, script: Script, parameters: Parameters) -> Result<Deployment, Box<dyn Error>> {
+fn publish(arguments: &DeployArguments, script: Script, parameters: Parameters) -> Result<Deployment, Box<dyn Error>> {
     let key = secret::key(&arguments.payer)?;
     let payer = key.enterprise_address();
     let live = arguments.provider.protocol_parameters()?;
@@ -139,12 +144,16 @@ fn publish(arguments: &Arguments, script: Script, parameters: Parameters) -> Res
         parameters,
         reference_script: TxRef { tx: built.facts.tx_id, index: 0 },
         reference_script_bytes: bytes,
+        blueprint_sha256: None,
     })
 }
 
 fn print(record: &Deployment) {
     println!("hash     {}", record.script_hash);
     println!("address  {}", record.address());
+    if let Some(digest) = record.blueprint_sha256 {
+        println!("contract {digest}");
+    }
     println!("script   {} ({} bytes)", record.reference_script, record.reference_script_bytes);
     println!("admins   {} of {:?}", record.parameters.required_admins, record.parameters.admin_vkeys);
     println!("cooldown {} ms", record.parameters.cooldown_period);

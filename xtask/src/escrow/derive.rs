@@ -11,7 +11,7 @@ use super::BlueprintArgument;
 
 /// The parameters of a deployment.
 #[derive(Args)]
-pub struct Arguments {
+pub struct DeriveArguments {
     #[command(flatten)]
     blueprint: BlueprintArgument,
     /// Key hashes of the admins, separated by commas. A repeated entry has as many votes.
@@ -23,9 +23,6 @@ pub struct Arguments {
     /// How long a party waits between two of its own actions, in ms.
     #[arg(long, allow_negative_numbers = true)]
     cooldown: i64,
-    /// Print the script's CBOR too.
-    #[arg(long)]
-    script: bool,
 }
 
 /// Why a deployment's parameters are refused before an address exists: once funds are locked, nobody can repair it.
@@ -39,7 +36,7 @@ pub enum ParametersRefused {
     NegativeCooldown(i64),
     /// Unusable together.
     #[error(transparent)]
-    Unusable(#[from] escrow::deployment::ParameterError),
+    Unusable(#[from] escrow::ParameterError),
 }
 
 /// The parameters that a command line names.
@@ -55,22 +52,21 @@ pub fn parameters(required: u32, admins: &[String], cooldown_ms: i64) -> Result<
     Ok(parameters)
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(super) fn run(arguments: &DeriveArguments) -> Result<ExitCode, Box<dyn Error>> {
     let parameters = parameters(arguments.required, &arguments.admins, arguments.cooldown)?;
-    let script = arguments.blueprint.load()?.apply(&parameters)?;
+    let blueprint = arguments.blueprint.load()?;
+    let script = blueprint.apply(&parameters)?;
+    println!("contract {}", blueprint.sha256());
     println!("hash     {}", script.hash);
     println!("address  {}", script.address());
     println!("bytes    {}", script.cbor.len());
-    if arguments.script {
-        println!("script   {}", hex::encode(&script.cbor));
-    }
     Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use escrow::deployment::ParameterError;
+    use escrow::ParameterError;
 
     fn admins(n: usize) -> Vec<String> {
         vec!["ab".repeat(28); n]

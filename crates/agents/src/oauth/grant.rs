@@ -61,7 +61,7 @@ pub async fn caller(
     caller.first_json()
 }
 
-/// The statement that says with which grant a spend was made: it goes into the batch that writes the spend.
+/// The statement that says with which grant a spend was made. Saying it again changes nothing.
 #[must_use]
 pub fn attribute(grant: &str, tx_id: &str) -> Statement {
     statement!(
@@ -81,8 +81,9 @@ pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Op
     let grants = format!(
         "SELECT json_object('id', id, 'clientId', client_id, 'clientName', client_name, 'redirectUri', redirect_uri, \
            'createdAt', CAST(created_at_ms AS TEXT), 'lastUsedAt', CAST(used_at_ms AS TEXT), 'spentTodayLovelace', \
-           (SELECT CAST(coalesce(sum(s.amount_lovelace), 0) AS TEXT) FROM agent_spends a \
-            JOIN spends s ON s.tx_id = a.tx_id WHERE a.grant_id = g.id AND s.day = ?3 AND s.state <> 'returned')) \
+           (SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM agent_spends a \
+            JOIN payments p ON p.tx_id = a.tx_id JOIN outbox o ON o.tx_id = a.tx_id \
+            WHERE a.grant_id = g.id AND p.day = ?3 AND o.state IN ('claimed', 'submitted', 'included'))) \
          FROM oauth_grants g WHERE owner = {SESSION_OWNER} AND generation > 0 AND revoked_at_ms IS NULL \
          ORDER BY created_at_ms DESC LIMIT {MAX_SHOWN}"
     );

@@ -19,7 +19,7 @@ pub(super) fn stake_key() -> SigningKey {
 
 /// The owner's base address.
 pub(super) fn owner() -> Address {
-    Address::base(payment_key().key_hash(), crate::address::Stake::Key(*stake_key().key_hash().as_bytes()))
+    Address::base(payment_key().key_hash(), crate::address::Credential::Key(stake_key().key_hash()))
 }
 
 /// All that a signed message is made of, each part open to change.

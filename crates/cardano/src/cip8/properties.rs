@@ -115,7 +115,7 @@ proptest! {
     ) {
         let key = SigningKey::from_seed(&seed).unwrap();
         let enterprise = key.enterprise_address();
-        let address = stake.map_or(enterprise, |hash| Address::base(key.key_hash(), crate::address::Stake::Script(hash)));
+        let address = stake.map_or(enterprise, |hash| Address::base(key.key_hash(), crate::address::Credential::Script(crate::ScriptHash::new(hash))));
         let signed = sign(&key, &address, &payload).unwrap();
         let message = SignedMessage::parse(&signed.key, &signed.signature).unwrap();
         let unverified = message.check(&address, &payload).unwrap();

@@ -21,7 +21,7 @@ pub(crate) struct Reader<'b> {
 }
 
 /// An opened constructor, list or map: how many items are still to come, where the encoding says so.
-pub(crate) struct Open {
+pub(crate) struct OpenItem {
     what: &'static str,
     left: Option<u64>,
     /// Whether what encloses it, in the general form of a constructor, ends with a break of its own.
@@ -37,7 +37,7 @@ impl<'b> Reader<'b> {
     }
 
     /// The beginning of a constructor: which one, and its fields.
-    pub(crate) fn constr(&mut self, what: &'static str) -> Result<(u64, Open), NotOurs> {
+    pub(crate) fn constr(&mut self, what: &'static str) -> Result<(u64, OpenItem), NotOurs> {
         let shape = NotOurs::Shape(what);
         let tag = self.decoder.tag().map_err(|_| shape)?.as_u64();
         if tag == GENERAL_CONSTRUCTOR_TAG {
@@ -50,36 +50,36 @@ impl<'b> Reader<'b> {
         Ok((tag.saturating_sub(FIRST_CONSTRUCTOR_TAG), open))
     }
 
-    fn general_constr(&mut self, what: &'static str) -> Result<(u64, Open), NotOurs> {
+    fn general_constr(&mut self, what: &'static str) -> Result<(u64, OpenItem), NotOurs> {
         let length = self.decoder.array().map_err(|_| NotOurs::Shape(what))?;
         if length.is_some_and(|length| length != 2) {
             return Err(NotOurs::Shape(what));
         }
         let index = self.decoder.u64().map_err(|_| NotOurs::Shape(what))?;
         let fields = self.list(what)?;
-        Ok((index, Open { enclosed: length.is_none(), ..fields }))
+        Ok((index, OpenItem { enclosed: length.is_none(), ..fields }))
     }
 
     /// The beginning of a constructor that must be this one.
-    pub(crate) fn the_constr(&mut self, index: u64, what: &'static str) -> Result<Open, NotOurs> {
+    pub(crate) fn the_constr(&mut self, index: u64, what: &'static str) -> Result<OpenItem, NotOurs> {
         match self.constr(what)? {
             (found, open) if found == index => Ok(open),
             _ => Err(NotOurs::Shape(what)),
         }
     }
 
-    pub(crate) fn list(&mut self, what: &'static str) -> Result<Open, NotOurs> {
+    pub(crate) fn list(&mut self, what: &'static str) -> Result<OpenItem, NotOurs> {
         let left = self.decoder.array().map_err(|_| NotOurs::Shape(what))?;
-        Ok(Open { what, left, enclosed: false })
+        Ok(OpenItem { what, left, enclosed: false })
     }
 
-    pub(crate) fn map(&mut self, what: &'static str) -> Result<Open, NotOurs> {
+    pub(crate) fn map(&mut self, what: &'static str) -> Result<OpenItem, NotOurs> {
         let left = self.decoder.map().map_err(|_| NotOurs::Shape(what))?;
-        Ok(Open { what, left, enclosed: false })
+        Ok(OpenItem { what, left, enclosed: false })
     }
 
     /// Whether another item (or pair) follows; counts it.
-    pub(crate) fn more(&mut self, open: &mut Open) -> Result<bool, NotOurs> {
+    pub(crate) fn more(&mut self, open: &mut OpenItem) -> Result<bool, NotOurs> {
         match &mut open.left {
             Some(0) => Ok(false),
             Some(left) => {
@@ -95,13 +95,13 @@ impl<'b> Reader<'b> {
     }
 
     /// The next item must be there.
-    pub(crate) fn next(&mut self, open: &mut Open) -> Result<&mut Self, NotOurs> {
+    pub(crate) fn next(&mut self, open: &mut OpenItem) -> Result<&mut Self, NotOurs> {
         if self.more(open)? { Ok(self) } else { Err(NotOurs::Shape(open.what)) }
     }
 
     /// No item may follow.
-    pub(crate) fn close(&mut self, open: Open) -> Result<(), NotOurs> {
-        let Open { what, left, enclosed } = open;
+    pub(crate) fn close(&mut self, open: OpenItem) -> Result<(), NotOurs> {
+        let OpenItem { what, left, enclosed } = open;
         match left {
             Some(0) => {}
             Some(_) => return Err(NotOurs::Shape(what)),

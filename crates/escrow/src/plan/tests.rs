@@ -20,6 +20,7 @@ fn deployment() -> Deployment {
         },
         reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
         reference_script_bytes: 4_000,
+        blueprint_sha256: None,
     }
 }
 
@@ -93,7 +94,7 @@ fn a_plan_spends_the_escrow_by_reference_and_asks_for_its_partys_signature() {
     assert_eq!(plan.reference_inputs[0].script_bytes, 4_000);
     assert_eq!(plan.required_signers, [KeyHash::new([0x22; 28])]);
     let [after] = &plan.outputs[..] else { panic!("one output") };
-    assert_eq!((after.to, &after.value), (Destination::script(deployment().script_hash), &escrow.utxo.value));
+    assert_eq!((after.to, &after.value), (PlutusAddress::script(deployment().script_hash), &escrow.utxo.value));
     let datum = Datum::from_cbor(after.inline_datum.as_ref().unwrap()).unwrap();
     let until = SLOTS.slot_begins_at(plan.validity.until).unwrap();
     assert_eq!((datum.state, datum.result_hash), (State::ResultSubmitted, vec![3; 32]));
@@ -103,16 +104,16 @@ fn a_plan_spends_the_escrow_by_reference_and_asks_for_its_partys_signature() {
 #[test]
 fn what_the_contract_refuses_is_not_planned() {
     let locked = escrow(State::FundsLocked);
-    assert_eq!(plan(&locked, &creator(0), NOW), Err(Refusal::State.into()));
+    assert_eq!(plan(&locked, &creator(0), NOW), Err(ContractRefusal::State.into()));
     let submit = locked.datum.deadlines.submit_result;
     assert_eq!(plan(&locked, &Step::WithdrawRefund, NOW), Err(PlanError::NotYet(submit)));
     let result = Step::SubmitResult(ContentHash::new([3; 32]));
-    assert_eq!(plan(&locked, &result, submit), Err(Refusal::TooLate(submit).into()));
+    assert_eq!(plan(&locked, &result, submit), Err(ContractRefusal::TooLate(submit).into()));
     let poor = Escrow {
         utxo: Utxo { value: Value { lovelace: Lovelace::from_ada(1), ..Value::default() }, ..locked.utxo.clone() },
         ..locked
     };
-    assert_eq!(plan(&poor, &result, NOW), Err(Refusal::Collateral.into()));
+    assert_eq!(plan(&poor, &result, NOW), Err(ContractRefusal::Collateral.into()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use cardano::{
 };
 
 use super::PlanError;
-use crate::rules::Refusal;
+use crate::rules::{ContractRefusal, Window};
 
 /// How long a transaction may wait for a block. Enough for several on preprod (one in 20 s on average); the cooldown
 /// counts from its end, so no longer than needed.
@@ -24,14 +24,9 @@ pub struct ChainTime {
 }
 
 impl ChainTime {
-    /// The slots in which an action is possible that opens and closes at these times.
-    pub(super) fn validity(
-        self,
-        opens: Option<Millis>,
-        closes: Option<Millis>,
-        slots: &SlotConfig,
-    ) -> Result<Validity, PlanError> {
-        let opens = opens.unwrap_or(0);
+    /// The slots of a transaction that acts in this window.
+    pub(super) fn validity(self, window: Window, slots: &SlotConfig) -> Result<Validity, PlanError> {
+        let Window { opens, closes } = window;
         let from = first_slot_from(opens, slots).ok_or(PlanError::OutOfRange)?;
         if from > self.tip_slot {
             return Err(PlanError::NotYet(opens));
@@ -41,7 +36,7 @@ impl ChainTime {
             Some(closes) => wished.min(closes.checked_sub(1).ok_or(PlanError::OutOfRange)?),
             None => wished,
         };
-        let late = || PlanError::Refused(Refusal::TooLate(closes.unwrap_or(wished)));
+        let late = || PlanError::Refused(ContractRefusal::TooLate(closes.unwrap_or(wished)));
         if until < self.now.saturating_add(LEAST_WINDOW_MS) {
             return Err(late());
         }
@@ -67,6 +62,7 @@ mod tests {
 
     const SLOTS: SlotConfig = SlotConfig::PREPROD;
     const NOW: Millis = 1_785_756_000_000;
+    const ALWAYS: Window = Window { opens: 0, closes: None };
 
     fn time(now: Millis) -> ChainTime {
         ChainTime { tip_slot: SLOTS.slot_at(now).unwrap(), now }
@@ -74,7 +70,7 @@ mod tests {
 
     #[test]
     fn without_deadlines_a_transaction_has_three_minutes() {
-        let validity = time(NOW).validity(None, None, &SLOTS).unwrap();
+        let validity = time(NOW).validity(ALWAYS, &SLOTS).unwrap();
         assert_eq!(validity.from, Some(SLOTS.zero_slot));
         assert_eq!(SLOTS.slot_begins_at(validity.until), Some(NOW + 180_000));
     }
@@ -83,31 +79,32 @@ mod tests {
     fn an_action_waits_for_a_block_after_its_opening() {
         let opens = NOW + 5_000;
         let lagging = ChainTime { tip_slot: SLOTS.slot_at(NOW + 4_999).unwrap(), now: NOW + 60_000 };
-        assert_eq!(lagging.validity(Some(opens), None, &SLOTS), Err(PlanError::NotYet(opens)));
-        assert!(time(opens).validity(Some(opens), None, &SLOTS).is_ok());
+        assert_eq!(lagging.validity(Window { opens, closes: None }, &SLOTS), Err(PlanError::NotYet(opens)));
+        assert!(time(opens).validity(Window { opens, closes: None }, &SLOTS).is_ok());
     }
 
     #[test]
     fn too_little_time_before_the_end_is_too_late() {
         let closes = NOW + 20_001;
-        assert!(time(NOW).validity(None, Some(closes), &SLOTS).is_ok());
-        let late = Err(PlanError::Refused(Refusal::TooLate(closes)));
-        assert_eq!(time(NOW + 1).validity(None, Some(closes), &SLOTS), late);
-        assert_eq!(time(closes).validity(None, Some(closes), &SLOTS), late);
+        let window = Window { closes: Some(closes), ..ALWAYS };
+        assert!(time(NOW).validity(window, &SLOTS).is_ok());
+        let late = Err(PlanError::Refused(ContractRefusal::TooLate(closes)));
+        assert_eq!(time(NOW + 1).validity(window, &SLOTS), late);
+        assert_eq!(time(closes).validity(window, &SLOTS), late);
     }
 
     proptest! {
         #[test]
         fn the_interval_is_inside_every_deadline(
-            opens in proptest::option::of(NOW - 1_000_000..NOW + 1_000_000),
+            opens in prop_oneof![Just(0), NOW - 1_000_000..NOW + 1_000_000],
             closes in proptest::option::of(NOW - 1_000_000..NOW + 1_000_000),
             lag in 0..100_000u64,
         ) {
             let time = ChainTime { tip_slot: SLOTS.slot_at(NOW - lag).unwrap(), now: NOW };
-            if let Ok(validity) = time.validity(opens, closes, &SLOTS) {
+            if let Ok(validity) = time.validity(Window { opens, closes }, &SLOTS) {
                 let from = SLOTS.slot_begins_at(validity.from.unwrap()).unwrap();
                 let until = SLOTS.slot_begins_at(validity.until).unwrap();
-                prop_assert!(opens.is_none_or(|opens| from >= opens), "the contract: from >= opens");
+                prop_assert!(from >= opens, "the contract: from >= opens");
                 prop_assert!(closes.is_none_or(|closes| until < closes), "the contract: until < closes");
                 prop_assert!(validity.from.unwrap() <= time.tip_slot, "a node takes it at once");
                 prop_assert!(until > NOW, "it can still be taken");

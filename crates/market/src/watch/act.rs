@@ -28,7 +28,6 @@ use cardano::{
 use escrow::{
     Deployment,
     evidence::EVIDENCE_GRACE_MS,
-    payout::creator_payout,
     plan::{ChainTime, Planner},
     result::result_hash,
 };
@@ -39,7 +38,7 @@ use super::{
     decide::{ASK_AGAIN_MS, Decision, Facts, decide},
     due::{self, Due, Holder, Owed},
 };
-use crate::catalogue;
+use crate::{catalogue, fees::creator_share};
 
 /// Outside calls beyond one for each escrow: the evaluation, the submission, the purse, and a second try.
 const CALLS_PER_JOB: u32 = 6;
@@ -239,7 +238,7 @@ impl<D: Database, C: Chain + History + Evaluate> Watch<'_, D, C> {
         // Nobody evaluates a plain payment before it is sent: only what is seen pays for it.
         purse.distrust();
         let plan = TxPlan {
-            outputs: vec![NewOutput::pay(owed.creator, creator_payout(owed.price))],
+            outputs: vec![NewOutput::pay(owed.creator, creator_share(owed.price))],
             validity: Validity { from: None, until: means.time.tip_slot.saturating_add(PAYOUT_SLOTS) },
             ..TxPlan::default()
         };

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
     Lovelace, TxHash, TxRef,
-    chain::{Chain, ChainError, Inclusion, Tip, Utxo},
-    history::{Effects, History, Touch},
-    tx::{OutputDatum, SignedTx},
+    chain::{Chain, ChainError, Inclusion, Tip},
+    history::{AddressTransaction, History},
+    tx::TransactionEffects,
 };
-use escrow::{Deployment, PlutusAddress};
+use escrow::Deployment;
 use serde::Deserialize;
 
 use super::{
@@ -36,8 +36,8 @@ pub(super) struct Ours {
 
 /// A transaction, what it did, and whether it is ours.
 struct News {
-    touch: Touch,
-    effects: Effects,
+    touch: AddressTransaction,
+    effects: TransactionEffects,
     ours: Option<Ours>,
     inclusion: Option<Inclusion>,
 }
@@ -53,7 +53,7 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
     ) -> Result<bool, TickError> {
         let address = deployment.address().to_string();
         loop {
-            let mut page = self.chain.touches(&address, reading.next, PAGE).await?;
+            let mut page = self.chain.address_transactions(&address, reading.next, PAGE).await?;
             // What came in since the newest block was asked for is above every block that is known: nobody would notice
             // if it went away again.
             page.retain(|touch| touch.place.height <= tip.height);
@@ -73,7 +73,7 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
     }
 
     /// What the transactions did: ours are known, others are asked for, as many as the calls allow.
-    async fn gather(&self, page: &[Touch]) -> Result<Vec<News>, TickError> {
+    async fn gather(&self, page: &[AddressTransaction]) -> Result<Vec<News>, TickError> {
         if page.is_empty() {
             return Ok(vec![]);
         }
@@ -104,15 +104,15 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         Ok(news)
     }
 
-    async fn look(&self, touch: &Touch, ours: Option<Ours>) -> Result<Option<News>, TickError> {
+    async fn look(&self, touch: &AddressTransaction, ours: Option<Ours>) -> Result<Option<News>, TickError> {
         let Some(ours) = ours else {
-            let effects = self.chain.effects_of(&touch.tx).await?;
-            return Ok(effects.map(|effects| News { touch: *touch, effects, ours: None, inclusion: None }));
+            let Some(cbor) = self.chain.transaction(&touch.tx).await? else { return Ok(None) };
+            let effects = TransactionEffects::read(&cbor).map_err(|error| ChainError::Malformed(error.to_string()))?;
+            return Ok(Some(News { touch: *touch, effects, ours: None, inclusion: None }));
         };
         let broken = || DatabaseError(format!("the transaction {} cannot be read", ours.tx));
         let cbor = hex::decode(&ours.cbor).map_err(|_| broken())?;
-        let tx = SignedTx::parse(&cbor).map_err(|_| broken())?;
-        let effects = effects(&tx);
+        let effects = TransactionEffects::read(&cbor).map_err(|_| broken())?;
         let inclusion = match ours.state.as_str() {
             "included" => None,
             _ => match self.chain.inclusion_of(&touch.tx).await? {
@@ -232,24 +232,4 @@ impl<D: Database, C: Chain + History> Watch<'_, D, C> {
         let watched = rows.into_iter().map(|row| Ok((row.utxo, row.watched()?)));
         watched.collect::<Result<_, DatabaseError>>().map_err(TickError::from)
     }
-}
-
-/// What a transaction of ours spends and makes.
-fn effects(tx: &SignedTx) -> Effects {
-    let made = (0_u16..).zip(&tx.outputs).filter_map(|(index, output)| {
-        let address = PlutusAddress::from_bytes(&output.address)?.to_string();
-        let inline_datum = match &output.datum {
-            Some(OutputDatum::Inline(cbor)) => Some(cbor.clone()),
-            _ => None,
-        };
-        Some(Utxo {
-            reference: TxRef { tx: tx.id, index },
-            address,
-            value: output.value.clone(),
-            inline_datum,
-            datum_hash: None,
-            reference_script: None,
-        })
-    });
-    Effects { spent: tx.inputs.clone(), made: made.collect() }
 }

@@ -3,11 +3,11 @@
 use cardano::{
     Lovelace, TxHash, TxRef,
     chain::{Utxo, Value},
-    history::{Effects, Touch},
+    history::AddressTransaction,
+    tx::TransactionEffects,
 };
 use escrow::{
     Datum, Deployment,
-    payout::creator_payout,
     plan::Escrow,
     spend::{Ending, Spent},
 };
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use sql::{DatabaseError, Statement, statement};
 
 use super::{index::Ours, payments::Payments};
-use crate::purchase;
+use crate::{fees::creator_share, purchase};
 
 /// An escrow that is watched.
 #[derive(Clone, Debug)]
@@ -51,22 +51,22 @@ impl WatchedRow {
             datum_hash: None,
             reference_script: None,
         };
-        let payout = creator_payout(self.price);
+        let payout = creator_share(self.price);
         Ok(Watched { purchase: self.purchase, escrow: Escrow { utxo, datum }, creator: self.creator, payout })
     }
 }
 
 /// The escrow that a lock of a buyer makes.
-pub(super) fn locked(ours: &Ours, effects: &Effects, deployment: &Deployment) -> Option<Watched> {
+pub(super) fn locked(ours: &Ours, effects: &TransactionEffects, deployment: &Deployment) -> Option<Watched> {
     let escrow = effects.made.iter().find_map(|output| Escrow::read(output.clone(), deployment).ok())?;
-    Some(Watched { purchase: ours.tx, escrow, creator: ours.creator.clone()?, payout: creator_payout(ours.price?) })
+    Some(Watched { purchase: ours.tx, escrow, creator: ours.creator.clone()?, payout: creator_share(ours.price?) })
 }
 
 impl Watched {
     /// What a transaction that spent it made of it: the statements, and the escrow where it goes on.
     pub fn after(
         self,
-        touch: &Touch,
+        touch: &AddressTransaction,
         made: &[Utxo],
         payments: &mut Payments<'_>,
         deployment: &Deployment,
@@ -96,7 +96,13 @@ impl Watched {
         }
     }
 
-    fn step(&self, touch: &Touch, utxo: Option<TxRef>, status: &'static str, creator_due: bool) -> Statement {
+    fn step(
+        &self,
+        touch: &AddressTransaction,
+        utxo: Option<TxRef>,
+        status: &'static str,
+        creator_due: bool,
+    ) -> Statement {
         let purchase = self.purchase.to_string();
         let shown = purchase::escrow_json(&purchase, &self.escrow.utxo.address, &self.escrow.datum);
         statement!(

@@ -4,16 +4,20 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
+    convert::Infallible,
 };
 
 use cardano::{
     Lovelace, TxHash, TxRef,
+    address::PaymentAddress,
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation},
-    history::{Effects, History, Place, Touch},
+    history::{AddressTransaction, History, Place},
     params::ProtocolParameters,
-    tx::SignedTx,
+    tx::{SignedTx, TransactionEffects},
 };
+
+use pallas_codec::minicbor::{self, data::IanaTag};
 
 /// Outside calls of one tick.
 pub const CALLS: u32 = 40;
@@ -22,8 +26,40 @@ const SLOTS_PER_BLOCK: u64 = 20;
 #[derive(Clone, Debug)]
 pub struct Tx {
     pub id: TxHash,
-    pub effects: Effects,
+    pub cbor: Vec<u8>,
+    pub effects: TransactionEffects,
     pub valid_until: u64,
+}
+
+impl Tx {
+    pub fn new(cbor: Vec<u8>, valid_until: u64) -> Self {
+        let effects = TransactionEffects::read(&cbor).unwrap();
+        Self { id: effects.id, cbor, effects, valid_until }
+    }
+
+    /// One that spends and makes this and needs no signature; the number makes it another than the last.
+    pub fn unsigned(number: u64, spent: &[TxRef], made: &[Utxo], valid_until: u64) -> Self {
+        Self::new(encode(number, spent, made).unwrap(), valid_until)
+    }
+}
+
+fn encode(number: u64, spent: &[TxRef], made: &[Utxo]) -> Result<Vec<u8>, minicbor::encode::Error<Infallible>> {
+    let mut out = minicbor::Encoder::new(Vec::new());
+    out.array(4)?.map(3)?.u8(0)?.array(spent.len() as u64)?;
+    for input in spent {
+        out.array(2)?.bytes(input.tx.as_bytes())?.u16(input.index)?;
+    }
+    out.u8(1)?.array(made.len() as u64)?;
+    for output in made {
+        let address: PaymentAddress = output.address.parse().unwrap();
+        out.map(2 + u64::from(output.inline_datum.is_some()))?.u8(0)?.bytes(&address.to_bytes())?;
+        out.u8(1)?.u64(output.value.lovelace.get())?;
+        if let Some(datum) = &output.inline_datum {
+            out.u8(2)?.array(2)?.u8(1)?.tag(IanaTag::Cbor)?.bytes(datum)?;
+        }
+    }
+    out.u8(2)?.u64(number)?.map(0)?.bool(true)?.null()?;
+    Ok(out.into_writer())
 }
 
 #[derive(Clone, Debug)]
@@ -183,6 +219,14 @@ impl Chain for Ledger {
         Ok(self.find(tx).map(|tx| tx.effects.made.into_iter().map(traced).collect()))
     }
 
+    async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
+        self.call().map(|()| self.find(tx).map(|tx| tx.cbor))
+    }
+
+    async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError> {
+        self.call().map(|()| self.mempool.borrow().iter().any(|waiting| waiting.id == *tx))
+    }
+
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
         self.call().map(|()| self.inclusion(tx))
     }
@@ -212,26 +256,27 @@ impl History for Ledger {
         Ok(self.blocks.borrow().iter().map(|block| block.tip).find(|tip| tip.height == height))
     }
 
-    async fn touches(&self, address: &str, from: Option<Place>, count: usize) -> Result<Vec<Touch>, ChainError> {
+    async fn address_transactions(
+        &self,
+        address: &str,
+        from: Option<Place>,
+        count: usize,
+    ) -> Result<Vec<AddressTransaction>, ChainError> {
         self.call()?;
         let made = self.made(false);
         let at = |utxo: &Utxo| utxo.address == address;
-        let touches = |tx: &Tx| {
+        let concerns = |tx: &Tx| {
             tx.effects.made.iter().any(at) || tx.effects.spent.iter().any(|spent| made.get(spent).is_some_and(at))
         };
         let blocks = self.blocks.borrow();
         let placed = blocks.iter().flat_map(|block| {
             (0..).zip(&block.txs).map(|(position, tx)| {
                 let place = Place { height: block.tip.height, position };
-                (Touch { tx: tx.id, place, time_ms: block.tip.time_ms }, tx)
+                (AddressTransaction { tx: tx.id, place, time_ms: block.tip.time_ms }, tx)
             })
         });
-        let wanted = placed.filter(|(touch, tx)| from.is_none_or(|from| touch.place >= from) && touches(tx));
-        Ok(wanted.map(|(touch, _)| touch).take(count).collect())
-    }
-
-    async fn effects_of(&self, tx: &TxHash) -> Result<Option<Effects>, ChainError> {
-        self.call().map(|()| self.find(tx).map(|tx| tx.effects))
+        let wanted = placed.filter(|(listed, tx)| from.is_none_or(|from| listed.place >= from) && concerns(tx));
+        Ok(wanted.map(|(listed, _)| listed).take(count).collect())
     }
 }
 

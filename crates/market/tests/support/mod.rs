@@ -16,18 +16,17 @@ use cardano::{
 use escrow::{Datum, Deadlines, State};
 use market::{
     ListingId,
-    account::{self, Account, Challenge, NewWallet, Token},
-    catalogue::{self, Stored},
-    listing::NewListing,
-    wallet::{Spend, SpendError, WalletSettlements},
+    account::{self, Account, NewWallet, Token},
+    catalogue::{self, Quota, Stored},
+    challenge::{Challenge, Challenger, Purpose},
+    contents::InDatabase,
+    listing::{DeliveryMode, NewListing},
+    payment::{Claim, NewPayment},
+    transitions::Transitions,
 };
+use outbox::{Entry, Follow, Step};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
-use x402_cardano::{
-    exact::VerifiedPayment,
-    settlement::{Claim, Claimed, SettlementStore},
-    wire::Amount,
-};
 
 pub const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 /// Noon of a UTC day.
@@ -70,9 +69,8 @@ pub fn token(number: u8) -> Token {
     Token::new([number; 32])
 }
 
-pub fn challenge(owner: Address, nonce: &str, now: u64) -> Challenge {
-    let digest = account::signin_digest(&owner, nonce);
-    Challenge { owner, digest, expires_at: now + account::CHALLENGE_MS }
+pub fn challenge(owner: Address, place: u8, now: u64) -> Challenge {
+    Challenger::new(&MASTER).unwrap().give(Purpose::SIGN_IN, &owner, place, now)
 }
 
 /// Signs somebody in for the first time.
@@ -80,7 +78,7 @@ pub fn sign_up(db: &Sqlite, number: u8, now: u64) -> (Account, SigningKey) {
     let owner = person(number).enterprise_address();
     let key = derive_wallet_key(&MASTER, 1, &owner.to_string()).unwrap();
     let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
-    let challenge = challenge(owner, "first", now);
+    let challenge = challenge(owner, 0, now);
     let account = block(account::sign_in(db, &challenge, &wallet, &token(number), now)).unwrap().unwrap();
     (account, key)
 }
@@ -100,8 +98,10 @@ pub fn list_by(db: &Sqlite, seller: &str, number: u8, price: u64) -> ListingId {
         "sellerAddress": seller, "modes": ["instant"], "content": format!("content {number}"),
     });
     let id = ListingId::new(NOON + u64::from(number), [number; 10]);
-    let offer = NewListing::from_json(&body, None).unwrap();
-    assert!(matches!(block(catalogue::store(db, &id, &offer, None, NOON)).unwrap(), Stored::Listing { .. }));
+    let offer = NewListing::read(body.to_string().as_bytes(), None).unwrap();
+    let contents = InDatabase(db);
+    let stored = catalogue::store(db, &contents, &id, &offer, None, Quota::default(), NOON);
+    assert!(matches!(block(stored).unwrap(), Stored::Listing { .. }));
     id
 }
 
@@ -130,30 +130,66 @@ pub fn payment(account: &Account, key: &SigningKey, utxos: &[Utxo], price: u64, 
     build(&plan, &wallet, &parameters()).unwrap().sign(&[key]).unwrap()
 }
 
-/// The claim of a payment.
-pub fn claim_of(account: &Account, listing: &ListingId, built: &BuiltTx, price: u64) -> Claim {
-    Claim {
-        resource: listing.as_str().to_owned(),
-        header: ContentHash::of(&built.cbor),
+/// A payment to be claimed, with all that the claim refers to.
+#[derive(Clone)]
+pub struct Paying {
+    pub built: BuiltTx,
+    pub listing: String,
+    pub payer: Address,
+    pub account: Option<Account>,
+    pub price: u64,
+    pub terms_digest: Option<ContentHash>,
+}
+
+/// A payment of this account's service wallet.
+pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price: u64) -> Paying {
+    Paying {
+        built: built.clone(),
+        listing: listing.as_str().to_owned(),
+        payer: account.wallet_address,
+        account: Some(account.clone()),
+        price,
         terms_digest: None,
-        payment: VerifiedPayment {
-            tx_id: built.facts.tx_id,
-            payer: account.wallet_address,
-            inputs: built.facts.inputs.clone(),
-            valid_until: built.facts.valid_until_slot,
-            amount: Amount::new(price).unwrap(),
-            cbor: built.cbor.clone(),
-        },
     }
 }
 
-/// Claims a payment with its spend and its inputs.
-pub fn claim(db: &Sqlite, account: &Account, claim: &Claim, now: u64) -> Result<Claimed, SpendError> {
-    block(store(db, account, claim, now).claim(claim, now))
+impl Paying {
+    pub fn tx(&self) -> TxHash {
+        self.built.facts.tx_id
+    }
+
+    /// Claims it.
+    pub fn claim(&self, db: &Sqlite, now: u64) -> Claim {
+        let new = NewPayment {
+            tx: self.tx(),
+            cbor: &self.built.cbor,
+            valid_until: self.built.facts.valid_until_slot,
+            listing_id: &self.listing,
+            mode: DeliveryMode::Instant,
+            payer: self.payer,
+            amount: Lovelace::new(self.price).unwrap(),
+            creator: Lovelace::ZERO,
+            header: ContentHash::of(&self.built.cbor),
+            terms_digest: self.terms_digest,
+            identifier: None,
+            spend: self.account.as_ref().map(|account| (account, self.built.facts.inputs.as_slice())),
+            content: None,
+        };
+        block(new.claim(db, None, now)).unwrap().0
+    }
 }
 
-pub fn store<'a>(db: &'a Sqlite, account: &'a Account, claim: &Claim, now: u64) -> WalletSettlements<'a, Sqlite> {
-    WalletSettlements::new(db, Spend { account, inputs: claim.payment.inputs.clone(), now })
+/// The entry of a transaction.
+pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
+    Entry::first(&block(db.run(outbox::by_id(tx))).unwrap()).unwrap().unwrap()
+}
+
+/// Writes a step of an entry down with what follows; whether it changed the entry.
+pub fn step(db: &Sqlite, tx: &TxHash, step: &Step) -> bool {
+    let entry = entry(db, tx);
+    let mut statements = outbox::change(&entry, step, NOON);
+    statements.extend(Transitions.follow(&entry, step).unwrap());
+    block(db.batch(statements)).unwrap().first().is_some_and(|first| first.first().is_some())
 }
 
 /// A block that has a transaction.

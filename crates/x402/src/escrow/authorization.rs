@@ -7,18 +7,18 @@ use cardano::{
 };
 
 use super::{
+    DeploymentWire, EscrowExtra, SchemaError,
     commitment::CommitmentError,
     method::TransferMethod,
-    quote::Quote,
-    terms::{Terms, TermsDigest},
-    wire::EscrowRequirements,
+    terms::{SellerTerms, TermsDigest},
 };
-use ::escrow::{Deployment, PlutusAddress};
+use crate::wire::{Asset, PaymentRequirements, SCHEME_EXACT};
+use ::escrow::{Deadlines, Deployment, PlutusAddress};
 
 /// The terms of a payment, known to be signed by the seller for an escrow that this service allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizedTerms {
-    pub(super) terms: Terms,
+    pub(super) terms: SellerTerms,
     pub(super) terms_digest: TermsDigest,
     pub(super) price: Lovelace,
     pub(super) escrow: PlutusAddress,
@@ -26,107 +26,99 @@ pub struct AuthorizedTerms {
     pub(super) reference_signature: Vec<u8>,
 }
 
-/// Which of the scheme's rules about the requirements does not hold.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AuthorizationError {
-    /// Another transfer method than the configured one.
-    #[error("the escrow's transfer method is another")]
-    Method,
-    /// A digest of the request commitment.
-    #[error(transparent)]
-    Commitment(#[from] CommitmentError),
-    /// The terms are about another request than the commitment.
-    #[error("terms.inputHash is not inputCommitment.digest")]
-    InputHash,
-    /// The deadlines are not far enough apart.
-    #[error("the deadlines are closer together than the scheme allows")]
-    DeadlineGaps,
-    /// A deployment that the service does not allow: other arbiters, other trust.
-    #[error("the escrow's deployment is not an allowed one")]
-    Deployment,
-    /// `payTo` is not where that deployment's escrows are.
-    #[error("payTo is not the address of the escrow's deployment")]
-    Address,
-    /// A registry claim, which this service cannot validate.
-    #[error("terms.agentIdentifier claims a registration, which is not validated here")]
-    AgentIdentifier,
-    /// The seller's signature.
-    #[error("the seller's signature of the terms does not hold: {0}")]
-    SellerSignature(#[from] Cip8Error),
-    /// The seller signed a hash of the digest, not the digest.
-    #[error("the seller's signature must say that its payload is not hashed")]
-    Hashed,
-    /// The compatibility identifier.
-    #[error("blockchainIdentifier is not that of the requirements")]
-    Identifier,
-}
-
-impl AuthorizationError {
-    /// The stable code; the reference implementation's where it has one for the same rule.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Method => "invalid_exact_cardano_requirements_masumi_method",
-            Self::Commitment(_) => "invalid_exact_cardano_requirements_masumi_commitment",
-            Self::InputHash => "invalid_exact_cardano_requirements_masumi_input_hash",
-            Self::DeadlineGaps => "invalid_exact_cardano_requirements_masumi_deadline",
-            Self::Deployment => "invalid_exact_cardano_requirements_masumi_deployment",
-            Self::Address => "invalid_exact_cardano_requirements_masumi_address",
-            Self::AgentIdentifier => "invalid_exact_cardano_requirements_masumi_agent_identifier",
-            Self::SellerSignature(_) | Self::Hashed => "invalid_exact_cardano_requirements_masumi_seller_signature",
-            Self::Identifier => "invalid_exact_cardano_requirements_masumi_identifier",
-        }
+refusals! {
+    /// Which of the scheme's rules about the requirements does not hold.
+    pub enum AuthorizationError {
+        /// Not of the scheme's shape.
+        #[error("{0}")]
+        Schema(#[from] SchemaError) => "invalid_exact_cardano_requirements_masumi_schema",
+        /// Another transfer method than the configured one.
+        #[error("the escrow's transfer method is another")]
+        Method => "invalid_exact_cardano_requirements_masumi_method",
+        /// A digest of the request commitment.
+        #[error("{0}")]
+        Commitment(#[from] CommitmentError) => "invalid_exact_cardano_requirements_masumi_commitment",
+        /// The terms are about another request than the commitment.
+        #[error("terms.inputHash is not inputCommitment.digest")]
+        InputHash => "invalid_exact_cardano_requirements_masumi_input_hash",
+        /// The deadlines are not far enough apart.
+        #[error("the deadlines are closer together than the scheme allows")]
+        DeadlineGaps => "invalid_exact_cardano_requirements_masumi_deadline",
+        /// A deployment that the service does not allow: other arbiters, other trust.
+        #[error("the escrow's deployment is not an allowed one")]
+        Deployment => "invalid_exact_cardano_requirements_masumi_deployment",
+        /// `payTo` is not where that deployment's escrows are.
+        #[error("payTo is not the address of the escrow's deployment")]
+        Address => "invalid_exact_cardano_requirements_masumi_address",
+        /// A registry issued, which this service cannot validate.
+        #[error("terms.agentIdentifier claims a registration, which is not validated here")]
+        AgentIdentifier => "invalid_exact_cardano_requirements_masumi_agent_identifier",
+        /// The seller's signature.
+        #[error("the seller's signature of the terms does not hold: {0}")]
+        SellerSignature(#[from] Cip8Error) => "invalid_exact_cardano_requirements_masumi_seller_signature",
+        /// The seller signed a hash of the digest, not the digest.
+        #[error("the seller's signature must say that its payload is not hashed")]
+        Hashed => "invalid_exact_cardano_requirements_masumi_seller_signature",
+        /// The compatibility identifier.
+        #[error("blockchainIdentifier is not that of the requirements")]
+        Identifier => "invalid_exact_cardano_requirements_masumi_identifier",
     }
 }
 
-/// What a service takes for its own: the deployment it allows, and the method's name.
-#[derive(Clone, Copy, Debug)]
-pub struct Allowed<'a> {
-    /// The one deployment.
-    pub deployment: &'a Deployment,
-    /// The configured name.
-    pub method: TransferMethod,
+/// An entry to check, and what the service allows: the one deployment, under the configured name.
+#[derive(Clone, Copy)]
+pub(super) struct Issued<'a> {
+    entry: &'a PaymentRequirements,
+    extra: &'a EscrowExtra,
+    deployment: &'a Deployment,
+    method: TransferMethod,
 }
 
-type Check = fn(&EscrowRequirements, Allowed<'_>) -> Result<(), AuthorizationError>;
+type Check = fn(&Issued<'_>) -> Result<(), AuthorizationError>;
 
 /// Every rule about the requirements but the seller's signature, in the order in which they are checked.
 pub(super) const CHECKS: &[Check] =
-    &[method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
+    &[schema, method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
 
-fn method(requirements: &EscrowRequirements, allowed: Allowed<'_>) -> Result<(), AuthorizationError> {
-    holds(requirements.extra.asset_transfer_method == allowed.method, AuthorizationError::Method)
+fn schema(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    let malformed = |what: &str| AuthorizationError::Schema(SchemaError(what.to_owned()));
+    holds(issued.entry.scheme == SCHEME_EXACT, malformed("scheme is not exact"))?;
+    holds(issued.entry.asset == Asset::Lovelace, malformed("asset is not lovelace"))
 }
 
-fn commitment(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    Ok(requirements.extra.input_commitment.check()?)
+fn method(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    holds(issued.extra.asset_transfer_method == issued.method, AuthorizationError::Method)
 }
 
-fn input_hash(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    let extra = &requirements.extra;
-    holds(extra.terms.input_hash == extra.input_commitment.digest, AuthorizationError::InputHash)
+fn commitment(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    Ok(issued.extra.input_commitment.check()?)
 }
 
-fn deadline_gaps(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    holds(requirements.extra.terms.deadlines.gaps_hold(), AuthorizationError::DeadlineGaps)
+fn input_hash(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    let EscrowExtra { terms, input_commitment, .. } = issued.extra;
+    holds(terms.input_hash == input_commitment.digest, AuthorizationError::InputHash)
 }
 
-fn deployment(requirements: &EscrowRequirements, allowed: Allowed<'_>) -> Result<(), AuthorizationError> {
-    let declared = requirements.extra.deployment.as_ref().and_then(super::DeploymentWire::parameters);
-    holds(declared.as_ref() == Some(&allowed.deployment.parameters), AuthorizationError::Deployment)
+fn deadline_gaps(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    holds(issued.extra.terms.deadlines.gaps_hold(), AuthorizationError::DeadlineGaps)
 }
 
-fn address(requirements: &EscrowRequirements, allowed: Allowed<'_>) -> Result<(), AuthorizationError> {
-    holds(requirements.pay_to == allowed.deployment.address().to_string(), AuthorizationError::Address)
+fn deployment(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    let declared = issued.extra.deployment.as_ref().and_then(DeploymentWire::parameters);
+    holds(declared.as_ref() == Some(&issued.deployment.parameters), AuthorizationError::Deployment)
 }
 
-fn agent_identifier(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    holds(requirements.extra.terms.agent_identifier.bytes().is_empty(), AuthorizationError::AgentIdentifier)
+fn address(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    holds(issued.entry.pay_to == issued.deployment.address().to_string(), AuthorizationError::Address)
 }
 
-fn identifier(requirements: &EscrowRequirements, _: Allowed<'_>) -> Result<(), AuthorizationError> {
-    let expected = requirements.identifier().encode();
-    holds(requirements.extra.blockchain_identifier == expected, AuthorizationError::Identifier)
+fn agent_identifier(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    holds(issued.extra.terms.agent_identifier.bytes().is_empty(), AuthorizationError::AgentIdentifier)
+}
+
+fn identifier(issued: &Issued<'_>) -> Result<(), AuthorizationError> {
+    let expected = issued.extra.identifier(&issued.entry.pay_to).encode();
+    holds(issued.extra.blockchain_identifier == expected, AuthorizationError::Identifier)
 }
 
 fn holds(condition: bool, error: AuthorizationError) -> Result<(), AuthorizationError> {
@@ -136,10 +128,10 @@ fn holds(condition: bool, error: AuthorizationError) -> Result<(), Authorization
 /// That the seller signed exactly these terms, the CIP-8 way and without hashing the payload.
 pub(super) async fn seller_signature(
     port: &impl VerifyEd25519,
-    requirements: &EscrowRequirements,
+    issued: &Issued<'_>,
 ) -> Result<TermsDigest, AuthorizationError> {
-    let extra = &requirements.extra;
-    let digest = requirements.terms_digest().ok_or(AuthorizationError::Hashed)?;
+    let extra = issued.extra;
+    let digest = extra.terms_digest(issued.entry).ok_or(AuthorizationError::Hashed)?;
     let (key, signature) = (hex::encode(&extra.reference_key), hex::encode(&extra.reference_signature));
     let message = SignedMessage::parse(&key, &signature)?;
     if message.says_hashed() != Some(false) {
@@ -151,34 +143,40 @@ pub(super) async fn seller_signature(
 }
 
 impl AuthorizedTerms {
-    /// Checks requirements that somebody issued: every rule of the scheme that does not need the transaction.
+    /// Checks an entry that somebody issued for this deployment under this name: every rule of the scheme that does not
+    /// need the transaction.
     ///
     /// # Errors
     /// The first rule that does not hold.
     pub async fn verify(
         port: &impl VerifyEd25519,
-        requirements: &EscrowRequirements,
-        allowed: Allowed<'_>,
+        entry: &PaymentRequirements,
+        deployment: &Deployment,
+        method: TransferMethod,
     ) -> Result<Self, AuthorizationError> {
+        let extra = entry.extra.escrow().ok_or(AuthorizationError::Method)?;
+        let issued = Issued { entry, extra, deployment, method };
         for check in CHECKS {
-            check(requirements, allowed)?;
+            check(&issued)?;
         }
-        let terms_digest = seller_signature(port, requirements).await?;
-        Ok(Self::new(requirements, terms_digest, allowed.deployment))
+        let terms_digest = seller_signature(port, &issued).await?;
+        let price = Lovelace::new(entry.amount.get());
+        let price = price.ok_or_else(|| SchemaError("amount is more than all lovelace".to_owned()))?;
+        Ok(Self::signed(extra, terms_digest, price, deployment.address()))
     }
 
-    /// The terms of a quote that we made ourselves.
-    pub(super) fn of_quote(quote: &Quote, deployment: &Deployment) -> Self {
-        Self::new(&quote.requirements, quote.terms_digest, deployment)
-    }
-
-    fn new(requirements: &EscrowRequirements, terms_digest: TermsDigest, deployment: &Deployment) -> Self {
-        let extra = &requirements.extra;
+    /// Terms that are known to be signed.
+    pub(crate) fn signed(
+        extra: &EscrowExtra,
+        terms_digest: TermsDigest,
+        price: Lovelace,
+        escrow: PlutusAddress,
+    ) -> Self {
         Self {
             terms: extra.terms.clone(),
             terms_digest,
-            price: requirements.amount,
-            escrow: deployment.address(),
+            price,
+            escrow,
             reference_key: extra.reference_key.clone(),
             reference_signature: extra.reference_signature.clone(),
         }
@@ -189,6 +187,12 @@ impl AuthorizedTerms {
     pub const fn terms_digest(&self) -> TermsDigest {
         self.terms_digest
     }
+
+    /// When what may happen to an escrow under these terms.
+    #[must_use]
+    pub const fn deadlines(&self) -> &Deadlines {
+        &self.terms.deadlines
+    }
 }
 
 #[cfg(test)]
@@ -197,27 +201,28 @@ mod tests {
 
     use super::*;
     use crate::escrow::{
-        fixture::{block_on, deployment, key, quote},
+        fixture::{block_on, deployment, key, offered},
         terms::AgentIdentifier,
-        wire::DeploymentWire,
     };
+    use crate::wire::Amount;
 
     /// The codes of every rule that these requirements break, signed anew by the seller if so wished.
-    fn broken(resign: bool, change: impl FnOnce(&mut EscrowRequirements)) -> Vec<&'static str> {
-        let mut requirements = quote().requirements;
-        change(&mut requirements);
+    fn broken(resign: bool, change: impl FnOnce(&mut PaymentRequirements, &mut EscrowExtra)) -> Vec<&'static str> {
+        let mut entry = offered().requirements;
+        let mut extra = entry.extra.escrow().unwrap().clone();
+        change(&mut entry, &mut extra);
         if resign {
-            let digest = requirements.terms_digest().unwrap();
+            let digest = extra.terms_digest(&entry).unwrap();
             let seller = key(1);
             let signed = cip8::sign(&seller, &seller.enterprise_address(), digest.0.as_bytes()).unwrap();
-            requirements.extra.reference_key = hex::decode(signed.key).unwrap();
-            requirements.extra.reference_signature = hex::decode(signed.signature).unwrap();
-            requirements.extra.blockchain_identifier = requirements.identifier().encode();
+            extra.reference_key = hex::decode(signed.key).unwrap();
+            extra.reference_signature = hex::decode(signed.signature).unwrap();
+            extra.blockchain_identifier = extra.identifier(&entry.pay_to).encode();
         }
         let deployment = deployment();
-        let allowed = Allowed { deployment: &deployment, method: TransferMethod::Escrow };
-        let rules = CHECKS.iter().filter_map(|check| check(&requirements, allowed).err());
-        let signature = block_on(seller_signature(&Native, &requirements)).err();
+        let issued = Issued { entry: &entry, extra: &extra, deployment: &deployment, method: TransferMethod::Escrow };
+        let rules = CHECKS.iter().filter_map(|check| check(&issued).err());
+        let signature = block_on(seller_signature(&Native, &issued)).err();
         rules.chain(signature).map(|error| error.code()).collect()
     }
 
@@ -228,66 +233,69 @@ mod tests {
     #[test]
     fn honest_requirements_break_no_rule() {
         let none: [&str; 0] = [];
-        assert_eq!(broken(false, |_| {}), none);
-        assert_eq!(broken(true, |_| {}), none);
+        assert_eq!(broken(false, |_, _| {}), none);
+        assert_eq!(broken(true, |_, _| {}), none);
     }
 
     #[test]
     fn each_rule_catches_what_no_other_does() {
-        assert_eq!(broken(true, |r| r.extra.asset_transfer_method = TransferMethod::Masumi), code("method"));
-        let content = |r: &mut EscrowRequirements| r.extra.input_commitment.parts[0].content = Some("other".into());
+        assert_eq!(broken(true, |_, x| x.asset_transfer_method = TransferMethod::Masumi), code("method"));
+        let content = |_: &mut PaymentRequirements, x: &mut EscrowExtra| {
+            x.input_commitment.parts[0].content = Some("other".into());
+        };
         assert_eq!(broken(true, content), code("commitment"));
         let other_hash = cardano::ContentHash::new([1; 32]);
-        assert_eq!(broken(true, |r| r.extra.terms.input_hash = other_hash), code("input_hash"));
-        assert_eq!(broken(true, |r| r.extra.terms.deadlines.submit_result -= 660_001), code("deadline"));
-        assert_eq!(broken(true, |r| r.extra.deployment = None), code("deployment"));
-        let other = |r: &mut EscrowRequirements| {
+        assert_eq!(broken(true, |_, x| x.terms.input_hash = other_hash), code("input_hash"));
+        assert_eq!(broken(true, |_, x| x.terms.deadlines.submit_result -= 720_001), code("deadline"));
+        assert_eq!(broken(true, |_, x| x.deployment = None), code("deployment"));
+        let other = |_: &mut PaymentRequirements, x: &mut EscrowExtra| {
             let parameters = ::escrow::Parameters { cooldown_period: 1, ..deployment().parameters };
-            r.extra.deployment = Some(DeploymentWire::new(&parameters));
+            x.deployment = Some(DeploymentWire::new(&parameters));
         };
         assert_eq!(broken(true, other), code("deployment"));
-        let elsewhere = |r: &mut EscrowRequirements| r.pay_to = key(5).enterprise_address().to_string();
-        assert_eq!(broken(true, elsewhere), code("address"));
-        let claim =
-            |r: &mut EscrowRequirements| r.extra.terms.agent_identifier = AgentIdentifier::Bytes(vec![0x67; 30]);
-        assert_eq!(broken(true, claim), code("agent_identifier"));
-        assert_eq!(broken(false, |r| r.extra.blockchain_identifier.push_str("00")), code("identifier"));
+        assert_eq!(broken(true, |r, _| r.pay_to = key(5).enterprise_address().to_string()), code("address"));
+        assert_eq!(broken(true, |r, _| r.scheme = "upto".into()), code("schema"));
+        let token = Asset::Token { policy: [1; 28], name: vec![] };
+        assert_eq!(broken(true, |r, _| r.asset = token), code("schema"));
+        let issued = AgentIdentifier::Bytes(vec![0x67; 30]);
+        assert_eq!(broken(true, |_, x| x.terms.agent_identifier = issued), code("agent_identifier"));
+        assert_eq!(broken(false, |_, x| x.blockchain_identifier.push_str("00")), code("identifier"));
     }
 
     #[test]
     fn terms_that_the_seller_did_not_sign_are_refused() {
         let unsigned = code("seller_signature");
-        assert_eq!(broken(false, |r| r.max_timeout_seconds = 301), unsigned);
-        assert_eq!(broken(false, |r| r.amount = Lovelace::from_ada(6)), unsigned);
-        assert_eq!(broken(false, |r| r.extra.terms.deadlines.external_dispute_unlock += 1), unsigned);
-        assert_eq!(broken(true, |r| r.extra.terms.seller = key(5).enterprise_address()), unsigned, "another seller");
+        assert_eq!(broken(false, |r, _| r.max_timeout_seconds = 301), unsigned);
+        assert_eq!(broken(false, |r, _| r.amount = Amount::new(6_000_000).unwrap()), unsigned);
+        assert_eq!(broken(false, |_, x| x.terms.deadlines.external_dispute_unlock += 1), unsigned);
+        assert_eq!(broken(true, |_, x| x.terms.seller = key(5).enterprise_address()), unsigned, "another seller");
     }
 
     #[test]
     fn another_way_of_signing_is_refused() {
-        let resigned = |change: fn(&mut EscrowRequirements)| {
-            broken(false, |r| {
-                change(r);
-                r.extra.blockchain_identifier = r.identifier().encode();
+        let resigned = |change: fn(&mut EscrowExtra)| {
+            broken(false, |r, x| {
+                change(x);
+                x.blockchain_identifier = x.identifier(&r.pay_to).encode();
             })
         };
         let unsigned = code("seller_signature");
         // `{"hashed": true}` and no `hashed` at all, instead of `{"hashed": false}`: the header is not signed itself.
-        let flip = |r: &mut EscrowRequirements| {
-            let signature = &mut r.extra.reference_signature;
+        let flip = |x: &mut EscrowExtra| {
+            let signature = &mut x.reference_signature;
             let at = signature.windows(7).position(|part| part == b"hashed\xf4").unwrap() + 6;
             signature[at] = 0xf5;
         };
         assert_eq!(resigned(flip), unsigned);
-        let leave_out = |r: &mut EscrowRequirements| {
-            let signature = &mut r.extra.reference_signature;
+        let leave_out = |x: &mut EscrowExtra| {
+            let signature = &mut x.reference_signature;
             let at = signature.windows(9).position(|part| part == b"\xa1\x66hashed\xf4").unwrap();
             signature.splice(at..at + 9, [0xa0]);
         };
         assert_eq!(resigned(leave_out), unsigned);
-        assert_eq!(resigned(|r| *r.extra.reference_signature.last_mut().unwrap() ^= 1), unsigned);
-        assert_eq!(resigned(|r| *r.extra.reference_key.last_mut().unwrap() ^= 1), unsigned);
-        assert_eq!(resigned(|r| r.extra.reference_key = vec![0xa1, 1, 1]), unsigned);
-        assert_eq!(resigned(|r| r.extra.reference_signature = vec![0x55; 16]), unsigned);
+        assert_eq!(resigned(|x| *x.reference_signature.last_mut().unwrap() ^= 1), unsigned);
+        assert_eq!(resigned(|x| *x.reference_key.last_mut().unwrap() ^= 1), unsigned);
+        assert_eq!(resigned(|x| x.reference_key = vec![0xa1, 1, 1]), unsigned);
+        assert_eq!(resigned(|x| x.reference_signature = vec![0x55; 16]), unsigned);
     }
 }

@@ -5,7 +5,10 @@ use cardano::ContentHash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{jcs, wire::present};
+use crate::{
+    json as canon,
+    wire::{list, present},
+};
 
 const DOMAIN: &str = "masumi:x402:input:v1\n";
 /// The most parts of a commitment that are looked at; the reference implementation's bound.
@@ -23,6 +26,7 @@ pub struct InputCommitment {
     /// Always `sha256`.
     pub algorithm: String,
     /// The parts, with unique names, in an order that counts.
+    #[serde(deserialize_with = "list")]
     pub parts: Vec<Part>,
     /// The digest of the manifest.
     pub digest: ContentHash,
@@ -105,7 +109,7 @@ impl InputCommitment {
             canonicalization: Canonicalization::Jcs,
             media_type: Some("application/json".to_owned()),
             // A JSON object of two texts always has canonical bytes.
-            digest: ContentHash::of(&jcs::canonical(&content).unwrap_or_default()),
+            digest: ContentHash::of(&canon::canonical(&content).unwrap_or_default()),
             content: Some(content),
         };
         let mut commitment = Self {
@@ -124,7 +128,7 @@ impl InputCommitment {
         let parts: Vec<_> = self.parts.iter().map(Part::manifest).collect();
         let manifest = json!({ "version": self.version, "algorithm": self.algorithm, "parts": parts });
         // Texts only: always has canonical bytes. A zero digest would match no commitment.
-        jcs::digest(DOMAIN, &manifest).unwrap_or(ContentHash::new([0; 32]))
+        canon::digest(DOMAIN, &manifest).unwrap_or(ContentHash::new([0; 32]))
     }
 
     /// Recomputes every digest. A part that came without its content is taken at its word: who sent the request can
@@ -182,7 +186,7 @@ impl Canonicalization {
     /// SHA-256 of the content's bytes; `None` where it has none.
     fn digest(self, content: &Value) -> Option<ContentHash> {
         let bytes = match self {
-            Self::Jcs => jcs::canonical(content)?,
+            Self::Jcs => canon::canonical(content)?,
             Self::Raw => URL_SAFE_NO_PAD.decode(content.as_str()?).ok()?,
         };
         Some(ContentHash::of(&bytes))

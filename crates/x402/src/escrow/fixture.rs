@@ -9,7 +9,11 @@ use cardano::{
 };
 use pallas_codec::minicbor::{Encoder, data::Tag};
 
-use super::{Issuer, Quote, Sale, TransferMethod};
+use super::{AuthorizedTerms, TransferMethod};
+use crate::{
+    method::{EscrowMethod, Offered, PaymentMethod, Sale},
+    wire::ConfirmationPolicy,
+};
 use ::escrow::{Datum, Deployment, Parameters, PlutusAddress, State};
 
 pub(crate) const NOW: Millis = 1_785_756_000_000;
@@ -29,22 +33,29 @@ pub(crate) fn deployment() -> Deployment {
         },
         reference_script: TxRef { tx: TxHash::new([0; 32]), index: 0 },
         reference_script_bytes: 5_000,
+        blueprint_sha256: None,
     }
 }
 
 pub(crate) fn sale() -> Sale<'static> {
-    Sale { listing_id: "lst_01", content_hash: ContentHash::new([0xcc; 32]), price: Lovelace::from_ada(5) }
+    Sale {
+        listing_id: "lst_01",
+        content_hash: ContentHash::new([0xcc; 32]),
+        price: Lovelace::from_ada(5),
+        seller: key(4).enterprise_address(),
+    }
 }
 
-/// Runs a test with an issuer.
-pub(crate) fn with_issuer<T>(method: TransferMethod, test: impl FnOnce(&Issuer<'_>) -> T) -> T {
-    let (seller, deployment) = (key(1), deployment());
-    let seller_address = seller.enterprise_address();
-    test(&Issuer { seller: &seller, seller_address, deployment: &deployment, method })
+pub(crate) fn method(name: TransferMethod) -> EscrowMethod {
+    EscrowMethod::new(deployment(), key(1), name, ConfirmationPolicy::IN_BLOCK).unwrap()
 }
 
-pub(crate) fn quote() -> Quote {
-    with_issuer(TransferMethod::Escrow, |issuer| issuer.issue(&sale(), NOW, NONCE).unwrap())
+pub(crate) fn offered() -> Offered {
+    method(TransferMethod::Escrow).offer(&sale(), NOW, NONCE).unwrap()
+}
+
+pub(crate) fn terms() -> AuthorizedTerms {
+    offered().terms.unwrap()
 }
 
 pub(crate) fn parameters() -> ProtocolParameters {
@@ -88,8 +99,8 @@ pub(crate) struct TestLock {
 }
 
 impl TestLock {
-    pub fn of(quote: &Quote, datum: &Datum) -> Self {
-        let lovelace = quote.requirements.amount.get() + datum.collateral_return.get();
+    pub fn of(terms: &AuthorizedTerms, datum: &Datum) -> Self {
+        let lovelace = terms.price.get() + datum.collateral_return.get();
         Self {
             outputs: vec![
                 TestOutput {
@@ -107,7 +118,7 @@ impl TestLock {
                     reference_script: false,
                 },
             ],
-            ttl: SlotConfig::PREPROD.slot_at(quote.deadlines().pay_by),
+            ttl: SlotConfig::PREPROD.slot_at(terms.deadlines().pay_by),
             witnesses: vec![key(2)],
         }
     }
@@ -173,23 +184,23 @@ impl TestOutput {
     }
 }
 
-/// The datum of an honest lock of this quote.
-pub(crate) fn honest_datum(quote: &Quote) -> Datum {
-    let extra = &quote.requirements.extra;
+/// The datum of an honest lock under these terms.
+pub(crate) fn honest_datum(signed: &AuthorizedTerms) -> Datum {
+    let terms = &signed.terms;
     Datum {
         buyer: buyer().into(),
         buyer_return_address: None,
-        seller: extra.terms.seller.into(),
-        seller_return_address: extra.terms.seller_return.map(PlutusAddress::from),
-        reference_key: extra.reference_key.clone(),
-        reference_signature: extra.reference_signature.clone(),
-        seller_nonce: extra.terms.seller_nonce.to_vec(),
-        buyer_nonce: extra.terms.buyer_nonce.clone(),
-        agent_identifier: extra.terms.agent_identifier.bytes().to_vec(),
+        seller: terms.seller.into(),
+        seller_return_address: terms.seller_return.map(PlutusAddress::from),
+        reference_key: signed.reference_key.clone(),
+        reference_signature: signed.reference_signature.clone(),
+        seller_nonce: terms.seller_nonce.to_vec(),
+        buyer_nonce: terms.buyer_nonce.clone(),
+        agent_identifier: terms.agent_identifier.bytes().to_vec(),
         collateral_return: Lovelace::ZERO,
-        input_hash: extra.terms.input_hash.as_bytes().to_vec(),
+        input_hash: terms.input_hash.as_bytes().to_vec(),
         result_hash: vec![],
-        deadlines: extra.terms.deadlines,
+        deadlines: terms.deadlines,
         seller_cooldown: 0,
         buyer_cooldown: 0,
         state: State::FundsLocked,

@@ -10,7 +10,7 @@ const SELLER_NONCE_CHARS: usize = 64;
 
 /// The parts of an identifier, all as their text on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identifier {
+pub struct BlockchainIdentifier {
     /// 64 hex characters.
     pub seller_nonce: String,
     /// Hex; empty for an unregistered seller.
@@ -28,9 +28,9 @@ pub struct Identifier {
 /// Not an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a blockchainIdentifier")]
-pub struct IdentifierError;
+pub struct NotAnIdentifier;
 
-impl Identifier {
+impl BlockchainIdentifier {
     /// The text that is compressed.
     #[must_use]
     pub fn text(&self) -> String {
@@ -50,22 +50,22 @@ impl Identifier {
     /// Reads an identifier from the wire.
     ///
     /// # Errors
-    /// [`IdentifierError`] for anything else, and for more than 2,048 compressed bytes.
-    pub fn decode(text: &str) -> Result<Self, IdentifierError> {
+    /// [`NotAnIdentifier`] for anything else, and for more than 2,048 compressed bytes.
+    pub fn decode(text: &str) -> Result<Self, NotAnIdentifier> {
         if text.len() > MAX_COMPRESSED_BYTES.saturating_mul(2) || text.bytes().any(|b| b.is_ascii_uppercase()) {
-            return Err(IdentifierError);
+            return Err(NotAnIdentifier);
         }
-        let compressed = hex::decode(text).map_err(|_| IdentifierError)?;
-        let units = lz_str::decompress_from_uint8_array(&compressed).ok_or(IdentifierError)?;
-        let text = String::from_utf16(&units).map_err(|_| IdentifierError)?;
+        let compressed = hex::decode(text).map_err(|_| NotAnIdentifier)?;
+        let units = lz_str::decompress_from_uint8_array(&compressed).ok_or(NotAnIdentifier)?;
+        let text = String::from_utf16(&units).map_err(|_| NotAnIdentifier)?;
         let mut segments = text.split('.').map(str::to_owned);
-        let mut next = || segments.next().ok_or(IdentifierError);
+        let mut next = || segments.next().ok_or(NotAnIdentifier);
         let (seller, buyer_nonce, reference_signature, reference_key, contract_address) =
             (next()?, next()?, next()?, next()?, next()?);
         if segments.next().is_some() {
-            return Err(IdentifierError);
+            return Err(NotAnIdentifier);
         }
-        let (nonce, agent) = seller.split_at_checked(SELLER_NONCE_CHARS).ok_or(IdentifierError)?;
+        let (nonce, agent) = seller.split_at_checked(SELLER_NONCE_CHARS).ok_or(NotAnIdentifier)?;
         Ok(Self {
             seller_nonce: nonce.to_owned(),
             agent_identifier: agent.to_owned(),
@@ -85,8 +85,8 @@ mod tests {
     const ESCROW: &str = "addr_test1wzs4e6wc95hkwezlccjw9mdvq0r0rsgx6zk34avptga3ftgn37w4g";
 
     /// scheme_exact_cardano.md, "Identity and compatibility identifier": both vectors.
-    fn vectors() -> [(Identifier, String, &'static str); 2] {
-        let identifier = |nonce: &str, agent: String, buyer: &str, signature: &str, key: &str| Identifier {
+    fn vectors() -> [(BlockchainIdentifier, String, &'static str); 2] {
+        let identifier = |nonce: &str, agent: String, buyer: &str, signature: &str, key: &str| BlockchainIdentifier {
             seller_nonce: nonce.repeat(32),
             agent_identifier: agent,
             buyer_nonce: buyer.to_owned(),
@@ -115,7 +115,7 @@ mod tests {
         for (identifier, text, wire) in vectors() {
             assert_eq!(identifier.text(), text);
             assert_eq!(identifier.encode(), wire);
-            assert_eq!(Identifier::decode(wire), Ok(identifier));
+            assert_eq!(BlockchainIdentifier::decode(wire), Ok(identifier));
         }
     }
 
@@ -135,9 +135,9 @@ mod tests {
             compressed(&format!("{}...", "1".repeat(64))),
             compressed(&format!("{}.....", "1".repeat(64))),
         ] {
-            assert_eq!(Identifier::decode(&other), Err(IdentifierError), "{other}");
+            assert_eq!(BlockchainIdentifier::decode(&other), Err(NotAnIdentifier), "{other}");
         }
-        assert!(Identifier::decode(&compressed(&format!("{}....", "1".repeat(64)))).is_ok());
+        assert!(BlockchainIdentifier::decode(&compressed(&format!("{}....", "1".repeat(64)))).is_ok());
     }
 
     proptest! {
@@ -149,7 +149,7 @@ mod tests {
             signature in "([0-9a-f]{2}){16,300}",
             key in "([0-9a-f]{2}){1,60}",
         ) {
-            let identifier = Identifier {
+            let identifier = BlockchainIdentifier {
                 seller_nonce: nonce,
                 agent_identifier: agent,
                 buyer_nonce: buyer,
@@ -157,12 +157,12 @@ mod tests {
                 reference_key: key,
                 contract_address: ESCROW.to_owned(),
             };
-            prop_assert_eq!(Identifier::decode(&identifier.encode()), Ok(identifier));
+            prop_assert_eq!(BlockchainIdentifier::decode(&identifier.encode()), Ok(identifier));
         }
 
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            let _ = Identifier::decode(&hex::encode(bytes));
+            let _ = BlockchainIdentifier::decode(&hex::encode(bytes));
         }
     }
 }

@@ -5,7 +5,7 @@
 //! "Lock invariants") is one function in one table, judges one thing, and passes where the thing is not there at
 //! all, which another rule refuses. A rule that others imply is named where it is implied.
 
-use ::escrow::{Datum, NotOurs, State, collateral, datum::MIN_REFERENCE_SIGNATURE_BYTES};
+use ::escrow::{Datum, NotOurs, PlutusAddress, State, collateral, datum::MIN_REFERENCE_SIGNATURE_BYTES};
 use cardano::{
     Address, KeyHash, Lovelace,
     params::ProtocolParameters,
@@ -46,6 +46,8 @@ pub struct VerifiedLock {
     pub terms_digest: TermsDigest,
     /// Which output of the transaction the escrow is.
     pub output_index: u16,
+    /// Where it is.
+    pub address: PlutusAddress,
     /// What is locked, collateral included.
     pub locked: Lovelace,
     /// The buyer's collateral.
@@ -92,7 +94,7 @@ pub enum LockError {
     #[error("the escrow datum's buyer has not signed the transaction")]
     BuyerWitness,
     /// A field that must be as signed.
-    #[error("the escrow datum's {} is not as the seller signed it", .0.name())]
+    #[error("the escrow datum's {0} is not as the seller signed it")]
     Mismatch(Field),
     /// Some collateral, but less than the least.
     #[error("collateral_return_lovelace must be 0 or at least {}", collateral::MIN_COLLATERAL)]
@@ -111,61 +113,35 @@ pub enum LockError {
     Ttl,
 }
 
-/// The datum's fields that the terms fix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the contract's datum")]
-pub enum Field {
-    Seller,
-    SellerReturnAddress,
-    ReferenceKey,
-    ReferenceSignature,
-    SellerNonce,
-    BuyerNonce,
-    AgentIdentifier,
-    InputHash,
-    PayByTime,
-    SubmitResultTime,
-    UnlockTime,
-    ExternalDisputeUnlockTime,
-}
-
-impl Field {
-    /// The field's name in the contract.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Seller => "seller",
-            Self::SellerReturnAddress => "seller_return_address",
-            Self::ReferenceKey => "reference_key",
-            Self::ReferenceSignature => "reference_signature",
-            Self::SellerNonce => "seller_nonce",
-            Self::BuyerNonce => "buyer_nonce",
-            Self::AgentIdentifier => "agent_identifier",
-            Self::InputHash => "input_hash",
-            Self::PayByTime => "pay_by_time",
-            Self::SubmitResultTime => "submit_result_time",
-            Self::UnlockTime => "unlock_time",
-            Self::ExternalDisputeUnlockTime => "external_dispute_unlock_time",
-        }
-    }
-
-    const fn code(self) -> &'static str {
-        match self {
-            Self::Seller => "invalid_exact_cardano_payload_masumi_datum_seller",
-            Self::SellerReturnAddress => "invalid_exact_cardano_payload_masumi_datum_seller_return_address",
-            Self::ReferenceKey => "invalid_exact_cardano_payload_masumi_datum_reference_key",
-            Self::ReferenceSignature => "invalid_exact_cardano_payload_masumi_datum_reference_signature",
-            Self::SellerNonce => "invalid_exact_cardano_payload_masumi_datum_seller_nonce",
-            Self::BuyerNonce => "invalid_exact_cardano_payload_masumi_datum_buyer_nonce",
-            Self::AgentIdentifier => "invalid_exact_cardano_payload_masumi_datum_agent_identifier",
-            Self::InputHash => "invalid_exact_cardano_payload_masumi_datum_input_hash",
-            Self::PayByTime => "invalid_exact_cardano_payload_masumi_datum_pay_by_time",
-            Self::SubmitResultTime => "invalid_exact_cardano_payload_masumi_datum_submit_result_time",
-            Self::UnlockTime => "invalid_exact_cardano_payload_masumi_datum_unlock_time",
-            Self::ExternalDisputeUnlockTime => {
-                "invalid_exact_cardano_payload_masumi_datum_external_dispute_unlock_time"
-            }
-        }
+refusals! {
+    /// The datum's fields that the terms fix, by their names in the contract.
+    #[derive(Copy)]
+    #[allow(missing_docs, reason = "the names are those of the contract's datum")]
+    pub enum Field {
+        #[error("seller")]
+        Seller => "invalid_exact_cardano_payload_masumi_datum_seller",
+        #[error("seller_return_address")]
+        SellerReturnAddress => "invalid_exact_cardano_payload_masumi_datum_seller_return_address",
+        #[error("reference_key")]
+        ReferenceKey => "invalid_exact_cardano_payload_masumi_datum_reference_key",
+        #[error("reference_signature")]
+        ReferenceSignature => "invalid_exact_cardano_payload_masumi_datum_reference_signature",
+        #[error("seller_nonce")]
+        SellerNonce => "invalid_exact_cardano_payload_masumi_datum_seller_nonce",
+        #[error("buyer_nonce")]
+        BuyerNonce => "invalid_exact_cardano_payload_masumi_datum_buyer_nonce",
+        #[error("agent_identifier")]
+        AgentIdentifier => "invalid_exact_cardano_payload_masumi_datum_agent_identifier",
+        #[error("input_hash")]
+        InputHash => "invalid_exact_cardano_payload_masumi_datum_input_hash",
+        #[error("pay_by_time")]
+        PayByTime => "invalid_exact_cardano_payload_masumi_datum_pay_by_time",
+        #[error("submit_result_time")]
+        SubmitResultTime => "invalid_exact_cardano_payload_masumi_datum_submit_result_time",
+        #[error("unlock_time")]
+        UnlockTime => "invalid_exact_cardano_payload_masumi_datum_unlock_time",
+        #[error("external_dispute_unlock_time")]
+        ExternalDisputeUnlockTime => "invalid_exact_cardano_payload_masumi_datum_external_dispute_unlock_time",
     }
 }
 
@@ -238,6 +214,7 @@ impl<'a> Lock<'a> {
             buyer: datum.buyer.key_address().ok_or(LockError::ScriptParty("buyer"))?,
             terms_digest: self.facts.terms.terms_digest,
             output_index,
+            address: self.facts.terms.escrow,
             locked: output.value.lovelace,
             collateral: datum.collateral_return,
             datum,

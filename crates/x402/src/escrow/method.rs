@@ -2,8 +2,19 @@
 
 use std::{fmt, str::FromStr};
 
+use ::escrow::Deployment;
+use cardano::ContentHash;
+use serde::{Deserialize, Serialize};
+
+/// SHA-256 over the canonical text (RFC 8785) of the blueprint that the scheme document's escrow is published with.
+pub const PUBLISHED_BLUEPRINT: ContentHash = ContentHash::new([
+    0x62, 0x49, 0xde, 0x17, 0xbb, 0x87, 0xc5, 0x24, 0x61, 0x06, 0xaf, 0x6b, 0x0f, 0x33, 0xde, 0x22, 0xb4, 0x4c, 0xa2,
+    0x4b, 0x9c, 0x14, 0x45, 0xfa, 0x36, 0xd1, 0x0e, 0xb8, 0xb5, 0x83, 0xde, 0xc7,
+]);
+
 /// One configured name. It is inside the signed terms: chosen when the quote is signed, checked on the retry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TransferMethod {
     /// The name in this service's API.
     #[default]
@@ -17,7 +28,25 @@ pub enum TransferMethod {
 #[error("the escrow's transfer method is `escrow` or `masumi`")]
 pub struct UnknownMethod;
 
+/// No stock client could pay into this deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "clients of the method `masumi` derive the escrow's address from the published validator, blueprint \
+     {PUBLISHED_BLUEPRINT}, and the deployment is not recorded as being of it: deploy that blueprint, or use `escrow`"
+)]
+pub struct NotPublished;
+
 impl TransferMethod {
+    /// Whether clients that know the method by this name can pay into this deployment. Those of `masumi` derive `payTo`
+    /// from the published validator and `extra.deployment`, and refuse any other.
+    ///
+    /// # Errors
+    /// They cannot.
+    pub fn check_deployment(self, deployment: &Deployment) -> Result<(), NotPublished> {
+        let published = deployment.blueprint_sha256 == Some(PUBLISHED_BLUEPRINT);
+        if self == Self::Escrow || published { Ok(()) } else { Err(NotPublished) }
+    }
+
     /// The name on the wire.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -53,6 +82,21 @@ mod tests {
         }
         for other in ["", "default", "script", "Escrow", "escrow "] {
             assert_eq!(other.parse::<TransferMethod>(), Err(UnknownMethod), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_scheme_documents_name_needs_the_published_blueprint() {
+        let own = crate::escrow::fixture::deployment();
+        let of = |sha256: Option<&str>| Deployment {
+            blueprint_sha256: sha256.map(|hash| hash.parse().unwrap()),
+            ..own.clone()
+        };
+        let published = of(Some("6249de17bb87c5246106af6b0f33de22b44ca24b9c1445fa36d10eb8b583dec7"));
+        assert_eq!(TransferMethod::Masumi.check_deployment(&published), Ok(()));
+        for other in [of(None), of(Some(&"62".repeat(32)))] {
+            assert_eq!(TransferMethod::Masumi.check_deployment(&other), Err(NotPublished));
+            assert_eq!(TransferMethod::Escrow.check_deployment(&other), Ok(()));
         }
     }
 }

@@ -11,23 +11,19 @@
 
 mod authorization;
 mod commitment;
+mod extra;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod identifier;
-mod jcs;
 mod lock;
-mod method;
+pub mod method;
 mod pay;
-mod quote;
 mod terms;
-mod wire;
 
-pub use authorization::{Allowed, AuthorizationError, AuthorizedTerms};
+pub use authorization::{AuthorizationError, AuthorizedTerms};
 pub use commitment::{CommitmentError, InputCommitment, Part, listing_input_hash};
-pub use identifier::{Identifier, IdentifierError};
+pub use extra::{DeploymentWire, EscrowExtra, SchemaError};
+pub use identifier::{BlockchainIdentifier, NotAnIdentifier};
 pub use lock::{Field, LockError, LockFacts, VerifiedLock, verify_lock};
-pub use method::{TransferMethod, UnknownMethod};
-pub use pay::{PayError, PlannedLock};
-pub use quote::{IssueError, Issuer, MIN_PROTECTED_PRICE, NotOurQuote, Quote, Sale};
-pub use terms::{AgentIdentifier, Projected, Terms, TermsDigest};
-pub use wire::{DeploymentWire, EscrowExtra, EscrowRequirements, SchemaError};
+pub use method::TransferMethod;
+pub use terms::{AgentIdentifier, Projected, SellerTerms, TermsDigest};

@@ -1,68 +1,38 @@
 //! The buyer's side: the output that locks a payment under terms that the seller signed. Service wallets pay with it.
 
-use cardano::{
-    Address, Lovelace,
-    chain::Value,
-    params::ProtocolParameters,
-    slots::SlotConfig,
-    tx::build::{Destination, DestinationError, NewOutput},
-};
+use cardano::{Address, Lovelace, chain::Value, params::ProtocolParameters, slots::SlotConfig, tx::build::NewOutput};
 
 use super::authorization::AuthorizedTerms;
+use crate::method::{CannotPay, PaymentOutput};
 use ::escrow::{Datum, PlutusAddress, State, collateral::collateral_for};
-
-/// A lock before a wallet pays for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedLock {
-    /// The output that holds the escrow: price and collateral.
-    pub output: NewOutput,
-    /// Its datum.
-    pub datum: Datum,
-    /// The latest slot that may be the end of the transaction's validity.
-    pub latest_end: u64,
-}
-
-/// Why terms cannot be locked under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PayError {
-    /// Both parties would be paid at one address.
-    #[error("the buyer's and the seller's payout addresses are the same")]
-    SamePayout,
-    /// The escrow's address cannot be paid to.
-    #[error(transparent)]
-    Address(#[from] DestinationError),
-    /// An amount or a time beyond what the ledger counts.
-    #[error("an amount or a time is out of range")]
-    OutOfRange,
-}
 
 impl AuthorizedTerms {
     /// The lock by which this buyer pays, with the least collateral that carries it to its end. Refunds go to the
     /// return address, if there is one.
     ///
     /// # Errors
-    /// See [`PayError`].
-    pub fn lock_for(
+    /// See [`CannotPay`].
+    pub(crate) fn lock_for(
         &self,
         buyer: &Address,
         return_address: Option<&Address>,
         parameters: &ProtocolParameters,
         slots: &SlotConfig,
-    ) -> Result<PlannedLock, PayError> {
+    ) -> Result<PaymentOutput, CannotPay> {
         let mut datum = self.datum_for(buyer, return_address);
         if datum.buyer_payout_address() == datum.seller_payout_address() {
-            return Err(PayError::SamePayout);
+            return Err(CannotPay::SamePayout);
         }
-        datum.collateral_return = collateral_for(self.price, &datum, parameters).ok_or(PayError::OutOfRange)?;
-        let locked = self.price.checked_add(datum.collateral_return).ok_or(PayError::OutOfRange)?;
+        datum.collateral_return = collateral_for(self.price, &datum, parameters).ok_or(CannotPay::OutOfRange)?;
+        let locked = self.price.checked_add(datum.collateral_return).ok_or(CannotPay::OutOfRange)?;
         let output = NewOutput {
-            to: Destination::from_bytes(&self.escrow.to_bytes())?,
+            to: self.escrow,
             value: Value { lovelace: locked, ..Value::default() },
             inline_datum: Some(datum.to_cbor()),
             script: None,
         };
-        let latest_end = slots.slot_at(datum.deadlines.pay_by).ok_or(PayError::OutOfRange)?;
-        Ok(PlannedLock { output, datum, latest_end })
+        let latest_end_slot = slots.slot_at(datum.deadlines.pay_by).ok_or(CannotPay::OutOfRange)?;
+        Ok(PaymentOutput { output, latest_end_slot })
     }
 
     fn datum_for(&self, buyer: &Address, return_address: Option<&Address>) -> Datum {
@@ -102,15 +72,14 @@ mod tests {
 
     use super::*;
     use crate::escrow::{
-        LockFacts, TransferMethod, VerifiedLock,
-        fixture::{buyer, honest_datum, key, parameters, quote, with_issuer},
+        LockFacts, VerifiedLock,
+        fixture::{self, buyer, honest_datum, key, parameters},
         verify_lock,
     };
     use ::escrow::collateral::MIN_COLLATERAL;
 
     fn terms(price: Lovelace) -> AuthorizedTerms {
-        let terms = with_issuer(TransferMethod::Escrow, |issuer| quote().authorized(issuer));
-        AuthorizedTerms { price, ..terms }
+        AuthorizedTerms { price, ..fixture::terms() }
     }
 
     /// Pays with a wallet and verifies the transaction as a seller would.
@@ -126,7 +95,8 @@ mod tests {
             reference_script: None,
         }];
         let wallet = Wallet { address: buyer(), utxos: &utxos, reserved: &BTreeSet::new() };
-        let validity = Validity { from: None, until: lock.latest_end };
+        let validity = Validity { from: None, until: lock.latest_end_slot };
+        let datum = lock.output.inline_datum.clone().unwrap();
         let plan = TxPlan { outputs: vec![lock.output], validity, ..TxPlan::default() };
         let tx = build(&plan, &wallet, &parameters).unwrap().sign(&[&key(2)]).unwrap();
         let tx = SignedTx::parse(&tx.cbor).unwrap();
@@ -138,7 +108,7 @@ mod tests {
             slots: &SlotConfig::PREPROD,
         })
         .unwrap();
-        assert_eq!(verified.datum, lock.datum);
+        assert_eq!(verified.datum.to_cbor(), datum);
         verified
     }
 
@@ -146,7 +116,7 @@ mod tests {
     fn what_our_wallets_lock_is_what_our_paywall_takes() {
         let verified = paid_and_verified(&terms(Lovelace::from_ada(5)), None);
         assert_eq!((verified.locked, verified.collateral), (Lovelace::from_ada(5), Lovelace::ZERO));
-        assert_eq!(verified.datum, honest_datum(&quote()));
+        assert_eq!(verified.datum, honest_datum(&fixture::terms()));
     }
 
     #[test]
@@ -163,6 +133,6 @@ mod tests {
         assert_eq!(verified.datum.buyer_return_address, Some(home.into()));
         let seller = key(1).enterprise_address();
         let same = terms(Lovelace::from_ada(5)).lock_for(&buyer(), Some(&seller), &parameters(), &SlotConfig::PREPROD);
-        assert_eq!(same, Err(PayError::SamePayout));
+        assert_eq!(same, Err(CannotPay::SamePayout));
     }
 }

@@ -6,7 +6,10 @@ use ::escrow::Deadlines;
 use cardano::{Address, ContentHash};
 use serde::{Deserialize, Serialize};
 
-use super::{jcs, wire::present};
+use crate::{
+    json,
+    wire::{Amount, Asset, Network, present},
+};
 
 const DOMAIN: &str = "masumi:x402:terms:v1\n";
 const VERSION: &str = "1";
@@ -22,7 +25,7 @@ const MAX_TIME_DIGITS: usize = 16;
 /// What the seller promises, as far as the 402's own fields do not say it already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Wire", into = "Wire")]
-pub struct Terms {
+pub struct SellerTerms {
     /// Who sells, and signs.
     pub seller: Address,
     /// Where the seller's money must go, if it was said.
@@ -69,16 +72,16 @@ pub struct Projected<'a> {
     pub scheme: &'a str,
     /// The transfer method's configured name.
     pub asset_transfer_method: &'a str,
-    /// The network, as the requirements spell it.
-    pub network: &'a str,
+    /// The network, by its canonical name.
+    pub network: Network,
     /// `payTo`.
     pub contract_address: &'a str,
     /// The price.
-    pub amount: &'a str,
+    pub amount: Amount,
     /// What it is in.
-    pub asset: &'a str,
+    pub asset: &'a Asset,
     /// The 402's validity, seconds.
-    pub max_timeout_seconds: u64,
+    pub max_timeout_seconds: u32,
 }
 
 /// SHA-256 over the signed terms: what the seller signs, and the logical replay key of the payment.
@@ -99,11 +102,11 @@ struct Signed<'a> {
     projected: Projected<'a>,
 }
 
-impl Terms {
+impl SellerTerms {
     /// The digest that the seller signs. `None` only where a text has no canonical form, which these all have.
     #[must_use]
     pub fn digest(&self, projected: Projected<'_>) -> Option<TermsDigest> {
-        jcs::digest(DOMAIN, &Signed { terms: self.clone().into(), projected }).map(TermsDigest)
+        json::digest(DOMAIN, &Signed { terms: self.clone().into(), projected }).map(TermsDigest)
     }
 }
 
@@ -132,7 +135,7 @@ struct Wire {
 #[error("terms.{0} is malformed")]
 struct Malformed(&'static str);
 
-impl TryFrom<Wire> for Terms {
+impl TryFrom<Wire> for SellerTerms {
     type Error = Malformed;
 
     fn try_from(wire: Wire) -> Result<Self, Malformed> {
@@ -173,8 +176,8 @@ impl TryFrom<Wire> for Terms {
     }
 }
 
-impl From<Terms> for Wire {
-    fn from(terms: Terms) -> Self {
+impl From<SellerTerms> for Wire {
+    fn from(terms: SellerTerms) -> Self {
         let deadlines = terms.deadlines;
         Self {
             version: VERSION.to_owned(),
@@ -231,18 +234,20 @@ mod tests {
         wire
     }
 
-    const PROJECTED: Projected<'_> = Projected {
-        scheme: "exact",
-        asset_transfer_method: "escrow",
-        network: "cardano:preprod",
-        contract_address: "addr_test1w",
-        amount: "5000000",
-        asset: "lovelace",
-        max_timeout_seconds: 300,
-    };
+    fn projected() -> Projected<'static> {
+        Projected {
+            scheme: "exact",
+            asset_transfer_method: "escrow",
+            network: Network::Preprod,
+            contract_address: "addr_test1w",
+            amount: Amount::new(5_000_000).unwrap(),
+            asset: &Asset::Lovelace,
+            max_timeout_seconds: 300,
+        }
+    }
 
     fn digest(wire: Value) -> String {
-        from_value::<Terms>(wire).unwrap().digest(PROJECTED).unwrap().to_string()
+        from_value::<SellerTerms>(wire).unwrap().digest(projected()).unwrap().to_string()
     }
 
     #[test]
@@ -277,15 +282,16 @@ mod tests {
         ] {
             assert_ne!(digest(changed.clone()), base, "{changed}");
         }
-        let terms: Terms = from_value(wire()).unwrap();
+        let terms: SellerTerms = from_value(wire()).unwrap();
+        let token = Asset::Token { policy: [1; 28], name: vec![] };
         for projected in [
-            Projected { scheme: "other", ..PROJECTED },
-            Projected { asset_transfer_method: "masumi", ..PROJECTED },
-            Projected { network: "cardano:preview", ..PROJECTED },
-            Projected { contract_address: "addr_test1v", ..PROJECTED },
-            Projected { amount: "5000001", ..PROJECTED },
-            Projected { asset: "other", ..PROJECTED },
-            Projected { max_timeout_seconds: 301, ..PROJECTED },
+            Projected { scheme: "other", ..projected() },
+            Projected { asset_transfer_method: "masumi", ..projected() },
+            Projected { network: Network::Preview, ..projected() },
+            Projected { contract_address: "addr_test1v", ..projected() },
+            Projected { amount: Amount::new(5_000_001).unwrap(), ..projected() },
+            Projected { asset: &token, ..projected() },
+            Projected { max_timeout_seconds: 301, ..projected() },
         ] {
             assert_ne!(terms.digest(projected).unwrap().to_string(), base, "{projected:?}");
         }
@@ -306,7 +312,7 @@ mod tests {
             with("agentIdentifier", json!(null)),
             with("agentIdentifier", json!("ab".repeat(60))),
         ] {
-            assert_eq!(to_value(from_value::<Terms>(terms.clone()).unwrap()).unwrap(), terms);
+            assert_eq!(to_value(from_value::<SellerTerms>(terms.clone()).unwrap()).unwrap(), terms);
         }
     }
 
@@ -345,12 +351,12 @@ mod tests {
             ("amount", json!("5000000")),
             ("collateralReturnLovelace", json!("0")),
         ] {
-            assert!(from_value::<Terms>(with(field, value.clone())).is_err(), "{field}: {value}");
+            assert!(from_value::<SellerTerms>(with(field, value.clone())).is_err(), "{field}: {value}");
         }
         for field in ["version", "sellerAddress", "sellerNonce", "buyerNonce", "inputHash", "payByTime", "unlockTime"] {
             let mut terms = wire();
             terms.as_object_mut().unwrap().remove(field);
-            assert!(from_value::<Terms>(terms).is_err(), "without {field}");
+            assert!(from_value::<SellerTerms>(terms).is_err(), "without {field}");
         }
     }
 }

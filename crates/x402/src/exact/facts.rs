@@ -10,7 +10,7 @@ use cardano::{
 use futures_util::future::{try_join_all, try_join3};
 use serde::{Deserialize, Serialize};
 
-use super::Offer;
+use super::Payment;
 
 /// Transactions whose outputs are looked up for one payment. With the newest block, the protocol parameters, the
 /// submission and the watching after it, a request stays under 40 calls to the outside.
@@ -45,11 +45,11 @@ impl Facts {
     ///
     /// # Errors
     /// A chain that cannot be asked. An error is never taken for an absence.
-    pub async fn of_payer(chain: &impl Chain, offer: &Offer) -> Result<Self, ChainError> {
+    pub async fn of_payer(chain: &impl Chain, payment: &Payment) -> Result<Self, ChainError> {
         let (outputs, parameters, tip) =
-            try_join3(chain.outputs_of(&offer.nonce.tx), chain.protocol_parameters(), chain.tip()).await?;
+            try_join3(chain.outputs_of(&payment.nonce.tx), chain.protocol_parameters(), chain.tip()).await?;
         let mut facts = Self { inputs: BTreeMap::new(), parameters, tip };
-        facts.note(&offer.nonce.tx, &outputs.unwrap_or_default(), &offer.tx.inputs);
+        facts.note(&payment.nonce.tx, &outputs.unwrap_or_default(), &payment.tx.inputs);
         Ok(facts)
     }
 
@@ -57,14 +57,14 @@ impl Facts {
     ///
     /// # Errors
     /// As [`Facts::of_payer`].
-    pub async fn complete(&mut self, chain: &impl Chain, offer: &Offer) -> Result<(), ChainError> {
-        let sources = offer.sources();
-        let lookups = sources.iter().filter(|tx| **tx != offer.nonce.tx).map(|tx| async move {
+    pub async fn complete(&mut self, chain: &impl Chain, payment: &Payment) -> Result<(), ChainError> {
+        let sources = payment.sources();
+        let lookups = sources.iter().filter(|tx| **tx != payment.nonce.tx).map(|tx| async move {
             let outputs = chain.outputs_of(tx).await?;
             Ok::<_, ChainError>((tx, outputs.unwrap_or_default()))
         });
         for (tx, outputs) in try_join_all(lookups).await? {
-            self.note(tx, &outputs, &offer.tx.inputs);
+            self.note(tx, &outputs, &payment.tx.inputs);
         }
         Ok(())
     }

@@ -8,18 +8,19 @@
 use cardano::{chain::Chain, keys::VerifyEd25519};
 
 use super::{
-    Facts, Moment, VerifiedPayment, VerifyError,
+    Case, Facts, Moment, Payment, Situation, VerifiedPayment, VerifyError,
     rules::{
-        Case, ChainRule, Rule, Situation, accepted, amount, fee, inputs, metadata, min_utxo, network, nonce, plain,
-        recipient, size, ttl, value, witnesses,
+        ChainRule, Rule, datum, inputs, limits, metadata, network, nonce, payee, plain, validity, value, witnesses,
     },
 };
-use crate::Refusal;
+use crate::{
+    Refusal,
+    method::{InvalidQuote, Offered, PaymentMethod},
+    wire::SCHEME_EXACT,
+};
 
 /// Rules that need nothing but the payment.
 const RULES: &[Rule] = &[
-    accepted::scheme,
-    accepted::unchanged,
     inputs::are_few,
     network::network_id,
     network::output_addresses,
@@ -28,18 +29,18 @@ const RULES: &[Rule] = &[
     metadata::has_no_scripts,
     metadata::matches_its_hash,
     nonce::is_an_input,
-    recipient::is_paid,
-    amount::is_enough,
+    payee::is_paid,
+    payee::is_paid_enough,
     witnesses::exist,
     witnesses::required_signers_signed,
 ];
 
 /// Rules that need the newest block and the output that the nonce names.
 const PAYER_RULES: &[ChainRule] = &[
-    ttl::is_set,
-    ttl::has_not_passed,
-    ttl::is_near_enough,
-    ttl::has_begun,
+    validity::has_an_end,
+    validity::has_not_ended,
+    validity::ends_soon_enough,
+    validity::has_begun,
     nonce::is_unspent,
     nonce::payer_is_not_payee,
     witnesses::payer_signed,
@@ -52,67 +53,84 @@ const LEDGER_RULES: &[ChainRule] = &[
     inputs::carry_no_script,
     witnesses::owners_signed,
     value::is_conserved,
-    size::transaction_fits,
-    size::values_fit,
-    min_utxo::is_held,
-    fee::covers_the_minimum,
+    limits::transaction_fits,
+    limits::values_fit,
+    limits::outputs_hold_their_minimum,
+    limits::fee_covers_the_minimum,
 ];
 
-/// A transfer method: the rules that it adds to those of all.
-pub(super) struct Method(pub(super) &'static [Rule]);
+/// Verifies a payment under what was offered: every rule but the last, that it is confirmed, which is settlement's.
+///
+/// # Errors
+/// The first rule that it breaks, or a chain that cannot be asked.
+pub async fn verify(
+    method: &dyn PaymentMethod,
+    offered: &Offered,
+    payment: &Payment,
+    chain: &impl Chain,
+    signatures: &impl VerifyEd25519,
+    moment: Moment,
+) -> Result<VerifiedPayment, VerifyError> {
+    let case = Case::new(offered, payment)?;
+    judge_alone(method, &case, moment)?;
+    witnesses::verify(signatures, payment).await?;
+    let mut facts = Facts::of_payer(chain, payment).await?;
+    judge(PAYER_RULES, &Situation { case: &case, facts: &facts, moment })?;
+    facts.complete(chain, payment).await?;
+    Ok(judge_whole(method, &Situation { case: &case, facts: &facts, moment })?)
+}
 
-impl Method {
-    /// Verifies a payment, and hands back what was read for it.
-    pub(super) async fn verify(
-        &self,
-        case: Case<'_>,
-        chain: &impl Chain,
-        signatures: &impl VerifyEd25519,
-        moment: Moment,
-    ) -> Result<(VerifiedPayment, Facts), VerifyError> {
-        self.judge_alone(&case)?;
-        witnesses::verify(signatures, case.offer).await?;
-        let mut facts = Facts::of_payer(chain, case.offer).await?;
-        judge(PAYER_RULES, &Situation { case, facts: &facts, moment })?;
-        facts.complete(chain, case.offer).await?;
-        let situation = Situation { case, facts: &facts, moment };
-        judge(LEDGER_RULES, &situation)?;
-        Ok((verified(&situation)?, facts))
-    }
+/// As [`verify`], with facts that were gathered before.
+///
+/// # Errors
+/// The first rule that the payment breaks.
+pub async fn verify_with_facts(
+    method: &dyn PaymentMethod,
+    offered: &Offered,
+    payment: &Payment,
+    facts: &Facts,
+    signatures: &impl VerifyEd25519,
+    moment: Moment,
+) -> Result<VerifiedPayment, Refusal> {
+    let case = Case::new(offered, payment)?;
+    judge_alone(method, &case, moment)?;
+    witnesses::verify(signatures, payment).await?;
+    let situation = Situation { case: &case, facts, moment };
+    judge(PAYER_RULES, &situation)?;
+    judge_whole(method, &situation)
+}
 
-    /// The same with facts that were gathered before.
-    pub(super) async fn verify_with_facts(
-        &self,
-        case: Case<'_>,
-        facts: &Facts,
-        signatures: &impl VerifyEd25519,
-        moment: Moment,
-    ) -> Result<VerifiedPayment, Refusal> {
-        self.judge_alone(&case)?;
-        witnesses::verify(signatures, case.offer).await?;
-        let situation = Situation { case, facts, moment };
-        judge(PAYER_RULES, &situation)?;
-        judge(LEDGER_RULES, &situation)?;
-        verified(&situation)
+fn judge_alone(method: &dyn PaymentMethod, case: &Case<'_>, moment: Moment) -> Result<(), Refusal> {
+    if case.offered.requirements.scheme != SCHEME_EXACT {
+        return Err(Refusal::Requirements("scheme is not exact"));
     }
-
-    fn judge_alone(&self, case: &Case<'_>) -> Result<(), Refusal> {
-        RULES.iter().chain(self.0).try_for_each(|rule| rule(case))
+    if case.offered.requirements.extra.method() != method.name() {
+        return Err(Refusal::Requirements("assetTransferMethod is another method's"));
     }
+    if case.offered.open_until().is_some_and(|end| moment.now_ms >= end) {
+        return Err(InvalidQuote::Over.into());
+    }
+    RULES.iter().try_for_each(|rule| rule(case))?;
+    method.check(case)?;
+    datum::byte_strings_are_short(case)
 }
 
 fn judge(rules: &[ChainRule], situation: &Situation<'_>) -> Result<(), Refusal> {
     rules.iter().try_for_each(|rule| rule(situation))
 }
 
-fn verified(situation: &Situation<'_>) -> Result<VerifiedPayment, Refusal> {
-    let Case { requirements, offer } = situation.case;
+fn judge_whole(method: &dyn PaymentMethod, situation: &Situation<'_>) -> Result<VerifiedPayment, Refusal> {
+    judge(LEDGER_RULES, situation)?;
+    let payer = nonce::payer(situation)?;
+    let lock = method.check_on_chain(situation, &payer)?;
+    let Case { offered, payment, .. } = situation.case;
     Ok(VerifiedPayment {
-        tx_id: offer.tx.id,
-        payer: nonce::payer(situation)?,
-        inputs: offer.tx.inputs.clone(),
-        valid_until: offer.tx.ttl.ok_or(Refusal::TtlMissing)?,
-        amount: requirements.amount,
-        cbor: offer.tx.cbor().to_vec(),
+        tx_id: payment.tx.id,
+        payer: lock.as_ref().map_or(payer, |lock| lock.buyer),
+        inputs: payment.tx.inputs.clone(),
+        valid_until: validity::end(situation)?,
+        amount: offered.requirements.amount,
+        lock,
+        cbor: payment.tx.cbor().to_vec(),
     })
 }

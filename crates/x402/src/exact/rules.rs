@@ -1,37 +1,50 @@
-//! The rules, one file each. A rule is a pure function from a [`Case`] to a refusal or nothing.
+//! The rules, one file a subject. A rule is a pure function from a [`Case`] or a [`Situation`] to a refusal or nothing;
+//! each file has the error of its rules, with their stable codes.
 
-pub mod accepted;
-pub mod amount;
-pub mod fee;
-pub mod inputs;
-pub mod metadata;
-pub mod min_utxo;
-pub mod network;
-pub mod nonce;
-pub mod plain;
-pub mod recipient;
-pub mod size;
-pub mod ttl;
-pub mod value;
-pub mod witnesses;
+pub(super) mod datum;
+pub(super) mod inputs;
+pub(super) mod limits;
+pub(super) mod metadata;
+pub(super) mod network;
+pub(super) mod nonce;
+pub(super) mod payee;
+pub(crate) mod plain;
+pub(super) mod validity;
+pub(super) mod value;
+pub(super) mod witnesses;
 
-use super::{Facts, Moment, Offer};
-use crate::{Refusal, wire::PaymentRequirements};
+use cardano::address::PaymentAddress;
+pub use datum::InvalidDatum;
+pub use inputs::InvalidInputs;
+pub use limits::LimitBroken;
+pub use metadata::InvalidMetadata;
+pub use network::OtherNetwork;
+pub use nonce::InvalidNonce;
+pub use payee::Underpaid;
+pub use plain::NotPlain;
+pub use validity::InvalidValidity;
+pub use value::NotConserved;
+pub use witnesses::InvalidWitnesses;
+
+use super::{Facts, Moment, Payment};
+use crate::{Refusal, method::Offered};
 
 /// A payment to judge, with what was asked for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Debug)]
 pub struct Case<'a> {
     /// What is asked for: ours, never what the buyer says it is.
-    pub requirements: &'a PaymentRequirements,
-    /// What is offered.
-    pub offer: &'a Offer,
+    pub offered: &'a Offered,
+    /// What is handed over.
+    pub payment: &'a Payment,
+    pay_to: PaymentAddress,
+    pay_to_bytes: Vec<u8>,
 }
 
 /// A payment to judge, with the chain around it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     /// The payment.
-    pub case: Case<'a>,
+    pub case: &'a Case<'a>,
     /// What the chain says.
     pub facts: &'a Facts,
     /// When.
@@ -39,6 +52,19 @@ pub struct Situation<'a> {
 }
 
 /// A rule that needs nothing but the payment.
-pub type Rule = fn(&Case<'_>) -> Result<(), Refusal>;
+pub(super) type Rule = fn(&Case<'_>) -> Result<(), Refusal>;
 /// A rule that needs the chain.
-pub type ChainRule = fn(&Situation<'_>) -> Result<(), Refusal>;
+pub(super) type ChainRule = fn(&Situation<'_>) -> Result<(), Refusal>;
+
+impl<'a> Case<'a> {
+    /// The case of a payment under what was offered.
+    ///
+    /// # Errors
+    /// `payTo`, which the offer's issuer vouches for, is no address that can be paid: a fault of the service.
+    pub fn new(offered: &'a Offered, payment: &'a Payment) -> Result<Self, Refusal> {
+        let text = &offered.requirements.pay_to;
+        let pay_to = text.parse::<PaymentAddress>().ok().filter(|address| address.to_string() == *text);
+        let pay_to = pay_to.ok_or(Refusal::Requirements("payTo is not a base or enterprise address of preprod"))?;
+        Ok(Self { offered, payment, pay_to, pay_to_bytes: pay_to.to_bytes() })
+    }
+}

@@ -1,10 +1,11 @@
 //! How much of the chain's evidence a resource waits for.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+
+use super::object::Object;
 
 /// `extra.confirmationPolicy`: a closed object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationPolicy {
     l1_confirmations: i8,
@@ -34,15 +35,11 @@ impl ConfirmationPolicy {
     pub const fn l1_confirmations(self) -> i8 {
         self.l1_confirmations
     }
+}
 
-    /// The policy within `extra`; the default where there is none.
-    ///
-    /// # Errors
-    /// Of another shape or range.
-    pub fn in_extra(extra: &Map<String, Value>) -> Result<Self, ConfirmationPolicyError> {
-        extra
-            .get("confirmationPolicy")
-            .map_or(Ok(Self::DEFAULT), |policy| Self::deserialize(policy).map_err(|_| ConfirmationPolicyError))
+impl Default for ConfirmationPolicy {
+    fn default() -> Self {
+        Self::DEFAULT
     }
 }
 
@@ -53,8 +50,8 @@ impl<'de> Deserialize<'de> for ConfirmationPolicy {
         struct Wire {
             l1_confirmations: i8,
         }
-        Self::new(Wire::deserialize(deserializer)?.l1_confirmations)
-            .ok_or_else(|| serde::de::Error::custom(ConfirmationPolicyError))
+        let Object(Wire { l1_confirmations }) = Object::deserialize(deserializer)?;
+        Self::new(l1_confirmations).ok_or_else(|| serde::de::Error::custom(ConfirmationPolicyError))
     }
 }
 
@@ -63,24 +60,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(extra: &Value) -> Result<i8, ConfirmationPolicyError> {
-        ConfirmationPolicy::in_extra(extra.as_object().unwrap()).map(ConfirmationPolicy::l1_confirmations)
-    }
-
-    #[test]
-    fn an_absent_policy_asks_for_one_newer_block() {
-        assert_eq!(read(&json!({})), Ok(1));
-    }
-
     #[test]
     fn a_policy_is_a_closed_object_with_a_whole_number_in_range() {
+        let read = |policy: &serde_json::Value| ConfirmationPolicy::deserialize(policy);
         for n in [-1, 0, 1, 20] {
-            assert_eq!(read(&json!({ "confirmationPolicy": { "l1Confirmations": n } })), Ok(n));
+            assert_eq!(read(&json!({ "l1Confirmations": n })).unwrap().l1_confirmations(), n);
         }
         for policy in [
             json!(null),
             json!({}),
             json!(0),
+            json!([0]),
             json!({ "l1Confirmations": -2 }),
             json!({ "l1Confirmations": 21 }),
             json!({ "l1Confirmations": 1.5 }),
@@ -88,7 +78,7 @@ mod tests {
             json!({ "l1Confirmations": null }),
             json!({ "l1Confirmations": 0, "l2": 1 }),
         ] {
-            assert!(read(&json!({ "confirmationPolicy": policy })).is_err(), "{policy}");
+            assert!(read(&policy).is_err(), "{policy}");
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Base64 of JSON, in headers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
-use super::Object;
+use super::object::Object;
+use crate::json;
 
 /// The header of a 402.
 pub const PAYMENT_REQUIRED: &str = "PAYMENT-REQUIRED";
@@ -35,20 +37,29 @@ pub enum HeaderError {
 /// # Errors
 /// An object that has no JSON form; none of this crate's.
 pub fn encode_header<T: Serialize>(object: &T) -> Result<String, HeaderError> {
-    let json = serde_json::to_vec(object).map_err(|error| HeaderError::Json(error.to_string()))?;
+    let json = serde_json::to_vec(object).map_err(HeaderError::json)?;
     Ok(STANDARD.encode(json))
 }
 
-/// The x402 object in a header's value.
+/// The x402 object in a header's value. No object within it may have a name twice.
 ///
 /// # Errors
 /// Each way in which it is not one.
 pub fn decode_header<T: DeserializeOwned>(value: &str) -> Result<T, HeaderError> {
+    let Object(object) = Object::deserialize(&decode_json(value)?).map_err(HeaderError::json)?;
+    Ok(object)
+}
+
+/// The JSON in a header's value.
+pub(super) fn decode_json(value: &str) -> Result<Value, HeaderError> {
     if value.len() > MAX_HEADER_BYTES {
         return Err(HeaderError::TooLong);
     }
-    let json = STANDARD.decode(value).map_err(|_| HeaderError::NotBase64)?;
-    serde_json::from_slice::<Object<T>>(&json)
-        .map(|Object(value)| value)
-        .map_err(|error| HeaderError::Json(error.to_string()))
+    json::parse(&STANDARD.decode(value).map_err(|_| HeaderError::NotBase64)?).map_err(HeaderError::json)
+}
+
+impl HeaderError {
+    fn json(error: impl ToString) -> Self {
+        Self::Json(error.to_string())
+    }
 }

@@ -9,7 +9,7 @@ use serde::{
 
 /// Deserializes `T` from a JSON object only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Object<T>(pub T);
+pub(crate) struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -32,7 +32,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 /// For `#[serde(deserialize_with)]` on a field that is an object.
-pub(super) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     Object::deserialize(deserializer).map(|Object(value)| value)
 }
 
@@ -42,6 +42,18 @@ pub(super) fn optional<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deseriali
 }
 
 /// For `#[serde(deserialize_with)]` on a list of objects.
-pub(super) fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+pub(crate) fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     Ok(Vec::<Object<T>>::deserialize(deserializer)?.into_iter().map(|Object(value)| value).collect())
+}
+
+/// For `#[serde(deserialize_with)]` on a field that may be left out but not be `null`.
+pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// As [`present`], for an object.
+pub(crate) fn present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    object(deserializer).map(Some)
 }

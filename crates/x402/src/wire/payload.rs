@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    PaymentRequirements, ResourceInfo, Version2,
+    Accepted, HeaderError, ResourceInfo, Version2, decode_header,
     object::{object, optional},
 };
 
@@ -18,14 +18,23 @@ pub struct PaymentPayload {
     #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceInfo>,
     /// The chosen entry of `accepts`, whole.
-    #[serde(deserialize_with = "object")]
-    pub accepted: PaymentRequirements,
+    pub accepted: Accepted,
     /// What the scheme asks for.
     #[serde(deserialize_with = "object")]
     pub payload: ExactPayload,
     /// Optional functionality, echoed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Map<String, Value>>,
+}
+
+impl PaymentPayload {
+    /// Reads the value of a `PAYMENT-SIGNATURE` header.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being a payment's payload. The transaction in it is not read yet.
+    pub fn from_header(value: &str) -> Result<Self, HeaderError> {
+        decode_header(value)
+    }
 }
 
 /// The `exact` scheme's payload on Cardano.

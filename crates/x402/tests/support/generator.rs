@@ -204,11 +204,11 @@ const TWISTS: &[Twist] = &[
     ("output at its minimum", |case, _| least_output(case, 0)),
     ("output under its minimum", |case, _| least_output(case, -1)),
     ("payee at the minimum", |case, _| {
-        case.payment.requirements.amount = x402_cardano::wire::Amount::new(900_000).unwrap();
+        case.payment.offered.requirements.amount = x402_cardano::wire::Amount::new(900_000).unwrap();
         least_payee(case, 0);
     }),
     ("payee under the minimum", |case, _| {
-        case.payment.requirements.amount = x402_cardano::wire::Amount::new(900_000).unwrap();
+        case.payment.offered.requirements.amount = x402_cardano::wire::Amount::new(900_000).unwrap();
         least_payee(case, -1);
     }),
     ("price -1", |case, _| case.payment.outputs[0].lovelace = PRICE - 1),

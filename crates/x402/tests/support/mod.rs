@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    Address, KeyHash, Lovelace, TxHash, TxRef,
-    address::Stake,
+    Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
+    address::Credential,
     chain::{Tip, Utxo, Value as Held},
     hash::blake2b,
     keys::Native,
@@ -20,13 +20,13 @@ use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use x402_cardano::{
     Refusal,
-    exact::{Facts, InputState, Moment, Offer, VerifiedPayment, default},
-    wire::{Amount, ConfirmationPolicy, PaymentRequirements},
+    exact::{self, Facts, InputState, Moment, VerifiedPayment, verify_with_facts},
+    method::{DefaultMethod, Offered, PaymentMethod, Sale},
+    wire::{ConfirmationPolicy, PaymentPayload},
 };
 
 pub const PRICE: u64 = 2_000_000;
 pub const NOW_MS: u64 = 1_790_000_000_000;
-pub const TIMEOUT_SECONDS: u32 = 300;
 pub const TOKEN_POLICY: [u8; 28] = [0xaa; 28];
 
 /// The slot of the wall clock in these tests.
@@ -43,7 +43,7 @@ pub fn key_hash(seed: u8) -> KeyHash {
 }
 
 pub fn address(seed: u8) -> Address {
-    Address::base(key_hash(seed), Stake::Key([seed; 28]))
+    Address::base(key_hash(seed), Credential::Key(KeyHash::new([seed; 28])))
 }
 
 pub const BUYER: u8 = 1;
@@ -168,7 +168,7 @@ pub struct Payment {
     /// How CBOR is written: in the plainest way, unless a test has another.
     pub encode: Encoder,
     pub nonce: String,
-    pub requirements: PaymentRequirements,
+    pub offered: Offered,
     /// Changes to the JSON of the payload, after everything else.
     pub wire: Option<WireEdit>,
     /// Changes to the bytes of the transaction, after signing.
@@ -205,12 +205,7 @@ impl Payment {
             is_valid: Cbor::Bool(true),
             encode: Box::new(encode),
             nonce: first.to_string(),
-            requirements: default::requirements(
-                &address(SELLER),
-                Amount::new(PRICE).unwrap(),
-                TIMEOUT_SECONDS,
-                ConfirmationPolicy::IN_BLOCK,
-            ),
+            offered: method().offer(&sale(), NOW_MS, [0; 32]).unwrap(),
             wire: None,
             cbor: None,
             body_cbor: None,
@@ -291,7 +286,7 @@ impl Payment {
         let mut json = json!({
             "x402Version": 2,
             "resource": { "url": "https://example.com/thing" },
-            "accepted": self.requirements,
+            "accepted": self.offered.requirements,
             "payload": { "transaction": STANDARD.encode(self.transaction()), "nonce": self.nonce },
         });
         if let Some(change) = &self.wire {
@@ -313,12 +308,18 @@ impl Payment {
     }
 
     pub fn verdict(&self) -> Result<VerifiedPayment, Refusal> {
-        let offer = Offer::from_header(&self.header())?;
-        self.verdict_of(&offer)
+        self.verdict_of(&self.header())
     }
 
-    pub fn verdict_of(&self, offer: &Offer) -> Result<VerifiedPayment, Refusal> {
-        default::verify_with_facts(&self.requirements, offer, &self.facts(), &Native, moment()).now_or_never().unwrap()
+    /// As a server comes to it: read, recognised, read on, judged.
+    pub fn verdict_of(&self, header: &str) -> Result<VerifiedPayment, Refusal> {
+        let payload = PaymentPayload::from_header(header)?;
+        payload.accepted.check(&self.offered.requirements)?;
+        self.judge(&exact::Payment::read(&payload.payload)?)
+    }
+
+    pub fn judge(&self, payment: &exact::Payment) -> Result<VerifiedPayment, Refusal> {
+        verify_with_facts(&method(), &self.offered, payment, &self.facts(), &Native, moment()).now_or_never().unwrap()
     }
 
     /// Sets the fee to the ledger's minimum, plus or minus some lovelace.
@@ -332,6 +333,19 @@ impl Payment {
 
 pub fn moment() -> Moment {
     Moment { now_ms: NOW_MS, slots: SlotConfig::PREPROD }
+}
+
+pub fn method() -> DefaultMethod {
+    DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap()
+}
+
+pub fn sale() -> Sale<'static> {
+    Sale {
+        listing_id: "lst_01",
+        content_hash: ContentHash::new([0xcc; 32]),
+        price: Lovelace::new(PRICE).unwrap(),
+        seller: address(SELLER),
+    }
 }
 
 /// Preprod's parameters, as far as a payment meets them.

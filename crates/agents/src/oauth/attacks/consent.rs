@@ -80,7 +80,7 @@ fn a_signature_for_signing_in_connects_no_agent() {
     let client = world.register(&[CALLBACK]);
     let request = world.consent(&client);
     let (key, owner) = wallet(1);
-    let signin = market::account::signin_digest(&owner, &request.id);
+    let signin = cardano::ContentHash::of(format!("service:signin:v1\n{owner}\n{}", request.id).as_bytes());
     let signed = cardano::cip8::sign(&key, &owner, signin.as_bytes()).unwrap();
     let mut body = world.approval(&request);
     body["key"] = json!(signed.key);

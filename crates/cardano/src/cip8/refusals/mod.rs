@@ -4,7 +4,7 @@ use ciborium::Value;
 
 use super::{forge::*, *};
 use crate::{
-    address::{AddressError, Stake},
+    address::{AddressError, Credential},
     hash::blake2b,
     keys::{Native, Point, SigningKey},
 };

@@ -41,7 +41,7 @@ fn the_owners_enterprise_address_is_not_the_owners_base_address() {
 
 #[test]
 fn the_payment_key_under_another_stake_key_is_refused() {
-    let other = Address::base(payment_key().key_hash(), Stake::Key([7; 28]));
+    let other = Address::base(payment_key().key_hash(), Credential::Key(KeyHash::new([7; 28])));
     let forged = Forge::for_address(payment_key(), &other.to_bytes()).build();
     assert_eq!(verdict_for(&forged, &owner(), &DIGEST), Err(Cip8Error::OtherAddress));
     assert_eq!(verdict_for(&forged, &other, &DIGEST), OK);

@@ -6,12 +6,12 @@ use pallas_primitives::conway::TransactionOutput;
 
 use super::{
     bundle::Bundle,
-    destination::Destination,
     error::BuildError,
     output::{cbor, encode_plain, min_lovelace_plain},
     sources::Source,
 };
 use crate::{
+    address::PaymentAddress,
     fees,
     hash::{KeyHash, TxHash, TxRef},
     money::Lovelace,
@@ -60,7 +60,7 @@ impl Pledge {
 pub(super) fn choose(
     preferred: &[&Source],
     others: &[&Source],
-    home: &Destination,
+    home: &PaymentAddress,
     fee: u64,
     params: &ProtocolParameters,
 ) -> Result<Pledge, BuildError> {
@@ -88,7 +88,7 @@ pub(super) fn choose(
 fn put_up(
     sources: &[&Source],
     total: u64,
-    home: &Destination,
+    home: &PaymentAddress,
     params: &ProtocolParameters,
 ) -> Result<Option<Pledge>, BuildError> {
     let held = Bundle::checked_sum(sources.iter().map(|source| &source.bundle)).ok_or(BuildError::OutOfRange)?;
@@ -103,7 +103,7 @@ fn put_up(
 #[allow(clippy::option_option, reason = "no output needed and no output possible are different answers")]
 fn bring_back(
     rest: Bundle,
-    home: &Destination,
+    home: &PaymentAddress,
     params: &ProtocolParameters,
 ) -> Result<Option<Option<TransactionOutput<'static>>>, BuildError> {
     if rest == Bundle::default() {
@@ -118,7 +118,7 @@ fn bring_back(
     Ok(Some(Some(encode_plain(home, &rest)?)))
 }
 
-fn stand_in(total: u64, home: &Destination, params: &ProtocolParameters) -> Result<Pledge, BuildError> {
+fn stand_in(total: u64, home: &PaymentAddress, params: &ProtocolParameters) -> Result<Pledge, BuildError> {
     let least = min_lovelace_plain(home, &Bundle::default(), params)?;
     let back = encode_plain(home, &Bundle { lovelace: least, ..Bundle::default() })?;
     let collateral = Collateral { inputs: BTreeSet::from([SOME_INPUT]), total, back: Some(back) };

@@ -41,7 +41,6 @@ mod body;
 mod bundle;
 mod change;
 mod collateral;
-mod destination;
 mod error;
 #[cfg(test)]
 mod fixtures;
@@ -55,7 +54,6 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub use destination::{Destination, DestinationError};
 pub use error::BuildError;
 pub use plan::{NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity, Wallet};
 pub use signing::{BuiltTx, Draft, TxFacts};
@@ -66,7 +64,7 @@ use self::{
     sources::{Checked, Reach},
 };
 use crate::{
-    address::Address,
+    address::{Address, PaymentAddress},
     chain::Utxo,
     hash::{TxHash, TxRef},
     money::Lovelace,
@@ -80,7 +78,7 @@ use crate::{
 pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) -> Result<Draft, BuildError> {
     let checked = Checked::new(plan, params)?;
     let pool = sources::spendable(wallet, &checked.used(), Reach::Plain);
-    let home = Destination::from(wallet.address);
+    let home = PaymentAddress::from(wallet.address);
     let terms = Terms { checked: &checked, params, rest_to: home, rest_wanted: false, home };
     let settled = select::select(&terms, &pool)?;
     draft(&checked, settled, &home, &wallet.address)
@@ -90,7 +88,7 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
 fn draft(
     checked: &Checked<'_>,
     settled: Settled,
-    rest_to: &Destination,
+    rest_to: &PaymentAddress,
     wallet: &Address,
 ) -> Result<Draft, BuildError> {
     let tx_id = TxHash::of_body(&settled.body);

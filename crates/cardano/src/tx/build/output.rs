@@ -9,8 +9,9 @@ use pallas_primitives::{
     conway::{DatumOption, PlutusData, PostAlonzoTransactionOutput, ScriptRef, TransactionOutput},
 };
 
-use super::{bundle::Bundle, destination::Destination, error::BuildError, plan::NewOutput};
+use super::{bundle::Bundle, error::BuildError, plan::NewOutput};
 use crate::{
+    address::PaymentAddress,
     hash::{ScriptHash, blake2b},
     money::Lovelace,
     params::ProtocolParameters,
@@ -32,7 +33,7 @@ pub(super) fn encode_new<'a>(output: &'a NewOutput, value: &Bundle) -> Result<Tr
 }
 
 /// An output without datum or script.
-pub(super) fn encode_plain(to: &Destination, value: &Bundle) -> Result<TransactionOutput<'static>, BuildError> {
+pub(super) fn encode_plain(to: &PaymentAddress, value: &Bundle) -> Result<TransactionOutput<'static>, BuildError> {
     Ok(TransactionOutput::PostAlonzo(KeepRaw::from(PostAlonzoTransactionOutput {
         address: Bytes::from(to.to_bytes()),
         value: value.to_ledger()?,
@@ -77,7 +78,7 @@ pub(super) fn min_lovelace<'a>(
 
 /// The least lovelace for a plain output with these assets.
 pub(super) fn min_lovelace_plain(
-    to: &Destination,
+    to: &PaymentAddress,
     assets: &Bundle,
     params: &ProtocolParameters,
 ) -> Result<u64, BuildError> {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{destination::Destination, error::BuildError, output};
+use super::{error::BuildError, output};
 use crate::{
-    address::Address,
+    address::{Address, PaymentAddress},
     chain::{Utxo, Value},
     fees::ExUnits,
     hash::{KeyHash, TxRef},
@@ -33,7 +33,7 @@ pub struct TxPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewOutput {
     /// Where it goes.
-    pub to: Destination,
+    pub to: PaymentAddress,
     /// What it holds.
     pub value: Value,
     /// CBOR of the Plutus data that it carries inline.
@@ -44,7 +44,7 @@ pub struct NewOutput {
 
 impl NewOutput {
     /// A plain payment.
-    pub fn pay(to: impl Into<Destination>, lovelace: Lovelace) -> Self {
+    pub fn pay(to: impl Into<PaymentAddress>, lovelace: Lovelace) -> Self {
         let value = Value { lovelace, ..Value::default() };
         Self { to: to.into(), value, inline_datum: None, script: None }
     }

@@ -15,12 +15,12 @@ use super::{
     bundle::{Bundle, write_unit},
     change,
     collateral::{self, Pledge},
-    destination::Destination,
     error::BuildError,
     output::{encode_plain, min_lovelace_plain},
     sources::{Checked, Source},
 };
 use crate::{
+    address::PaymentAddress,
     fees,
     hash::{KeyHash, TxRef},
     params::ProtocolParameters,
@@ -43,11 +43,11 @@ pub(super) struct Terms<'a> {
     pub(super) checked: &'a Checked<'a>,
     pub(super) params: &'a ProtocolParameters,
     /// Where whatever is left goes.
-    pub(super) rest_to: Destination,
+    pub(super) rest_to: PaymentAddress,
     /// Whether something must be left.
     pub(super) rest_wanted: bool,
     /// The wallet's own address: where unspent collateral goes.
-    pub(super) home: Destination,
+    pub(super) home: PaymentAddress,
 }
 
 impl Terms<'_> {

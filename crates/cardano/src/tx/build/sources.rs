@@ -6,12 +6,12 @@ use pallas_primitives::conway::{PlutusData, TransactionOutput};
 
 use super::{
     bundle::Bundle,
-    destination::Destination,
     error::BuildError,
     output,
     plan::{TxPlan, Wallet},
 };
 use crate::{
+    address::PaymentAddress,
     chain::Utxo,
     fees::{ExUnits, MAX_REFERENCE_SCRIPT_BYTES},
     hash::{KeyHash, TxRef},
@@ -119,8 +119,8 @@ fn check_scripts(plan: &TxPlan) -> Result<(Vec<ScriptSource>, Vec<Bundle>), Buil
     let mut held = Vec::with_capacity(plan.script_inputs.len());
     for input in &plan.script_inputs {
         let utxo = &input.utxo;
-        let destination: Option<Destination> = utxo.address.parse().ok();
-        if destination.is_none_or(|destination| destination.payment_script().is_none()) {
+        let address: Option<PaymentAddress> = utxo.address.parse().ok();
+        if address.is_none_or(|address| address.payment_script().is_none()) {
             return Err(BuildError::Malformed { what: "the address of a script input" });
         }
         if utxo.reference_script.is_some() {
@@ -153,8 +153,8 @@ fn read_source(utxo: &Utxo) -> Result<Source, BuildError> {
     if utxo.reference_script.is_some() {
         return Err(BuildError::CarriesScript(utxo.reference));
     }
-    let destination: Option<Destination> = utxo.address.parse().ok();
-    let key = destination.and_then(|destination| destination.payment_key().copied());
+    let address: Option<PaymentAddress> = utxo.address.parse().ok();
+    let key = address.and_then(|address| address.payment_key().copied());
     let key = key.ok_or(BuildError::Malformed { what: "the address of an input that a key should spend" })?;
     Ok(Source { reference: utxo.reference, bundle: Bundle::read(&utxo.value)?, key })
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{
     bundle::Bundle,
-    destination::Destination,
     draft,
     error::BuildError,
     plan::{NewOutput, TxPlan, Validity, Wallet},
@@ -12,7 +11,7 @@ use super::{
     signing::Draft,
     sources::{Checked, Reach, Source, spendable},
 };
-use crate::{hash::TxRef, money::Lovelace, params::ProtocolParameters};
+use crate::{address::PaymentAddress, hash::TxRef, money::Lovelace, params::ProtocolParameters};
 
 /// A transaction that empties a wallet.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +34,7 @@ pub struct Sweep {
 /// the reserve cannot be one.
 pub fn sweep(
     wallet: &Wallet<'_>,
-    to: impl Into<Destination>,
+    to: impl Into<PaymentAddress>,
     reserve: Lovelace,
     validity: Validity,
     params: &ProtocolParameters,

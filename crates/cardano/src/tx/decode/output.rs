@@ -7,7 +7,7 @@ use super::{
     well_formed,
 };
 use crate::{
-    address::{Address, AddressError},
+    address::{Address, AddressError, Credential, PaymentAddress},
     chain::Value,
     hash::ScriptHash,
 };
@@ -64,18 +64,14 @@ impl AddressKind {
     /// The kind of address that these bytes are (CIP-19).
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        match Address::from_bytes(bytes) {
-            Ok(address) => Self::Key(address),
+        match PaymentAddress::from_bytes(bytes) {
+            Ok(PaymentAddress { payment: Credential::Script(hash), .. }) => Self::Script(hash),
+            Ok(address) => address.key_address().map_or(Self::Unsupported, Self::Key),
             Err(AddressError::WrongNetwork) => Self::Mainnet,
-            Err(AddressError::Script) => script_hash(bytes).map_or(Self::Unsupported, Self::Script),
-            Err(AddressError::Unsupported) if bytes.first().is_some_and(|header| header >> 4 == 8) => Self::Byron,
-            Err(AddressError::Unsupported | AddressError::Malformed) => Self::Unsupported,
+            Err(_) if bytes.first().is_some_and(|header| header >> 4 == 8) => Self::Byron,
+            Err(_) => Self::Unsupported,
         }
     }
-}
-
-fn script_hash(address: &[u8]) -> Option<ScriptHash> {
-    ScriptHash::from_slice(address.get(1..29)?)
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Output, DecodeError> {

@@ -9,16 +9,14 @@ use cardano::{
     keys::SigningKey,
     tx::build::{BuiltTx, NewOutput, TxPlan},
 };
-use escrow::{
-    payout::creator_payout,
-    plan::{DraftError, Escrow, PlanError, Step},
-};
+use escrow::plan::{DraftError, Escrow, PlanError, Step};
 
 use super::{
     super::{Arbiter, Report, TickError, Watch, due},
     Case, Decision, Keys, Means,
     purse::{Deed, Purse},
 };
+use crate::fees::creator_share;
 use sql::Database;
 
 /// Escrows in one transaction at most. Each runs the contract, and each run reads all of them, so the saving of one more
@@ -175,7 +173,7 @@ fn step(case: &Case) -> Option<(&'static str, Step)> {
     match case.decision {
         Decision::PostResult => Some(("result", Step::SubmitResult(case.delivered))),
         Decision::Collect => {
-            Some(("withdraw", Step::Withdraw { payouts: vec![(due.creator, creator_payout(due.price))] }))
+            Some(("withdraw", Step::Withdraw { payouts: vec![(due.creator, creator_share(due.price))] }))
         }
         Decision::Refund => Some(("refund", Step::WithdrawRefund)),
         Decision::Dispute => Some(("dispute", Step::SetRefundRequested)),

@@ -1,10 +1,10 @@
 //! The rules, one function each.
 
 use super::{
-    Datum, Field, KeyHash, Lock, LockError, MIN_REFERENCE_SIGNATURE_BYTES, State, collateral::MIN_COLLATERAL,
-    collateral::minimum_after_result,
+    Datum, Field, KeyHash, Lock, LockError, MIN_REFERENCE_SIGNATURE_BYTES, PlutusAddress, State,
+    collateral::MIN_COLLATERAL, collateral::minimum_after_result,
 };
-use ::escrow::{Credential, PlutusAddress};
+use ::escrow::Credential;
 
 type Verdict = Result<(), LockError>;
 

@@ -1,28 +1,25 @@
-use cardano::{ScriptHash, address::Stake, slots::SlotConfig};
+use cardano::{KeyHash, ScriptHash, address::Credential, slots::SlotConfig};
 use proptest::prelude::*;
 
 use super::*;
-use crate::escrow::{
-    Quote, TransferMethod,
-    fixture::{Attached, TestLock, buyer, deployment, honest_datum, key, parameters, quote, with_issuer},
-};
+use crate::escrow::fixture::{Attached, TestLock, buyer, deployment, honest_datum, key, parameters, terms};
 use ::escrow::{Deadlines, PlutusAddress, collateral::MIN_COLLATERAL};
 
 /// A payment, complete: each test changes one thing of it.
 struct Case {
-    quote: Quote,
+    terms: AuthorizedTerms,
     datum: Datum,
     payer: Address,
 }
 
 impl Case {
     fn honest() -> Self {
-        let quote = quote();
-        Self { datum: honest_datum(&quote), payer: buyer(), quote }
+        let terms = terms();
+        Self { datum: honest_datum(&terms), payer: buyer(), terms }
     }
 
     fn lock(&self) -> TestLock {
-        TestLock::of(&self.quote, &self.datum)
+        TestLock::of(&self.terms, &self.datum)
     }
 
     /// The codes of every rule that this lock breaks.
@@ -32,10 +29,9 @@ impl Case {
 
     fn judge<T>(&self, lock: &TestLock, judge: impl FnOnce(&Lock<'_>) -> T) -> T {
         let (tx, parameters) = (lock.build(), parameters());
-        let terms = with_issuer(TransferMethod::Escrow, |issuer| self.quote.authorized(issuer));
         judge(&Lock::read(LockFacts {
             tx: &tx,
-            terms: &terms,
+            terms: &self.terms,
             payer: &self.payer,
             parameters: &parameters,
             slots: &SlotConfig::PREPROD,
@@ -72,15 +68,16 @@ fn an_honest_lock_breaks_no_rule_and_says_what_was_bought() {
     let verified = case.judge(&case.lock(), |lock| lock.clone().verify()).unwrap();
     assert_eq!(verified.buyer, buyer());
     assert_eq!(verified.datum, case.datum);
-    assert_eq!(verified.terms_digest, case.quote.terms_digest);
+    assert_eq!(verified.terms_digest, case.terms.terms_digest);
     assert_eq!((verified.output_index, verified.locked), (1, Lovelace::from_ada(5)));
+    assert_eq!(verified.address, deployment().address());
     assert_eq!(verified.collateral, Lovelace::ZERO);
 }
 
 #[test]
 fn what_the_buyer_may_choose_breaks_no_rule() {
     let none: [&str; 0] = [];
-    let with_stake = Address::base(*buyer().payment_key(), Stake::Key([5; 28]));
+    let with_stake = Address::base(*buyer().payment_key(), Credential::Key(KeyHash::new([5; 28])));
     assert_eq!(broken_with_datum(|d| d.buyer = with_stake.into()), none, "another stake credential");
     let elsewhere = key(9).enterprise_address();
     assert_eq!(broken_with_datum(|d| d.buyer_return_address = Some(elsewhere.into())), none, "a return address");
@@ -172,7 +169,8 @@ fn every_field_that_the_seller_signed_must_be_in_the_datum_as_signed() {
     let changes: [(&str, Change); 16] = [
         ("seller", |d| d.seller = key(7).enterprise_address().into()),
         ("seller", |d| {
-            d.seller = Address::base(*key(1).enterprise_address().payment_key(), Stake::Key([5; 28])).into()
+            d.seller =
+                Address::base(*key(1).enterprise_address().payment_key(), Credential::Key(KeyHash::new([5; 28]))).into()
         }),
         ("seller_return_address", |d| d.seller_return_address = Some(d.seller)),
         ("reference_key", |d| d.reference_key[5] ^= 1),
@@ -199,7 +197,7 @@ fn a_declared_return_address_must_be_in_the_datum() {
     let declared = key(8).enterprise_address();
     let broken = |in_datum| {
         broken_with_terms(|case| {
-            case.quote.requirements.extra.terms.seller_return = Some(declared);
+            case.terms.terms.seller_return = Some(declared);
             case.datum.seller_return_address = in_datum;
         })
     };
@@ -231,7 +229,7 @@ fn tokens_in_the_escrow_are_refused() {
 fn too_little_to_carry_the_result_is_refused() {
     let broken = |price| {
         broken_with_terms(|case| {
-            case.quote.requirements.amount = price;
+            case.terms.price = price;
             case.datum.collateral_return = MIN_COLLATERAL;
         })
     };
@@ -252,7 +250,7 @@ fn a_lock_that_could_settle_after_its_deadline_is_refused() {
     // A deadline inside a slot: the slot that contains it begins before it, the next one after it.
     let inside = |ttl: u64| {
         let mut case = Case::honest();
-        let deadlines = &mut case.quote.requirements.extra.terms.deadlines;
+        let deadlines = &mut case.terms.terms.deadlines;
         *deadlines = Deadlines { pay_by: deadlines.pay_by + 500, ..*deadlines };
         case.datum.deadlines = *deadlines;
         let mut lock = case.lock();

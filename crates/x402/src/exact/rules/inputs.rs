@@ -1,6 +1,6 @@
 //! Rule 5, for every input: unspent, at a key's address of our network, and free of what would change the fee.
 
-use cardano::{Address, TxRef, chain::Utxo};
+use cardano::{Address, TxHash, TxRef, chain::Utxo};
 
 use super::{Case, Situation};
 use crate::{
@@ -8,45 +8,77 @@ use crate::{
     exact::{InputState, MAX_INPUT_TRANSACTIONS},
 };
 
+refusals! {
+    /// Inputs that a payment cannot spend.
+    #[derive(Copy)]
+    pub enum InvalidInputs {
+        /// More transactions to look up than a request may.
+        #[error("the inputs come from {found} transactions, at most {most} are looked up: spend fewer, larger outputs")]
+        TooManyTransactions {
+            /// How many.
+            found: usize,
+            /// How many may.
+            most: usize,
+        } => "invalid_exact_cardano_payload_too_many_inputs",
+        /// An input that is in no block yet, or never was.
+        #[error("input {0} is not on the chain: wait until the transaction that makes it is in a block")]
+        Unknown(TxRef) => "invalid_exact_cardano_payload_input_not_available",
+        /// An input that was spent.
+        #[error("input {input} was already spent by {by}")]
+        Spent {
+            /// Which.
+            input: TxRef,
+            /// Spent by.
+            by: TxHash,
+        } => "invalid_exact_cardano_payload_input_not_available",
+        /// An input that no key alone unlocks.
+        #[error("input {0} is not at a preprod address with a payment key")]
+        Address(TxRef) => "invalid_exact_cardano_payload_input_address",
+        /// An input that carries a script, which would raise the fee.
+        #[error("input {0} carries a reference script: spend another output")]
+        ReferenceScript(TxRef) => "invalid_exact_cardano_payload_input_reference_script",
+    }
+}
+
 /// They come from few enough transactions to look up.
 pub fn are_few(case: &Case<'_>) -> Result<(), Refusal> {
-    let found = case.offer.sources().len();
+    let found = case.payment.sources().len();
     if found <= MAX_INPUT_TRANSACTIONS {
         Ok(())
     } else {
-        Err(Refusal::TooManyInputTransactions { found, most: MAX_INPUT_TRANSACTIONS })
+        Err(InvalidInputs::TooManyTransactions { found, most: MAX_INPUT_TRANSACTIONS }.into())
     }
 }
 
 /// Every input is there to be spent.
 pub fn are_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
-    resolved(situation).map(|_| ())
+    Ok(resolved(situation).map(|_| ())?)
 }
 
 /// Every input is at a preprod address with a payment key, so that a signature is all it takes.
 pub fn are_key_locked(situation: &Situation<'_>) -> Result<(), Refusal> {
     let stranger = resolved(situation)?.into_iter().find(|(_, utxo)| utxo.address.parse::<Address>().is_err());
-    stranger.map_or(Ok(()), |(input, _)| Err(Refusal::InputAddress(input)))
+    stranger.map_or(Ok(()), |(input, _)| Err(InvalidInputs::Address(input).into()))
 }
 
 /// No input carries a reference script: the ledger charges for each, spent or referenced (Conway, `txNonDistinctRefScriptsSize`).
 pub fn carry_no_script(situation: &Situation<'_>) -> Result<(), Refusal> {
     let carrier = resolved(situation)?.into_iter().find(|(_, utxo)| utxo.reference_script.is_some());
-    carrier.map_or(Ok(()), |(input, _)| Err(Refusal::InputScript(input)))
+    carrier.map_or(Ok(()), |(input, _)| Err(InvalidInputs::ReferenceScript(input).into()))
 }
 
 /// Each input with the output that it spends.
 ///
 /// # Errors
 /// One is not there.
-pub(super) fn resolved<'a>(situation: &Situation<'a>) -> Result<Vec<(TxRef, &'a Utxo)>, Refusal> {
-    let (facts, inputs) = (situation.facts, &situation.case.offer.tx.inputs);
+pub(super) fn resolved<'a>(situation: &Situation<'a>) -> Result<Vec<(TxRef, &'a Utxo)>, InvalidInputs> {
+    let (facts, inputs) = (situation.facts, &situation.case.payment.tx.inputs);
     inputs
         .iter()
         .map(|input| match facts.inputs.get(input) {
             Some(InputState::Unspent(utxo)) => Ok((*input, utxo)),
-            Some(InputState::Spent(by)) => Err(Refusal::InputSpent { input: *input, by: *by }),
-            Some(InputState::Unknown) | None => Err(Refusal::InputUnknown(*input)),
+            Some(InputState::Spent(by)) => Err(InvalidInputs::Spent { input: *input, by: *by }),
+            Some(InputState::Unknown) | None => Err(InvalidInputs::Unknown(*input)),
         })
         .collect()
 }

@@ -8,11 +8,24 @@ use cardano::tx::AddressKind;
 use super::Case;
 use crate::Refusal;
 
+refusals! {
+    /// The transaction is for another network.
+    #[derive(Copy)]
+    pub enum OtherNetwork {
+        /// The body names another network.
+        #[error("the transaction is for another network: build it for {0}")]
+        Id(&'static str) => "invalid_exact_cardano_payload_network_id_mismatch",
+        /// An output at an address of mainnet, a Byron address, or one that is no payment address.
+        #[error("output {0} is not at a base or enterprise address of this network")]
+        OutputAddress(usize) => "invalid_exact_cardano_payload_output_address",
+    }
+}
+
 /// The body names no network, or the right one.
 pub fn network_id(case: &Case<'_>) -> Result<(), Refusal> {
-    let network = case.requirements.network;
-    match case.offer.tx.network_id {
-        Some(id) if id != network.id() => Err(Refusal::NetworkId(network.name())),
+    let network = case.offered.requirements.network;
+    match case.payment.tx.network_id {
+        Some(id) if id != network.id() => Err(OtherNetwork::Id(network.name()).into()),
         _ => Ok(()),
     }
 }
@@ -21,10 +34,6 @@ pub fn network_id(case: &Case<'_>) -> Result<(), Refusal> {
 /// addresses; no wallet of today makes them.
 pub fn output_addresses(case: &Case<'_>) -> Result<(), Refusal> {
     let foreign = |kind| !matches!(kind, AddressKind::Key(_) | AddressKind::Script(_));
-    case.offer
-        .tx
-        .outputs
-        .iter()
-        .position(|output| foreign(output.owner))
-        .map_or(Ok(()), |index| Err(Refusal::OutputAddress(index)))
+    let found = case.payment.tx.outputs.iter().position(|output| foreign(output.owner));
+    found.map_or(Ok(()), |index| Err(OtherNetwork::OutputAddress(index).into()))
 }

@@ -1,23 +1,39 @@
 //! Rule 5, for the nonce: an input of the transaction, unspent, whose owner is the payer.
 
-use cardano::Address;
+use cardano::{Address, TxRef};
 
-use super::{Case, Situation};
+use super::{Case, InvalidInputs, Situation};
 use crate::{Refusal, exact::InputState};
+
+refusals! {
+    /// The nonce does not name a payer.
+    #[derive(Copy)]
+    pub enum InvalidNonce {
+        /// The nonce is not spent by the transaction.
+        #[error("payload.nonce {0} is not an input of the transaction")]
+        NotInput(TxRef) => "invalid_exact_cardano_payload_nonce_not_in_inputs",
+        /// The nonce does not exist, or was spent.
+        #[error("payload.nonce {0} is not an unspent output on the chain")]
+        NotUnspent(TxRef) => "invalid_exact_cardano_payload_nonce_not_on_chain",
+        /// The payer is the payee.
+        #[error("the payer and payTo are the same key: nobody is paid")]
+        SelfPayment => "invalid_exact_cardano_payload_self_payment",
+    }
+}
 
 /// The nonce is one of the inputs.
 pub fn is_an_input(case: &Case<'_>) -> Result<(), Refusal> {
-    let nonce = case.offer.nonce;
-    if case.offer.tx.inputs.contains(&nonce) { Ok(()) } else { Err(Refusal::NonceNotInput(nonce)) }
+    let nonce = case.payment.nonce;
+    if case.payment.tx.inputs.contains(&nonce) { Ok(()) } else { Err(InvalidNonce::NotInput(nonce).into()) }
 }
 
 /// The nonce is there to be spent. Spent by this very transaction counts as spent: whoever broadcast it first made it
 /// public, and a public transaction proves nothing about who sends it to us.
 pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let nonce = situation.case.offer.nonce;
+    let nonce = situation.case.payment.nonce;
     match situation.facts.inputs.get(&nonce) {
         Some(InputState::Unspent(_)) => Ok(()),
-        _ => Err(Refusal::NonceNotUnspent(nonce)),
+        _ => Err(InvalidNonce::NotUnspent(nonce).into()),
     }
 }
 
@@ -26,18 +42,16 @@ pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
 /// # Errors
 /// The nonce is not an unspent output at a key's address.
 pub fn payer(situation: &Situation<'_>) -> Result<Address, Refusal> {
-    let nonce = situation.case.offer.nonce;
+    let nonce = situation.case.payment.nonce;
     match situation.facts.inputs.get(&nonce) {
-        Some(InputState::Unspent(utxo)) => utxo.address.parse().map_err(|_| Refusal::InputAddress(nonce)),
-        _ => Err(Refusal::NonceNotUnspent(nonce)),
+        Some(InputState::Unspent(utxo)) => Ok(utxo.address.parse().map_err(|_| InvalidInputs::Address(nonce))?),
+        _ => Err(InvalidNonce::NotUnspent(nonce).into()),
     }
 }
 
 /// The payer is somebody else than `payTo`: the payment credentials differ.
 pub fn payer_is_not_payee(situation: &Situation<'_>) -> Result<(), Refusal> {
     let payer = payer(situation)?;
-    match situation.case.requirements.pay_to.parse::<Address>() {
-        Ok(payee) if payee.payment_key() == payer.payment_key() => Err(Refusal::SelfPayment),
-        _ => Ok(()),
-    }
+    let same = situation.case.pay_to.payment_key() == Some(payer.payment_key());
+    if same { Err(InvalidNonce::SelfPayment.into()) } else { Ok(()) }
 }

@@ -1,15 +1,31 @@
 //! Rule 6: a transaction "that moves value the inputs and outputs do not show" cannot be balanced from outside and is
 //! refused; so is everything else that a plain payment does without.
 
-use cardano::tx::Output;
+use cardano::tx::{Output, Part};
 
-use super::{Case, recipient::pay_to_bytes};
+use super::Case;
 use crate::Refusal;
+
+refusals! {
+    /// More than a payment may have.
+    #[derive(Copy)]
+    pub enum NotPlain {
+        /// A part that a plain payment does not have.
+        #[error("a payment must not have {0:?}: build a plain transaction of inputs, outputs, fee and TTL")]
+        UnsupportedPart(Part) => "invalid_exact_cardano_payload_unsupported_part",
+        /// A datum or script on an output.
+        #[error("output {0} carries a datum or a reference script, which a payment must not")]
+        Output(usize) => "invalid_exact_cardano_payload_output_not_plain",
+        /// The transaction says of itself that its scripts fail.
+        #[error("the transaction is marked as failing its scripts")]
+        MarkedInvalid => "invalid_exact_cardano_payload_phase2_invalid",
+    }
+}
 
 /// Nothing minted, certified, withdrawn, voted, proposed or donated; no collateral, reference inputs, scripts,
 /// redeemers or Byron signatures.
 pub fn has_no_other_part(case: &Case<'_>) -> Result<(), Refusal> {
-    case.offer.tx.parts.keys().next().map_or(Ok(()), |part| Err(Refusal::UnsupportedPart(*part)))
+    case.payment.tx.parts.keys().next().map_or(Ok(()), |part| Err(NotPlain::UnsupportedPart(*part).into()))
 }
 
 /// No output carries a datum or a script.
@@ -19,17 +35,16 @@ pub fn outputs_are_plain(case: &Case<'_>) -> Result<(), Refusal> {
 
 /// No output but those at `payTo` carries a datum or a script.
 pub fn other_outputs_are_plain(case: &Case<'_>) -> Result<(), Refusal> {
-    let pay_to = pay_to_bytes(case)?;
-    are_plain(case, |output| output.address != pay_to)
+    are_plain(case, |output| output.address != case.pay_to_bytes)
 }
 
 fn are_plain(case: &Case<'_>, judged: impl Fn(&Output) -> bool) -> Result<(), Refusal> {
     let laden = |output: &Output| output.datum.is_some() || output.reference_script.is_some();
-    let found = case.offer.tx.outputs.iter().position(|output| judged(output) && laden(output));
-    found.map_or(Ok(()), |index| Err(Refusal::OutputNotPlain(index)))
+    let found = case.payment.tx.outputs.iter().position(|output| judged(output) && laden(output));
+    found.map_or(Ok(()), |index| Err(NotPlain::Output(index).into()))
 }
 
 /// The transaction does not say of itself that its scripts fail: such a one pays nothing.
 pub fn is_marked_valid(case: &Case<'_>) -> Result<(), Refusal> {
-    if case.offer.tx.is_valid { Ok(()) } else { Err(Refusal::MarkedInvalid) }
+    if case.payment.tx.is_valid { Ok(()) } else { Err(NotPlain::MarkedInvalid.into()) }
 }

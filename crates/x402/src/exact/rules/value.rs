@@ -7,9 +7,22 @@ use cardano::chain::Value;
 use super::{Situation, inputs::resolved};
 use crate::Refusal;
 
+/// Inputs and outputs do not balance.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the value of {0} is not conserved: inputs must equal outputs plus fee")]
+pub struct NotConserved(pub String);
+
+impl NotConserved {
+    /// The stable code.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        "invalid_exact_cardano_payload_value_not_conserved"
+    }
+}
+
 /// Nothing appears and nothing is lost.
 pub fn is_conserved(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let tx = &situation.case.offer.tx;
+    let tx = &situation.case.payment.tx;
     let mut balance = Balance::default();
     for (_, utxo) in resolved(situation)? {
         balance.add(&utxo.value, 1);
@@ -19,10 +32,10 @@ pub fn is_conserved(situation: &Situation<'_>) -> Result<(), Refusal> {
     }
     balance.lovelace = balance.lovelace.saturating_sub(tx.fee.get().into());
     if balance.lovelace != 0 {
-        return Err(Refusal::ValueNotConserved("lovelace".into()));
+        return Err(NotConserved("lovelace".into()).into());
     }
     let odd = balance.assets.into_iter().find(|(_, quantity)| *quantity != 0);
-    odd.map_or(Ok(()), |(unit, _)| Err(Refusal::ValueNotConserved(unit.into())))
+    odd.map_or(Ok(()), |(unit, _)| Err(NotConserved(unit.into()).into()))
 }
 
 /// Sums that cannot overflow: a transaction of 16 KiB moves fewer than 2^14 quantities of less than 2^64.

@@ -8,53 +8,66 @@ use cardano::{
     keys::{self, VerifyEd25519},
 };
 
-use super::{Case, Situation, inputs::resolved, nonce};
-use crate::{Refusal, exact::Offer};
+use super::{Case, InvalidInputs, Situation, inputs::resolved, nonce};
+use crate::{Refusal, exact::Payment};
+
+refusals! {
+    /// Signatures that are missing or bad.
+    #[derive(Copy)]
+    pub enum InvalidWitnesses {
+        /// No signature at all.
+        #[error("the transaction is not signed: sign it, do not submit it, and send it whole")]
+        Unsigned => "invalid_exact_cardano_payload_unsigned",
+        /// A signature that does not verify, whoever's.
+        #[error("the signature by key {0} does not verify: sign exactly the transaction that you send")]
+        BadSignature(KeyHash) => "invalid_exact_cardano_payload_invalid_signature",
+        /// An owner of an input, or a required signer, did not sign.
+        #[error("the signature of key {0} is missing: every owner of an input and every required signer must sign")]
+        MissingSignature(KeyHash) => "invalid_exact_cardano_payload_missing_signature",
+    }
+}
 
 /// There is at least one signature.
 pub fn exist(case: &Case<'_>) -> Result<(), Refusal> {
-    if case.offer.tx.vkey_witnesses.is_empty() { Err(Refusal::Unsigned) } else { Ok(()) }
+    if case.payment.tx.vkey_witnesses.is_empty() { Err(InvalidWitnesses::Unsigned.into()) } else { Ok(()) }
 }
 
 /// Every required signer signed.
 pub fn required_signers_signed(case: &Case<'_>) -> Result<(), Refusal> {
-    let signers = signers(case.offer);
-    let absent = case.offer.tx.required_signers.iter().find(|key| !signers.contains(*key));
-    absent.map_or(Ok(()), |key| Err(Refusal::MissingSignature(*key)))
+    require(&signers(case.payment), &case.payment.tx.required_signers)
 }
 
 /// The payer signed.
 pub fn payer_signed(situation: &Situation<'_>) -> Result<(), Refusal> {
     let payer = nonce::payer(situation)?;
-    if signers(situation.case.offer).contains(payer.payment_key()) {
-        Ok(())
-    } else {
-        Err(Refusal::MissingSignature(*payer.payment_key()))
-    }
+    require(&signers(situation.case.payment), [payer.payment_key()])
 }
 
 /// Every owner of an input signed.
 pub fn owners_signed(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let signers = signers(situation.case.offer);
+    let signers = signers(situation.case.payment);
     for (input, utxo) in resolved(situation)? {
-        let owner = utxo.address.parse::<Address>().map_err(|_| Refusal::InputAddress(input))?;
-        if !signers.contains(owner.payment_key()) {
-            return Err(Refusal::MissingSignature(*owner.payment_key()));
-        }
+        let owner = utxo.address.parse::<Address>().map_err(|_| InvalidInputs::Address(input))?;
+        require(&signers, [owner.payment_key()])?;
     }
     Ok(())
 }
 
 /// Every signature verifies, needed or not: the ledger refuses a transaction with a bad one.
-pub async fn verify(port: &impl VerifyEd25519, offer: &Offer) -> Result<(), Refusal> {
-    for witness in &offer.tx.vkey_witnesses {
-        keys::verify(port, &witness.key, offer.tx.id.as_bytes(), &witness.signature)
+pub async fn verify(port: &impl VerifyEd25519, payment: &Payment) -> Result<(), Refusal> {
+    for witness in &payment.tx.vkey_witnesses {
+        keys::verify(port, &witness.key, payment.tx.id.as_bytes(), &witness.signature)
             .await
-            .map_err(|_| Refusal::InvalidSignature(witness.key_hash()))?;
+            .map_err(|_| InvalidWitnesses::BadSignature(witness.key_hash()))?;
     }
     Ok(())
 }
 
-fn signers(offer: &Offer) -> BTreeSet<KeyHash> {
-    offer.tx.vkey_witnesses.iter().map(cardano::tx::VkeyWitness::key_hash).collect()
+fn signers(payment: &Payment) -> BTreeSet<KeyHash> {
+    payment.tx.vkey_witnesses.iter().map(cardano::tx::VkeyWitness::key_hash).collect()
+}
+
+fn require<'k>(signers: &BTreeSet<KeyHash>, keys: impl IntoIterator<Item = &'k KeyHash>) -> Result<(), Refusal> {
+    let absent = keys.into_iter().find(|key| !signers.contains(*key));
+    absent.map_or(Ok(()), |key| Err(InvalidWitnesses::MissingSignature(*key).into()))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checker::approve;
 use crate::{
-    address::{Address, Stake},
+    address::{Address, Credential},
     chain::Utxo,
     hash::TxRef,
     tx::build::{
@@ -226,7 +226,7 @@ fn a_payment_to_the_wallet_itself_is_change_too() {
 
 #[test]
 fn a_wallet_with_a_stake_credential_pays_from_all_addresses_of_its_key() {
-    let staked = Address::base(key(1).key_hash(), Stake::Key([9; 28]));
+    let staked = Address::base(key(1).key_hash(), Credential::Key(crate::KeyHash::new([9; 28])));
     let utxos = [utxo(1, staked, 3_000_000, &[]), utxo(2, home(), 3_000_000, &[])];
     let built = build(&pay(shop(), 4_000_000), &wallet(staked, &utxos), &preprod()).unwrap().sign(&[&key(1)]).unwrap();
     approve(&built, &utxos, &preprod());

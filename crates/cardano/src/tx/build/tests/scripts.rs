@@ -2,14 +2,14 @@
 
 use super::checker::reports;
 use crate::{
-    address::Address,
+    address::{Address, PaymentAddress},
     chain::Utxo,
     fees::{ExUnits, Weight, min_fee},
     hash::ScriptHash,
     tx::{
         Part, SignedTx,
         build::{
-            BuildError, BuiltTx, Destination, NewOutput, ReferenceInput, ScriptInput, TxPlan, build,
+            BuildError, BuiltTx, NewOutput, ReferenceInput, ScriptInput, TxPlan, build,
             fixtures::{FOREVER, key, lovelace, pay, preprod, reference, utxo, wallet},
         },
     },
@@ -24,7 +24,7 @@ fn home() -> Address {
 }
 
 fn locked(number: u32, amount: u64) -> ScriptInput {
-    let at = Destination::script(ScriptHash::new([5; 28]));
+    let at = PaymentAddress::script(ScriptHash::new([5; 28]));
     let utxo = Utxo {
         address: at.to_string(),
         inline_datum: Some(UNIT.to_vec()),

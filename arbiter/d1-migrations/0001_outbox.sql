@@ -1,0 +1,1 @@
+../../d1-migrations/0001_outbox.sql

@@ -1,0 +1,164 @@
+//! What was decided, and how it is answered.
+
+use std::borrow::Cow;
+
+use cardano::{TxHash, slots::Millis};
+use escrow::{
+    dispute::Split,
+    evidence::{Checks, Reason, Verdict, Winner},
+};
+use serde::{Deserialize, Serialize};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+/// A decision, as it is kept: never changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Award {
+    /// Who wins.
+    pub(crate) winner: Winner,
+    reason: Reason,
+    evidence_deadline: Millis,
+    checks: Checks,
+    payout: Split,
+}
+
+/// `ResolveResult` of the API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Resolution {
+    /// A node took the settlement, or the chain has it.
+    Paid {
+        /// The verdict.
+        verdict: Finding,
+        /// Who gets how much.
+        payout: Split,
+        /// The settlement.
+        tx: TxHash,
+    },
+    /// Decided, and to be paid once the arbiters' window opens.
+    Signed {
+        /// The verdict.
+        verdict: Finding,
+        /// Who will get how much.
+        payout: Split,
+        /// When, RFC 3339.
+        opens_at: String,
+    },
+    /// Not decided yet, or nothing to decide.
+    NoVerdict {
+        /// What was found.
+        verdict: Finding,
+    },
+}
+
+/// A verdict as it is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    winner: Option<Winner>,
+    reason: Cow<'static, str>,
+    evidence_deadline: String,
+    checks: Checks,
+}
+
+impl From<Verdict> for Finding {
+    fn from(Verdict { winner, reason, evidence_deadline, checks }: Verdict) -> Self {
+        Self { winner, reason: reason.text().into(), evidence_deadline: date_time(evidence_deadline), checks }
+    }
+}
+
+impl Award {
+    pub(crate) const fn new(verdict: &Verdict, winner: Winner, payout: Split) -> Self {
+        let Verdict { reason, evidence_deadline, checks, .. } = *verdict;
+        Self { winner, reason, evidence_deadline, checks, payout }
+    }
+
+    const fn verdict(&self) -> Verdict {
+        let Self { winner, reason, evidence_deadline, checks, .. } = *self;
+        Verdict { winner: Some(winner), reason, evidence_deadline, checks }
+    }
+
+    pub(crate) fn paid(&self, tx: TxHash) -> Resolution {
+        Resolution::Paid { verdict: self.verdict().into(), payout: self.payout, tx }
+    }
+
+    pub(crate) fn signed(&self, opens: Millis) -> Resolution {
+        Resolution::Signed { verdict: self.verdict().into(), payout: self.payout, opens_at: date_time(opens) }
+    }
+
+    /// The parties took the escrow further before it could be paid.
+    pub(crate) fn overtaken(&self, by: TxHash) -> Resolution {
+        let why = format!("the parties took the escrow further in {by}: ask about what it is now");
+        Resolution::undecided(self.verdict(), Some(why))
+    }
+}
+
+impl Resolution {
+    /// What was found; and why nothing is to be decided, where that is so.
+    pub(crate) fn undecided(verdict: Verdict, why: Option<String>) -> Self {
+        let found = Finding::from(Verdict { winner: None, ..verdict });
+        Self::NoVerdict { verdict: Finding { reason: why.map_or(found.reason, Cow::Owned), ..found } }
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds; times beyond the year 9999, which only a forged escrow can have, stay digits.
+fn date_time(ms: Millis) -> String {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms).saturating_mul(1_000_000)).ok();
+    time.and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_else(|| ms.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cardano::Lovelace;
+
+    fn verdict(winner: Option<Winner>) -> Verdict {
+        let checks =
+            Checks { escrow_is_for_listing: true, output_is_what_seller_posted: true, output_matches_listing: false };
+        Verdict { winner, reason: Reason::WrongContent, evidence_deadline: 1_785_756_600_000, checks }
+    }
+
+    fn award() -> Award {
+        let split = Split { buyer: Lovelace::from_ada(7), seller: Lovelace::ZERO };
+        Award::new(&verdict(Some(Winner::Buyer)), Winner::Buyer, split)
+    }
+
+    #[test]
+    fn answers_have_the_fields_of_the_api() {
+        let tx = TxHash::new([0xab; 32]);
+        let paid = serde_json::to_value(award().paid(tx)).unwrap();
+        assert_eq!(
+            paid,
+            serde_json::json!({
+                "status": "paid",
+                "verdict": {
+                    "winner": "buyer", "reason": Reason::WrongContent.text(), "evidenceDeadline": "2026-08-03T11:30:00Z",
+                    "checks": {"escrowIsForListing": true, "outputIsWhatSellerPosted": true, "outputMatchesListing": false},
+                },
+                "payout": {"buyerLovelace": "7000000", "sellerLovelace": "0"},
+                "tx": tx,
+            })
+        );
+        let signed = serde_json::to_value(award().signed(1_785_756_000_001)).unwrap();
+        assert_eq!((&signed["status"], &signed["opensAt"]), (&"signed".into(), &"2026-08-03T11:20:00.001Z".into()));
+        assert!(signed.get("tx").is_none());
+        let open = serde_json::to_value(Resolution::undecided(verdict(None), None)).unwrap();
+        assert_eq!((&open["status"], &open["verdict"]["winner"]), (&"no_verdict".into(), &serde_json::Value::Null));
+        assert!(open.get("payout").is_none());
+        let overtaken = serde_json::to_value(award().overtaken(tx)).unwrap();
+        assert_eq!(overtaken["verdict"]["winner"], serde_json::Value::Null);
+        assert!(overtaken["verdict"]["reason"].as_str().unwrap().contains(&tx.to_string()));
+    }
+
+    #[test]
+    fn a_kept_award_reads_as_it_was_made() {
+        let kept = serde_json::to_string(&award()).unwrap();
+        assert_eq!(serde_json::from_str::<Award>(&kept).unwrap(), award());
+    }
+
+    #[test]
+    fn a_time_out_of_range_is_still_shown() {
+        assert_eq!(date_time(u64::MAX), u64::MAX.to_string());
+        assert_eq!(date_time(0), "1970-01-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,172 @@
+//! Paying as awarded, whatever happens on the way: once.
+
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use arbitration::{Resolution, ResolveError};
+use futures_lite::future::{or, yield_now};
+use futures_util::future::join_all;
+use support::{ADA, Submit, World, block, settlement_in};
+
+const MINUTE: u64 = 60_000;
+
+#[test]
+fn requests_at_once_pay_once() {
+    let world = World::new(&[50 * ADA; 3]);
+    let request = world.dispute(1);
+    world.open_window();
+    let answers = block(join_all((0..50).map(|_| world.resolve(&request))));
+    let mut settlements: Vec<_> = answers.into_iter().map(settlement_in).collect();
+    settlements.dedup();
+    world.ledger.mine();
+    assert_eq!(world.ledger.spenders(&request.escrow), settlements);
+    assert_eq!(world.ledger.submitted.borrow().len(), 1);
+}
+
+#[test]
+fn a_settlement_counts_as_settled_once_the_chain_shows_it() {
+    let world = World::new(&[50 * ADA]);
+    let request = world.dispute(1);
+    assert!(matches!(block(world.resolve(&request)), Ok(Resolution::Signed { .. })), "before the window");
+    assert!(world.states().is_empty());
+    world.open_window();
+    let settlement = world.paid(&request);
+    assert_eq!(world.states(), ["submitted"]);
+    world.ledger.mine();
+    assert_eq!(world.paid(&request), settlement);
+    assert_eq!(world.states(), ["included"]);
+}
+
+#[test]
+fn a_settlement_that_was_refused_and_passed_on_is_the_only_one() {
+    let world = World::new(&[50 * ADA; 3]);
+    let request = world.dispute(1);
+    world.open_window();
+    world.ledger.plan.borrow_mut().push_back(Submit::RefuseAfterPassingOn);
+    assert_eq!(block(world.resolve(&request)), Err(ResolveError::Refused("no".into())));
+    // Before a block has it nothing else can be paid, and nothing is lost by trying.
+    assert!(matches!(block(world.resolve(&request)), Err(ResolveError::Refused(_))));
+    world.ledger.mine();
+    let settlement = world.paid(&request);
+    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+    assert!(world.states().contains(&"included".to_owned()));
+}
+
+#[test]
+fn what_was_written_down_before_the_arbiter_died_is_submitted() {
+    let world = World::new(&[50 * ADA]);
+    let request = world.dispute(1);
+    world.open_window();
+    world.ledger.plan.borrow_mut().push_back(Submit::Hang);
+    let died = async {
+        while world.ledger.submitted.borrow().is_empty() {
+            yield_now().await;
+        }
+        None
+    };
+    assert_eq!(block(or(async { Some(world.resolve(&request).await) }, died)), None);
+    assert_eq!(world.states(), ["claimed"]);
+    let settlement = world.paid(&request);
+    let submitted = world.ledger.submitted.borrow().clone();
+    assert_eq!(submitted.len(), 2);
+    assert_eq!(submitted.first(), submitted.last(), "the same bytes");
+    world.ledger.mine();
+    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+}
+
+#[test]
+fn a_settlement_that_nobody_took_in_time_is_followed_by_another() {
+    let world = World::new(&[50 * ADA]);
+    let request = world.dispute(1);
+    world.open_window();
+    world.ledger.plan.borrow_mut().push_back(Submit::Forget);
+    let lost = world.paid(&request);
+    world.ledger.advance(5 * MINUTE);
+    let settlement = world.paid(&request);
+    assert_ne!(settlement, lost);
+    assert_eq!(world.states(), ["expired", "submitted"]);
+    world.ledger.mine();
+    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+}
+
+#[test]
+fn a_settlement_that_a_node_lost_is_submitted_again() {
+    let world = World::new(&[50 * ADA]);
+    let request = world.dispute(1);
+    world.open_window();
+    world.ledger.plan.borrow_mut().push_back(Submit::Forget);
+    let settlement = world.paid(&request);
+    world.ledger.advance(MINUTE);
+    assert_eq!(world.paid(&request), settlement);
+    world.ledger.mine();
+    assert_eq!(world.paid(&request), settlement);
+    // The block is taken back, and no node has kept the transaction.
+    world.ledger.lose_newest();
+    assert_eq!(world.paid(&request), settlement);
+    world.ledger.mine();
+    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+}
+
+#[test]
+fn settlements_of_different_escrows_share_the_wallets_only_coin() {
+    let world = World::new(&[50 * ADA]);
+    let requests = [1, 2, 3].map(|number| world.dispute(number));
+    world.open_window();
+    let answers = block(join_all(requests.iter().map(|request| world.resolve(request))));
+    world.ledger.mine();
+    for (request, answer) in requests.iter().zip(answers) {
+        assert_eq!(world.ledger.spenders(&request.escrow), [settlement_in(answer)]);
+    }
+}
+
+#[test]
+fn a_wallet_whose_only_coin_is_under_way_is_busy_until_its_transaction_ends() {
+    let world = World::new(&[50 * ADA]);
+    let [first, second] = [1, 2].map(|number| world.dispute(number));
+    world.open_window();
+    world.ledger.plan.borrow_mut().push_back(Submit::Fail);
+    assert_eq!(block(world.resolve(&first)), Err(ResolveError::Unanswered));
+    assert_eq!(block(world.resolve(&second)), Err(ResolveError::Busy));
+    world.ledger.advance(5 * MINUTE);
+    // The first was in no block in time, so the coin is free.
+    let settlement = world.paid(&second);
+    world.ledger.mine();
+    assert_eq!(world.ledger.spenders(&second.escrow), [settlement]);
+    assert_eq!(world.ledger.spenders(&first.escrow), []);
+    let settlement = world.paid(&first);
+    world.ledger.mine();
+    assert_eq!(world.ledger.spenders(&first.escrow), [settlement]);
+}
+
+#[test]
+fn a_settlement_that_nobody_asks_about_any_more_is_seen_through_with_the_next() {
+    let world = World::new(&[50 * ADA; 2]);
+    let [first, second] = [1, 2].map(|number| world.dispute(number));
+    world.open_window();
+    world.ledger.plan.borrow_mut().push_back(Submit::Forget);
+    let settlement = world.paid(&first);
+    world.ledger.advance(MINUTE);
+    world.paid(&second);
+    world.ledger.mine();
+    assert_eq!(world.ledger.spenders(&first.escrow), [settlement]);
+}
+
+#[test]
+fn a_step_that_spends_outputs_of_many_scripts_only_takes_more_requests() {
+    let world = World::new(&[50 * ADA]);
+    let request = world.dispute_with(1, 40);
+    world.open_window();
+    let mut requests = 1;
+    let settlement = loop {
+        let before = world.ledger.calls.get();
+        let answer = block(world.resolve(&request));
+        assert!(world.ledger.calls.get() - before <= 30, "a request may make few outside calls");
+        match answer {
+            Err(ResolveError::StillTracing) if requests < 4 => requests += 1,
+            answer => break settlement_in(answer),
+        }
+    };
+    world.ledger.mine();
+    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+}

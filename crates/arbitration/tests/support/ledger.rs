@@ -1,0 +1,244 @@
+//! The ledger: blocks of transactions, each read from its bytes, and a mempool.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+};
+
+use cardano::{
+    Address, Lovelace, TxHash, TxRef,
+    chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
+    evaluation::{Evaluate, Evaluation},
+    fees::ExUnits,
+    params::{ProtocolParameters, Rational},
+    slots::{Millis, SlotConfig},
+    tx::TransactionEffects,
+};
+use futures_lite::future::{pending, yield_now};
+use outbox::Sleep;
+
+use super::{LITTLE, NOON, coin};
+
+/// What the provider does with a submission.
+#[derive(Clone, Copy, Debug)]
+pub enum Submit {
+    /// Says that the ledger refuses it, and passes it on.
+    RefuseAfterPassingOn,
+    /// Takes it, and forgets it.
+    Forget,
+    /// Gives no answer, and does nothing.
+    Fail,
+    /// Never returns.
+    Hang,
+}
+
+#[derive(Clone)]
+struct Handed {
+    cbor: Vec<u8>,
+    effects: TransactionEffects,
+}
+
+#[derive(Default)]
+pub struct Ledger {
+    given: RefCell<Vec<Utxo>>,
+    blocks: RefCell<Vec<(Inclusion, Handed)>>,
+    mempool: RefCell<Vec<Handed>>,
+    passed_ms: Cell<Millis>,
+    height: Cell<u64>,
+    /// What the provider does with the next submissions; later ones it takes as the ledger does.
+    pub plan: RefCell<VecDeque<Submit>>,
+    /// All submissions, byte for byte.
+    pub submitted: RefCell<Vec<Vec<u8>>>,
+    /// Questions to the provider.
+    pub calls: Cell<u32>,
+}
+
+impl Ledger {
+    pub fn now(&self) -> Millis {
+        NOON + self.passed_ms.get()
+    }
+
+    pub fn tip_slot(&self) -> u64 {
+        SlotConfig::PREPROD.slot_at(self.now()).unwrap()
+    }
+
+    /// Time passes, and a block is made at its end.
+    pub fn advance(&self, ms: Millis) {
+        self.passed_ms.set(self.passed_ms.get() + ms);
+        self.mine();
+    }
+
+    pub fn give(&self, to: Address, coins: &[u64]) {
+        let coins = (0_u16..).zip(coins).map(|(number, lovelace)| coin(to.to_string(), number, *lovelace));
+        self.given.borrow_mut().extend(coins);
+    }
+
+    fn all(&self) -> Vec<Handed> {
+        let blocks = self.blocks.borrow();
+        blocks.iter().map(|(_, tx)| tx).chain(self.mempool.borrow().iter()).cloned().collect()
+    }
+
+    fn unspent(&self) -> BTreeMap<TxRef, Utxo> {
+        let all = self.all();
+        let made = all.iter().flat_map(|tx| tx.effects.made.iter().cloned()).chain(self.given.borrow().clone());
+        let spent: BTreeSet<TxRef> = all.iter().flat_map(|tx| tx.effects.spent.iter().copied()).collect();
+        made.map(|utxo| (utxo.reference, utxo)).filter(|(reference, _)| !spent.contains(reference)).collect()
+    }
+
+    pub fn unspent_at(&self, address: &str) -> Vec<Utxo> {
+        self.unspent().into_values().filter(|utxo| utxo.address == address).collect()
+    }
+
+    pub fn output(&self, reference: TxRef) -> Utxo {
+        self.unspent().remove(&reference).unwrap()
+    }
+
+    /// Takes a transaction into the mempool, or refuses it.
+    pub fn hand_in(&self, cbor: &[u8]) -> Result<(), &'static str> {
+        let effects = TransactionEffects::read(cbor).unwrap();
+        let unspent = self.unspent();
+        if !effects.spent.iter().all(|spent| unspent.contains_key(spent)) {
+            return Err("BadInputsUTxO");
+        }
+        let slot = self.tip_slot();
+        if effects.ttl.is_some_and(|ttl| slot >= ttl) || effects.validity_start.is_some_and(|start| slot < start) {
+            return Err("OutsideValidityIntervalUTxO");
+        }
+        self.mempool.borrow_mut().push(Handed { cbor: cbor.to_vec(), effects });
+        Ok(())
+    }
+
+    /// A block of what is in the mempool.
+    pub fn mine(&self) {
+        let height = self.height.get() + 1;
+        self.height.set(height);
+        let inclusion =
+            Inclusion { block: block_hash(height), height, slot: self.tip_slot(), time_ms: self.now(), valid: true };
+        let taken = self.mempool.take().into_iter().map(|tx| (inclusion, tx));
+        self.blocks.borrow_mut().extend(taken);
+    }
+
+    /// The newest transaction is in no block any more, and no node has it.
+    pub fn lose_newest(&self) {
+        self.blocks.borrow_mut().pop().unwrap();
+    }
+
+    /// Other requests go on while the provider is asked.
+    async fn asked<T>(&self, answer: impl FnOnce() -> T) -> Result<T, ChainError> {
+        self.calls.set(self.calls.get() + 1);
+        yield_now().await;
+        Ok(answer())
+    }
+
+    /// The transactions in blocks that spent an output.
+    pub fn spenders(&self, spent: &TxRef) -> Vec<TxHash> {
+        let blocks = self.blocks.borrow();
+        blocks.iter().filter(|(_, tx)| tx.effects.spent.contains(spent)).map(|(_, tx)| tx.effects.id).collect()
+    }
+}
+
+fn block_hash(height: u64) -> TxHash {
+    TxHash::new(std::array::from_fn(|byte| height.to_be_bytes().get(byte).copied().unwrap_or(0xb0)))
+}
+
+pub fn parameters() -> ProtocolParameters {
+    let ratio = |numerator, denominator| Rational { numerator, denominator };
+    ProtocolParameters {
+        min_fee_a: 44,
+        min_fee_b: 155_381,
+        coins_per_utxo_byte: 4_310,
+        max_tx_size: 16_384,
+        max_value_size: 5_000,
+        collateral_percent: 150,
+        max_collateral_inputs: 3,
+        price_mem: ratio(577, 10_000),
+        price_step: ratio(721, 10_000_000),
+        max_tx_ex_mem: 14_000_000,
+        max_tx_ex_steps: 10_000_000_000,
+        min_fee_ref_script_cost_per_byte: ratio(15, 1),
+        cost_model_v3: vec![],
+    }
+}
+
+impl Chain for Ledger {
+    async fn tip(&self) -> Result<Tip, ChainError> {
+        let (height, time_ms) = (self.height.get(), self.now());
+        self.asked(|| Tip { hash: block_hash(height), height, slot: self.tip_slot(), time_ms }).await
+    }
+
+    async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
+        self.asked(parameters).await
+    }
+
+    async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
+        let spent_by = |reference: &TxRef| self.spenders(reference).first().copied();
+        let traced = |utxo: Utxo| TracedOutput { spent_by: spent_by(&utxo.reference), utxo, collateral: false };
+        let blocks = self.blocks.borrow().clone();
+        let found = blocks.into_iter().find(|(_, handed)| handed.effects.id == *tx);
+        self.asked(|| found.map(|(_, handed)| handed.effects.made.into_iter().map(traced).collect())).await
+    }
+
+    async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
+        let blocks = self.blocks.borrow().clone();
+        self.asked(|| blocks.into_iter().find(|(_, handed)| handed.effects.id == *tx).map(|(_, handed)| handed.cbor))
+            .await
+    }
+
+    async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError> {
+        self.asked(|| self.mempool.borrow().iter().any(|handed| handed.effects.id == *tx)).await
+    }
+
+    async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
+        self.asked(|| self.blocks.borrow().iter().find(|(_, handed)| handed.effects.id == *tx).map(|(block, _)| *block))
+            .await
+    }
+
+    async fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
+        self.asked(|| {
+            let mempool = self.mempool.take();
+            let shown = self.unspent_at(address);
+            self.mempool.replace(mempool);
+            shown
+        })
+        .await
+    }
+
+    async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
+        Ok(self.utxos_at(address).await?.into_iter().map(|utxo| utxo.value.lovelace).sum())
+    }
+
+    async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
+        self.submitted.borrow_mut().push(cbor.to_vec());
+        let plan = self.plan.borrow_mut().pop_front();
+        yield_now().await;
+        match plan {
+            Some(Submit::Hang) => pending().await,
+            Some(Submit::Fail) => Err(ChainError::Unavailable("no answer".into())),
+            Some(Submit::Forget) => Ok(Submission::Accepted),
+            Some(Submit::RefuseAfterPassingOn) => {
+                self.hand_in(cbor).unwrap();
+                Ok(Submission::Refused("no".into()))
+            }
+            None => {
+                Ok(self.hand_in(cbor).map_or_else(|why| Submission::Refused(why.into()), |()| Submission::Accepted))
+            }
+        }
+    }
+}
+
+impl Evaluate for Ledger {
+    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
+        let effects = TransactionEffects::read(cbor).unwrap();
+        let inputs: BTreeSet<TxRef> = effects.spent.into_iter().collect();
+        let by_script = inputs.iter().enumerate().filter(|(_, input)| effects.by_script.contains(input));
+        let units: BTreeMap<usize, ExUnits> = by_script.map(|(place, _)| (place, LITTLE)).collect();
+        self.asked(|| Evaluation::Accepted(units)).await
+    }
+}
+
+impl Sleep for Ledger {
+    async fn sleep(&self, ms: Millis) {
+        self.passed_ms.set(self.passed_ms.get() + ms);
+        yield_now().await;
+    }
+}

@@ -1,0 +1,203 @@
+//! A ledger in memory with real transactions, a provider that fails in the ways that providers do, and disputes on it.
+//! Scripts are not run: what may be done with an escrow is what the planner allows.
+
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod ledger;
+
+use std::{collections::BTreeSet, future::Future};
+
+use arbitration::{Arbiter, Resolution, ResolveError, ResolveRequest, SCHEMA};
+use cardano::{
+    ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    chain::{Utxo, Value},
+    fees::ExUnits,
+    keys::SigningKey,
+    slots::{Millis, SlotConfig},
+    tx::build::{Destination, NewOutput, ScriptInput, TxPlan, Validity, Wallet, build},
+};
+use escrow::{
+    Datum, Deadlines, Deployment, State,
+    plan::{ChainTime, Escrow, Planner, Step},
+    result::result_hash,
+};
+use sql::{Database, sqlite::Sqlite, statement};
+use x402_cardano::escrow::listing_input_hash;
+
+pub use ledger::{Ledger, Submit, parameters};
+
+const SLOTS: SlotConfig = SlotConfig::PREPROD;
+pub const ADA: u64 = 1_000_000;
+const CONTENT: &str = "a prompt";
+
+pub fn block<F: Future>(future: F) -> F::Output {
+    futures_lite::future::block_on(future)
+}
+
+pub struct World {
+    pub database: Sqlite,
+    pub ledger: Ledger,
+    pub arbiter: SigningKey,
+    deployment: Deployment,
+    buyer: SigningKey,
+    seller: SigningKey,
+}
+
+impl World {
+    /// With outputs of so much lovelace in the arbiter's wallet.
+    pub fn new(coins: &[u64]) -> Self {
+        let [buyer, seller, arbiter] = [1, 2, 3].map(|seed| SigningKey::from_seed(&[seed; 32]).unwrap());
+        let deployment = serde_json::json!({
+            "scriptHash": "ee".repeat(28),
+            "parameters": {"requiredAdmins": 1, "adminVkeys": [arbiter.key_hash()], "cooldownPeriod": 60_000},
+            "referenceScript": format!("{}#1", "07".repeat(32)),
+            "referenceScriptBytes": 4_000,
+        });
+        let ledger = Ledger::default();
+        for (key, coins) in [(&buyer, [5_000 * ADA].as_slice()), (&seller, &[5_000 * ADA]), (&arbiter, coins)] {
+            ledger.give(key.enterprise_address(), coins);
+        }
+        let database = Sqlite::of(SCHEMA).unwrap();
+        Self { database, ledger, arbiter, deployment: serde_json::from_value(deployment).unwrap(), buyer, seller }
+    }
+
+    /// A sale that was delivered as promised and that the buyer disputes all the same: the seller wins.
+    pub fn dispute(&self, number: u8) -> ResolveRequest {
+        self.dispute_with(number, 0)
+    }
+
+    /// The same, where the buyer disputes in a transaction that spends so many outputs of other scripts as well, each
+    /// from a transaction of its own.
+    pub fn dispute_with(&self, number: u8, others: u16) -> ResolveRequest {
+        let content_hash = ContentHash::of(CONTENT.as_bytes());
+        let listing_id = format!("lst_{number}");
+        let lock = self.lock(number, listing_input_hash(&listing_id, &content_hash));
+        let result = Step::SubmitResult(result_hash(&lock.utxo.reference.tx, CONTENT));
+        let posted = self.step(&lock, &result, vec![]);
+        let others = (0..others).map(|other| self.elsewhere(other)).collect();
+        let disputed = self.step(&posted, &Step::SetRefundRequested, others);
+        ResolveRequest { escrow: disputed.utxo.reference, listing_id, content_hash, output: CONTENT.to_owned() }
+    }
+
+    fn lock(&self, number: u8, input_hash: ContentHash) -> Escrow {
+        let datum = Datum {
+            buyer: self.buyer.enterprise_address().into(),
+            buyer_return_address: None,
+            seller: self.seller.enterprise_address().into(),
+            seller_return_address: None,
+            reference_key: vec![0x42; 42],
+            reference_signature: vec![number; 166],
+            seller_nonce: vec![number; 16],
+            buyer_nonce: vec![],
+            agent_identifier: vec![],
+            collateral_return: Lovelace::from_ada(2),
+            input_hash: input_hash.as_bytes().to_vec(),
+            result_hash: vec![],
+            deadlines: Deadlines::issue(self.ledger.now()).unwrap(),
+            seller_cooldown: 0,
+            buyer_cooldown: 0,
+            state: State::FundsLocked,
+        };
+        let output = at_script(self.deployment.script_hash, Lovelace::from_ada(7), datum.to_cbor());
+        let lock = self.send(TxPlan { outputs: vec![output], ..self.until_soon() }, &self.buyer);
+        self.first_output(&lock)
+    }
+
+    /// An output that another script guards, as the only one of a transaction.
+    fn elsewhere(&self, number: u16) -> ScriptInput {
+        // CBOR of an integer: any data will do.
+        let datum = [vec![0x19], number.to_be_bytes().to_vec()].concat();
+        let output = at_script(ScriptHash::new([0xaa; 28]), Lovelace::from_ada(2), datum.clone());
+        let tx = self.send(TxPlan { outputs: vec![output], ..self.until_soon() }, &self.buyer);
+        ScriptInput { utxo: self.ledger.output(TxRef { tx, index: 0 }), redeemer: datum, ex_units: LITTLE }
+    }
+
+    fn until_soon(&self) -> TxPlan {
+        let until = self.ledger.tip_slot() + 600;
+        TxPlan { validity: Validity { from: None, until }, ..TxPlan::default() }
+    }
+
+    fn step(&self, escrow: &Escrow, step: &Step, others: Vec<ScriptInput>) -> Escrow {
+        let planner = Planner { deployment: &self.deployment, parameters: &parameters(), slots: &SLOTS };
+        let time = ChainTime { tip_slot: self.ledger.tip_slot(), now: self.ledger.now() };
+        let mut plan = planner.plan(escrow, step, time).unwrap();
+        plan.script_inputs.iter_mut().for_each(|input| input.ex_units = LITTLE);
+        plan.script_inputs.extend(others);
+        let by_buyer = matches!(step, Step::SetRefundRequested);
+        let tx = self.send(plan, if by_buyer { &self.buyer } else { &self.seller });
+        self.first_output(&tx)
+    }
+
+    fn send(&self, plan: TxPlan, key: &SigningKey) -> TxHash {
+        let address = key.enterprise_address();
+        let utxos = self.ledger.unspent_at(&address.to_string());
+        let wallet = Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() };
+        let built = build(&plan, &wallet, &parameters()).unwrap().sign(&[key]).unwrap();
+        self.ledger.hand_in(&built.cbor).unwrap();
+        self.ledger.mine();
+        built.facts.tx_id
+    }
+
+    fn first_output(&self, tx: &TxHash) -> Escrow {
+        Escrow::read(self.ledger.output(TxRef { tx: *tx, index: 0 }), &self.deployment).unwrap()
+    }
+
+    /// What of an escrow may be settled from now on.
+    pub fn open_window(&self) {
+        self.ledger.advance(50 * 60_000);
+    }
+
+    pub async fn resolve(&self, request: &ResolveRequest) -> Result<Resolution, ResolveError> {
+        let arbiter = Arbiter {
+            database: &self.database,
+            chain: &self.ledger,
+            sleep: &self.ledger,
+            deployment: &self.deployment,
+            key: &self.arbiter,
+            slots: &SLOTS,
+            now: self.ledger.now(),
+        };
+        arbiter.resolve(request).await
+    }
+
+    /// The settlement of a dispute that is paid.
+    pub fn paid(&self, request: &ResolveRequest) -> TxHash {
+        settlement_in(block(self.resolve(request)))
+    }
+
+    /// States of what the arbiter has written down, oldest first.
+    pub fn states(&self) -> Vec<String> {
+        block(self.database.run(statement!("SELECT state FROM outbox ORDER BY created_at_ms, tx_id"))).unwrap().rows
+    }
+}
+
+/// The settlement of an answer that says so.
+pub fn settlement_in(answer: Result<Resolution, ResolveError>) -> TxHash {
+    match answer {
+        Ok(Resolution::Paid { tx, .. }) => tx,
+        other => panic!("not paid: {other:?}"),
+    }
+}
+
+pub const LITTLE: ExUnits = ExUnits { mem: 1_000, steps: 1_000 };
+
+fn at_script(script: ScriptHash, lovelace: Lovelace, datum: Vec<u8>) -> NewOutput {
+    let value = Value { lovelace, ..Value::default() };
+    NewOutput { to: Destination::script(script), value, inline_datum: Some(datum), script: None }
+}
+
+/// An output that was there from the beginning.
+pub fn coin(address: String, number: u16, lovelace: u64) -> Utxo {
+    let tx = TxHash::new(*ContentHash::of(address.as_bytes()).as_bytes());
+    Utxo {
+        reference: TxRef { tx, index: number },
+        address,
+        value: Value { lovelace: Lovelace::new(lovelace).unwrap(), ..Value::default() },
+        inline_datum: None,
+        datum_hash: None,
+        reference_script: None,
+    }
+}
+
+/// POSIX ms of the ledger's beginning.
+pub const NOON: Millis = 1_785_758_400_000;

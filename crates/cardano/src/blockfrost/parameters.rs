@@ -1,0 +1,97 @@
+//! `/epochs/latest/parameters`.
+
+use serde::Deserialize;
+
+use super::{Answer, json, malformed};
+use crate::params::{ProtocolParameters, Rational};
+
+/// Entries of a cost model that are read at most (Plutus V3 has 297 now).
+const MAX_COST_MODEL: usize = 2_000;
+
+/// A number that Blockfrost gives as a number or as a string.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+impl Number {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            // The shortest decimal that reads back as the same double, never in scientific notation.
+            Self::Number(number) => {
+                number.as_u64().map_or_else(|| number.as_f64().unwrap_or(f64::NAN).to_string(), |n| n.to_string())
+            }
+        }
+    }
+
+    fn whole(&self, what: &str) -> Answer<u64> {
+        self.text().parse().or_else(|_| malformed(what))
+    }
+
+    /// The exact decimal fraction that was written.
+    fn fraction(&self, what: &str) -> Answer<Rational> {
+        let text = self.text();
+        let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
+        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 18 {
+            return malformed(what);
+        }
+        let numerator: u64 = format!("{whole}{decimals}").parse().or_else(|_| malformed(what))?;
+        let denominator = u32::try_from(decimals.len()).ok().and_then(|places| 10_u64.checked_pow(places));
+        denominator.map_or_else(|| malformed(what), |denominator| Ok(Rational { numerator, denominator }))
+    }
+}
+
+#[derive(Deserialize)]
+struct Parameters {
+    min_fee_a: Number,
+    min_fee_b: Number,
+    max_tx_size: Number,
+    max_val_size: Number,
+    coins_per_utxo_size: Number,
+    collateral_percent: Number,
+    max_collateral_inputs: Number,
+    price_mem: Number,
+    price_step: Number,
+    max_tx_ex_mem: Number,
+    max_tx_ex_steps: Number,
+    min_fee_ref_script_cost_per_byte: Number,
+    cost_models_raw: CostModels,
+}
+
+#[derive(Deserialize)]
+struct CostModels {
+    #[serde(rename = "PlutusV3")]
+    v3: Vec<i64>,
+}
+
+/// `/epochs/latest/parameters`.
+///
+/// # Errors
+/// Not of the documented shape, or a parameter with which nothing could be checked (such as a zero price per byte).
+pub fn protocol_parameters(body: &[u8]) -> Answer<ProtocolParameters> {
+    let p: Parameters = json(body, "protocol parameters")?;
+    let parameters = ProtocolParameters {
+        min_fee_a: p.min_fee_a.whole("min_fee_a")?,
+        min_fee_b: p.min_fee_b.whole("min_fee_b")?,
+        coins_per_utxo_byte: p.coins_per_utxo_size.whole("coins_per_utxo_size")?,
+        max_tx_size: p.max_tx_size.whole("max_tx_size")?,
+        max_value_size: p.max_val_size.whole("max_val_size")?,
+        collateral_percent: p.collateral_percent.whole("collateral_percent")?,
+        max_collateral_inputs: p.max_collateral_inputs.whole("max_collateral_inputs")?,
+        price_mem: p.price_mem.fraction("price_mem")?,
+        price_step: p.price_step.fraction("price_step")?,
+        max_tx_ex_mem: p.max_tx_ex_mem.whole("max_tx_ex_mem")?,
+        max_tx_ex_steps: p.max_tx_ex_steps.whole("max_tx_ex_steps")?,
+        min_fee_ref_script_cost_per_byte: p.min_fee_ref_script_cost_per_byte.fraction("min_fee_ref_script")?,
+        cost_model_v3: p.cost_models_raw.v3,
+    };
+    let sane = parameters.min_fee_a > 0
+        && parameters.coins_per_utxo_byte > 0
+        && parameters.max_tx_size > 0
+        && parameters.cost_model_v3.len() <= MAX_COST_MODEL;
+    if sane { Ok(parameters) } else { malformed("a protocol parameter that cannot be") }
+}

@@ -1,0 +1,184 @@
+use super::*;
+use crate::params::Rational;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn parameters() -> serde_json::Value {
+    json!({
+        "epoch": 240, "min_fee_a": 44, "min_fee_b": 155381, "max_tx_size": 16384, "max_val_size": "5000",
+        "coins_per_utxo_size": "4310", "collateral_percent": 150, "max_collateral_inputs": 3, "price_mem": 0.0577,
+        "price_step": 0.0000721, "max_tx_ex_mem": "14000000", "max_tx_ex_steps": "10000000000",
+        "min_fee_ref_script_cost_per_byte": 15, "cost_models_raw": { "PlutusV3": [100788, 420, 1] },
+    })
+}
+
+fn listed(height: u64, index: u64) -> serde_json::Value {
+    json!({ "tx_hash": "ab".repeat(32), "tx_index": index, "block_height": height, "block_time": 1_700_000_000 })
+}
+
+/// Anyone may send it anywhere, and who cannot read it cannot go on.
+#[test]
+fn an_output_with_as_many_tokens_as_the_ledger_allows_is_read() {
+    // The most in `maxValueSize` 5,000: one policy (30 bytes), each name with its quantity 3 bytes or 4.
+    let most = 256 + (5_000 - 40 - 3 * 256) / 4;
+    let token = |n: usize| json!({ "unit": format!("{}{n:04x}", "ab".repeat(28)), "quantity": "1" });
+    let lovelace = json!({ "unit": "lovelace", "quantity": "25000000" });
+    let amount: Vec<_> = std::iter::once(lovelace).chain((0..most).map(token)).collect();
+    let output = json!({
+        "address": "addr_test1...", "amount": amount, "output_index": 0, "data_hash": null, "inline_datum": null,
+        "reference_script_hash": null,
+    });
+    let tx = TxHash::new([7; 32]);
+    let body = json!({ "hash": tx, "inputs": [], "outputs": [output] }).to_string();
+    let read = outputs(body.as_bytes(), &tx).unwrap();
+    assert_eq!(read[0].utxo.value.assets.len(), most);
+}
+
+#[test]
+fn an_addresss_transactions_are_read_in_the_chains_order_or_not_at_all() {
+    let read = |list: Vec<serde_json::Value>| address_transactions(json!(list).to_string().as_bytes());
+    let places: Vec<Place> =
+        read(vec![listed(7, 1), listed(7, 2), listed(9, 0)]).unwrap().iter().map(|tx| tx.place).collect();
+    let place = |height, position| Place { height, position };
+    assert_eq!(places, [place(7, 1), place(7, 2), place(9, 0)]);
+    assert_eq!(read(vec![listed(7, 1)]).unwrap()[0].time_ms, 1_700_000_000_000);
+    assert!(read(vec![listed(7, 2), listed(7, 1)]).is_err(), "backwards in a block");
+    assert!(read(vec![listed(9, 0), listed(7, 1)]).is_err(), "backwards");
+    assert!(read(vec![listed(7, 1), listed(7, 1)]).is_err(), "twice");
+}
+
+#[test]
+fn prices_keep_their_exact_fractions() {
+    let read = protocol_parameters(parameters().to_string().as_bytes()).unwrap();
+    assert_eq!(read.price_mem, Rational { numerator: 577, denominator: 10_000 });
+    assert_eq!(read.price_step, Rational { numerator: 721, denominator: 10_000_000 });
+    assert_eq!(read.min_fee_ref_script_cost_per_byte, Rational { numerator: 15, denominator: 1 });
+}
+
+#[test]
+fn parameters_that_cannot_be_are_refused() {
+    for (field, value) in [
+        ("min_fee_a", json!(0)),
+        ("min_fee_a", json!(-1)),
+        ("coins_per_utxo_size", json!("x")),
+        ("coins_per_utxo_size", json!(null)),
+        ("price_mem", json!(-0.5)),
+        ("price_step", json!("1e-5")),
+        ("cost_models_raw", json!({})),
+    ] {
+        let mut body = parameters();
+        body[field] = value;
+        assert!(protocol_parameters(body.to_string().as_bytes()).is_err(), "{field}");
+    }
+}
+
+#[test]
+fn an_answer_about_another_transaction_is_refused() {
+    let (asked, other) = (TxHash::new([1; 32]), TxHash::new([2; 32]));
+    let body = json!({"hash": other, "outputs": []}).to_string();
+    assert!(outputs(body.as_bytes(), &asked).is_err());
+    assert_eq!(outputs(body.as_bytes(), &other), Ok(vec![]));
+}
+
+/// 450 inputs of 1,600 tokens, of which anyone can write the transaction in 16 kB.
+#[test]
+fn inputs_of_any_size_are_passed_over_in_little_memory() {
+    let tx = TxHash::new([1; 32]);
+    let tokens: Vec<String> =
+        (0..1_600).map(|n| format!(r#"{{"unit":"{}{n:04x}","quantity":"1"}}"#, "ab".repeat(28))).collect();
+    let input = format!(
+        r#"{{"address":"addr_test1","amount":[{}],"tx_hash":"{}","output_index":0,"inline_datum":"{}"}},"#,
+        tokens.join(","),
+        "cd".repeat(32),
+        "ef".repeat(11_000)
+    );
+    let mut reader = OutputsReader::new(&tx);
+    let mut bytes = 0;
+    let mut push = |text: &str| {
+        // Pieces of odd sizes, as a network has them.
+        for piece in text.as_bytes().chunks(4_093) {
+            assert!(reader.push(piece.to_vec()));
+            bytes += piece.len();
+        }
+    };
+    push(&format!(r#"{{"hash":"{tx}","inputs":["#));
+    (0..450).for_each(|_| push(&input));
+    push(
+        r#"{"outputs":[{}]}],"outputs":[{"address":"addr_test1","amount":[{"unit":"lovelace","quantity":"5"}],"output_index":0,
+        "data_hash":null,"inline_datum":null,"reference_script_hash":null,"collateral":false,"consumed_by_tx":null}]}"#,
+    );
+    assert!(reader.held() < 4 << 10, "{} bytes are held", reader.held());
+    let outputs = reader.finish().unwrap();
+    assert!(bytes > 70_000_000);
+    assert_eq!((outputs.len(), outputs[0].utxo.value.lovelace.get()), (1, 5));
+}
+
+#[test]
+fn outputs_are_the_same_in_whatever_pieces_they_come() {
+    let tx = TxHash::new([1; 32]);
+    let output = |index: u16| {
+        json!({"address": "addr_test1\"[{\u{e9}", "amount": [{"unit": "lovelace", "quantity": "5"}],
+        "output_index": index, "data_hash": null, "inline_datum": "d87980", "reference_script_hash": null,
+        "collateral": false, "consumed_by_tx": tx})
+    };
+    let body = json!({"hash": tx, "inputs": [output(7)], "outputs": [output(0), output(1)], "more": [1, 2.5e3, {"outputs": []}]}).to_string();
+    let whole = outputs(body.as_bytes(), &tx).unwrap();
+    assert_eq!(whole.len(), 2);
+    assert_eq!(whole[1].spent_by, Some(tx));
+    for size in 1..body.len() {
+        let mut reader = OutputsReader::new(&tx);
+        assert!(body.as_bytes().chunks(size).all(|piece| reader.push(piece.to_vec())));
+        assert_eq!(reader.finish().as_ref(), Ok(&whole), "in pieces of {size}");
+    }
+    for end in 0..body.len() {
+        assert!(outputs(&body.as_bytes()[..end], &tx).is_err(), "cut at {end}");
+    }
+}
+
+#[test]
+fn an_answer_that_would_fill_memory_is_refused() {
+    let tx = TxHash::new([1; 32]);
+    let fill = |before: &str, filling: &str| {
+        let mut reader = OutputsReader::new(&tx);
+        reader.push(before.as_bytes().to_vec());
+        let pieces = (0..100_000).take_while(|_| reader.push(filling.as_bytes().to_vec())).count();
+        assert!(pieces < 100_000 && reader.finish().is_err(), "{before}");
+    };
+    fill(r#"{"inputs":[""#, &"a".repeat(1_000));
+    fill(r#"{"inputs":["#, &"[".repeat(10));
+    fill(r#"{"outputs":["#, &"1,".repeat(500));
+}
+
+#[test]
+fn a_transactions_bytes_are_those_of_the_transaction_asked_for() {
+    let cbor = [0x84, 0xa0, 0xa0, 0xf5, 0xf6];
+    let id = TxHash::of_body(&[0xa0]);
+    let body = json!({"cbor": hex::encode(cbor)}).to_string();
+    assert_eq!(transaction(body.as_bytes(), &id), Ok(cbor.to_vec()));
+    assert!(transaction(body.as_bytes(), &TxHash::new([1; 32])).is_err(), "another's");
+    for bad in [json!({}), json!({"cbor": "xyz"}), json!({"cbor": ""}), json!({"cbor": "a0"}), json!({"cbor": null})] {
+        assert!(transaction(bad.to_string().as_bytes(), &id).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn an_output_that_counts_lovelace_twice_or_never_is_refused() {
+    let tx = TxHash::new([1; 32]);
+    let output = |amount: serde_json::Value| {
+        json!({"hash": tx, "outputs": [{"address": "addr_test1", "amount": amount, "output_index": 0,
+            "data_hash": null, "inline_datum": null, "reference_script_hash": null, "collateral": false}]})
+        .to_string()
+    };
+    let ada = json!({"unit": "lovelace", "quantity": "5"});
+    assert!(outputs(output(json!([ada])).as_bytes(), &tx).is_ok());
+    assert!(outputs(output(json!([ada, ada])).as_bytes(), &tx).is_err());
+    assert!(outputs(output(json!([])).as_bytes(), &tx).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_answer_panics(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let tx = TxHash::new([0; 32]);
+        let _ = (tip(&body), protocol_parameters(&body), utxos(&body, ""), outputs(&body, &tx), transaction(&body, &tx));
+    }
+}

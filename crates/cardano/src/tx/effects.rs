@@ -1,0 +1,185 @@
+//! What a transaction of anybody did, read from its bytes: what it spent and what it made.
+//!
+//! [`SignedTx`] reads payments that are to be judged, and refuses what honest wallets do not write. What is in a block has
+//! been judged by the ledger already, so this reader takes every encoding that a ledger takes, passes over what nobody
+//! asks for (certificates, votes, metadata, witnesses), and its work is bounded by the bytes of one transaction, whatever
+//! that transaction refers to.
+//!
+//! Source: the Conway CDDL of the ledger (IntersectMBO/cardano-ledger, `eras/conway/impl/cddl-files/conway.cddl`), whose
+//! keys are those of the eras since Shelley.
+//!
+//! [`SignedTx`]: super::SignedTx
+
+mod cbor;
+mod output;
+#[cfg(test)]
+mod tests;
+mod witnesses;
+
+use std::collections::BTreeSet;
+
+use pallas_codec::minicbor::{Decoder, data::Type};
+
+use crate::{
+    chain::Utxo,
+    hash::{TxHash, TxRef},
+};
+use cbor::{Items, unsupported};
+
+/// Bytes of a transaction that are read at most: four times what the ledger allows now, should a vote allow more.
+pub const MAX_TX_IN_BLOCK: usize = 64 << 10;
+
+/// What a transaction did to the ledger's outputs.
+///
+/// A transaction whose scripts failed spent its collateral and made its collateral's return, nothing else. Whether they
+/// failed is the one thing here that the id does not vouch for: see [`TransactionEffects::valid`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionEffects {
+    /// BLAKE2b-256 of the body's bytes as they came.
+    pub id: TxHash,
+    /// Whether its scripts succeeded, as these bytes say it. Outside the body, so not part of what the id names:
+    /// [`Inclusion::valid`](crate::chain::Inclusion::valid) is the provider's word on the block.
+    pub valid: bool,
+    /// The first slot in which it is valid.
+    pub validity_start: Option<u64>,
+    /// The first slot in which it is no longer valid.
+    pub ttl: Option<u64>,
+    /// What it spent, in its order.
+    pub spent: Vec<TxRef>,
+    /// What of it Plutus scripts released, in the ledger's order: the inputs with a redeemer.
+    pub by_script: Vec<TxRef>,
+    /// What it made, in order.
+    pub made: Vec<Utxo>,
+}
+
+/// Why bytes are not a transaction that a ledger since Shelley could have taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EffectsError {
+    /// More than [`MAX_TX_IN_BLOCK`].
+    #[error("the transaction is larger than {MAX_TX_IN_BLOCK} bytes")]
+    TooLarge,
+    /// A part that is not what it should be.
+    #[error("the {0} of the transaction cannot be read")]
+    Malformed(&'static str),
+}
+
+/// The id of a transaction: of its body's bytes as they came.
+///
+/// # Errors
+/// Bytes that are too many or no transaction.
+pub fn transaction_id(bytes: &[u8]) -> Result<TxHash, EffectsError> {
+    let (_, body) = body_of(bytes)?;
+    Ok(TxHash::of_body(body))
+}
+
+impl TransactionEffects {
+    /// Reads what a transaction did.
+    ///
+    /// # Errors
+    /// Bytes that are too many, or that no ledger since Shelley could have taken as a transaction.
+    pub fn read(bytes: &[u8]) -> Result<Self, EffectsError> {
+        let (mut decoder, body_bytes) = body_of(bytes)?;
+        let body = Body::read(body_bytes)?;
+        let redeemed =
+            witnesses::spending_redeemers(&mut decoder).map_err(|_| EffectsError::Malformed("witness set"))?;
+        // Eras before Alonzo had no flag: three parts, the last of which is never a boolean.
+        let valid = match decoder.datatype() {
+            Ok(Type::Bool) => decoder.bool().map_err(|_| EffectsError::Malformed("validity flag"))?,
+            Ok(_) => true,
+            Err(_) => return Err(EffectsError::Malformed("end")),
+        };
+        Ok(body.effects(TxHash::of_body(body_bytes), valid, &redeemed))
+    }
+}
+
+/// A transaction's decoder behind its body, and the body.
+fn body_of(bytes: &[u8]) -> Result<(Decoder<'_>, &[u8]), EffectsError> {
+    if bytes.len() > MAX_TX_IN_BLOCK {
+        return Err(EffectsError::TooLarge);
+    }
+    let mut decoder = Decoder::new(bytes);
+    let parts = decoder.array().map_err(|_| EffectsError::Malformed("array"))?;
+    if parts.is_some_and(|parts| !(3..=4).contains(&parts)) {
+        return Err(EffectsError::Malformed("array"));
+    }
+    let start = decoder.position();
+    decoder.skip().map_err(|_| EffectsError::Malformed("body"))?;
+    let body = bytes.get(start..decoder.position()).ok_or(EffectsError::Malformed("body"))?;
+    Ok((decoder, body))
+}
+
+/// What of a body is of interest.
+#[derive(Default)]
+struct Body {
+    inputs: Vec<TxRef>,
+    outputs: Vec<output::Made>,
+    collateral: Vec<TxRef>,
+    collateral_return: Option<output::Made>,
+    validity_start: Option<u64>,
+    ttl: Option<u64>,
+}
+
+impl Body {
+    fn read(bytes: &[u8]) -> Result<Self, EffectsError> {
+        let mut decoder = Decoder::new(bytes);
+        let mut body = Self::default();
+        let mut fields = Items::of_map(&mut decoder).map_err(|_| EffectsError::Malformed("body"))?;
+        while fields.more(&mut decoder).map_err(|_| EffectsError::Malformed("body"))? {
+            let key = decoder.u64().map_err(|_| EffectsError::Malformed("body"))?;
+            let d = &mut decoder;
+            let (read, name) = match key {
+                0 => (inputs(d).map(|inputs| body.inputs = inputs), "inputs"),
+                1 => (outputs(d).map(|outputs| body.outputs = outputs), "outputs"),
+                3 => (d.u64().map(|slot| body.ttl = Some(slot)), "time to live"),
+                8 => (d.u64().map(|slot| body.validity_start = Some(slot)), "validity start"),
+                13 => (inputs(d).map(|inputs| body.collateral = inputs), "collateral inputs"),
+                16 => (output::read(d).map(|made| body.collateral_return = Some(made)), "collateral return"),
+                _ => (d.skip(), "body"),
+            };
+            read.map_err(|_| EffectsError::Malformed(name))?;
+        }
+        Ok(body)
+    }
+
+    fn effects(self, id: TxHash, valid: bool, redeemed: &BTreeSet<usize>) -> TransactionEffects {
+        let returned = self.outputs.len();
+        // A redeemer names its input by its place among all of them in order (Alonzo, `rdptr`).
+        let in_order: BTreeSet<TxRef> = self.inputs.iter().copied().filter(|_| valid).collect();
+        let by_script = in_order.into_iter().enumerate().filter(|(place, _)| redeemed.contains(place));
+        let by_script = by_script.map(|(_, input)| input).collect();
+        let (spent, made) = if valid {
+            (self.inputs, self.outputs.into_iter().zip(0_usize..).collect())
+        } else {
+            // Its place is behind the outputs that the transaction would have made (Babbage, `collateralReturn`).
+            (self.collateral, self.collateral_return.into_iter().map(|made| (made, returned)).collect::<Vec<_>>())
+        };
+        let made = made.into_iter().filter_map(|(made, index)| {
+            let index = u16::try_from(index).ok()?;
+            Some(made.at(TxRef { tx: id, index }))
+        });
+        TransactionEffects {
+            id,
+            valid,
+            validity_start: self.validity_start,
+            ttl: self.ttl,
+            spent,
+            by_script,
+            made: made.collect(),
+        }
+    }
+}
+
+fn inputs(decoder: &mut Decoder<'_>) -> Result<Vec<TxRef>, cbor::Error> {
+    cbor::list(decoder, |decoder| {
+        let mut pair = Items::of_array(decoder)?;
+        pair.expect(decoder)?;
+        let tx = TxHash::new(cbor::fixed(decoder)?);
+        pair.expect(decoder)?;
+        let index = decoder.u16()?;
+        if pair.more(decoder)? { Err(unsupported()) } else { Ok(TxRef { tx, index }) }
+    })
+}
+
+fn outputs(decoder: &mut Decoder<'_>) -> Result<Vec<output::Made>, cbor::Error> {
+    cbor::list(decoder, output::read)
+}

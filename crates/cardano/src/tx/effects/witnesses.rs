@@ -1,0 +1,49 @@
+//! Which inputs have a redeemer: all of the witness set that says what a transaction did.
+
+use std::collections::BTreeSet;
+
+use pallas_codec::minicbor::{Decoder, data::Type};
+
+use super::cbor::{Error, Items};
+
+const REDEEMERS: u64 = 5;
+/// The redeemer's tag of an input (CDDL, `redeemer_tag`).
+const SPEND: u64 = 0;
+
+/// The places of the inputs that redeemers are for.
+pub(super) fn spending_redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
+    let mut places = BTreeSet::new();
+    let mut fields = Items::of_map(decoder)?;
+    while fields.more(decoder)? {
+        if decoder.u64()? == REDEEMERS {
+            places = redeemers(decoder)?;
+        } else {
+            decoder.skip()?;
+        }
+    }
+    Ok(places)
+}
+
+/// `[[tag, place, data, units], ...]`, or since Conway `{[tag, place]: [data, units], ...}`.
+fn redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
+    let keyed = matches!(decoder.datatype()?, Type::Map | Type::MapIndef);
+    let mut all = if keyed { Items::of_map(decoder)? } else { Items::of_array(decoder)? };
+    let mut places = BTreeSet::new();
+    while all.more(decoder)? {
+        let mut fields = Items::of_array(decoder)?;
+        fields.expect(decoder)?;
+        let tag = decoder.u64()?;
+        fields.expect(decoder)?;
+        let place = decoder.u64()?;
+        while fields.more(decoder)? {
+            decoder.skip()?;
+        }
+        if keyed {
+            decoder.skip()?;
+        }
+        if tag == SPEND {
+            places.extend(usize::try_from(place).ok());
+        }
+    }
+    Ok(places)
+}

@@ -1,0 +1,220 @@
+//! Answers that the workers share: finished JSON texts, and errors as `{"error": "..."}`.
+
+use std::borrow::Cow;
+
+use sql::DatabaseError;
+use worker::{Response, Result, console_error};
+
+use cardano::chain::ChainError;
+
+use crate::{http::BodyError, settings::SettingError};
+
+/// Seconds after which a client may try again when something of ours did not answer.
+const RETRY_AFTER: u32 = 5;
+
+/// A JSON text as it is.
+///
+/// # Errors
+/// The runtime makes no response.
+pub fn json(text: String) -> Result<Response> {
+    let mut response = Response::ok(text)?;
+    response.headers_mut().set("content-type", "application/json")?;
+    Ok(response)
+}
+
+/// A JSON text that nobody may keep.
+///
+/// # Errors
+/// The runtime makes no response.
+pub fn private_json(text: String) -> Result<Response> {
+    let mut response = json(text)?;
+    response.headers_mut().set("cache-control", "private, no-store")?;
+    Ok(response)
+}
+
+/// Plain text that nobody but its reader may keep.
+///
+/// # Errors
+/// The runtime makes no response.
+pub fn private_text(text: String) -> Result<Response> {
+    let mut response = Response::ok(text)?;
+    response.headers_mut().set("content-type", "text/plain; charset=utf-8")?;
+    response.headers_mut().set("cache-control", "private, no-store")?;
+    Ok(response)
+}
+
+/// What a client is told when it does not get what it asked for: a status, a stable text that says what to do, and the
+/// header that the status calls for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorAnswer {
+    status: u16,
+    text: Cow<'static, str>,
+    header: Option<(&'static str, Cow<'static, str>)>,
+}
+
+impl ErrorAnswer {
+    const fn new(status: u16, text: Cow<'static, str>) -> Self {
+        Self { status, text, header: None }
+    }
+
+    fn with(status: u16, text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(status, text.into())
+    }
+
+    /// 400: the request is not what it should be.
+    pub fn bad_request(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::with(400, text)
+    }
+
+    /// 401 with `WWW-Authenticate`: who asks is not known.
+    pub fn unauthorized(text: impl Into<Cow<'static, str>>) -> Self {
+        Self { header: Some(("www-authenticate", "Bearer".into())), ..Self::with(401, text) }
+    }
+
+    /// 403: known who asks, but not allowed.
+    pub fn forbidden(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::with(403, text)
+    }
+
+    /// 404.
+    pub fn not_found(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::with(404, text)
+    }
+
+    /// 405 with `Allow`.
+    #[must_use]
+    pub fn wrong_method(allowed: &'static str) -> Self {
+        Self { header: Some(("allow", allowed.into())), ..Self::with(405, format!("this path takes only {allowed}")) }
+    }
+
+    /// 409: another request has what this one would take.
+    pub fn conflict(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::with(409, text)
+    }
+
+    /// 410: it was there, and is not to be had any more.
+    pub fn gone(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::with(410, text)
+    }
+
+    /// 413: more bytes than are read.
+    pub fn too_large(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::with(413, text)
+    }
+
+    /// 429 with `Retry-After`.
+    #[must_use]
+    pub fn too_many(seconds: u32) -> Self {
+        let text = format!("too many requests: try again in {seconds} seconds");
+        Self { header: Some(("retry-after", seconds.to_string().into())), ..Self::with(429, text) }
+    }
+
+    /// 500: our own mistake, or the operator's.
+    pub fn internal(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::with(500, text)
+    }
+
+    /// 503 with `Retry-After`: something that we need does not answer. Trying again is safe.
+    pub fn unavailable(text: impl Into<Cow<'static, str>>) -> Self {
+        Self { header: Some(("retry-after", RETRY_AFTER.to_string().into())), ..Self::with(503, text) }
+    }
+
+    /// The HTTP status.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The text, for those who do not answer over HTTP.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The response.
+    ///
+    /// # Errors
+    /// The runtime makes no response.
+    pub fn into_response(self) -> Result<Response> {
+        let mut response = Response::from_json(&serde_json::json!({ "error": self.text }))?.with_status(self.status);
+        let headers = response.headers_mut();
+        headers.set("cache-control", "no-store")?;
+        if let Some((name, value)) = self.header {
+            headers.set(name, &value)?;
+        }
+        Ok(response)
+    }
+}
+
+/// Something of ours failed: never the client's fault. The text is for our log; it holds no secret.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The database does not answer.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The chain provider does not answer.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The store of contents does not answer.
+    #[error(transparent)]
+    Contents(#[from] market::contents::ContentsError),
+    /// The operator has to set something.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// No randomness.
+    #[error("no randomness: {0}")]
+    Random(#[from] getrandom::Error),
+    /// The runtime refused what it should not.
+    #[error("runtime: {0}")]
+    Runtime(#[from] worker::Error),
+    /// What is stored or made is not what it should be.
+    #[error("{0}")]
+    Inconsistent(String),
+}
+
+impl Fault {
+    /// What the client is told; the reason goes to the log.
+    #[must_use]
+    pub fn answer(&self) -> ErrorAnswer {
+        console_error!("{self}");
+        match self {
+            Self::Database(_) => ErrorAnswer::unavailable("the database does not answer; try again in a few seconds"),
+            Self::Chain(ChainError::BudgetExhausted) => {
+                ErrorAnswer::bad_request("this request needs too many look-ups on the chain: use fewer inputs")
+            }
+            Self::Chain(ChainError::Unavailable(_) | ChainError::RateLimited | ChainError::Malformed(_)) => {
+                ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds")
+            }
+            Self::Contents(_) => {
+                ErrorAnswer::unavailable("the store of contents does not answer; try again in a few seconds")
+            }
+            // Names the setting, never its value.
+            Self::Setting(error) => ErrorAnswer::internal(format!("the service is not configured: {error}")),
+            Self::Random(_) | Self::Runtime(_) | Self::Inconsistent(_) => {
+                ErrorAnswer::internal("something went wrong on our side; try again later")
+            }
+        }
+    }
+}
+
+impl From<&BodyError> for ErrorAnswer {
+    fn from(error: &BodyError) -> Self {
+        match error {
+            BodyError::TooLarge(_) => Self::too_large(error.to_string()),
+            BodyError::Broken => Self::bad_request(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_401_says_how_to_authenticate_and_what_to_wait_for_is_told() {
+        assert_eq!(ErrorAnswer::unauthorized("x").header, Some(("www-authenticate", "Bearer".into())));
+        assert_eq!(ErrorAnswer::too_many(60).header, Some(("retry-after", "60".into())));
+        assert_eq!(ErrorAnswer::unavailable("x").header, Some(("retry-after", "5".into())));
+        assert_eq!(ErrorAnswer::wrong_method("GET").header, Some(("allow", "GET".into())));
+    }
+}

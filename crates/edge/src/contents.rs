@@ -1,0 +1,78 @@
+//! The store of contents: an R2 bucket where one is bound, the database otherwise.
+
+use cardano::ContentHash;
+use market::contents::{Contents, ContentsError, InDatabase};
+use sql::Statement;
+use worker::{Bucket, Env};
+
+use crate::{Usage, d1::D1};
+
+/// The binding of the bucket.
+const BINDING: &str = "CONTENTS";
+
+/// Where this worker keeps contents.
+pub enum ContentStore {
+    /// In the table `contents`.
+    Table(D1),
+    /// In the bucket, by hash, with R2 checking the hash of what arrives.
+    Bucket(Bucket, Usage),
+}
+
+impl ContentStore {
+    /// The bucket, if it is bound; otherwise this database.
+    #[must_use]
+    pub fn bound(env: &Env, database: D1, usage: Usage) -> Self {
+        match env.bucket(BINDING) {
+            Ok(bucket) => Self::Bucket(bucket, usage),
+            Err(_) => Self::Table(database),
+        }
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> ContentsError {
+    ContentsError::Store(error.to_string())
+}
+
+fn no_calls_left() -> ContentsError {
+    ContentsError::Store("no outside calls are left".into())
+}
+
+impl Contents for ContentStore {
+    async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError> {
+        match self {
+            Self::Table(database) => InDatabase(database).put(hash, text).await,
+            Self::Bucket(bucket, usage) => {
+                if !usage.call() {
+                    return Err(no_calls_left());
+                }
+                let put = bucket.put(hash.to_string(), text.to_owned()).sha256(hash.as_bytes().to_vec());
+                put.execute().await.map(drop).map_err(failed)
+            }
+        }
+    }
+
+    fn reading(&self, hash: &ContentHash) -> Option<Statement> {
+        match self {
+            Self::Table(database) => InDatabase(database).reading(hash),
+            Self::Bucket(..) => None,
+        }
+    }
+
+    async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+        match self {
+            Self::Table(database) => InDatabase(database).get(hash).await,
+            Self::Bucket(bucket, usage) => {
+                if !usage.call() {
+                    return Err(no_calls_left());
+                }
+                let Some(object) = bucket.get(hash.to_string()).execute().await.map_err(failed)? else {
+                    return Ok(None);
+                };
+                match object.body() {
+                    Some(body) => body.text().await.map(Some).map_err(failed),
+                    None => Ok(None),
+                }
+            }
+        }
+    }
+}

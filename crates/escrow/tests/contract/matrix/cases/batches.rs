@@ -1,0 +1,111 @@
+//! Several escrows in one transaction: each is told from the others, and none pays for another.
+
+use cardano::{TxHash, TxRef};
+use escrow::{Action, State};
+
+use super::{
+    super::scene::{AT_SCRIPT, DatumOption, LOCKED, SELLER, STRANGER, TxInfo, TxOut, key_address, lovelace},
+    Broken, MatrixCases, Spending, escrow, named,
+};
+
+/// Names of neighbours: one sorts before the escrow of the cases, one after it.
+const NEIGHBOURS: [TxRef; 2] =
+    [TxRef { tx: TxHash::new([0xcc; 32]), index: 0 }, TxRef { tx: TxHash::new([0xce; 32]), index: 7 }];
+
+/// Actions whose signer and times allow two of them in one transaction.
+const PAIRS: [(Action, State); 7] = [
+    (Action::SubmitResult, State::FundsLocked),
+    (Action::SetRefundRequested, State::ResultSubmitted),
+    (Action::AuthorizeWithdrawal, State::Disputed),
+    (Action::AuthorizeRefund, State::Disputed),
+    (Action::Withdraw, State::WithdrawAuthorized),
+    (Action::WithdrawRefund, State::RefundAuthorized),
+    (Action::WithdrawDisputed, State::Disputed),
+];
+
+pub(super) fn cases(cases: &mut MatrixCases) {
+    for (action, state) in PAIRS {
+        let spending = Spending::new(action, state);
+        let name = named(action, state);
+        for (own, place) in NEIGHBOURS.into_iter().zip(["before", "after"]) {
+            beside(cases, &format!("{name}, another {place} it"), &spending, own);
+        }
+        three(cases, &name, &spending);
+        locks(cases, &name, &spending);
+    }
+    for (action, state) in PAIRS {
+        one_output_for_two(cases, &named(action, state), Spending::new(action, state));
+    }
+}
+
+fn other(spending: &Spending, own: TxRef, reference: u8) -> Spending {
+    let mut other = Spending { own, ..spending.clone() };
+    other.datum.reference_signature = vec![reference; 64];
+    other
+}
+
+/// Both in one: the inputs and outputs of the second are added to the first.
+fn merge(transaction: &mut TxInfo, other: &Spending) {
+    let other = other.transaction();
+    let known: Vec<TxRef> = transaction.inputs.iter().map(|input| input.reference).collect();
+    transaction.inputs.extend(other.inputs.into_iter().filter(|input| !known.contains(&input.reference)));
+    transaction.outputs.extend(other.outputs);
+}
+
+fn beside(cases: &mut MatrixCases, name: &str, spending: &Spending, own: TxRef) {
+    let second = other(spending, own, 0x56);
+    cases.permitted(name, spending, |tx| merge(tx, &second));
+    // Continuations of twins are copies of each other, too: more than one rule.
+    let twin = Spending { own, ..spending.clone() };
+    cases.cell(format!("{name}, under one reference"), spending, |tx| merge(tx, &twin));
+    cases.forbidden(Broken::HashedAlone, format!("{name}, by hash"), spending, |tx| {
+        merge(tx, &second);
+        let added = tx.inputs.iter_mut().filter(|input| input.reference == own);
+        added.for_each(|input| input.output.hash_datum());
+    });
+}
+
+/// Two neighbours, also under one reference, which is not the escrow's own.
+fn three(cases: &mut MatrixCases, name: &str, spending: &Spending) {
+    let [first, twin] = NEIGHBOURS.map(|own| other(spending, own, 0x56));
+    let second = other(spending, twin.own, 0x57);
+    cases.cell(format!("{name}, two others under one reference"), spending, |tx| {
+        [&first, &twin].into_iter().for_each(|neighbour| merge(tx, neighbour));
+    });
+    cases.permitted(format!("{name}, two others"), spending, |tx| {
+        [&first, &second].into_iter().for_each(|neighbour| merge(tx, neighbour));
+    });
+}
+
+/// New escrows among the outputs.
+fn locks(cases: &mut MatrixCases, name: &str, spending: &Spending) {
+    let lock = |reference_signature: Vec<u8>| {
+        let datum = escrow::Datum { reference_signature, ..escrow(State::FundsLocked) };
+        TxOut::new(AT_SCRIPT, lovelace(LOCKED), DatumOption::Inline(datum.to_cbor()))
+    };
+    let new = lock(vec![0x57; 64]);
+    let goes_on = spending.transaction().outputs.iter().any(|output| output.address == AT_SCRIPT);
+    let own_reference = Some(if goes_on { Broken::OutputsDiffer } else { Broken::Ends });
+    let with_script = TxOut { has_script: true, ..new.clone() };
+    for (rule, text, locks) in [
+        (None, "a new escrow", vec![new.clone()]),
+        (Some(Broken::ReferenceIsLong), "one with a short reference", vec![lock(vec![0x57; 15])]),
+        (Some(Broken::OutputsDiffer), "two new twins", vec![new.clone(), new]),
+        (Some(Broken::OutputHasNoScript), "one with a script", vec![with_script]),
+        (own_reference, "a new escrow under its reference", vec![lock(spending.datum.reference_signature.clone())]),
+    ] {
+        cases.decided(rule, format!("{name} beside {text}"), spending, |tx| tx.outputs.extend(locks));
+    }
+}
+
+/// The theft that tags and references are there against.
+fn one_output_for_two(cases: &mut MatrixCases, name: &str, mut spending: Spending) {
+    spending.datum.buyer_return_address = Some(key_address(STRANGER));
+    spending.datum.seller_return_address = Some(key_address(SELLER));
+    let second = other(&spending, NEIGHBOURS[1], 0x56);
+    cases.cell(format!("{name}, one output for two"), &spending, |tx| {
+        let outputs = tx.outputs.clone();
+        merge(tx, &second);
+        tx.outputs = outputs;
+    });
+}

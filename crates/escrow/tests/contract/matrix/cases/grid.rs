@@ -1,0 +1,32 @@
+//! Every action from every state, with a result and without one.
+
+use escrow::{Action, Datum, State};
+
+use super::{super::scene::AT_SCRIPT, MatrixCases, Spending, escrow, named};
+
+pub(super) fn cases(cases: &mut MatrixCases) {
+    for action in Action::ALL {
+        for state in State::ALL {
+            for (result_hash, text) in [(vec![], "no result"), (vec![0x99; 32], "a result")] {
+                let spending = Spending::of(action, Datum { result_hash, ..escrow(state) });
+                let name = format!("{} with {text}", named(action, state));
+                cases.cell(&name, &spending, |_| ());
+                for next in could_follow(action) {
+                    cases.cell(format!("{name} on to {}", next.name()), &spending, |tx| {
+                        tx.each_to(AT_SCRIPT, |output| output.edit(|datum| datum.state = *next));
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// The states that an action leads to, depending on where the escrow stands: it must be the right one of them, and where a
+/// forged lock's result contradicts its state, a refund request must lead to none.
+const fn could_follow(action: Action) -> &'static [State] {
+    match action {
+        Action::SetRefundRequested => &[State::RefundRequested, State::Disputed],
+        Action::SubmitResult => &[State::ResultSubmitted, State::Disputed],
+        _ => &[],
+    }
+}

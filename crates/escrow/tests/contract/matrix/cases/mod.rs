@@ -1,0 +1,137 @@
+//! The cases: each an honest transaction, or one with a single thing changed, and what must become of it.
+
+mod batches;
+mod continuations;
+mod grid;
+mod payouts;
+mod settlements;
+mod shapes;
+mod signers;
+mod terms;
+mod times;
+
+use escrow::{
+    Action, Parameters, State,
+    rules::{Effect, RULES, Rule},
+};
+
+use super::{
+    judge::Broken,
+    scene::{Spending, TxInfo, escrow},
+};
+
+/// What a case was made to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// This is permitted.
+    Permitted,
+    /// Exactly this rule forbids it.
+    Forbidden(Broken),
+    /// Whatever the rules say: one cell of a grid, or several rules at once.
+    Cell,
+}
+
+/// One transaction under one deployment.
+#[derive(Clone, Debug)]
+pub struct MatrixCase {
+    /// What the case varies.
+    pub group: &'static str,
+    pub name: String,
+    pub parameters: Parameters,
+    /// The transaction, at the placeholder's address.
+    pub transaction: TxInfo,
+    pub shows: Shows,
+}
+
+/// The cases, as they are made.
+struct MatrixCases {
+    group: &'static str,
+    all: Vec<MatrixCase>,
+}
+
+impl MatrixCases {
+    fn add(&mut self, shows: Shows, name: impl Into<String>, spending: &Spending, change: impl FnOnce(&mut TxInfo)) {
+        let mut transaction = spending.transaction();
+        change(&mut transaction);
+        let (group, parameters) = (self.group, spending.parameters.clone());
+        self.all.push(MatrixCase { group, name: name.into(), parameters, transaction, shows });
+    }
+
+    fn permitted(&mut self, name: impl Into<String>, spending: &Spending, change: impl FnOnce(&mut TxInfo)) {
+        self.add(Shows::Permitted, name, spending, change);
+    }
+
+    fn cell(&mut self, name: impl Into<String>, spending: &Spending, change: impl FnOnce(&mut TxInfo)) {
+        self.add(Shows::Cell, name, spending, change);
+    }
+
+    fn forbidden(
+        &mut self,
+        rule: Broken,
+        name: impl Into<String>,
+        spending: &Spending,
+        change: impl FnOnce(&mut TxInfo),
+    ) {
+        self.add(Shows::Forbidden(rule), name, spending, change);
+    }
+
+    /// Forbidden by this rule, or permitted where there is none.
+    fn decided(
+        &mut self,
+        rule: Option<Broken>,
+        name: impl Into<String>,
+        spending: &Spending,
+        change: impl FnOnce(&mut TxInfo),
+    ) {
+        self.add(rule.map_or(Shows::Permitted, Shows::Forbidden), name, spending, change);
+    }
+}
+
+/// A group's name, and what makes its cases.
+type Group = (&'static str, fn(&mut MatrixCases));
+
+/// Every case, in the order of the report.
+pub fn all() -> Vec<MatrixCase> {
+    let groups: [Group; 9] = [
+        ("grid", grid::cases),
+        ("times", times::cases),
+        ("signers", signers::cases),
+        ("terms", terms::cases),
+        ("continuations", continuations::cases),
+        ("shapes", shapes::cases),
+        ("batches", batches::cases),
+        ("payouts", payouts::cases),
+        ("settlements", settlements::cases),
+    ];
+    let mut cases = MatrixCases { group: "", all: vec![] };
+    for (group, make) in groups {
+        cases.group = group;
+        make(&mut cases);
+    }
+    cases.all
+}
+
+/// Each action from each state in which honest people use it: its name, its spending, its rule.
+fn honest() -> Vec<(String, Spending, &'static Rule)> {
+    let mut pairs: Vec<(Action, State)> = vec![];
+    for pair in RULES.iter().flat_map(|rule| rule.from.iter().map(|state| (rule.action, *state))) {
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    let found = |(action, state)| {
+        let rule = Rule::find(action, &escrow(state))?;
+        Some((named(action, state), Spending::new(action, state), rule))
+    };
+    pairs.into_iter().filter_map(found).collect()
+}
+
+/// Those of [`honest`] after which the escrow goes on.
+fn continuing() -> impl Iterator<Item = (String, Spending, &'static Rule)> {
+    honest().into_iter().filter(|(.., rule)| matches!(rule.effect, Effect::Continue { .. }))
+}
+
+/// `SubmitResult from FundsLocked`.
+fn named(action: Action, state: State) -> String {
+    format!("{} from {}", action.name(), state.name())
+}

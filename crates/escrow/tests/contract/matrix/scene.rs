@@ -1,0 +1,374 @@
+//! Transactions that spend escrows, in the words of a script's context, and the honest ones: what the planner makes.
+
+use std::sync::LazyLock;
+
+use cardano::{
+    ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef, blockfrost,
+    chain::{Utxo, Value},
+    keys::SigningKey,
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+    tx::build::{NewOutput, Validity},
+};
+use escrow::{
+    Action, AdminSignature, AssetValue, Credential, Datum, Deadlines, Deployment, Parameters, PlutusAddress, Redeemer,
+    State, admin,
+    dispute::{DisputeWithdrawal, output_reference},
+    plan::{Escrow, Planner, Step},
+    rules::{Effect, ResultChange, Rule, ValidityRange, Window},
+};
+use pallas_codec::minicbor;
+
+/// When the escrow of the cases must be paid: a whole second, in 2026.
+pub const PAY_BY: Millis = 1_785_756_000_000;
+const HOUR: Millis = 3_600_000;
+/// What is locked in it, what of that is the buyer's in any case, and what the arbiters grant both; lovelace.
+pub const LOCKED: u64 = 7_000_000;
+pub const COLLATERAL: u64 = 1_435_230;
+pub const BUYER_SHARE: u64 = 3_000_000;
+pub const SELLER_SHARE: u64 = 3_500_000;
+/// Protected headers `{1: -8}`: alg EdDSA.
+pub const HEADERS: &[u8] = &[0xa1, 0x01, 0x27];
+
+pub const BUYER: KeyHash = KeyHash::new([0x11; 28]);
+pub const SELLER: KeyHash = KeyHash::new([0x22; 28]);
+pub const STRANGER: KeyHash = KeyHash::new([0x33; 28]);
+/// Stands for the script's own hash, which depends on the blueprint: see [`TxInfo::under`].
+pub const SCRIPT: ScriptHash = ScriptHash::new([0x5c; 28]);
+pub const AT_SCRIPT: PlutusAddress = PlutusAddress::script(SCRIPT);
+/// The escrow that the cases spend, the wallet's output that pays the fee, and where the script is referenced.
+pub const OWN: TxRef = TxRef { tx: TxHash::new([0xcd; 32]), index: 1 };
+const WALLET: TxRef = TxRef { tx: TxHash::new([0xab; 32]), index: 0 };
+pub const REFERENCE_SCRIPT: TxRef = TxRef { tx: TxHash::new([0xee; 32]), index: 0 };
+
+/// Protocol parameters of preprod, as the local ledger has them.
+pub static LIVE: LazyLock<ProtocolParameters> =
+    LazyLock::new(|| blockfrost::protocol_parameters(include_bytes!("../../../../../devnet/parameters.json")).unwrap());
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatumOption {
+    None,
+    /// The datum's CBOR, which the transaction knows; the output says its hash.
+    Hash(Vec<u8>),
+    Inline(Vec<u8>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxOut {
+    pub address: PlutusAddress,
+    pub value: Value,
+    pub datum: DatumOption,
+    pub has_script: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxIn {
+    pub reference: TxRef,
+    pub output: TxOut,
+    /// CBOR of what the script is handed; `None` for an output of a wallet.
+    pub redeemer: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxInfo {
+    pub inputs: Vec<TxIn>,
+    pub outputs: Vec<TxOut>,
+    pub signers: Vec<KeyHash>,
+    /// In whole seconds.
+    pub validity: ValidityRange,
+}
+
+pub fn lovelace(amount: u64) -> Value {
+    Value { lovelace: Lovelace::new(amount).unwrap(), ..Value::default() }
+}
+
+/// Adds to a value's lovelace; a value stays between nothing and everything.
+pub fn add(value: &mut Value, amount: i64) {
+    let sum = value.lovelace.get().saturating_add_signed(amount);
+    value.lovelace = Lovelace::new(sum).unwrap_or(Lovelace::MAX);
+}
+
+/// `credit`s of a policy of the cases, as a value's asset.
+pub fn credits(policy: u8) -> String {
+    hex::encode([policy; 28]) + &hex::encode("credit")
+}
+
+pub const fn key_address(key: KeyHash) -> PlutusAddress {
+    PlutusAddress { payment: Credential::Key(key), stake: None }
+}
+
+/// The datum that tags a payment as made for this escrow.
+pub fn tag(own: TxRef) -> DatumOption {
+    DatumOption::Inline(minicbor::to_vec(output_reference(&own)).unwrap())
+}
+
+impl TxOut {
+    pub const fn new(address: PlutusAddress, value: Value, datum: DatumOption) -> Self {
+        Self { address, value, datum, has_script: false }
+    }
+
+    /// The escrow that the output is, in place.
+    pub fn escrow(&self) -> Option<Datum> {
+        match &self.datum {
+            DatumOption::Inline(cbor) => Datum::from_cbor(cbor).ok(),
+            _ => None,
+        }
+    }
+
+    /// Changes the escrow that the output is, if it is one.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Datum)) {
+        if let Some(mut datum) = self.escrow() {
+            change(&mut datum);
+            self.datum = DatumOption::Inline(datum.to_cbor());
+        }
+    }
+
+    /// Says only the hash of the datum.
+    pub fn hash_datum(&mut self) {
+        if let DatumOption::Inline(cbor) = &self.datum {
+            self.datum = DatumOption::Hash(cbor.clone());
+        }
+    }
+}
+
+impl From<&NewOutput> for TxOut {
+    fn from(output: &NewOutput) -> Self {
+        let address = PlutusAddress::from_bytes(&output.to.to_bytes()).unwrap();
+        let datum = output.inline_datum.clone().map_or(DatumOption::None, DatumOption::Inline);
+        Self { address, value: output.value.clone(), datum, has_script: output.script.is_some() }
+    }
+}
+
+impl TxInfo {
+    pub fn all_outputs(&mut self) -> impl Iterator<Item = &mut TxOut> {
+        self.inputs.iter_mut().map(|input| &mut input.output).chain(&mut self.outputs)
+    }
+
+    /// The transaction with this script's addresses in place of those of the one that stands for it.
+    pub fn under(mut self, script: ScriptHash) -> Self {
+        for output in self.all_outputs().filter(|output| output.address.payment == Credential::Script(SCRIPT)) {
+            output.address.payment = Credential::Script(script);
+        }
+        self
+    }
+
+    pub fn own_input(&mut self) -> &mut TxIn {
+        self.inputs.iter_mut().find(|input| input.reference == OWN).unwrap()
+    }
+
+    /// Changes each output to this address.
+    pub fn each_to(&mut self, to: PlutusAddress, change: impl FnMut(&mut TxOut)) {
+        self.outputs.iter_mut().filter(|output| output.address == to).for_each(change);
+    }
+
+    /// Changes the output in which the escrow goes on.
+    pub fn next(&mut self, change: impl FnOnce(&mut TxOut)) {
+        change(self.outputs.iter_mut().find(|output| output.address == AT_SCRIPT).unwrap());
+    }
+
+    /// Changes the terms with which the escrow goes on.
+    pub fn next_datum(&mut self, change: impl FnOnce(&mut Datum)) {
+        self.next(|output| output.edit(change));
+    }
+}
+
+/// An arbiter of the cases: a key made from its number.
+#[derive(Clone, Copy, Debug)]
+pub struct Admin(pub u8);
+
+impl Admin {
+    fn key(self) -> SigningKey {
+        SigningKey::from_seed(&[self.0; 32]).unwrap()
+    }
+
+    pub fn key_hash(self) -> KeyHash {
+        self.key().key_hash()
+    }
+
+    pub fn signs(self, headers: &[u8], payload: &[u8]) -> AdminSignature {
+        AdminSignature {
+            verification_key: self.key().public_key().to_vec(),
+            protected_headers: headers.to_vec(),
+            signature: self.key().sign(&admin::sig_structure(headers, payload)).to_vec(),
+        }
+    }
+}
+
+/// The escrow of the cases, with the result that it has in this state by honest ways.
+pub fn escrow(state: State) -> Datum {
+    let has_result = matches!(state, State::ResultSubmitted | State::Disputed | State::WithdrawAuthorized);
+    Datum {
+        buyer: key_address(BUYER),
+        buyer_return_address: None,
+        seller: key_address(SELLER),
+        seller_return_address: None,
+        reference_key: vec![0xa4; 42],
+        reference_signature: vec![0x55; 180],
+        seller_nonce: vec![0x44; 32],
+        buyer_nonce: vec![0x66; 8],
+        agent_identifier: vec![0x77; 60],
+        collateral_return: Lovelace::new(COLLATERAL).unwrap(),
+        input_hash: vec![0x88; 32],
+        result_hash: if has_result { vec![0x99; 32] } else { vec![] },
+        deadlines: Deadlines {
+            pay_by: PAY_BY,
+            submit_result: PAY_BY + HOUR,
+            unlock: PAY_BY + 2 * HOUR,
+            external_dispute_unlock: PAY_BY + 3 * HOUR,
+        },
+        seller_cooldown: PAY_BY + 1_000,
+        buyer_cooldown: PAY_BY + 2_000,
+        state,
+    }
+}
+
+/// An action on an escrow, to be made a transaction.
+#[derive(Clone, Debug)]
+pub struct Spending {
+    pub parameters: Parameters,
+    pub own: TxRef,
+    pub datum: Datum,
+    pub value: Value,
+    pub action: Action,
+    pub validity: ValidityRange,
+}
+
+impl Spending {
+    /// An action on the escrow of the cases in this state, at a permitted time; two of three arbiters decide.
+    pub fn new(action: Action, state: State) -> Self {
+        Self::of(action, escrow(state))
+    }
+
+    /// The same on this escrow. The time begins as early and ends as late as it may, in whole seconds.
+    pub fn of(action: Action, datum: Datum) -> Self {
+        let rule = Rule::find(action, &nearest(action, &datum)).unwrap();
+        let Window { opens, closes } = rule.window(&datum);
+        let from = if rule.starts.is_empty() { PAY_BY } else { opens };
+        let until = closes.map_or(from + 600_000, |closes| closes - 1_000);
+        let admin_vkeys = [1, 2, 3].map(|number| Admin(number).key_hash()).to_vec();
+        Self {
+            parameters: Parameters { required_admins: 2, admin_vkeys, cooldown_period: 60_000 },
+            own: OWN,
+            datum,
+            value: lovelace(LOCKED),
+            action,
+            validity: ValidityRange { from: Some(from), until: Some(until) },
+        }
+    }
+
+    /// What the planner makes of it. Where it makes nothing, because the contract must refuse whatever the outputs are,
+    /// what it makes of the escrow that comes nearest, put in this one's terms.
+    pub fn transaction(&self) -> TxInfo {
+        let planned = self.plannable();
+        let deployment = Deployment {
+            script_hash: SCRIPT,
+            parameters: self.parameters.clone(),
+            reference_script: REFERENCE_SCRIPT,
+            reference_script_bytes: 5_000,
+            blueprint_sha256: None,
+        };
+        let utxo = Utxo {
+            reference: self.own,
+            address: AT_SCRIPT.to_string(),
+            value: self.value.clone(),
+            inline_datum: Some(planned.to_cbor()),
+            datum_hash: None,
+            reference_script: None,
+        };
+        let planner = Planner { deployment: &deployment, parameters: &LIVE, slots: &SlotConfig::PREPROD };
+        let slot = |time: Option<Millis>| SlotConfig::PREPROD.slot_at(time.unwrap());
+        let validity = Validity { from: slot(self.validity.from), until: slot(self.validity.until).unwrap() };
+        let planned_escrow = Escrow { utxo, datum: planned.clone() };
+        let plan = planner.plan_within(&planned_escrow, &self.step(), validity).unwrap();
+
+        let wallet = TxOut::new(key_address(STRANGER), lovelace(10_000_000), DatumOption::None);
+        let mut outputs: Vec<TxOut> = plan.outputs.iter().map(TxOut::from).collect();
+        if planned != self.datum {
+            outputs.iter_mut().for_each(|output| self.in_own_terms(output, &planned));
+        }
+        outputs.push(wallet.clone());
+        let own = TxOut::new(AT_SCRIPT, self.value.clone(), DatumOption::Inline(self.datum.to_cbor()));
+        TxInfo {
+            inputs: vec![
+                TxIn { reference: WALLET, output: wallet, redeemer: None },
+                TxIn { reference: self.own, output: own, redeemer: Some(plan.script_inputs[0].redeemer.clone()) },
+            ],
+            outputs,
+            signers: plan.required_signers,
+            validity: self.validity,
+        }
+    }
+
+    /// The escrow, or the one nearest to it for which there is a plan.
+    fn plannable(&self) -> Datum {
+        let as_key = |party: PlutusAddress| match party.payment {
+            Credential::Script(hash) => {
+                PlutusAddress { payment: Credential::Key(KeyHash::new(*hash.as_bytes())), ..party }
+            }
+            Credential::Key(_) => party,
+        };
+        Datum {
+            buyer: as_key(self.datum.buyer),
+            seller: as_key(self.datum.seller),
+            collateral_return: self.datum.collateral_return.min(self.value.lovelace),
+            ..nearest(self.action, &self.datum)
+        }
+    }
+
+    fn in_own_terms(&self, output: &mut TxOut, planned: &Datum) {
+        let rule = Rule::find(self.action, planned).unwrap();
+        let keeps = matches!(rule.effect, Effect::Continue { result: ResultChange::Keep, .. });
+        for (theirs, own) in [(planned.buyer, self.datum.buyer), (planned.seller, self.datum.seller)] {
+            output.address = if output.address == theirs { own } else { output.address };
+        }
+        output.edit(|next| {
+            (next.buyer, next.seller) = (self.datum.buyer, self.datum.seller);
+            next.collateral_return = self.datum.collateral_return;
+            if keeps {
+                next.result_hash = self.datum.result_hash.clone();
+            }
+        });
+    }
+
+    fn step(&self) -> Step {
+        match self.action {
+            Action::SubmitResult => Step::SubmitResult(ContentHash::new([0xaa; 32])),
+            Action::SetRefundRequested => Step::SetRefundRequested,
+            Action::AuthorizeWithdrawal => Step::AuthorizeWithdrawal,
+            Action::AuthorizeRefund => Step::AuthorizeRefund,
+            Action::Withdraw => Step::Withdraw { payouts: vec![] },
+            Action::WithdrawRefund => Step::WithdrawRefund,
+            Action::WithdrawDisputed => {
+                let intent = self.decision();
+                let digest = intent.digest();
+                Step::WithdrawDisputed { intent, signatures: [1, 2].map(|n| Admin(n).signs(HEADERS, &digest)).to_vec() }
+            }
+        }
+    }
+
+    /// What the arbiters of the cases decide.
+    pub fn decision(&self) -> DisputeWithdrawal {
+        let share = |amount| AssetValue::lovelace(Lovelace::new(amount).unwrap());
+        DisputeWithdrawal { own_ref: self.own, buyer_value: share(BUYER_SHARE), seller_value: share(SELLER_SHARE) }
+    }
+
+    /// The redeemer of that decision, signed by these arbiters.
+    pub fn settlement(&self, admins: &[u8]) -> Redeemer {
+        let digest = self.decision().digest();
+        settle(self.decision(), admins.iter().map(|number| Admin(*number).signs(HEADERS, &digest)).collect())
+    }
+}
+
+pub fn settle(decision: DisputeWithdrawal, admin_signatures: Vec<AdminSignature>) -> Redeemer {
+    let DisputeWithdrawal { buyer_value, seller_value, .. } = decision;
+    Redeemer::WithdrawDisputed { buyer_value, seller_value, admin_signatures }
+}
+
+/// The escrow, or, where the table has no row for the action, the same in another state, or with another result.
+pub fn nearest(action: Action, datum: &Datum) -> Datum {
+    let with = |result_hash: &Vec<u8>, state| Datum { result_hash: result_hash.clone(), state, ..datum.clone() };
+    let results = [datum.result_hash.clone(), vec![], vec![0x99; 32]];
+    let states: Vec<State> = std::iter::once(datum.state).chain(State::ALL).collect();
+    let mut near = results.iter().flat_map(|result| states.iter().map(move |state| with(result, *state)));
+    near.find(|near| Rule::find(action, near).is_some()).unwrap()
+}

@@ -1,0 +1,417 @@
+//! Buying from a service wallet: the terms, the rules and the settlement of an outside payer, in process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cardano::{
+    Address, ContentHash, Lovelace, TxHash, TxRef,
+    chain::{Chain, ChainError, Tip, Utxo},
+    keys::{SigningKey, VerifyEd25519},
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+    tx::{
+        SignedTx,
+        build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
+    },
+};
+use outbox::{Entry, Outbox, OutboxError, Sleep, Standing, WalletSnapshot, overdue, snapshot};
+use sql::{Database, DatabaseError, Rows, exactly};
+use x402_cardano::{
+    Refusal,
+    exact::{Facts, InputState, Moment, Payment, VerifiedPayment, verify_with_facts},
+    method::{OfferError, Offered, PaymentMethod},
+};
+
+use super::{Checkout, Unavailable, buyers_of, creator_part, no_content};
+use crate::{
+    account::Account,
+    catalogue::Terms,
+    contents::{Contents, ContentsError},
+    listing::DeliveryMode,
+    payment::{self, Claim, NewPayment, NotGranted, PaymentRecord},
+    purchase::{self, Owned},
+    transitions::Transitions,
+};
+
+/// How long a payment of ours stays valid, in seconds: a dozen blocks of preprod. With one more for each try it stays
+/// within `maxTimeoutSeconds`.
+const VALID_SECONDS: u64 = 230;
+/// How often a purchase that turns out to be made already is looked for again.
+const MAX_ROUNDS: u32 = 3;
+/// How often a purchase is built again because another took its inputs first.
+const MAX_TRIES: u32 = 60;
+/// The longest pause between tries, in ms.
+const MAX_PAUSE_MS: Millis = 400;
+/// Milliseconds of waiting for other payments of the wallet, all tries together.
+const PATIENCE_MS: Millis = 25_000;
+
+/// What is bought, and who pays.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    /// The account.
+    pub account: &'a Account,
+    /// Its service wallet's key.
+    pub key: &'a SigningKey,
+    /// The listing.
+    pub terms: &'a Terms,
+    /// How to pay.
+    pub mode: DeliveryMode,
+    /// 32 random bytes: quotes are made under it, and tries that collide are spread by it.
+    pub nonce: [u8; 32],
+}
+
+/// A purchase and what it bought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bought {
+    /// The purchase as JSON.
+    pub purchase: String,
+    /// What was bought.
+    pub content: String,
+    /// Whether it was bought before, so that nothing was paid now.
+    pub already_owned: bool,
+}
+
+/// Why nothing was bought. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuyError {
+    /// The listing does not offer this way to pay, or nobody configured it.
+    #[error("mode: this listing does not offer {}", .0.as_str())]
+    NotOffered(DeliveryMode),
+    /// A limit is in the way.
+    #[error(transparent)]
+    NotGranted(#[from] NotGranted),
+    /// The same purchase is being made.
+    #[error("this purchase is being made already: try again in a few seconds")]
+    SamePurchase,
+    /// Other payments of the wallet took inputs first, again and again.
+    #[error("the wallet is busy with other payments: try again in a few seconds")]
+    Busy,
+    /// The wallet holds too little.
+    #[error("not enough tADA in the service wallet: send at least {} more to {wallet}", missing.display_tada())]
+    Insufficient {
+        /// How much more is needed.
+        missing: Lovelace,
+        /// Where to.
+        wallet: Address,
+    },
+    /// The listing is the account's own.
+    #[error("this is your own listing: nobody can pay themselves")]
+    OwnListing,
+    /// No transaction can be built from what the wallet holds.
+    #[error("payment failed: {0}")]
+    Build(BuildError),
+    /// No quote can be made, or our own payment does not keep our own terms: a fault of the service.
+    #[error("payment failed: {0}")]
+    Terms(String),
+    /// The ledger said no; nothing was paid.
+    #[error("payment failed: the ledger refused the transaction, nothing was paid: {0}")]
+    Ledger(String),
+    /// It was in no block in time; nothing was paid.
+    #[error("payment failed: the transaction was in no block in time, nothing was paid: try again")]
+    Expired,
+    /// Submitted, and not in a block yet.
+    #[error(
+        "the payment {0} is submitted and not in a block yet: call again to get the content; nothing is paid twice"
+    )]
+    Pending(TxHash),
+    /// Something cannot be asked.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+macro_rules! unavailable {
+    ($($error:ty),*) => {$(
+        impl From<$error> for BuyError {
+            fn from(error: $error) -> Self {
+                Self::Unavailable(error.into())
+            }
+        }
+    )*};
+}
+unavailable!(DatabaseError, ChainError, ContentsError, OutboxError);
+
+impl From<OfferError> for BuyError {
+    fn from(error: OfferError) -> Self {
+        Self::Terms(error.to_string())
+    }
+}
+
+impl From<Refusal> for BuyError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Terms(refusal.to_string())
+    }
+}
+
+/// What the chain says of a wallet, read once for all tries.
+struct ChainView {
+    tip: Tip,
+    parameters: ProtocolParameters,
+    utxos: Vec<Utxo>,
+}
+
+/// What one try came to.
+enum Tried {
+    /// It stands so.
+    Settled(Entry, Standing, Vec<Rows>, Option<String>),
+    /// Another payment of the wallet was quicker.
+    Again,
+    /// An equal purchase was quicker, or is known by now.
+    Same,
+}
+
+/// One order with what is the same for all its tries.
+struct Purchase<'a, 'c, D, C, V, Z, K> {
+    checkout: &'a Checkout<'c, D, C, V, Z, K>,
+    order: &'a Order<'a>,
+    method: &'a dyn PaymentMethod,
+}
+
+impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
+    /// Buys from a service wallet, or finds that it is bought.
+    ///
+    /// # Errors
+    /// Why not. Either nothing was paid, or the payment is on record and the same call takes it up again.
+    pub async fn buy(&self, order: &Order<'_>) -> Result<Bought, BuyError> {
+        let Order { account, terms, mode, .. } = order;
+        let way = self.ways.iter().find(|(known, _)| known == mode && terms.modes.contains(mode));
+        let (_, method) = way.ok_or(BuyError::NotOffered(*mode))?;
+        let seller = terms.seller_address;
+        if seller == account.wallet_address || seller.to_string() == account.owner {
+            return Err(BuyError::OwnListing);
+        }
+        let purchase = Purchase { checkout: self, order, method: *method };
+        for _ in 0..MAX_ROUNDS {
+            if let Some(bought) = purchase.round().await? {
+                return Ok(bought);
+            }
+        }
+        Err(BuyError::SamePurchase)
+    }
+}
+
+impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_, '_, D, C, V, Z, K> {
+    /// Looks for the purchase, then makes it. `None` where an equal request was quicker: its payment is this one's too.
+    async fn round(&self) -> Result<Option<Bought>, BuyError> {
+        let Order { account, terms, .. } = self.order;
+        let (database, buyers, wallet) = (self.checkout.database, buyers_of(account), account.wallet_address);
+        let slot = SlotConfig::PREPROD.slot_at(self.checkout.clock).unwrap_or(0);
+        let [sent, reserved] = snapshot(&wallet, slot, self.checkout.now);
+        let reads = vec![
+            purchase::owned(&terms.id, &buyers),
+            payment::open(&terms.id, &buyers),
+            overdue(&wallet, slot),
+            payment::refused_lately(&wallet, &terms.id, slot),
+            sent,
+            reserved,
+        ];
+        let [owned, open, over, refused, sent, reserved] = exactly(database.batch(reads).await?)?;
+        if let Some(owned) = owned.first_json::<Owned>()? {
+            return self.owned(&owned).await.map(Some);
+        }
+        if let Some(PaymentRecord { mut entry, .. }) = payment::all(&open)?.into_iter().next() {
+            let settled = self.checkout.settle(&mut entry, None).await?;
+            return self.finish(&entry, settled.standing, &settled.followed, None).await.map(Some);
+        }
+        let view = self.look().await?;
+        let outbox = Outbox { database, chain: self.checkout.chain, follow: &Transitions };
+        if outbox.close(Entry::all(&over)?, &view.tip, self.checkout.now).await? {
+            return Ok(None);
+        }
+        let known = WalletSnapshot::read(&wallet, &sent, &reserved)?;
+        self.pay(&view, known, refused.first()).await
+    }
+
+    async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {
+        let content = self.checkout.content(self.order.terms).await?;
+        let purchase = purchase::one(self.checkout.database, &owned.id).await?;
+        let purchase = purchase.ok_or_else(|| DatabaseError(format!("purchase {} is gone", owned.id)))?;
+        Ok(Bought { purchase, content, already_owned: true })
+    }
+
+    async fn look(&self) -> Result<ChainView, BuyError> {
+        let chain = self.checkout.chain;
+        Ok(ChainView {
+            tip: chain.tip().await?,
+            parameters: chain.protocol_parameters().await?,
+            utxos: chain.utxos_at(&self.order.account.wallet_address.to_string()).await?,
+        })
+    }
+
+    /// Pays, trying again while other payments of the same wallet get in between.
+    async fn pay(
+        &self,
+        view: &ChainView,
+        mut known: WalletSnapshot,
+        refused: Option<&str>,
+    ) -> Result<Option<Bought>, BuyError> {
+        let mut waited: Millis = 0;
+        let offered = self.offer(view)?;
+        for attempt in 0..MAX_TRIES {
+            match self.attempt(view, &known, refused, &offered, attempt).await? {
+                Tried::Settled(entry, standing, followed, content) => {
+                    return self.finish(&entry, standing, &followed, content).await.map(Some);
+                }
+                Tried::Same => return Ok(None),
+                Tried::Again => {}
+            }
+            let pause = self.pause(attempt);
+            waited = waited.saturating_add(pause);
+            if waited > PATIENCE_MS {
+                break;
+            }
+            self.checkout.sleep.sleep(pause).await;
+            known = self.snapshot(view).await?;
+        }
+        Err(BuyError::Busy)
+    }
+
+    /// Spread between requests, longer with each try.
+    fn pause(&self, attempt: u32) -> Millis {
+        let [a, b, c, d, e, f, g, h, ..] = self.order.nonce;
+        let jitter = u64::from_le_bytes([a, b, c, d, e, f, g, h]).rotate_left(attempt);
+        let step = Millis::from(attempt).saturating_add(1).saturating_mul(20).min(MAX_PAUSE_MS);
+        step.saturating_add(jitter.checked_rem(step.saturating_add(1)).unwrap_or(0))
+    }
+
+    /// The terms of all tries, made now: the newest block's time counts, for a quote must still be open when the lock is
+    /// in a block.
+    fn offer(&self, view: &ChainView) -> Result<Offered, BuyError> {
+        let clock = self.checkout.clock.max(view.tip.time_ms);
+        Ok(self.method.offer(&self.order.terms.sale(), clock, self.order.nonce)?)
+    }
+
+    async fn snapshot(&self, view: &ChainView) -> Result<WalletSnapshot, BuyError> {
+        let wallet = self.order.account.wallet_address;
+        let reads = snapshot(&wallet, view.tip.slot, self.checkout.now).into();
+        let [sent, reserved] = exactly(self.checkout.database.batch(reads).await?)?;
+        Ok(WalletSnapshot::read(&wallet, &sent, &reserved)?)
+    }
+
+    async fn attempt(
+        &self,
+        view: &ChainView,
+        known: &WalletSnapshot,
+        refused: Option<&str>,
+        offered: &Offered,
+        attempt: u32,
+    ) -> Result<Tried, BuyError> {
+        let Order { account, terms, mode, .. } = *self.order;
+        let utxos = known.spendable(&view.utxos);
+        let instead = instead_of(refused, &utxos)?;
+        let built = match self.build(view, offered, &utxos, instead, attempt) {
+            Ok(built) => built,
+            // Change of a payment that is being sent right now will be spendable in a moment.
+            Err(BuyError::Insufficient { .. } | BuyError::Build(BuildError::TooLarge { .. })) if known.in_flight => {
+                return Ok(Tried::Again);
+            }
+            Err(error) => return Err(error),
+        };
+        let verified = self.verify(view, utxos, offered, &built).await?;
+        let (reading, content) = self.checkout.content_before_claim(terms).await?;
+        let new = NewPayment {
+            tx: verified.tx_id,
+            cbor: &built.cbor,
+            valid_until: verified.valid_until,
+            listing_id: &terms.id,
+            mode,
+            payer: account.wallet_address,
+            amount: terms.price_lovelace,
+            creator: creator_part(mode, terms.price_lovelace),
+            header: ContentHash::of(&built.cbor),
+            terms_digest: offered.terms_digest().map(|digest| digest.0),
+            identifier: None,
+            spend: Some((account, &built.facts.inputs)),
+            content: reading.is_some().then_some(terms.content_hash),
+        };
+        let (claim, beside) = new.claim(self.checkout.database, reading, self.checkout.now).await?;
+        let mut entry = match claim {
+            Claim::New(entry) => entry,
+            Claim::NotGranted(why) => return Err(why.into()),
+            Claim::Owned(_) | Claim::Paying(_) | Claim::TermsTaken | Claim::IdentifierTaken => return Ok(Tried::Same),
+            // Payments of the same amount to the same seller from the same inputs are the same transaction.
+            Claim::Known(_) | Claim::InputsTaken => return Ok(Tried::Again),
+        };
+        let content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
+        let settled = self.checkout.settle(&mut entry, Some(Some(known))).await?;
+        Ok(Tried::Settled(entry, settled.standing, settled.followed, content))
+    }
+
+    fn build(
+        &self,
+        view: &ChainView,
+        offered: &Offered,
+        utxos: &[Utxo],
+        instead: Option<Utxo>,
+        attempt: u32,
+    ) -> Result<BuiltTx, BuyError> {
+        let (checkout, address) = (self.checkout, self.order.account.wallet_address);
+        let output = self.method.output(offered, &address, None, &view.parameters, &SlotConfig::PREPROD);
+        let output = output.map_err(|error| BuyError::Terms(error.to_string()))?;
+        // Each try makes another transaction, even of the same inputs.
+        let now_slot = SlotConfig::PREPROD.slot_at(checkout.now).unwrap_or(0).max(view.tip.slot);
+        let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(output.latest_end_slot);
+        let plan = TxPlan {
+            outputs: vec![output.output],
+            inputs: instead.into_iter().collect(),
+            validity: Validity { from: None, until },
+            ..TxPlan::default()
+        };
+        let wallet = Wallet { address, utxos, reserved: &BTreeSet::new() };
+        match build(&plan, &wallet, &view.parameters).and_then(|draft| draft.sign(&[self.order.key])) {
+            Ok(built) => Ok(built),
+            Err(BuildError::Insufficient { missing }) => Err(BuyError::Insufficient { missing, wallet: address }),
+            Err(error) => Err(BuyError::Build(error)),
+        }
+    }
+
+    /// Holds our own payment to every rule that an outside payer's is held to.
+    async fn verify(
+        &self,
+        view: &ChainView,
+        utxos: Vec<Utxo>,
+        offered: &Offered,
+        built: &BuiltTx,
+    ) -> Result<VerifiedPayment, BuyError> {
+        let inputs: BTreeMap<TxRef, InputState> =
+            utxos.into_iter().map(|utxo| (utxo.reference, InputState::Unspent(utxo))).collect();
+        let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip };
+        let payment = Payment::of_transaction(&built.cbor).map_err(|error| BuyError::Terms(error.to_string()))?;
+        // On a local ledger, time can be moved ahead of the wall clock.
+        let moment = Moment { now_ms: self.checkout.now.max(view.tip.time_ms), slots: SlotConfig::PREPROD };
+        Ok(verify_with_facts(self.method, offered, &payment, &facts, self.checkout.signatures, moment).await?)
+    }
+
+    /// The purchase and the content, once the payment is in a block.
+    async fn finish(
+        &self,
+        entry: &Entry,
+        standing: Standing,
+        followed: &[Rows],
+        content: Option<String>,
+    ) -> Result<Bought, BuyError> {
+        match standing {
+            Standing::Confirmed { .. } => {}
+            Standing::Pending { .. } => return Err(BuyError::Pending(entry.tx)),
+            Standing::Refused(reason) => return Err(BuyError::Ledger(reason)),
+            Standing::Expired => return Err(BuyError::Expired),
+        }
+        let purchase = match followed.last().and_then(|rows| rows.first()) {
+            Some(purchase) => Some(purchase.to_owned()),
+            None => purchase::one(self.checkout.database, &entry.tx).await?,
+        };
+        let content = match content {
+            Some(content) => content,
+            None => self.checkout.content(self.order.terms).await?,
+        };
+        let purchase = purchase.ok_or_else(|| no_content(self.order.terms))?;
+        Ok(Bought { purchase, content, already_owned: false })
+    }
+}
+
+/// What a payment must spend so that an earlier one for the same, which the ledger refused and a provider may have passed
+/// on before, cannot be in a block besides.
+fn instead_of(refused: Option<&str>, utxos: &[Utxo]) -> Result<Option<Utxo>, DatabaseError> {
+    let Some(refused) = refused else { return Ok(None) };
+    let broken = || DatabaseError("a refused payment cannot be read".into());
+    let refused = SignedTx::parse(&hex::decode(refused).map_err(|_| broken())?).map_err(|_| broken())?;
+    Ok(utxos.iter().find(|utxo| refused.inputs.first() == Some(&utxo.reference)).cloned())
+}

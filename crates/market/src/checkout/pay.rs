@@ -1,0 +1,286 @@
+//! A payment that somebody hands over: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
+
+use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain, keys::VerifyEd25519};
+use outbox::{Entry, Outbox, Sleep, State};
+use sql::{Database, DatabaseError, exactly};
+use x402_cardano::{
+    Refusal,
+    exact::{Payment, VerifiedPayment, VerifyError, verify},
+    method::{Offered, recognise},
+    settlement::{Evidence, NotSettled, Settlement},
+    wire::{
+        HeaderError, Network, PaymentPayload, SettlementResponse,
+        payment_identifier::{InvalidPaymentId, payload_digest},
+    },
+};
+
+use super::{Checkout, Unavailable, creator_part, in_x402, is_refunded, no_content};
+use crate::{
+    catalogue::Terms,
+    contents::Contents,
+    listing::DeliveryMode,
+    payment::{self, Claim, Identified, Identifier, NewPayment, PaymentRecord},
+    transitions::Transitions,
+};
+
+/// How often a claim is tried again because the payment that stood in its way ended without effect.
+const MAX_ROUNDS: u32 = 3;
+
+/// A payment as it came.
+#[derive(Clone, Debug)]
+pub struct Presented {
+    payload: PaymentPayload,
+    payment: Payment,
+    header: ContentHash,
+    identifier: Option<Identifier>,
+}
+
+impl Presented {
+    /// Reads the value of a `PAYMENT-SIGNATURE` header.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being a payment: nothing was looked up.
+    pub fn read(header: &str) -> Result<Self, Refusal> {
+        let payload = PaymentPayload::from_header(header)?;
+        let identifier = match payload.payment_id()? {
+            Some(id) => Some(Identifier { id: id.to_string(), payload: payload_digest(header)? }),
+            None => None,
+        };
+        let payment = Payment::read(&payload.payload)?;
+        Ok(Self { payload, payment, header: ContentHash::of(header.as_bytes()), identifier })
+    }
+
+    /// The transaction.
+    #[must_use]
+    pub const fn tx(&self) -> &TxHash {
+        &self.payment.tx.id
+    }
+
+    /// The entry that was accepted, as it came.
+    #[must_use]
+    pub fn accepted(&self) -> serde_json::Value {
+        serde_json::to_value(&self.payload.accepted).unwrap_or_default()
+    }
+}
+
+/// A payment that delivers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paid {
+    /// What was bought.
+    pub content: String,
+    /// What is told about the payment. Its transaction is the one by which the payer owns the listing: where that is an
+    /// earlier one, this one was not broadcast and expires unused.
+    pub settlement: SettlementResponse,
+}
+
+/// Why a payment delivers nothing now. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayError {
+    /// It is refused: nothing was paid by it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It was settled, or not yet: what is told about it.
+    #[error("{0}")]
+    NotSettled(Refusal, Box<SettlementResponse>),
+    /// It was refunded.
+    #[error("this payment was refunded: pay with a new transaction")]
+    Refunded,
+    /// The transaction was public before it came here: it proves nothing about who sends it.
+    #[error(
+        "this transaction was public before it came here: send X-Service-Proof, signed by the payer, together with \
+         PAYMENT-SIGNATURE"
+    )]
+    Public,
+    /// The identifier came with another payload before.
+    #[error("this payment identifier came with another payload before: use a new one for a new payment")]
+    IdentifierTaken,
+    /// Something cannot be asked.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+macro_rules! refused {
+    ($($error:ty),*) => {$(
+        impl From<$error> for PayError {
+            fn from(error: $error) -> Self {
+                Self::Refused(error.into())
+            }
+        }
+    )*};
+}
+refused!(HeaderError, InvalidPaymentId, NotSettled);
+
+impl From<DatabaseError> for PayError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Unavailable(error.into())
+    }
+}
+
+impl From<VerifyError> for PayError {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::Refused(refusal) => Self::Refused(refusal),
+            VerifyError::Chain(error) => Self::Unavailable(error.into()),
+        }
+    }
+}
+
+/// A payment and what it is held against.
+struct Attempt<'a> {
+    terms: &'a Terms,
+    presented: &'a Presented,
+    /// The address whose owner signed the request itself.
+    proven: Option<Address>,
+}
+
+impl Attempt<'_> {
+    /// Whether a payment that was claimed before may be taken up: for the same listing, with the same header before the
+    /// content was handed out. The header is what only the payer and we know, until the transaction is public. An
+    /// identifier is never public; and the payer may sign.
+    fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), NotSettled> {
+        if record.listing_id != self.terms.id {
+            return Err(NotSettled::OtherResource);
+        }
+        let same = record.header == self.presented.header && !record.delivered;
+        if same || identified || self.proven == Some(record.payer) { Ok(()) } else { Err(NotSettled::Duplicate) }
+    }
+}
+
+impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
+    /// Takes a payment for a listing: verifies, claims and settles it, as far as the request's time allows, or takes it
+    /// up where it is. `proven` is the address whose owner signed the request as a returning buyer does, if one did.
+    ///
+    /// # Errors
+    /// Why nothing is delivered now.
+    pub async fn pay(&self, terms: &Terms, presented: &Presented, proven: Option<Address>) -> Result<Paid, PayError> {
+        let attempt = Attempt { terms, presented, proven };
+        let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
+        let reads = vec![payment::record(presented.tx()), payment::identified(&terms.id, id)];
+        let [known, identified] = exactly(self.database.batch(reads).await?)?;
+        let identified: Option<Identified> = identified.first_json()?;
+        if let (Some(own), Some(known)) = (&presented.identifier, &identified)
+            && own.payload != known.payload
+        {
+            return Err(PayError::IdentifierTaken);
+        }
+        let mut known: Option<PaymentRecord> = known.first_json()?;
+        if let Some(answered) = identified.filter(|answered| answered.tx != *presented.tx()) {
+            known = self.database.run(payment::record(&answered.tx)).await?.first_json()?;
+        }
+        if let Some(mut record) = known {
+            attempt.may_resume(&record, identified.is_some())?;
+            if self.still_stands(&mut record.entry).await? {
+                return self.resume(&attempt, record).await;
+            }
+        }
+        self.pay_anew(&attempt).await
+    }
+
+    /// Whether a payment that was claimed before is to be taken up where it is. One that the ledger refused is verified
+    /// anew, unless it did get into a block after all: a node also refuses what somebody else handed in first.
+    async fn still_stands(&self, entry: &mut Entry) -> Result<bool, PayError> {
+        if entry.state == State::Refused {
+            let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
+            outbox.look(entry, None, self.now).await.map_err(Unavailable::from)?;
+        }
+        Ok(entry.state != State::Refused)
+    }
+
+    async fn resume(&self, attempt: &Attempt<'_>, record: PaymentRecord) -> Result<Paid, PayError> {
+        if is_refunded(record.status) {
+            return Err(PayError::Refunded);
+        }
+        let PaymentRecord { mut entry, payer, .. } = record;
+        let settled = self.settle(&mut entry, None).await?;
+        let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
+        Ok(Paid { content: self.content(attempt.terms).await?, settlement })
+    }
+
+    async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
+        let Attempt { terms, presented, proven } = attempt;
+        let ways: Vec<_> = self.ways.iter().filter(|(mode, _)| terms.modes.contains(mode)).copied().collect();
+        let methods: Vec<_> = ways.iter().map(|(_, method)| *method).collect();
+        let (method, offered) = recognise(&methods, &terms.sale(), &presented.payload.accepted)?;
+        let mode = ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
+        let mode = mode.ok_or(Refusal::Requirements("no way to pay has this method"))?;
+        let payment = &presented.payment;
+        let verified = verify(method, &offered, payment, self.chain, self.signatures, self.moment()).await?;
+        if *proven != Some(verified.payer) && self.chain.in_mempool(&verified.tx_id).await.map_err(Unavailable::from)? {
+            return Err(PayError::Public);
+        }
+        Ok((mode, offered, verified))
+    }
+
+    async fn pay_anew(&self, attempt: &Attempt<'_>) -> Result<Paid, PayError> {
+        let (mode, offered, verified) = self.verified(attempt).await?;
+        let (payer, terms) = (verified.payer, attempt.terms);
+        let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
+        let (reading, mut content) = self.content_before_claim(terms).await?;
+        let new = NewPayment {
+            tx: verified.tx_id,
+            cbor: &verified.cbor,
+            valid_until: verified.valid_until,
+            listing_id: &terms.id,
+            mode,
+            payer,
+            amount,
+            creator: creator_part(mode, terms.price_lovelace),
+            header: attempt.presented.header,
+            terms_digest: offered.terms_digest().map(|digest| digest.0),
+            identifier: attempt.presented.identifier.clone(),
+            spend: None,
+            content: reading.is_some().then_some(terms.content_hash),
+        };
+        for _ in 0..MAX_ROUNDS {
+            let (claim, beside) = new.claim(self.database, reading.clone(), self.now).await?;
+            content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
+            match claim {
+                Claim::New(mut entry) => {
+                    let settled = self.settle(&mut entry, Some(None)).await?;
+                    let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
+                    let content = content.ok_or_else(|| no_content(terms))?;
+                    return Ok(Paid { content, settlement });
+                }
+                Claim::Known(record) => {
+                    attempt.may_resume(&record, false)?;
+                    return self.resume(attempt, *record).await;
+                }
+                Claim::Owned(purchase) => {
+                    let content = content.ok_or_else(|| no_content(terms))?;
+                    return Ok(Paid { content, settlement: self.owned(&purchase, &payer).await? });
+                }
+                // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
+                Claim::Paying(other) => {
+                    let record = self.database.run(payment::record(&other)).await?.first_json::<PaymentRecord>()?;
+                    let Some(record) = record else { continue };
+                    match self.resume(attempt, record).await {
+                        Err(PayError::NotSettled(Refusal::Settlement(ended), _))
+                            if matches!(ended, NotSettled::LedgerRefused(_) | NotSettled::Expired) => {}
+                        done => return done,
+                    }
+                }
+                Claim::TermsTaken => return Err(NotSettled::Duplicate.into()),
+                Claim::IdentifierTaken => return Err(PayError::IdentifierTaken),
+                Claim::InputsTaken | Claim::NotGranted(_) => return Err(no_content(terms).into()),
+            }
+        }
+        Err(NotSettled::Duplicate.into())
+    }
+
+    /// What is told where the payer owns the listing already: the original transaction, in its block.
+    async fn owned(&self, purchase: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
+        let record = self.database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
+        let block = record.and_then(|record| record.entry.block);
+        let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
+        let settlement = Settlement::Confirmed(Evidence::Block { inclusion: block, confirmations: 0 });
+        answer(settlement, purchase, payer)
+    }
+}
+
+fn answer(settlement: Settlement, tx: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
+    let response = settlement.response(tx, payer, Network::Preprod);
+    match settlement.refusal() {
+        None => Ok(response),
+        Some(refusal) => Err(PayError::NotSettled(refusal, Box::new(response))),
+    }
+}

@@ -1,0 +1,53 @@
+//! What is sold, under the SHA-256 of its bytes: equal contents are kept once, whoever sells them.
+
+use cardano::ContentHash;
+use sql::{Database, DatabaseError, Statement, statement};
+
+/// Contents cannot be had, or cannot be kept, now. Never the user's fault; the text is for our log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContentsError {
+    /// The database cannot be asked.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The store outside the database cannot be asked.
+    #[error("the store of contents: {0}")]
+    Store(String),
+}
+
+/// A store of contents. What was put there stays, byte for byte.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Contents {
+    /// Keeps a text under its hash. Keeping it again changes nothing.
+    async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
+
+    /// The statement that reads the text of a hash together with others, where it is kept in the database; `None` where it
+    /// is kept elsewhere.
+    fn reading(&self, hash: &ContentHash) -> Option<Statement>;
+
+    /// The text of a hash; `None` where there is none.
+    async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
+}
+
+/// Contents in a table beside the catalogue: nothing else to configure, up to D1's 2 MB a row.
+pub struct InDatabase<'a, D>(pub &'a D);
+
+impl<D: Database> Contents for InDatabase<'_, D> {
+    async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError> {
+        let keep =
+            statement!("INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING", hash, text);
+        self.0.run(keep).await?;
+        Ok(())
+    }
+
+    fn reading(&self, hash: &ContentHash) -> Option<Statement> {
+        Some(read(hash))
+    }
+
+    async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+        Ok(self.0.run(read(hash)).await?.rows.into_iter().next())
+    }
+}
+
+fn read(hash: &ContentHash) -> Statement {
+    statement!("SELECT content FROM contents WHERE hash = ?1", hash)
+}

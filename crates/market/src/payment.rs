@@ -1,0 +1,394 @@
+//! Buyers' payments: claimed in one batch with the entry that sends them, by conditions that only the database can hold.
+
+use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
+use outbox::{Draft, ENTRY_JSON, Entry, Guard, Kind, write_down};
+use serde::Deserialize;
+use serde_json::json;
+use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
+
+use crate::{
+    account::{Account, day},
+    listing::DeliveryMode,
+    purchase::Status,
+};
+
+/// A client's own name for a payment (x402's extension `payment-identifier`), with the digest of the payload that came with
+/// it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identifier {
+    /// The name.
+    pub id: String,
+    /// SHA-256 of the payload.
+    pub payload: ContentHash,
+}
+
+/// A verified payment to be claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPayment<'a> {
+    /// The transaction.
+    pub tx: TxHash,
+    /// Its bytes.
+    pub cbor: &'a [u8],
+    /// The first slot in which it is no longer valid.
+    pub valid_until: u64,
+    /// What is paid for.
+    pub listing_id: &'a str,
+    /// How.
+    pub mode: DeliveryMode,
+    /// Who pays.
+    pub payer: Address,
+    /// How much.
+    pub amount: Lovelace,
+    /// What the creator gets of a protected sale.
+    pub creator: Lovelace,
+    /// SHA-256 of what carried it here.
+    pub header: ContentHash,
+    /// The digest of the signed terms, where there are any: at most one transaction may ever claim it.
+    pub terms_digest: Option<ContentHash>,
+    /// The client's name for it.
+    pub identifier: Option<Identifier>,
+    /// The account whose service wallet pays, with what the transaction spends.
+    pub spend: Option<(&'a Account, &'a [TxRef])>,
+    /// The hash of what is sold, where the database keeps it: it must be there.
+    pub content: Option<ContentHash>,
+}
+
+/// A payment that was claimed before.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentRecord {
+    /// The transaction's life.
+    pub entry: Entry,
+    /// What is paid for.
+    pub listing_id: String,
+    /// How.
+    pub mode: DeliveryMode,
+    /// Who pays.
+    pub payer: Address,
+    /// SHA-256 of what carried it here.
+    pub header: ContentHash,
+    /// Whether the content was handed out for it.
+    pub delivered: bool,
+    /// What became of the purchase that it made.
+    pub status: Option<Status>,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Written down: the caller submits.
+    New(Entry),
+    /// Claimed before.
+    Known(Box<PaymentRecord>),
+    /// Its payer owns the listing by this purchase: nothing is to be paid.
+    Owned(TxHash),
+    /// Its payer is paying for the listing already, by this transaction.
+    Paying(TxHash),
+    /// The terms belong to another transaction, for ever.
+    TermsTaken,
+    /// The identifier belongs to another payload.
+    IdentifierTaken,
+    /// An input is taken by another transaction of the wallet.
+    InputsTaken,
+    /// The account's limits are in the way.
+    NotGranted(NotGranted),
+}
+
+/// Why a spend is not granted. Nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotGranted {
+    /// Over the limit per purchase.
+    #[error("over the limit of {} per purchase: raise it (PUT /me/agent-limits)", limit.display_tada())]
+    PerPayment {
+        /// The limit.
+        limit: Lovelace,
+    },
+    /// Over the daily limit.
+    #[error(
+        "over the daily limit: {} of {} are spent today (UTC); raise it (PUT /me/agent-limits) or try again tomorrow",
+        spent.display_tada(), limit.display_tada()
+    )]
+    Daily {
+        /// The limit.
+        limit: Lovelace,
+        /// Spent today.
+        spent: Lovelace,
+    },
+}
+
+/// SQL for what an account has spent on a day, over its expressions for both: what took no effect is given back.
+pub(crate) fn spent_on(owner: &str, day: &str) -> String {
+    format!(
+        "coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
+         WHERE p.owner = {owner} AND p.day = {day} AND o.state IN ('claimed', 'submitted', 'included')), 0)"
+    )
+}
+
+/// When a payment may be claimed. `?1` is its transaction.
+const GUARD: &str = "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
+    AND NOT EXISTS (SELECT 1 FROM payments WHERE terms_digest = ?10 ->> '$.terms' AND tx_id <> ?1) \
+    AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?10 ->> '$.listing' AND status <> 'refunded' \
+      AND buyer_address IN (SELECT value FROM json_each(?10, '$.buyers'))) \
+    AND NOT EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?10 ->> '$.listing' \
+      AND p.payer IN (SELECT value FROM json_each(?10, '$.buyers')) AND p.tx_id <> ?1 \
+      AND o.state IN ('claimed', 'submitted')) \
+    AND NOT EXISTS (SELECT 1 FROM payment_identifiers WHERE listing_id = ?10 ->> '$.listing' \
+      AND identifier = ?10 ->> '$.identifier' AND payload_digest <> ?10 ->> '$.payload') \
+    AND (?10 ->> '$.owner' IS NULL OR EXISTS (SELECT 1 FROM accounts a WHERE a.owner = ?10 ->> '$.owner' \
+      AND a.max_per_payment >= CAST(?10 ->> '$.amount' AS INTEGER) \
+      AND a.daily_budget >= CAST(?10 ->> '$.amount' AS INTEGER) + \
+        coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
+          WHERE p.owner = a.owner AND p.day = ?10 ->> '$.day' AND o.state IN ('claimed', 'submitted', 'included')), 0)))";
+
+/// What stands in a claim's way, as it is read beside it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InTheWay {
+    terms: Option<TxHash>,
+    owned: Option<TxHash>,
+    paying: Option<TxHash>,
+    identifier: Option<ContentHash>,
+    max_per_payment: Option<Lovelace>,
+    daily_budget: Option<Lovelace>,
+    spent: Lovelace,
+}
+
+impl NewPayment<'_> {
+    fn purpose(&self) -> String {
+        format!("payment:{}:{}", self.listing_id, self.header)
+    }
+
+    /// Under which addresses the same buyer may have bought before.
+    fn buyers(&self) -> Vec<String> {
+        let owner = self.spend.map(|(account, _)| account.owner.clone());
+        std::iter::once(self.payer.to_string()).chain(owner).collect()
+    }
+
+    fn facts(&self, now: Millis) -> serde_json::Value {
+        json!({
+            "listing": self.listing_id,
+            "buyers": self.buyers(),
+            "terms": self.terms_digest,
+            "identifier": self.identifier.as_ref().map(|identifier| &identifier.id),
+            "payload": self.identifier.as_ref().map(|identifier| identifier.payload),
+            "owner": self.spend.map(|(account, _)| &account.owner),
+            "day": day(now),
+            "amount": self.amount,
+            "content": self.content,
+        })
+    }
+
+    /// Claims it, in one batch: with what it pays for, its inputs and its share of the limits, or not at all. What another
+    /// statement in the same batch answers comes with it.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn claim(
+        &self,
+        database: &impl Database,
+        beside: Option<Statement>,
+        now: Millis,
+    ) -> Result<(Claim, Option<Rows>), DatabaseError> {
+        let facts = self.facts(now);
+        let [entry, reserve] = write_down(
+            &Draft {
+                tx: self.tx,
+                kind: Kind::Payment,
+                purpose: self.purpose(),
+                wallet: self.spend.map(|(account, _)| account.wallet_address),
+                cbor: self.cbor.to_vec(),
+                valid_until: self.valid_until,
+                spends: self.spend.map(|(_, inputs)| inputs.to_vec()).unwrap_or_default(),
+                collateral: vec![],
+                guard: Some(Guard { sql: GUARD, facts: facts.clone() }),
+            },
+            now,
+        );
+        let mut statements = vec![
+            entry,
+            self.insert(now),
+            reserve,
+            self.identify(&facts, now),
+            record(&self.tx),
+            in_the_way(&self.tx, &facts),
+        ];
+        let own = statements.len();
+        statements.extend(beside);
+        let mut answers = database.batch(statements).await?;
+        let beside = answers.split_off(own.min(answers.len())).pop();
+        let [entry, _, _, _, known, in_the_way] = exactly(answers)?;
+        if let Some(entry) = Entry::first(&entry)? {
+            return Ok((Claim::New(entry), beside));
+        }
+        let in_the_way: InTheWay = in_the_way.first_json()?.ok_or_else(|| DatabaseError("nothing was read".into()))?;
+        let known: Option<PaymentRecord> = known.first_json()?;
+        Ok((self.why(known, &in_the_way), beside))
+    }
+
+    fn why(&self, known: Option<PaymentRecord>, found: &InTheWay) -> Claim {
+        let refused = |record: &PaymentRecord| record.entry.state == outbox::State::Refused;
+        if let Some(known) = known.filter(|known| !refused(known)) {
+            return Claim::Known(Box::new(known));
+        }
+        if self.identifier.as_ref().is_some_and(|own| found.identifier.is_some_and(|known| known != own.payload)) {
+            return Claim::IdentifierTaken;
+        }
+        if let Some(purchase) = found.owned {
+            return Claim::Owned(purchase);
+        }
+        if let Some(tx) = found.paying {
+            return Claim::Paying(tx);
+        }
+        if found.terms.is_some() {
+            return Claim::TermsTaken;
+        }
+        if let (Some(limit), Some(daily)) = (found.max_per_payment, found.daily_budget) {
+            if self.amount > limit {
+                return Claim::NotGranted(NotGranted::PerPayment { limit });
+            }
+            if found.spent.checked_add(self.amount).is_none_or(|total| total > daily) {
+                return Claim::NotGranted(NotGranted::Daily { limit: daily, spent: found.spent });
+            }
+        }
+        Claim::InputsTaken
+    }
+
+    /// What the entry pays for, if the entry was written now.
+    fn insert(&self, now: Millis) -> Statement {
+        statement!(
+            "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
+               terms_digest, owner, day) \
+             SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11 FROM outbox \
+             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' ON CONFLICT (tx_id) DO UPDATE SET day = excluded.day",
+            self.tx,
+            self.purpose(),
+            self.listing_id,
+            self.mode.as_str(),
+            self.payer,
+            self.amount,
+            self.creator,
+            self.header,
+            self.terms_digest,
+            self.spend.map(|(account, _)| account.owner.as_str()),
+            self.spend.map(|_| day(now)),
+        )
+    }
+
+    /// The identifier, unless another payload has it, with the transaction that answers it: the one by which the buyer
+    /// owns the listing, or else this one.
+    fn identify(&self, facts: &serde_json::Value, now: Millis) -> Statement {
+        statement!(
+            format!(
+                "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
+                 SELECT ?2 ->> '$.listing', ?2 ->> '$.identifier', ?2 ->> '$.payload', coalesce({OWNED}, {PAYING}, ?1), ?3 \
+                 WHERE ?2 ->> '$.identifier' IS NOT NULL ON CONFLICT DO NOTHING"
+            ),
+            self.tx,
+            facts.to_string(),
+            now,
+        )
+    }
+}
+
+/// SQL for the purchase by which a buyer owns a listing, over `?2`.
+const OWNED: &str = "(SELECT id FROM purchases WHERE listing_id = ?2 ->> '$.listing' AND status <> 'refunded' \
+    AND buyer_address IN (SELECT value FROM json_each(?2, '$.buyers')) ORDER BY bought_at_ms LIMIT 1)";
+/// SQL for another transaction by which a buyer is paying for a listing, over `?1` and `?2`.
+const PAYING: &str = "(SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
+    WHERE p.listing_id = ?2 ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(?2, '$.buyers')) \
+    AND p.tx_id <> ?1 AND o.state IN ('claimed', 'submitted') LIMIT 1)";
+
+const RECORD: &str = "'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, 'header', p.header_digest, \
+    'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
+    'status', (SELECT status FROM purchases WHERE id = p.tx_id)";
+
+/// SQL that reads [`PaymentRecord`]s; conditions and order follow, over `p` (payments) and `outbox`.
+fn records() -> String {
+    format!(
+        "SELECT json_object('entry', {ENTRY_JSON}, {RECORD}) FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE "
+    )
+}
+
+/// The statement that reads the payment by a transaction, as [`PaymentRecord`].
+#[must_use]
+pub fn record(tx: &TxHash) -> Statement {
+    statement!(records() + "p.tx_id = ?1", tx)
+}
+
+/// The statement that reads the payments for a listing by these buyers whose end is not known, oldest first, as
+/// [`PaymentRecord`]s.
+#[must_use]
+pub fn open(listing: &str, buyers: &[String]) -> Statement {
+    statement!(
+        records()
+            + "p.listing_id = ?1 AND p.payer IN (SELECT value FROM json_each(?2)) \
+               AND outbox.state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 3",
+        listing,
+        json!(buyers).to_string()
+    )
+}
+
+/// The statement that reads the CBOR of the first payment of a service wallet for a listing that the ledger refused and
+/// that could still be in a block of this slot: a provider may have passed it on before it refused.
+#[must_use]
+pub fn refused_lately(wallet: &Address, listing: &str, slot: u64) -> Statement {
+    statement!(
+        "SELECT o.cbor FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE o.wallet = ?1 AND p.listing_id = ?2 \
+         AND o.state = 'refused' AND o.valid_until_slot > ?3 ORDER BY o.created_at_ms LIMIT 1",
+        wallet,
+        listing,
+        slot.saturating_sub(outbox::EXPIRY_GRACE_SLOTS)
+    )
+}
+
+/// The statement that reads what a payload came with under this identifier before: `{payload, tx}`.
+#[must_use]
+pub fn identified(listing: &str, identifier: Option<&str>) -> Statement {
+    statement!(
+        "SELECT json_object('payload', payload_digest, 'tx', tx_id) FROM payment_identifiers \
+         WHERE listing_id = ?1 AND identifier = ?2",
+        listing,
+        identifier
+    )
+}
+
+/// An answer to [`identified`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Identified {
+    /// The payload's digest.
+    pub payload: ContentHash,
+    /// The transaction in it.
+    pub tx: TxHash,
+}
+
+/// The statement that notes that content was handed out for a payment: from now on the payment alone opens nothing.
+#[must_use]
+pub fn mark_delivered(tx: &TxHash, now: Millis) -> Statement {
+    statement!("UPDATE payments SET delivered_at_ms = ?2 WHERE tx_id = ?1 AND delivered_at_ms IS NULL", tx, now)
+}
+
+fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
+    statement!(
+        format!(
+            "SELECT json_object( \
+               'terms', (SELECT tx_id FROM payments WHERE terms_digest = ?2 ->> '$.terms' AND tx_id <> ?1), \
+               'owned', {OWNED}, 'paying', {PAYING}, \
+               'identifier', (SELECT payload_digest FROM payment_identifiers WHERE listing_id = ?2 ->> '$.listing' \
+                 AND identifier = ?2 ->> '$.identifier'), \
+               'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
+               'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
+               'spent', CAST({} AS TEXT))",
+            spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
+        ),
+        tx,
+        facts.to_string()
+    )
+}
+
+/// All rows as [`PaymentRecord`]s.
+///
+/// # Errors
+/// What is stored is not what we store.
+pub fn all(rows: &Rows) -> Result<Vec<PaymentRecord>, DatabaseError> {
+    rows.all_json()
+}

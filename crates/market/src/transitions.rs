@@ -1,0 +1,106 @@
+//! What follows from a change of an entry of the outbox: purchases come and go, and what entries act on follows them. The
+//! statements are written in one batch with the change, and take effect only where the change did.
+
+use cardano::{
+    TxHash,
+    chain::Inclusion,
+    tx::{AddressKind, OutputDatum, SignedTx},
+};
+use escrow::{Datum, PlutusAddress};
+use outbox::{Entry, Follow, Kind, Step};
+use sql::{DatabaseError, Statement, statement};
+
+use crate::purchase::{NewEscrow, Status, purchases_follow, record, record_escrow};
+
+/// The purchases that an entry acts on, by its transaction `?1`.
+const ACTED_ON: &str = "SELECT purchase_id FROM outbox_purchases WHERE tx_id = ?1";
+
+/// The market's rules of what follows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transitions;
+
+impl Follow for Transitions {
+    fn follow(&self, entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError> {
+        match entry.kind {
+            Kind::Payment => payment(entry, step),
+            Kind::Withdrawal => Ok(vec![]),
+            Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Payout | Kind::Settlement => {
+                Ok(action(&entry.tx, step))
+            }
+        }
+    }
+}
+
+fn payment(entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError> {
+    Ok(match step {
+        Step::Include(block) => included(entry, block)?,
+        Step::Move(block) => moved(&entry.tx, block),
+        Step::Reopen => gone(&entry.tx),
+        Step::Wait | Step::Submit | Step::Accept | Step::Refuse(_) | Step::Expire => vec![],
+    })
+}
+
+/// The purchase that a payment made; of a lock, with the escrow to watch.
+fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, DatabaseError> {
+    let broken = || DatabaseError(format!("the payment {} cannot be read", entry.tx));
+    let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
+    let Some(escrow) = escrow_in(&tx) else {
+        return Ok(vec![record(&entry.tx, block, Status::Settled)]);
+    };
+    let mut statements = vec![record(&entry.tx, block, Status::from(escrow.datum.state))];
+    statements.extend(record_escrow(&entry.tx, block, &escrow));
+    Ok(statements)
+}
+
+/// The escrow that a lock makes: a payment that was verified has one output at a script, and only if it locks.
+fn escrow_in(tx: &SignedTx) -> Option<NewEscrow> {
+    (0..).zip(&tx.outputs).find_map(|(index, output)| {
+        let AddressKind::Script(script) = output.owner else { return None };
+        let Some(OutputDatum::Inline(cbor)) = &output.datum else { return None };
+        let address = PlutusAddress::script(script).to_string();
+        Some(NewEscrow { index, address, datum: Datum::from_cbor(cbor).ok()?, locked: output.value.lovelace })
+    })
+}
+
+/// It is in another block now.
+fn moved(tx: &TxHash, block: &Inclusion) -> Vec<Statement> {
+    vec![
+        statement!("UPDATE purchases SET bought_at_ms = ?2 WHERE id = ?1", tx, block.time_ms),
+        statement!(
+            "UPDATE escrow_steps SET height = ?2, at_ms = ?3 WHERE purchase_id = ?1 AND tx_id = ?1",
+            tx,
+            block.height,
+            block.time_ms
+        ),
+    ]
+}
+
+/// It is in no block any more: no purchase until it is.
+fn gone(tx: &TxHash) -> Vec<Statement> {
+    let of = |sql: &'static str| statement!(sql, tx);
+    vec![
+        of(
+            "DELETE FROM escrow_steps WHERE purchase_id = ?1 AND (SELECT state FROM outbox WHERE tx_id = ?1) <> 'included'",
+        ),
+        of("DELETE FROM escrows WHERE purchase_id = ?1 AND (SELECT state FROM outbox WHERE tx_id = ?1) <> 'included'"),
+        of("DELETE FROM purchases WHERE id = ?1 AND (SELECT state FROM outbox WHERE tx_id = ?1) <> 'included'"),
+    ]
+}
+
+/// What an action does shows in the purchases that it acts on; one that took no effect is due again.
+fn action(tx: &TxHash, step: &Step) -> Vec<Statement> {
+    if matches!(step, Step::Wait | Step::Submit) {
+        return vec![];
+    }
+    let mut statements = purchases_follow(ACTED_ON, &tx.to_string()).to_vec();
+    if matches!(step, Step::Refuse(_) | Step::Expire) {
+        statements.push(statement!(
+            format!(
+                "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN ({ACTED_ON}) \
+                 AND (SELECT state FROM outbox WHERE tx_id = ?1) IN ('refused', 'expired')"
+            ),
+            tx
+        ));
+    }
+    statements
+}

@@ -1,0 +1,330 @@
+//! Driving an entry: one look, or looks with bounded waits. The one place that submits transactions.
+
+use cardano::{
+    Address, TxHash,
+    chain::{Chain, ChainError, Inclusion, Submission, Tip},
+    slots::Millis,
+};
+use sql::{Database, DatabaseError, Rows, Statement, statement};
+
+use crate::{
+    decide::{ChainSays, EXPIRY_GRACE_SLOTS, Step, decide},
+    entry::{ENTRY_JSON, Entry, Kind, State},
+    statements::{begin_attempt, change},
+    wallet::WalletSnapshot,
+};
+
+/// Entries of one wallet whose time is over that are closed at once.
+const MAX_OVERDUE: u32 = 3;
+/// Open entries of one wallet and kind that are read at once.
+const MAX_OPEN: u32 = 3;
+
+/// What follows from a change of an entry, in the same batch.
+pub trait Follow {
+    /// The statements. They come after those that write the change, and hold nothing but what is true once it is written:
+    /// where another request was faster, the entry is in another state, and they must not take effect.
+    ///
+    /// # Errors
+    /// What is stored cannot be read.
+    fn follow(&self, entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError>;
+}
+
+/// Nothing follows.
+impl Follow for () {
+    fn follow(&self, _: &Entry, _: &Step) -> Result<Vec<Statement>, DatabaseError> {
+        Ok(vec![])
+    }
+}
+
+/// Waiting, as a port.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Sleep {
+    /// Returns after this many milliseconds.
+    async fn sleep(&self, ms: Millis);
+}
+
+/// How long a request waits for a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience<'a, Z> {
+    /// How to wait.
+    pub sleep: &'a Z,
+    /// Waits in ms before looks at the chain: as many looks, and no more. Each costs up to three outside calls.
+    pub schedule: &'a [Millis],
+    /// Newer blocks that are asked for beyond the one that has the transaction: 0 to 20.
+    pub confirmations: u64,
+}
+
+/// Why an entry could not be driven. What is written down stays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutboxError {
+    /// The database cannot be asked.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The chain cannot be asked.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}
+
+/// How an entry stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// In a block, with at least as many newer ones as were asked for.
+    Confirmed {
+        /// The block.
+        block: Inclusion,
+        /// Newer blocks, as far as is known.
+        confirmations: u64,
+    },
+    /// Not yet: in a block with fewer newer ones, or in none.
+    Pending {
+        /// The block and the newer ones, where there is one.
+        block: Option<(Inclusion, u64)>,
+        /// Whether a node took it.
+        submitted: bool,
+    },
+    /// It took no effect and never will, for this reason.
+    Refused(String),
+    /// It was in no block before its validity ended.
+    Expired,
+}
+
+/// An entry after it was driven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// How it stands.
+    pub standing: Standing,
+    /// What the statements that followed its inclusion answered; empty where it was in a block before.
+    pub followed: Vec<Rows>,
+}
+
+/// The outbox of a database.
+#[derive(Clone, Copy, Debug)]
+pub struct Outbox<'a, D, C, F> {
+    /// The database.
+    pub database: &'a D,
+    /// The chain.
+    pub chain: &'a C,
+    /// What follows from changes.
+    pub follow: &'a F,
+}
+
+impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
+    /// Writes a step down with what follows. Whether it changed the entry, and what the statements that follow answered.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn apply(&self, entry: &mut Entry, step: &Step, now: Millis) -> Result<(bool, Vec<Rows>), DatabaseError> {
+        let mut statements = change(entry, step, now);
+        if statements.is_empty() {
+            return Ok((false, vec![]));
+        }
+        let own = statements.len();
+        statements.extend(self.follow.follow(entry, step)?);
+        let mut answers = self.database.batch(statements).await?;
+        let changed = answers.first().is_some_and(|first| first.first().is_some());
+        let followed = answers.split_off(own.min(answers.len()));
+        match step {
+            Step::Include(block) | Step::Move(block) => (entry.state, entry.block) = (State::Included, Some(*block)),
+            _ if !changed => {}
+            Step::Accept => entry.state = State::Submitted,
+            Step::Reopen => (entry.state, entry.block, entry.attempted_at_ms) = (State::Submitted, None, 0),
+            Step::Refuse(_) => entry.state = State::Refused,
+            Step::Expire => entry.state = State::Expired,
+            Step::Wait | Step::Submit => {}
+        }
+        Ok((changed, followed))
+    }
+
+    /// Submits the bytes of an entry whose attempt is written down. Where the ledger refuses it for want of change that
+    /// a node may have lost, what made the change goes first.
+    async fn submit(&self, entry: &Entry, only_attempt: bool, wallet: Option<&WalletSnapshot>) -> ChainSays {
+        let mut answer = self.chain.submit(&entry.cbor).await;
+        if matches!(answer, Ok(Submission::Refused(_))) {
+            let parents = wallet.map(|wallet| wallet.parents_of(&entry.cbor)).unwrap_or_default();
+            for parent in &parents {
+                // What it says does not matter: one that is not lost is refused, because its inputs are spent.
+                drop(self.chain.submit(parent).await);
+            }
+            if !parents.is_empty() {
+                answer = self.chain.submit(&entry.cbor).await;
+            }
+        }
+        match answer {
+            Err(_) => ChainSays::Nothing,
+            Ok(Submission::Accepted) => ChainSays::Accepted,
+            Ok(Submission::Refused(reason)) => match self.chain.inclusion_of(&entry.tx).await {
+                Err(_) => ChainSays::Nothing,
+                Ok(None) => ChainSays::Refused { reason, only_attempt },
+                Ok(Some(block)) => ChainSays::InBlock(block),
+            },
+        }
+    }
+
+    /// The submission that writing an entry down began. Whatever was attempted before was refused for certain, or it
+    /// would not have been written anew.
+    ///
+    /// # Errors
+    /// The database cannot be asked. A chain that does not answer leaves the entry claimed.
+    pub async fn submit_first(
+        &self,
+        entry: &mut Entry,
+        wallet: Option<&WalletSnapshot>,
+        now: Millis,
+    ) -> Result<Option<String>, DatabaseError> {
+        let says = self.submit(entry, true, wallet).await;
+        let step = decide(entry, &says, now);
+        self.apply(entry, &step, now).await?;
+        Ok(match says {
+            ChainSays::Refused { reason, .. } => Some(reason),
+            _ => None,
+        })
+    }
+
+    /// The same bytes again, unless somebody else began an attempt since the entry was read.
+    async fn submit_again(&self, entry: &mut Entry, now: Millis) -> Result<(), DatabaseError> {
+        let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
+        *entry = begun;
+        let says = self.submit(entry, false, None).await;
+        let step = decide(entry, &says, now);
+        self.apply(entry, &step, now).await?;
+        Ok(())
+    }
+
+    /// Looks at the chain once and does what follows. What was done.
+    ///
+    /// # Errors
+    /// The database or the chain cannot be asked.
+    pub async fn look(&self, entry: &mut Entry, tip: Option<&Tip>, now: Millis) -> Result<Step, OutboxError> {
+        let says = match self.chain.inclusion_of(&entry.tx).await? {
+            Some(block) => ChainSays::InBlock(block),
+            None => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
+        };
+        let step = decide(entry, &says, now);
+        if step == Step::Submit {
+            self.submit_again(entry, now).await?;
+        } else {
+            self.apply(entry, &step, now).await?;
+        }
+        Ok(step)
+    }
+
+    /// Drives an entry as far as the patience reaches. `first` for one that was written down just now.
+    ///
+    /// # Errors
+    /// The database cannot be asked. A chain that cannot be asked leaves the entry pending.
+    pub async fn settle<Z: Sleep>(
+        &self,
+        entry: &mut Entry,
+        first: Option<Option<&WalletSnapshot>>,
+        patience: &Patience<'_, Z>,
+        mut now: Millis,
+    ) -> Result<Settled, DatabaseError> {
+        let mut followed = vec![];
+        let mut newer = 0;
+        if let Some(wallet) = first
+            && let Some(reason) = self.submit_first(entry, wallet, now).await?
+            && entry.state == State::Refused
+        {
+            return Ok(Settled { standing: Standing::Refused(reason), followed });
+        }
+        let at_once = first.is_none().then_some(0);
+        let mut waits = at_once.into_iter().chain(patience.schedule.iter().copied()).peekable();
+        while let Some(wait) = waits.next() {
+            if let Some(standing) = confirmed(entry, newer, patience.confirmations) {
+                return Ok(Settled { standing, followed });
+            }
+            if wait > 0 {
+                patience.sleep.sleep(wait).await;
+                now = now.saturating_add(wait);
+            }
+            // The newest block first: had one that it knows the transaction, it would be seen. Who comes back after the
+            // end is told so at once.
+            let asks_tip = wait == 0 || waits.peek().is_none() || patience.confirmations > 0;
+            let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
+            let says = match self.chain.inclusion_of(&entry.tx).await {
+                Ok(Some(block)) => ChainSays::InBlock(block),
+                Ok(None) => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
+                Err(_) => ChainSays::Nothing,
+            };
+            match decide(entry, &says, now) {
+                // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
+                Step::Reopen | Step::Move(_) => {}
+                Step::Submit => self.submit_again(entry, now).await?,
+                step => {
+                    let (changed, rows) = self.apply(entry, &step, now).await?;
+                    match step {
+                        Step::Include(_) => followed = rows,
+                        Step::Refuse(reason) if changed => {
+                            return Ok(Settled { standing: Standing::Refused(reason), followed });
+                        }
+                        Step::Expire => return Ok(Settled { standing: Standing::Expired, followed }),
+                        _ => {}
+                    }
+                }
+            }
+            if let (Some(tip), Some(block)) = (tip, entry.block) {
+                newer = tip.height.saturating_sub(block.height);
+            }
+        }
+        let standing = confirmed(entry, newer, patience.confirmations).unwrap_or(Standing::Pending {
+            block: entry.block.map(|block| (block, newer)),
+            submitted: entry.state == State::Submitted,
+        });
+        Ok(Settled { standing, followed })
+    }
+
+    /// Closes entries whose time is over and whose end is not known, so that what they hold is given back, and looks for
+    /// those that the ledger refused: a provider may have passed one on before ([`overdue`]). Whether one of these is in
+    /// a block.
+    ///
+    /// # Errors
+    /// The database or the chain cannot be asked.
+    pub async fn close(&self, entries: Vec<Entry>, tip: &Tip, now: Millis) -> Result<bool, OutboxError> {
+        let mut found = false;
+        for mut entry in entries {
+            let was = entry.state;
+            let step = self.look(&mut entry, Some(tip), now).await?;
+            found |= was == State::Refused && matches!(step, Step::Include(_));
+        }
+        Ok(found)
+    }
+}
+
+fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<Standing> {
+    let block = entry.block.filter(|_| entry.state == State::Included && newer >= asked)?;
+    Some(Standing::Confirmed { block, confirmations: newer })
+}
+
+/// The statement that reads the entries of a wallet whose time was over at this slot and whose end is not known, and those
+/// that the ledger refused lately.
+#[must_use]
+pub fn overdue(wallet: &Address, slot: u64) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND (state IN ('claimed', 'submitted') \
+               AND valid_until_slot < ?2 OR state = 'refused' AND valid_until_slot > ?2) \
+             ORDER BY state, created_at_ms DESC LIMIT {MAX_OVERDUE}"
+        ),
+        wallet,
+        slot.saturating_sub(EXPIRY_GRACE_SLOTS),
+    )
+}
+
+/// The statement that reads the open entries of a wallet that do this, oldest first.
+#[must_use]
+pub fn open(wallet: &Address, kind: Kind) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND kind = ?2 AND state IN ('claimed', 'submitted') \
+             ORDER BY created_at_ms LIMIT {MAX_OPEN}"
+        ),
+        wallet,
+        kind.name(),
+    )
+}
+
+/// The statement that notes that an entry was asked for again and is where it was.
+#[must_use]
+pub fn rechecked(tx: &TxHash) -> Statement {
+    statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
+}

@@ -1,0 +1,40 @@
+//! The outbox: every transaction that we hand to the network, whoever asked for it, from the moment it is written down
+//! to its end.
+//!
+//! ```text
+//!  write down            submit                      look
+//! ──────────> claimed ──────────> submitted ──> in a block ─────────> included
+//!                │    no answer: claimed           │  ^                  │ rollback
+//!                │                                 │  └── submitted <────┘
+//!                │ refused at the only attempt     └─ its time is over ─> expired
+//!                └──────────────────────────────────────────────────────> refused
+//! ```
+//!
+//! - An entry is written, with the outputs that it spends reserved, before it is first submitted. Only its bytes are ever
+//!   submitted for it, so a crash, a time-out or a second request sends the same transaction again.
+//! - At most one live entry stands for a purpose. An input belongs to one entry.
+//! - What to do next is one pure function, [`decide`], of the entry, of what the chain says and of the time. A request
+//!   drives an entry with bounded waits ([`Outbox::settle`]), a tick by one look ([`Outbox::look`]).
+//! - What follows from a change (a purchase, a timeline, money given back) is the caller's: [`Follow`] names the statements
+//!   that are written in one batch with it.
+//!
+//! An entry is given up only when no submission can have taken effect: the ledger refused the one and only attempt, or the
+//! transaction's validity has ended. Attempts are counted in the database, so that no two requests both believe that
+//! theirs was the only one.
+
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
+mod decide;
+mod drive;
+mod entry;
+mod statements;
+mod wallet;
+
+pub use decide::{ChainSays, EXPIRY_GRACE_SLOTS, RESEND_UNANSWERED_MS, RESEND_UNSEEN_MS, Step, decide};
+pub use drive::{Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, open, overdue, rechecked};
+pub use entry::{Draft, ENTRY_JSON, Entry, Guard, Kind, State};
+pub use statements::{by_id, change, live_for, write_down};
+pub use wallet::{MAX_LAG_MS, WalletSnapshot, snapshot};
+
+/// The tables of an outbox, as migrations apply them: tests on SQLite run on it.
+pub const SCHEMA: &str = include_str!("../../../d1-migrations/0001_outbox.sql");

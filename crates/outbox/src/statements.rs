@@ -1,0 +1,160 @@
+//! The outbox in SQL: the only statements that write its states.
+
+use cardano::{TxHash, TxRef, chain::Inclusion, slots::Millis};
+use sql::{Statement, statement};
+
+use crate::{
+    decide::Step,
+    entry::{Draft, ENTRY_JSON, Entry},
+};
+
+/// How long after a block has a transaction its inputs stay reserved: longer than any provider's view is late.
+const SETTLED_MS: Millis = 2 * 60 * 60 * 1_000;
+
+fn json(references: impl Iterator<Item = TxRef>) -> String {
+    serde_json::json!(references.map(|reference| reference.to_string()).collect::<Vec<_>>()).to_string()
+}
+
+/// The statements that write a transaction down, with its first attempt and what it spends: all of it, or nothing where
+/// another live entry stands for its purpose, an input is taken, or its guard does not hold. One that the ledger refused
+/// before begins again. The first answers the entry as [`ENTRY_JSON`] if it was written.
+#[must_use]
+pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
+    let spends = json(draft.spends.iter().copied());
+    let used = json(draft.spends.iter().chain(&draft.collateral).copied());
+    let (guard, facts) = draft.guard.as_ref().map_or(("1", String::new()), |it| (it.sql, it.facts.to_string()));
+    let insert = statement!(
+        format!(
+            "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, \
+               attempted_at_ms, created_at_ms) \
+             SELECT ?1, ?2, ?3, ?4, ?5, 'claimed', ?6, 1, ?7, ?7 \
+             WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?3 AND tx_id <> ?1 \
+                 AND state IN ('claimed', 'submitted', 'included')) \
+               AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?8))) \
+               AND ?9 IS NOT NULL AND ?10 IS NOT NULL AND ({guard}) \
+             ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, \
+               attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+             WHERE outbox.state = 'refused' AND outbox.purpose = excluded.purpose RETURNING {ENTRY_JSON}"
+        ),
+        draft.tx,
+        draft.kind.name(),
+        draft.purpose.as_str(),
+        draft.wallet,
+        hex::encode(&draft.cbor),
+        draft.valid_until,
+        now,
+        used.as_str(),
+        spends.as_str(),
+        facts,
+    );
+    let reserve = statement!(
+        "INSERT INTO reservations (tx_in, tx_id, collateral) \
+         SELECT j.value, o.tx_id, j.value NOT IN (SELECT value FROM json_each(?4)) \
+         FROM outbox o, json_each(?3) j WHERE o.tx_id = ?1 AND o.purpose = ?2 AND o.state = 'claimed' \
+         ON CONFLICT DO NOTHING",
+        draft.tx,
+        draft.purpose.as_str(),
+        used,
+        spends,
+    );
+    [insert, reserve]
+}
+
+/// The statement that reads an entry by its transaction.
+#[must_use]
+pub fn by_id(tx: &TxHash) -> Statement {
+    statement!(format!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id = ?1"), tx)
+}
+
+/// The statement that reads the live entry for a purpose.
+#[must_use]
+pub fn live_for(purpose: &str) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1"
+        ),
+        purpose
+    )
+}
+
+/// The statement that begins a further attempt, unless another began since the entry was read. It answers the entry.
+pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
+    statement!(
+        format!(
+            "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?3 WHERE tx_id = ?1 AND attempts = ?2 \
+             AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}"
+        ),
+        entry.tx,
+        entry.attempts,
+        now,
+    )
+}
+
+/// The statements that write a step down, with the reservations that follow. The first answers the transaction's id where
+/// the step changed the entry; none for steps that change nothing.
+#[must_use]
+pub fn change(entry: &Entry, step: &Step, now: Millis) -> Vec<Statement> {
+    let tx = entry.tx;
+    let free = || {
+        statement!(
+            "DELETE FROM reservations WHERE tx_id = ?1 \
+             AND (SELECT state FROM outbox WHERE tx_id = ?1) IN ('refused', 'expired')",
+            tx
+        )
+    };
+    match step {
+        Step::Wait | Step::Submit => vec![],
+        Step::Accept => vec![statement!(
+            "UPDATE outbox SET state = 'submitted' WHERE tx_id = ?1 AND state = 'claimed' RETURNING tx_id",
+            tx
+        )],
+        Step::Include(block) => vec![
+            in_block(&tx, block, "state <> 'included'"),
+            // What it only put up is whole again; what it spent stays reserved until every provider must know.
+            statement!("DELETE FROM reservations WHERE tx_id = ?1 AND collateral = 1", tx),
+            statement!("UPDATE reservations SET over_at_ms = ?2 WHERE tx_id = ?1", tx, now.saturating_add(SETTLED_MS)),
+        ],
+        Step::Move(block) => vec![in_block(&tx, block, "state = 'included'")],
+        Step::Reopen => vec![
+            statement!(
+                "UPDATE outbox SET state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, \
+                 block_time_ms = NULL, attempted_at_ms = 0, recheck = 0 WHERE tx_id = ?1 AND state = 'included' \
+                 RETURNING tx_id",
+                tx
+            ),
+            statement!("UPDATE reservations SET over_at_ms = NULL WHERE tx_id = ?1", tx),
+        ],
+        Step::Refuse(reason) => vec![
+            statement!(
+                "UPDATE outbox SET state = 'refused', reason = ?3 WHERE tx_id = ?1 AND attempts = ?2 \
+                 AND state IN ('claimed', 'submitted') RETURNING tx_id",
+                tx,
+                entry.attempts,
+                reason.as_str(),
+            ),
+            free(),
+        ],
+        Step::Expire => vec![
+            statement!(
+                "UPDATE outbox SET state = 'expired', reason = 'it was in no block in time' WHERE tx_id = ?1 \
+                 AND state IN ('claimed', 'submitted') RETURNING tx_id",
+                tx
+            ),
+            free(),
+        ],
+    }
+}
+
+fn in_block(tx: &TxHash, block: &Inclusion, unless: &str) -> Statement {
+    statement!(
+        format!(
+            "UPDATE outbox SET state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, \
+             block_slot = ?4, block_time_ms = ?5 WHERE tx_id = ?1 AND {unless} RETURNING tx_id"
+        ),
+        tx,
+        block.block,
+        block.height,
+        block.slot,
+        block.time_ms,
+    )
+}

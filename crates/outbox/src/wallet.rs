@@ -1,0 +1,133 @@
+//! What a wallet of ours may spend.
+//!
+//! ```text
+//! on the chain  +  change of what we sent lately  -  inputs of what we sent  =  what may be spent
+//! ```
+//!
+//! Nobody but us spends from these wallets, and every spend is written down with its inputs first, so this sum holds
+//! however late the provider's view is. Change is spendable once a node has taken the transaction that makes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cardano::{
+    Address, TxHash, TxRef,
+    chain::Utxo,
+    slots::Millis,
+    tx::{AddressKind, Output, OutputDatum, SignedTx},
+};
+use sql::{DatabaseError, Rows, Statement, statement};
+
+use crate::{
+    decide::EXPIRY_GRACE_SLOTS,
+    entry::{ENTRY_JSON, Entry, State},
+};
+
+/// How far back a provider's view may be, in ms: transactions of ours that are older are in every view.
+pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
+/// Transactions that are sent again for one that depends on them.
+const MAX_PARENTS: usize = 8;
+
+/// What the database knows of a wallet's money.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WalletSnapshot {
+    /// Outputs that transactions of ours spend or put up.
+    pub reserved: BTreeSet<TxRef>,
+    /// Change of lately sent transactions, whether or not the provider shows it yet.
+    pub change: Vec<Utxo>,
+    /// Whether a transaction was written down that no node has confirmed to have: its change will be spendable soon.
+    pub in_flight: bool,
+    /// Transactions that a node took and no block is known to have, oldest first, with their CBOR.
+    waiting: Vec<(TxHash, Vec<u8>)>,
+}
+
+/// The statements that read a [`WalletSnapshot`]. `tip_slot` is the newest known block's: change of what can be in no
+/// block any more is on the chain, where the provider shows it, or will never be.
+#[must_use]
+pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] {
+    let (since, live) = (now.saturating_sub(MAX_LAG_MS), tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS));
+    [
+        statement!(
+            format!(
+                "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 AND (state = 'included' \
+                   OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) ORDER BY created_at_ms"
+            ),
+            wallet,
+            since,
+            live
+        ),
+        statement!(
+            "SELECT r.tx_in FROM outbox o JOIN reservations r ON r.tx_id = o.tx_id \
+             WHERE o.wallet = ?1 AND (o.created_at_ms > ?2 OR r.over_at_ms IS NULL)",
+            wallet,
+            since
+        ),
+    ]
+}
+
+impl WalletSnapshot {
+    /// Reads the answers to [`snapshot`].
+    ///
+    /// # Errors
+    /// What is stored is not what we store.
+    pub fn read(wallet: &Address, sent: &Rows, reserved: &Rows) -> Result<Self, DatabaseError> {
+        let broken = |what: &str| DatabaseError(format!("{what} of a wallet's transaction cannot be read"));
+        let mut read = Self::default();
+        for tx_in in &reserved.rows {
+            read.reserved.insert(tx_in.parse().map_err(|_| broken("an input"))?);
+        }
+        for entry in Entry::all(sent)? {
+            if entry.state == State::Claimed {
+                read.in_flight = true;
+                continue;
+            }
+            let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?;
+            // One that was refused and is in a block all the same has no reservations any more.
+            read.reserved.extend(&tx.inputs);
+            read.change.extend(outputs_to(wallet, &tx));
+            if entry.state == State::Submitted {
+                read.waiting.push((tx.id, entry.cbor));
+            }
+        }
+        Ok(read)
+    }
+
+    /// What may be spent, of what the provider shows.
+    #[must_use]
+    pub fn spendable(&self, shown: &[Utxo]) -> Vec<Utxo> {
+        let all: BTreeMap<TxRef, &Utxo> = shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)).collect();
+        all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
+    }
+
+    /// The transactions to send first, where this one spends change of what nodes took and may have lost.
+    pub(crate) fn parents_of(&self, cbor: &[u8]) -> Vec<Vec<u8>> {
+        let Ok(tx) = SignedTx::parse(cbor) else { return vec![] };
+        let depends = self.waiting.iter().any(|(parent, _)| tx.inputs.iter().any(|input| input.tx == *parent));
+        if !depends {
+            return vec![];
+        }
+        self.waiting.iter().take(MAX_PARENTS).map(|(_, cbor)| cbor.clone()).collect()
+    }
+}
+
+/// The outputs of a transaction that belong to a wallet.
+fn outputs_to(wallet: &Address, tx: &SignedTx) -> Vec<Utxo> {
+    let own = |(index, output): (u16, &Output)| {
+        let datum_hash = output.datum.as_ref().map(|datum| match datum {
+            OutputDatum::Hash(hash) => *hash,
+            OutputDatum::Inline(cbor) => cardano::hash::blake2b(cbor),
+        });
+        let plain = output.reference_script.is_none();
+        (output.owner == AddressKind::Key(*wallet) && plain).then(|| Utxo {
+            reference: TxRef { tx: tx.id, index },
+            address: wallet.to_string(),
+            value: output.value.clone(),
+            inline_datum: match &output.datum {
+                Some(OutputDatum::Inline(cbor)) => Some(cbor.clone()),
+                _ => None,
+            },
+            datum_hash,
+            reference_script: None,
+        })
+    };
+    (0_u16..).zip(&tx.outputs).filter_map(own).collect()
+}

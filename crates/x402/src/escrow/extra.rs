@@ -1,0 +1,147 @@
+//! The escrow's `extra` on the wire: closed objects, one spelling for every value.
+
+use ::escrow::Parameters;
+use cardano::KeyHash;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::{Map, Value};
+
+use super::{
+    commitment::InputCommitment,
+    identifier::BlockchainIdentifier,
+    method::TransferMethod,
+    terms::{self, Projected, SellerTerms, TermsDigest},
+};
+use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, object, present, present_object};
+
+/// Bytes of a COSE object at most: padding inflates the datum, and so what the buyer must lock.
+const MAX_COSE_BYTES: usize = 512;
+
+/// The closed object `extra`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct EscrowExtra {
+    /// The transfer method's configured name.
+    pub asset_transfer_method: TransferMethod,
+    /// How deep in the chain a payment must be; 1 where it is not said.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub confirmation_policy: Option<ConfirmationPolicy>,
+    /// Never true: this scheme has no fee sponsorship.
+    #[serde(default, deserialize_with = "not_sponsored", skip_serializing_if = "Option::is_none")]
+    pub are_fees_sponsored: Option<bool>,
+    /// What is bought.
+    #[serde(deserialize_with = "object")]
+    pub input_commitment: InputCommitment,
+    /// What the seller promises.
+    #[serde(deserialize_with = "object")]
+    pub terms: SellerTerms,
+    /// COSE_Key.
+    #[serde(with = "cose")]
+    pub reference_key: Vec<u8>,
+    /// COSE_Sign1 over the terms' digest.
+    #[serde(with = "cose")]
+    pub reference_signature: Vec<u8>,
+    /// See [`BlockchainIdentifier`].
+    pub blockchain_identifier: String,
+    /// The contract's parameters; those of the scheme's canonical deployment where they are not said.
+    #[serde(default, deserialize_with = "present_object", skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<DeploymentWire>,
+}
+
+/// The closed object `deployment`: the contract's parameters as texts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct DeploymentWire {
+    required_admins: String,
+    admin_vkeys: Vec<KeyHash>,
+    cooldown_period: String,
+}
+
+/// The escrow's entry is not of the scheme's shape. The text says where, for people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the escrow requirements are malformed: {0}")]
+pub struct SchemaError(pub(super) String);
+
+impl EscrowExtra {
+    /// Reads an entry's `extra`.
+    ///
+    /// # Errors
+    /// Any deviation from the closed objects of the scheme.
+    pub fn read(extra: &Map<String, Value>) -> Result<Self, SchemaError> {
+        let extra = Self::deserialize(extra).map_err(|error| SchemaError(error.to_string()))?;
+        if extra.reference_signature.len() < ::escrow::datum::MIN_REFERENCE_SIGNATURE_BYTES {
+            return Err(SchemaError("extra.referenceSignature has fewer than 16 bytes".to_owned()));
+        }
+        if extra.deployment.as_ref().is_some_and(|deployment| deployment.parameters().is_none()) {
+            return Err(SchemaError("extra.deployment is not a possible deployment".to_owned()));
+        }
+        extra.input_commitment.check_shape().map_err(|error| SchemaError(error.to_string()))?;
+        Ok(extra)
+    }
+
+    /// The digest that the seller of the entry with this `extra` must have signed.
+    #[must_use]
+    pub fn terms_digest(&self, entry: &PaymentRequirements) -> Option<TermsDigest> {
+        self.terms.digest(Projected {
+            scheme: &entry.scheme,
+            asset_transfer_method: self.asset_transfer_method.name(),
+            network: entry.network,
+            contract_address: &entry.pay_to,
+            amount: entry.amount,
+            asset: &entry.asset,
+            max_timeout_seconds: entry.max_timeout_seconds,
+        })
+    }
+
+    /// The identifier that an entry with this `extra` and this `payTo` must carry.
+    #[must_use]
+    pub fn identifier(&self, pay_to: &str) -> BlockchainIdentifier {
+        let SellerTerms { seller_nonce, buyer_nonce, agent_identifier, .. } = &self.terms;
+        BlockchainIdentifier {
+            seller_nonce: hex::encode(seller_nonce),
+            agent_identifier: hex::encode(agent_identifier.bytes()),
+            buyer_nonce: hex::encode(buyer_nonce),
+            reference_signature: hex::encode(&self.reference_signature),
+            reference_key: hex::encode(&self.reference_key),
+            contract_address: pay_to.to_owned(),
+        }
+    }
+}
+
+impl DeploymentWire {
+    /// These parameters on the wire.
+    #[must_use]
+    pub fn new(parameters: &Parameters) -> Self {
+        Self {
+            required_admins: parameters.required_admins.to_string(),
+            admin_vkeys: parameters.admin_vkeys.clone(),
+            cooldown_period: parameters.cooldown_period.to_string(),
+        }
+    }
+
+    /// The parameters; `None` where they are not possible ones in their one spelling.
+    #[must_use]
+    pub fn parameters(&self) -> Option<Parameters> {
+        let parameters = Parameters {
+            required_admins: self.required_admins.parse().ok()?,
+            admin_vkeys: self.admin_vkeys.clone(),
+            cooldown_period: self.cooldown_period.parse().ok()?,
+        };
+        (parameters.check().is_ok() && Self::new(&parameters) == *self).then_some(parameters)
+    }
+}
+
+mod cose {
+    use super::{Deserialize, Deserializer, MAX_COSE_BYTES, de, terms};
+    use serde::Serializer;
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(bytes))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let bytes = terms::bytes(&String::deserialize(deserializer)?);
+        bytes
+            .filter(|bytes| !bytes.is_empty() && bytes.len() <= MAX_COSE_BYTES)
+            .ok_or_else(|| de::Error::custom("a COSE object is lowercase hex of at most 512 bytes"))
+    }
+}

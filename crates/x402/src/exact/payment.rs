@@ -1,0 +1,67 @@
+//! What a buyer hands over, read into types: the transaction and the nonce.
+
+use std::collections::BTreeSet;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    TxHash, TxRef,
+    tx::{DecodeError, MAX_TX_BYTES, SignedTx},
+};
+
+use crate::wire::ExactPayload;
+
+/// A payment: read, not judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payment {
+    /// The transaction.
+    pub tx: SignedTx,
+    /// The input that names the payer.
+    pub nonce: TxRef,
+}
+
+refusals! {
+    /// Why the scheme's payload cannot be read.
+    pub enum InvalidPayload {
+        /// `payload.transaction` is not base64.
+        #[error("payload.transaction is not base64 (standard alphabet, padded)")]
+        TransactionNotBase64 => "invalid_exact_cardano_payload_transaction_decode_failed",
+        /// Not a transaction that we read.
+        #[error("payload.transaction: {0}")]
+        TransactionMalformed(#[from] DecodeError) => "invalid_exact_cardano_payload_transaction_decode_failed",
+        /// The nonce is not `txHash#index`.
+        #[error("payload.nonce is not a UTxO reference: name one input as txHash#index in lowercase")]
+        NonceMalformed => "invalid_exact_cardano_payload_nonce_invalid",
+    }
+}
+
+impl Payment {
+    /// Reads the scheme's payload of a paid request.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being a payment.
+    pub fn read(payload: &ExactPayload) -> Result<Self, InvalidPayload> {
+        let ExactPayload { transaction, nonce } = payload;
+        if transaction.len() > base64::encoded_len(MAX_TX_BYTES, true).unwrap_or(0) {
+            return Err(DecodeError::TooLarge.into());
+        }
+        let nonce = nonce.parse().map_err(|_| InvalidPayload::NonceMalformed)?;
+        let cbor = STANDARD.decode(transaction).map_err(|_| InvalidPayload::TransactionNotBase64)?;
+        Ok(Self { tx: SignedTx::parse(&cbor)?, nonce })
+    }
+
+    /// A signed transaction of a wallet of one's own; its first input names the payer.
+    ///
+    /// # Errors
+    /// Not a transaction that we read.
+    pub fn of_transaction(cbor: &[u8]) -> Result<Self, DecodeError> {
+        let tx = SignedTx::parse(cbor)?;
+        let nonce = *tx.inputs.first().ok_or(DecodeError::Empty("inputs"))?;
+        Ok(Self { tx, nonce })
+    }
+
+    /// The transactions whose outputs it spends.
+    #[must_use]
+    pub fn sources(&self) -> BTreeSet<TxHash> {
+        self.tx.inputs.iter().map(|input| input.tx).collect()
+    }
+}

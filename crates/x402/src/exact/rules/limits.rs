@@ -1,0 +1,78 @@
+//! Rules 6 and 8, what the protocol's parameters bound: the transaction's size, each output's value, its least lovelace,
+//! and the fee, to the byte and the lovelace as the ledger computes them.
+
+use cardano::Lovelace;
+
+use super::Situation;
+use crate::Refusal;
+
+refusals! {
+    /// A bound of the protocol's parameters.
+    #[derive(Copy)]
+    pub enum LimitBroken {
+        /// The transaction is too large for the ledger.
+        #[error("the transaction has {bytes} bytes, the ledger allows {most}")]
+        TooLarge {
+            /// How many.
+            bytes: usize,
+            /// How many may.
+            most: u64,
+        } => "invalid_exact_cardano_payload_too_large",
+        /// An output holds too many different tokens.
+        #[error("the value of output {0} is too large: spread its tokens over several outputs")]
+        ValueTooLarge(usize) => "invalid_exact_cardano_payload_value_too_large",
+        /// An output holds too little.
+        #[error("output {output} holds less than its minimum of {least} lovelace")]
+        MinUtxo {
+            /// Which.
+            output: usize,
+            /// What it must hold.
+            least: Lovelace,
+        } => "invalid_exact_cardano_payload_min_utxo_insufficient",
+        /// The fee is too low.
+        #[error("the fee of {offered} lovelace is below the minimum of {least}")]
+        FeeTooLow {
+            /// What it offers.
+            offered: Lovelace,
+            /// What the ledger asks for.
+            least: Lovelace,
+        } => "invalid_exact_cardano_payload_fee_below_minimum",
+    }
+}
+
+/// The transaction is not larger than `maxTxSize`.
+pub fn transaction_fits(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let (bytes, most) = (situation.case.payment.tx.ledger_size(), situation.facts.parameters.max_tx_size);
+    if fits(bytes, most) { Ok(()) } else { Err(LimitBroken::TooLarge { bytes, most }.into()) }
+}
+
+/// No output's value is larger than `maxValueSize`.
+pub fn values_fit(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let most = situation.facts.parameters.max_value_size;
+    let large = situation.case.payment.tx.outputs.iter().position(|output| !fits(output.value_size, most));
+    large.map_or(Ok(()), |index| Err(LimitBroken::ValueTooLarge(index).into()))
+}
+
+/// Every output (the scheme asks it of the one to `payTo`, the ledger of all) holds `(160 + size) * coinsPerUtxoByte`.
+pub fn outputs_hold_their_minimum(situation: &Situation<'_>) -> Result<(), Refusal> {
+    for (index, output) in situation.case.payment.tx.outputs.iter().enumerate() {
+        let least = situation.facts.parameters.min_utxo(output.size);
+        let least = least.ok_or(Refusal::Requirements("the protocol's output parameters are out of range"))?;
+        if output.value.lovelace < least {
+            return Err(LimitBroken::MinUtxo { output: index, least }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The fee is at least `minFeeB + minFeeA * size`.
+pub fn fee_covers_the_minimum(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let tx = &situation.case.payment.tx;
+    let least = situation.facts.parameters.min_fee(tx.ledger_size());
+    let least = least.ok_or(Refusal::Requirements("the protocol's fee parameters are out of range"))?;
+    if tx.fee >= least { Ok(()) } else { Err(LimitBroken::FeeTooLow { offered: tx.fee, least }.into()) }
+}
+
+fn fits(bytes: usize, most: u64) -> bool {
+    u64::try_from(bytes).is_ok_and(|bytes| bytes <= most)
+}

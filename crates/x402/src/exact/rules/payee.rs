@@ -1,0 +1,60 @@
+//! Rules 2, 3 and 4: an output pays exactly `payTo`, and one of them holds at least the amount, of exactly the asset.
+//!
+//! Addresses are compared whole: the same payment key with another stake credential is another address. Outputs are not
+//! added up: "the output sent to `payTo` MUST contain" the amount. Further outputs at `payTo` are gifts.
+
+use cardano::tx::Output;
+
+use super::Case;
+use crate::{Refusal, wire::Asset};
+
+refusals! {
+    /// The payee is not paid what is asked for.
+    pub enum Underpaid {
+        /// No output at `payTo`.
+        #[error("no output pays {0}")]
+        Recipient(String) => "invalid_exact_cardano_payload_recipient_mismatch",
+        /// Outputs at `payTo` without the asset.
+        #[error("the output to payTo holds none of the asset that is asked for")]
+        AssetMissing => "invalid_exact_cardano_payload_asset_mismatch",
+        /// No single output at `payTo` holds the amount.
+        #[error("no single output to payTo holds the {asked} that are asked for; the most is {most}")]
+        AmountInsufficient {
+            /// What is asked for.
+            asked: u64,
+            /// The most in one output.
+            most: u64,
+        } => "invalid_exact_cardano_payload_amount_insufficient",
+    }
+}
+
+/// The outputs at `payTo`.
+fn paid<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Output> {
+    case.payment.tx.outputs.iter().filter(|output| output.address == case.pay_to_bytes)
+}
+
+/// At least one output is at `payTo`.
+pub fn is_paid(case: &Case<'_>) -> Result<(), Refusal> {
+    match paid(case).next() {
+        Some(_) => Ok(()),
+        None => Err(Underpaid::Recipient(case.offered.requirements.pay_to.clone()).into()),
+    }
+}
+
+/// One output at `payTo` holds enough.
+pub fn is_paid_enough(case: &Case<'_>) -> Result<(), Refusal> {
+    let asset = &case.offered.requirements.asset;
+    let unit = asset.unit();
+    let held = paid(case).map(|output| match &unit {
+        None => output.value.lovelace.get(),
+        Some(unit) => output.value.assets.get(unit).copied().unwrap_or(0),
+    });
+    let (asked, most) = (case.offered.requirements.amount.get(), held.max().unwrap_or(0));
+    if most >= asked {
+        Ok(())
+    } else if most == 0 && *asset != Asset::Lovelace {
+        Err(Underpaid::AssetMissing.into())
+    } else {
+        Err(Underpaid::AmountInsufficient { asked, most }.into())
+    }
+}

@@ -1,0 +1,93 @@
+//! Rule 7: the transaction is valid now, and not for longer than `maxTimeoutSeconds`.
+//!
+//! ```text
+//!        start <= tip                  now                     TTL <= slot(now + maxTimeoutSeconds)
+//! ─────────┼─────────┼──────────────────┼───────────────────────┼─────────> slots
+//!        start      tip     valid in [start, TTL)              TTL
+//! ```
+//!
+//! "Now" is the later of the wall clock and the newest block's time: a ledger that runs ahead of the clock is followed.
+//! A node judges a submitted transaction as if it were in the slot after its newest block, so that slot must be
+//! before the TTL, and the start must not be after the newest block.
+
+use super::Situation;
+use crate::Refusal;
+
+const OUT_OF_RANGE: Refusal = Refusal::Requirements("the time is out of the range of the chain's slots");
+
+refusals! {
+    /// The transaction is not valid now, or for too long.
+    #[derive(Copy)]
+    pub enum InvalidValidity {
+        /// No time to live.
+        #[error("the transaction has no TTL: set one within maxTimeoutSeconds")]
+        TtlMissing => "invalid_exact_cardano_payload_ttl_missing",
+        /// The TTL has passed.
+        #[error("the transaction's TTL, slot {ttl}, has passed (slot {now} now): build a new one")]
+        TtlExpired {
+            /// The TTL.
+            ttl: u64,
+            /// The current slot.
+            now: u64,
+        } => "invalid_exact_cardano_payload_ttl_expired",
+        /// The TTL is too far away.
+        #[error("the transaction's TTL, slot {ttl}, is after slot {most}, the latest that maxTimeoutSeconds allows")]
+        TtlTooFar {
+            /// The TTL.
+            ttl: u64,
+            /// The latest that is allowed.
+            most: u64,
+        } => "invalid_exact_cardano_payload_ttl_too_far",
+        /// Not valid yet.
+        #[error("the transaction is valid from slot {start} only (the chain is at {tip}): leave its start out or lower it")]
+        NotYetValid {
+            /// Its start.
+            start: u64,
+            /// The newest block's slot.
+            tip: u64,
+        } => "invalid_exact_cardano_payload_not_yet_valid",
+    }
+}
+
+/// There is a TTL.
+pub fn has_an_end(situation: &Situation<'_>) -> Result<(), Refusal> {
+    end(situation).map(|_| ())
+}
+
+/// The TTL has not passed.
+pub fn has_not_ended(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let ttl = end(situation)?;
+    let clock = situation.moment.slots.slot_at(now_ms(situation)).ok_or(OUT_OF_RANGE)?;
+    let now = clock.max(situation.facts.tip.slot.saturating_add(1));
+    if ttl > now { Ok(()) } else { Err(InvalidValidity::TtlExpired { ttl, now }.into()) }
+}
+
+/// The TTL is not later than the timeout allows.
+pub fn ends_soon_enough(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let ttl = end(situation)?;
+    let timeout_ms = u64::from(situation.case.offered.requirements.max_timeout_seconds).saturating_mul(1_000);
+    let latest = now_ms(situation).checked_add(timeout_ms).ok_or(OUT_OF_RANGE)?;
+    let most = situation.moment.slots.slot_at(latest).ok_or(OUT_OF_RANGE)?;
+    if ttl <= most { Ok(()) } else { Err(InvalidValidity::TtlTooFar { ttl, most }.into()) }
+}
+
+/// The validity has begun.
+pub fn has_begun(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let tip = situation.facts.tip.slot;
+    match situation.case.payment.tx.validity_start {
+        Some(start) if start > tip => Err(InvalidValidity::NotYetValid { start, tip }.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The TTL.
+///
+/// # Errors
+/// There is none.
+pub fn end(situation: &Situation<'_>) -> Result<u64, Refusal> {
+    Ok(situation.case.payment.tx.ttl.ok_or(InvalidValidity::TtlMissing)?)
+}
+
+fn now_ms(situation: &Situation<'_>) -> u64 {
+    situation.moment.now_ms.max(situation.facts.tip.time_ms)
+}

@@ -1,0 +1,101 @@
+//! The transfer method `default`: the buyer pays the seller's address directly.
+//!
+//! What a payment may be is deliberately narrow. It spends preprod outputs of keys, each with its owner's valid
+//! signature, and has none of: mint, certificates, withdrawals, votes, proposals, donation, collateral, reference
+//! inputs, scripts, redeemers, datums, Byron signatures, Byron or mainnet addresses. Tokens may pass through,
+//! conserved exactly; metadata is welcome when it is what the body hashes. One output at `payTo` holds at least the
+//! amount. For such a transaction the rules here are complete: the ledger refuses none that they accept.
+
+use cardano::{
+    Address, Lovelace,
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+    tx::build::NewOutput,
+};
+
+use super::{CannotPay, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block};
+use crate::{
+    Refusal,
+    escrow::VerifiedLock,
+    exact::{Case, Situation, rules::plain},
+    wire::{
+        Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, NETWORK,
+        PaymentRequirements, SCHEME_EXACT,
+    },
+};
+
+const NAME: &str = "default";
+
+/// Straight to the seller.
+#[derive(Clone, Copy, Debug)]
+pub struct DefaultMethod {
+    policy: ConfirmationPolicy,
+}
+
+impl DefaultMethod {
+    /// The method, waiting for this evidence.
+    ///
+    /// # Errors
+    /// A policy that waits for no block.
+    pub fn new(policy: ConfirmationPolicy) -> Result<Self, MempoolPolicy> {
+        Ok(Self { policy: at_least_in_a_block(policy)? })
+    }
+
+    fn offered(&self, sale: &Sale<'_>) -> Option<Offered> {
+        let requirements = PaymentRequirements {
+            scheme: SCHEME_EXACT.to_owned(),
+            network: NETWORK,
+            amount: Amount::new(sale.price.get())?,
+            asset: Asset::Lovelace,
+            pay_to: sale.seller.to_string(),
+            max_timeout_seconds: MAX_TIMEOUT_SECONDS,
+            extra: Extra::Default(DefaultExtra {
+                asset_transfer_method: Some(NAME.to_owned()),
+                are_fees_sponsored: Some(false),
+                confirmation_policy: Some(self.policy),
+            }),
+        };
+        Some(Offered { requirements, terms: None })
+    }
+}
+
+impl PaymentMethod for DefaultMethod {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn offer(&self, sale: &Sale<'_>, _: Millis, _: [u8; 32]) -> Result<Offered, OfferError> {
+        self.offered(sale).ok_or(OfferError::Free)
+    }
+
+    fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal> {
+        let offered = self.offered(sale).ok_or(Refusal::Requirements("the price is nothing"))?;
+        accepted.check(&offered.requirements)?;
+        Ok(offered)
+    }
+
+    fn check(&self, case: &Case<'_>) -> Result<(), Refusal> {
+        plain::outputs_are_plain(case)
+    }
+
+    fn check_on_chain(&self, _: &Situation<'_>, _: &Address) -> Result<Option<VerifiedLock>, Refusal> {
+        Ok(None)
+    }
+
+    fn output(
+        &self,
+        offered: &Offered,
+        _: &Address,
+        _: Option<&Address>,
+        _: &ProtocolParameters,
+        _: &SlotConfig,
+    ) -> Result<PaymentOutput, CannotPay> {
+        let PaymentRequirements { amount, asset, pay_to, extra, .. } = &offered.requirements;
+        if extra.method() != NAME || *asset != Asset::Lovelace {
+            return Err(CannotPay::OtherMethod);
+        }
+        let lovelace = Lovelace::new(amount.get()).ok_or(CannotPay::OutOfRange)?;
+        let to: cardano::address::PaymentAddress = pay_to.parse()?;
+        Ok(PaymentOutput { output: NewOutput::pay(to, lovelace), latest_end_slot: u64::MAX })
+    }
+}

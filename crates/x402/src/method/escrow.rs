@@ -1,0 +1,169 @@
+//! The transfer method `escrow` (the scheme document's `masumi`): the buyer locks the payment in the contract, under a
+//! quote that the seller signed and that is recognised on the retry without having been stored.
+//!
+//! Everything in a quote follows from the sale, the configuration, the time of issue and a random nonce. Signing is
+//! deterministic (RFC 8032), so the quote that an entry claims to be can be made again from the entry's own nonce and
+//! deadlines: if both are equal in every byte, it is ours, for nobody else can make the signature in it.
+//!
+//! The transaction keeps the rules of any payment here, with one exception: the output at the escrow's address, and no
+//! other, carries a datum. That output is judged by [`crate::escrow`].
+
+use ::escrow::{Deadlines, Deployment};
+use cardano::{
+    Address, Lovelace,
+    cip8::{self, Cip8Error},
+    keys::SigningKey,
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+};
+
+use super::{
+    CannotPay, InvalidQuote, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
+    at_least_in_a_block,
+};
+use crate::{
+    Refusal,
+    escrow::{
+        AgentIdentifier, AuthorizedTerms, DeploymentWire, EscrowExtra, InputCommitment, LockFacts, SellerTerms,
+        TransferMethod, VerifiedLock, verify_lock,
+    },
+    exact::{Case, Situation, rules::plain},
+    wire::{
+        Accepted, Amount, Asset, ConfirmationPolicy, Extra, MAX_TIMEOUT_SECONDS, NETWORK, PaymentRequirements,
+        SCHEME_EXACT,
+    },
+};
+
+/// The least price that can be protected (service API, "Limits"): under it the fees and the least output eat the sale.
+pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
+
+/// Into the escrow. Whoever holds the seller's key is the seller of record of every sale.
+#[derive(Clone, Debug)]
+pub struct EscrowMethod {
+    deployment: Deployment,
+    seller: SigningKey,
+    seller_address: Address,
+    name: TransferMethod,
+    policy: ConfirmationPolicy,
+    pay_to: String,
+}
+
+impl EscrowMethod {
+    /// The method for this deployment, with the key that signs its quotes, under this name, waiting for this evidence.
+    /// Whether clients of that name can pay there is said by [`TransferMethod::check_deployment`].
+    ///
+    /// # Errors
+    /// A policy that waits for no block.
+    pub fn new(
+        deployment: Deployment,
+        seller: SigningKey,
+        name: TransferMethod,
+        policy: ConfirmationPolicy,
+    ) -> Result<Self, MempoolPolicy> {
+        Ok(Self {
+            seller_address: seller.enterprise_address(),
+            pay_to: deployment.address().to_string(),
+            policy: at_least_in_a_block(policy)?,
+            deployment,
+            seller,
+            name,
+        })
+    }
+
+    /// The escrow.
+    #[must_use]
+    pub const fn deployment(&self) -> &Deployment {
+        &self.deployment
+    }
+
+    fn terms(&self, sale: &Sale<'_>, now: Millis, seller_nonce: [u8; 32]) -> Result<EscrowExtra, OfferError> {
+        let input_commitment = InputCommitment::of_listing(sale.listing_id, &sale.content_hash);
+        let terms = SellerTerms {
+            seller: self.seller_address,
+            seller_return: None,
+            seller_nonce,
+            buyer_nonce: vec![],
+            agent_identifier: AgentIdentifier::Omitted,
+            input_hash: input_commitment.digest,
+            deadlines: Deadlines::issue(now).ok_or(OfferError::Time)?,
+        };
+        Ok(EscrowExtra {
+            asset_transfer_method: self.name,
+            confirmation_policy: Some(self.policy),
+            are_fees_sponsored: Some(false),
+            input_commitment,
+            terms,
+            reference_key: vec![],
+            reference_signature: vec![],
+            blockchain_identifier: String::new(),
+            deployment: Some(DeploymentWire::new(&self.deployment.parameters)),
+        })
+    }
+}
+
+impl PaymentMethod for EscrowMethod {
+    fn name(&self) -> &'static str {
+        self.name.name()
+    }
+
+    /// One signature.
+    fn offer(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Offered, OfferError> {
+        if sale.price < MIN_PROTECTED_PRICE {
+            return Err(OfferError::PriceTooLow);
+        }
+        let mut extra = self.terms(sale, clock, nonce)?;
+        let mut requirements = PaymentRequirements {
+            scheme: SCHEME_EXACT.to_owned(),
+            network: NETWORK,
+            amount: Amount::new(sale.price.get()).ok_or(OfferError::Free)?,
+            asset: Asset::Lovelace,
+            pay_to: self.pay_to.clone(),
+            max_timeout_seconds: MAX_TIMEOUT_SECONDS,
+            extra: Extra::default(),
+        };
+        let digest = extra.terms_digest(&requirements).ok_or(OfferError::Time)?;
+        let signed = cip8::sign(&self.seller, &self.seller_address, digest.0.as_bytes())?;
+        let bytes = |hex: &str, part| hex::decode(hex).map_err(|_| Cip8Error::NotHex(part));
+        extra.reference_key = bytes(&signed.key, cip8::Part::Key)?;
+        extra.reference_signature = bytes(&signed.signature, cip8::Part::Signature)?;
+        extra.blockchain_identifier = extra.identifier(&self.pay_to).encode();
+        let terms = AuthorizedTerms::signed(&extra, digest, sale.price, self.deployment.address());
+        requirements.extra = Extra::Escrow(Box::new(extra));
+        Ok(Offered { requirements, terms: Some(terms) })
+    }
+
+    fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal> {
+        let claimed = accepted.escrow_extra().map_err(|_| InvalidQuote::Unknown)?.terms;
+        let issued = claimed.deadlines.issued_at().ok_or(InvalidQuote::Unknown)?;
+        let offered = self.offer(sale, issued, claimed.seller_nonce).map_err(|_| InvalidQuote::Unknown)?;
+        if accepted.is(&offered.requirements) { Ok(offered) } else { Err(InvalidQuote::Unknown.into()) }
+    }
+
+    fn check(&self, case: &Case<'_>) -> Result<(), Refusal> {
+        plain::other_outputs_are_plain(case)
+    }
+
+    fn check_on_chain(&self, situation: &Situation<'_>, payer: &Address) -> Result<Option<VerifiedLock>, Refusal> {
+        let Situation { case, facts, moment } = situation;
+        let terms = case.offered.terms.as_ref().ok_or(Refusal::Requirements("there are no signed terms"))?;
+        let (tx, parameters) = (&case.payment.tx, &facts.parameters);
+        Ok(Some(verify_lock(LockFacts { tx, terms, payer, parameters, slots: &moment.slots })?))
+    }
+
+    fn output(
+        &self,
+        offered: &Offered,
+        buyer: &Address,
+        return_address: Option<&Address>,
+        parameters: &ProtocolParameters,
+        slots: &SlotConfig,
+    ) -> Result<PaymentOutput, CannotPay> {
+        let terms = offered.terms.as_ref().ok_or(CannotPay::OtherMethod)?;
+        terms.lock_for(buyer, return_address, parameters, slots)
+    }
+}
+
+#[cfg(test)]
+mod payments;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! What a buyer says to have accepted, kept as it came ("exact `accepted` matching"; x402 v2, section 5.2).
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Map, Value};
+use subtle::ConstantTimeEq;
+
+use super::{NETWORK, PaymentRequirements, SCHEME_EXACT, object::Object};
+use crate::{
+    escrow::{EscrowExtra, SchemaError},
+    json,
+};
+
+/// An entry of `accepts` that came back. Its seven fields are of their types; `extra` is any object, until a transfer
+/// method reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accepted {
+    received: Value,
+    entry: PaymentRequirements<Map<String, Value>>,
+}
+
+refusals! {
+    /// How an accepted entry is not the one that is offered.
+    #[derive(Copy)]
+    pub enum InvalidAccepted {
+        /// Another scheme than `exact`.
+        #[error("only the scheme \"exact\" is offered: choose an entry of accepts")]
+        Scheme => "unsupported_scheme",
+        /// Another network.
+        #[error("the accepted network is not the one offered: pay on {0}")]
+        Network(&'static str) => "network_mismatch",
+        /// Another field, by its name.
+        #[error(
+            "accepted.{0} is not what is offered now: request the resource again and echo one entry of accepts unchanged"
+        )]
+        Differs(&'static str) => "invalid_exact_cardano_payload_accepted_mismatch",
+    }
+}
+
+impl Accepted {
+    /// What a buyer who echoes this entry unchanged sends.
+    ///
+    /// # Errors
+    /// Never in practice: requirements are texts and small numbers.
+    pub fn echo(offered: &PaymentRequirements) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(serde_json::to_value(offered)?)
+    }
+
+    /// The name of the transfer method: `default` where none is said, no name where it is not a text.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        method_of(&self.entry.extra)
+    }
+
+    /// `extra`, as the escrow's.
+    ///
+    /// # Errors
+    /// It is not of that shape.
+    pub fn escrow_extra(&self) -> Result<EscrowExtra, SchemaError> {
+        EscrowExtra::read(&self.entry.extra)
+    }
+
+    /// Whether this is that entry in every byte of its canonical text (RFC 8785). A network's alias counts as that
+    /// network.
+    ///
+    /// An offered entry may hold a signature that is not known to whoever sent this one, so the comparison must not tell
+    /// by its duration how much of it was guessed.
+    #[must_use]
+    pub fn is(&self, offered: &PaymentRequirements) -> bool {
+        match (json::canonical(&*self.with_canonical_network()), json::canonical(offered)) {
+            (Some(received), Some(offered)) => received.ct_eq(&offered).into(),
+            _ => false,
+        }
+    }
+
+    /// As [`Accepted::is`], naming the first field that differs: for entries without secrets.
+    ///
+    /// # Errors
+    /// It is not that entry.
+    pub fn check(&self, offered: &PaymentRequirements) -> Result<(), InvalidAccepted> {
+        self.check_basics()?;
+        if self.is(offered) {
+            return Ok(());
+        }
+        let ours = serde_json::to_value(offered).unwrap_or_default();
+        let theirs = self.with_canonical_network();
+        let fields = ["network", "amount", "asset", "payTo", "maxTimeoutSeconds"];
+        let first = fields.into_iter().find(|field| ours.get(field) != theirs.get(field));
+        Err(InvalidAccepted::Differs(first.unwrap_or("extra")))
+    }
+
+    /// The scheme and the network, which are the same in every entry.
+    pub(crate) fn check_basics(&self) -> Result<(), InvalidAccepted> {
+        if self.entry.scheme != SCHEME_EXACT {
+            Err(InvalidAccepted::Scheme)
+        } else if self.entry.network != NETWORK {
+            Err(InvalidAccepted::Network(NETWORK.name()))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn with_canonical_network(&self) -> Cow<'_, Value> {
+        let name = self.entry.network.name();
+        if self.received.get("network").and_then(Value::as_str) == Some(name) {
+            return Cow::Borrowed(&self.received);
+        }
+        let mut renamed = self.received.clone();
+        if let Some(network) = renamed.get_mut("network") {
+            *network = name.into();
+        }
+        Cow::Owned(renamed)
+    }
+}
+
+/// `assetTransferMethod` of an `extra`; absent means `default`.
+pub(super) fn method_of(extra: &Map<String, Value>) -> &str {
+    extra.get("assetTransferMethod").map_or("default", |method| method.as_str().unwrap_or_default())
+}
+
+impl Serialize for Accepted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.received.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Accepted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let received = Value::deserialize(deserializer)?;
+        let Object(entry) = Object::deserialize(&received).map_err(de::Error::custom)?;
+        Ok(Self { received, entry })
+    }
+}

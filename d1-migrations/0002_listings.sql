@@ -1,0 +1,73 @@
+-- What is for sale. Listings never change after they were made; only the figures of their sales do, and an operator can
+-- hide one.
+CREATE TABLE listings (
+  seq INTEGER PRIMARY KEY,                       -- order of creation; the row id of the full-text index
+  id TEXT NOT NULL UNIQUE,                       -- public id, lst_ + ULID: two of one id would be one at the paywall
+  card TEXT NOT NULL CHECK (json_valid(card)),   -- the public JSON of all that never changes, built once: joined as text
+  title TEXT NOT NULL,
+  description TEXT NOT NULL,
+  price_lovelace INTEGER NOT NULL CHECK (price_lovelace >= 1000000),  -- less could not be paid: an output's least ADA
+  seller_address TEXT NOT NULL,
+  instant INTEGER NOT NULL CHECK (instant IN (0, 1)),
+  protected INTEGER NOT NULL CHECK (protected IN (0, 1)),
+  -- The key of `contents`, or of the bucket where one is bound: so no foreign key. What is sold is kept before its listing.
+  content_hash TEXT NOT NULL CHECK (length(content_hash) = 64),
+  content_bytes INTEGER NOT NULL CHECK (content_bytes > 0),  -- counts against the seller's quota, shared or not
+  category TEXT,
+  created_at_ms INTEGER NOT NULL,
+  proof_digest TEXT UNIQUE,                      -- a signed offer makes one listing, however often it is sent
+  hidden_at_ms INTEGER,                          -- since when the operator shows and sells it no more (docs/operations.md)
+  sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- below zero would be a sale counted out twice
+  CHECK (instant + protected >= 1),              -- what cannot be bought at all is no offer
+  CHECK (protected = 0 OR price_lovelace >= 5000000)  -- less does not pay for the escrow's transactions
+) STRICT;
+
+CREATE INDEX listings_by_seller ON listings (seller_address, seq);
+CREATE INDEX listings_by_content ON listings (seller_address, content_hash);  -- the same offer again
+CREATE INDEX listings_by_price ON listings (price_lovelace, seq);
+CREATE INDEX listings_by_sales ON listings (sales, seq);
+
+-- What is sold, apart from the catalogue, so that no query that lists reads it; once, however often it is listed. Empty
+-- where contents lie in a bucket.
+CREATE TABLE contents (
+  hash TEXT PRIMARY KEY CHECK (length(hash) = 64),  -- SHA-256 of the content's bytes
+  content TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Sums of each seller's, kept by triggers, joined by key where a listing is shown.
+CREATE TABLE sellers (
+  address TEXT PRIMARY KEY,
+  sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),          -- purchases that were not refunded
+  withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn >= 0),  -- escrows that paid the seller
+  refunded INTEGER NOT NULL DEFAULT 0 CHECK (refunded >= 0),    -- escrows that paid the buyer back
+  listed INTEGER NOT NULL DEFAULT 0 CHECK (listed >= 0),        -- listings, hidden ones too: they take room
+  listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0)  -- their contents
+) STRICT, WITHOUT ROWID;
+
+-- A number that grows with every change the catalogue shows: its ETag.
+CREATE TABLE catalogue_version (
+  only INTEGER PRIMARY KEY CHECK (only = 1),     -- one row
+  version INTEGER NOT NULL
+) STRICT;
+INSERT INTO catalogue_version VALUES (1, 1);
+
+CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, content = 'listings', content_rowid = 'seq');
+
+CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
+  UPDATE catalogue_version SET version = version + 1;
+  INSERT INTO listings_text (rowid, title, description) VALUES (new.seq, new.title, new.description);
+  INSERT INTO sellers (address, listed, listed_bytes) VALUES (new.seller_address, 1, new.content_bytes)
+  ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes;
+END;
+CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
+  UPDATE catalogue_version SET version = version + 1;
+END;
+
+-- A listing's sales change together with its seller's, in one transaction: one change, one version.
+CREATE TRIGGER sellers_new AFTER INSERT ON sellers WHEN new.sales + new.withdrawn + new.refunded > 0 BEGIN
+  UPDATE catalogue_version SET version = version + 1;
+END;
+CREATE TRIGGER sellers_figures AFTER UPDATE OF sales, withdrawn, refunded ON sellers
+WHEN old.sales <> new.sales OR old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded BEGIN
+  UPDATE catalogue_version SET version = version + 1;
+END;

@@ -1,0 +1,92 @@
+-- Purchases exist once their transaction is in a block, and go when a rollback removes it.
+
+CREATE TABLE purchases (
+  id TEXT PRIMARY KEY CHECK (length(id) = 64),   -- the payment's or the lock's transaction id
+  listing_id TEXT NOT NULL REFERENCES listings (id),
+  mode TEXT NOT NULL CHECK (mode IN ('instant', 'protected')),
+  seller_address TEXT NOT NULL,
+  buyer_address TEXT NOT NULL,
+  price_lovelace INTEGER NOT NULL,
+  creator_lovelace INTEGER NOT NULL,             -- what the creator gets of a protected sale, fixed when it was paid
+  status TEXT NOT NULL CHECK (status IN ('FundsLocked', 'ResultSubmitted', 'RefundRequested', 'Disputed',
+    'WithdrawAuthorized', 'RefundAuthorized', 'withdrawing', 'settled', 'withdrawn', 'refunded', 'closed')),
+  bought_at_ms INTEGER NOT NULL,                 -- time of the block
+  verification TEXT CHECK (verification IN ('ok', 'mismatch', 'no_result_yet'))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX purchases_by_seller ON purchases (seller_address, bought_at_ms);
+CREATE INDEX purchases_by_buyer ON purchases (buyer_address, listing_id);
+
+-- For which purchases an entry of the outbox acts: one transaction may act on several escrows.
+CREATE TABLE outbox_purchases (
+  tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
+  purchase_id TEXT NOT NULL,
+  PRIMARY KEY (tx_id, purchase_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_purchases_by_purchase ON outbox_purchases (purchase_id);
+
+-- Escrows of protected purchases, as the chain has them now: as their newest step left them.
+CREATE TABLE escrows (
+  purchase_id TEXT PRIMARY KEY REFERENCES purchases (id),
+  address TEXT NOT NULL,
+  utxo TEXT UNIQUE,                              -- the output that is the escrow now; NULL once it is over
+  datum TEXT NOT NULL,                           -- hex of the CBOR in that output, or in the last
+  locked_lovelace INTEGER NOT NULL,
+  input_hash TEXT NOT NULL,
+  result_hash TEXT,
+  pay_by_ms INTEGER NOT NULL,                    -- the deadlines, POSIX ms
+  submit_result_ms INTEGER NOT NULL,
+  unlock_ms INTEGER NOT NULL,
+  external_dispute_unlock_ms INTEGER NOT NULL,
+  creator_due INTEGER NOT NULL DEFAULT 0 CHECK (creator_due IN (0, 1)), -- won, and the creator is still to be paid
+  next_at_ms INTEGER NOT NULL,                   -- when somebody may have to act, POSIX ms
+  failures INTEGER NOT NULL DEFAULT 0            -- of the action that is due, since the chain last showed something new
+) STRICT, WITHOUT ROWID;
+CREATE INDEX escrows_by_next ON escrows (next_at_ms) WHERE utxo IS NOT NULL;
+CREATE INDEX escrows_creator_due ON escrows (purchase_id) WHERE creator_due = 1;
+
+-- Every transaction of every escrow, the lock first: what it left. A step that a rollback removed is deleted, and the
+-- purchase shows the one before again.
+CREATE TABLE escrow_steps (
+  purchase_id TEXT NOT NULL REFERENCES purchases (id),
+  tx_id TEXT NOT NULL CHECK (length(tx_id) = 64),
+  height INTEGER NOT NULL,
+  position INTEGER NOT NULL,                     -- place of the transaction in its block
+  at_ms INTEGER NOT NULL,                        -- time of the block
+  status TEXT NOT NULL,
+  utxo TEXT,                                     -- the escrow after it; NULL where it ended
+  datum TEXT NOT NULL,
+  locked_lovelace INTEGER NOT NULL,
+  result_hash TEXT,
+  creator_paid INTEGER NOT NULL CHECK (creator_paid IN (0, 1)), -- whether it pays the creator as well
+  PRIMARY KEY (purchase_id, tx_id)               -- reading the same transaction again changes nothing
+) STRICT, WITHOUT ROWID;
+CREATE INDEX escrow_steps_by_height ON escrow_steps (height);
+CREATE INDEX escrow_steps_by_tx ON escrow_steps (tx_id);
+
+-- Figures follow the purchases by themselves, so that no writer can forget them or count twice: they must equal a recount.
+-- A purchase counts as a sale until it is refunded; a closed escrow counts for the seller's reputation.
+CREATE TRIGGER purchases_new AFTER INSERT ON purchases BEGIN
+  INSERT INTO sellers (address, sales, withdrawn, refunded)
+  VALUES (new.seller_address, new.status <> 'refunded', new.status = 'withdrawn', new.status = 'refunded')
+  ON CONFLICT (address) DO UPDATE SET
+    sales = sales + excluded.sales, withdrawn = withdrawn + excluded.withdrawn, refunded = refunded + excluded.refunded;
+  UPDATE listings SET sales = sales + (new.status <> 'refunded') WHERE id = new.listing_id;
+END;
+CREATE TRIGGER purchases_status AFTER UPDATE OF status ON purchases WHEN old.status <> new.status BEGIN
+  UPDATE sellers SET
+    sales = sales + (new.status <> 'refunded') - (old.status <> 'refunded'),
+    withdrawn = withdrawn + (new.status = 'withdrawn') - (old.status = 'withdrawn'),
+    refunded = refunded + (new.status = 'refunded') - (old.status = 'refunded')
+  WHERE address = new.seller_address;
+  UPDATE listings SET sales = sales + (new.status <> 'refunded') - (old.status <> 'refunded') WHERE id = new.listing_id
+    AND (new.status = 'refunded') <> (old.status = 'refunded');
+END;
+CREATE TRIGGER purchases_gone AFTER DELETE ON purchases BEGIN
+  UPDATE sellers SET
+    sales = sales - (old.status <> 'refunded'),
+    withdrawn = withdrawn - (old.status = 'withdrawn'),
+    refunded = refunded - (old.status = 'refunded')
+  WHERE address = old.seller_address;
+  UPDATE listings SET sales = sales - (old.status <> 'refunded') WHERE id = old.listing_id;
+END;

@@ -1,0 +1,61 @@
+//! What the operator configures of the watcher: read and parsed once in an isolate's life.
+
+use std::{cell::RefCell, rc::Rc};
+
+use edge::{
+    MAX_OUTSIDE_CALLS,
+    keys::KeyStore,
+    settings::{self, Kept, Lookup, SettingError},
+};
+use escrow::Deployment;
+use worker::Env;
+
+/// The paid plan's 1,000 subrequests, with room for D1.
+const MOST_CALLS_PER_TICK: u32 = 900;
+
+/// The watcher's settings.
+pub struct Settings {
+    pub blockfrost_url: String,
+    pub blockfrost_project: Option<String>,
+    pub deployment: Option<Deployment>,
+    /// Whether it posts results and collects, or only protects buyers.
+    pub sells: bool,
+    /// Outside calls that a tick may make: as many as Workers' free plan allows, unless the operator has a larger one.
+    pub calls_per_tick: u32,
+    pub arbiter_token: Option<String>,
+    /// Whether it answers over HTTP at all: a development setting.
+    pub answers: bool,
+}
+
+thread_local! {
+    static SETTINGS: Kept<Settings> = const { RefCell::new(None) };
+    static KEYS: Kept<KeyStore> = const { RefCell::new(None) };
+}
+
+impl Settings {
+    /// This isolate's settings.
+    pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
+        settings::once(&SETTINGS, || Self::read(&settings::of(env)), |_| true)
+    }
+
+    fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {
+        const CALLS: &str = "CALLS_PER_TICK";
+        let unusable = SettingError { name: CALLS.into(), problem: "must be a whole number from 40 to 900" };
+        let range = u64::from(MAX_OUTSIDE_CALLS)..=u64::from(MOST_CALLS_PER_TICK);
+        let calls = settings::whole_number(lookup, CALLS, MAX_OUTSIDE_CALLS.into(), range, unusable.problem)?;
+        Ok(Self {
+            blockfrost_url: settings::required(lookup, "BLOCKFROST_URL")?,
+            blockfrost_project: lookup("BLOCKFROST_PROJECT_ID"),
+            deployment: settings::deployment(lookup)?,
+            sells: settings::switch(lookup, "SELLER_AGENT", true)?,
+            calls_per_tick: u32::try_from(calls).map_err(|_| unusable)?,
+            arbiter_token: lookup("ARBITER_TOKEN"),
+            answers: lookup("DEV").is_some(),
+        })
+    }
+}
+
+/// This isolate's keys.
+pub fn keys(env: &Env) -> Result<Rc<KeyStore>, SettingError> {
+    settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))), KeyStore::is_whole)
+}

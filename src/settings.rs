@@ -1,0 +1,69 @@
+//! What the operator configures of the API: read and parsed once in an isolate's life.
+
+use std::{cell::RefCell, rc::Rc};
+
+use edge::{
+    keys::KeyStore,
+    settings::{self, Kept, Lookup, SettingError},
+};
+use market::{catalogue::Quota, chain_state::Lead};
+use worker::Env;
+
+use crate::paywall::Methods;
+
+/// The API's settings.
+pub struct Settings {
+    /// The chain provider's base URL.
+    pub blockfrost_url: String,
+    /// Its project id.
+    pub blockfrost_project: Option<String>,
+    /// Whether answers tell what they cost: a development setting.
+    pub shows_usage: bool,
+    /// What one seller may take up.
+    pub quota: Quota,
+    /// How far the chain's clock may be ahead of ours.
+    pub lead: Lead,
+}
+
+thread_local! {
+    static SETTINGS: Kept<Settings> = const { RefCell::new(None) };
+    static KEYS: Kept<KeyStore> = const { RefCell::new(None) };
+    static METHODS: Kept<Methods> = const { RefCell::new(None) };
+}
+
+/// More than any seller needs, and less than a number that SQL would round.
+const MAX_QUOTA: u64 = 1 << 40;
+
+impl Settings {
+    fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {
+        let default = Quota::default();
+        let quota = |name, default| {
+            settings::whole_number(lookup, name, default, 1..=MAX_QUOTA, "must be a whole number from 1")
+        };
+        Ok(Self {
+            blockfrost_url: settings::required(lookup, "BLOCKFROST_URL")?,
+            blockfrost_project: lookup("BLOCKFROST_PROJECT_ID"),
+            shows_usage: lookup("SHOW_USAGE").is_some(),
+            quota: Quota {
+                listings: quota("MAX_LISTINGS_PER_SELLER", default.listings)?,
+                bytes: quota("MAX_BYTES_PER_SELLER", default.bytes)?,
+            },
+            lead: edge::settings::lead(lookup)?,
+        })
+    }
+
+    /// This isolate's settings.
+    pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
+        settings::once(&SETTINGS, || Self::read(&settings::of(env)), |_| true)
+    }
+}
+
+/// This isolate's keys.
+pub fn keys(env: &Env) -> Result<Rc<KeyStore>, SettingError> {
+    settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))), KeyStore::is_whole)
+}
+
+/// This isolate's ways to pay.
+pub fn methods(env: &Env) -> Result<Rc<Methods>, SettingError> {
+    settings::once(&METHODS, || Methods::configured(&settings::of(env), &*keys(env)?), |_| true)
+}
