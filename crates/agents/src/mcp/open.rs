@@ -86,6 +86,12 @@ async fn unlock(
     })
 }
 
+/// A payment as HTTP's header would carry it: base64 of its JSON, the same for the same object.
+#[must_use]
+pub fn as_header(payment: &Value) -> String {
+    BASE64_STANDARD.encode(payment.to_string())
+}
+
 /// A payment as sent: the object, or base64 of it as in HTTP's header.
 fn payment(sent: &Value) -> Result<Value, String> {
     let wrong =

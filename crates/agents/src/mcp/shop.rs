@@ -155,14 +155,12 @@ pub enum ShopError {
     },
     /// Too little in the wallet.
     #[error(
-        "Not bought: the wallet holds {} and the purchase needs about {} with fees. Ask the owner to send tADA (preprod) \
-         to {address}, then try again.", .balance.display_tada(), .needed.display_tada()
+        "Not bought: the wallet holds too little. Ask the owner to send at least {} more (preprod tADA) to {address}, then \
+         try again.", .missing.display_tada()
     )]
     TooLittle {
-        /// What is there.
-        balance: Lovelace,
-        /// What is needed.
-        needed: Lovelace,
+        /// How much more is needed.
+        missing: Lovelace,
         /// Where to send it.
         address: String,
     },
@@ -180,6 +178,9 @@ pub enum ShopError {
     /// The payment did not go through and will not. The text says why.
     #[error("Nothing was paid: {0}. Call my_wallet, then try buy_listing again.")]
     PaymentFailed(String),
+    /// Something else is in the way; the text says what.
+    #[error("Not done: {0}.")]
+    NotDone(String),
     /// Not now; nothing is known to be wrong. The text is for our log alone.
     #[error("The shop cannot answer just now. Nothing is lost: try the same call again in some seconds.")]
     Unavailable(String),

@@ -236,14 +236,7 @@ fn refusals_of_the_shop_say_what_to_do_next() {
         (ShopError::ModeNotOffered(DeliveryMode::Protected), "get_listing"),
         (ShopError::OverPurchaseLimit { price: Lovelace::from_ada(12), limit: Lovelace::from_ada(10) }, "12 tADA"),
         (ShopError::OverDailyBudget { price: Lovelace::from_ada(9), left: Lovelace::from_ada(1) }, "midnight"),
-        (
-            ShopError::TooLittle {
-                balance: Lovelace::ZERO,
-                needed: Lovelace::from_ada(7),
-                address: "addr_test1q".into(),
-            },
-            "addr_test1q",
-        ),
+        (ShopError::TooLittle { missing: Lovelace::from_ada(7), address: "addr_test1q".into() }, "addr_test1q"),
         (ShopError::Unavailable("D1 said no".into()), "try the same call again"),
     ];
     for (refusal, hint) in refusals {

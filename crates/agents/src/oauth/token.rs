@@ -10,13 +10,14 @@
 use std::fmt;
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
 /// Fewest bytes of the secret: as much as the MAC can be worth.
 pub const MIN_SECRET_BYTES: usize = 32;
-/// Separates these MACs from any other made with the same secret, and this layout from later ones.
-const DOMAIN: &str = "surety:oauth:v1";
+/// Separates this key from any other derived from the same secret, and this layout from later ones.
+const KEY_DOMAIN: &[u8] = b"surety:oauth:v1";
 const PAYLOAD_BYTES: usize = 28;
 const MAC_BYTES: usize = 32;
 
@@ -38,7 +39,7 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// From the operator's secret. Changing it ends every grant and every open consent page.
+    /// With a key derived from a secret of the platform. Changing that ends every grant and every open consent page.
     ///
     /// # Errors
     /// Fewer than [`MIN_SECRET_BYTES`].
@@ -46,13 +47,15 @@ impl Secrets {
         if secret.len() < MIN_SECRET_BYTES {
             return Err(TokenSecretError);
         }
-        Ok(Self { mac: Hmac::new_from_slice(secret).map_err(|_| TokenSecretError)? })
+        let mut key = zeroize::Zeroizing::new([0_u8; 32]);
+        Hkdf::<Sha256>::new(None, secret).expand(KEY_DOMAIN, key.as_mut()).map_err(|_| TokenSecretError)?;
+        Ok(Self { mac: Hmac::new_from_slice(key.as_ref()).map_err(|_| TokenSecretError)? })
     }
 
     fn mac(&self, label: &str, issuer: &str, payload: &[u8]) -> Hmac<Sha256> {
         let mut mac = self.mac.clone();
-        // Label and issuer contain no line feed, so no two triples give the same input.
-        for line in [DOMAIN, label, issuer] {
+        // Label and issuer contain no line feed, so no two of them give the same input.
+        for line in [label, issuer] {
             mac.update(line.as_bytes());
             mac.update(b"\n");
         }
