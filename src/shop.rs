@@ -3,11 +3,14 @@
 use agents::{
     mcp::{
         open,
-        shop::{BoughtListing, OpenShop, PurchaseState, Shelf, Shop, ShopError, Unlocked, WalletState, WithdrawalSent},
+        shop::{
+            BoughtListing, OpenShop, Presentation, PurchaseState, Shelf, Shop, ShopError, Unlocked, WalletState,
+            WithdrawalSent,
+        },
     },
     oauth::grant::{self, Caller},
 };
-use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
+use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain};
 use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto};
 use market::{
     DeliveryMode, ListingId,
@@ -16,6 +19,7 @@ use market::{
     checkout::{self, BuyError, Checkout, Order, PayError, Presented, Way, buyers_of},
     contents::Contents,
     payment::{self, NotGranted},
+    proof::Proof,
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
@@ -307,18 +311,32 @@ struct Sale<'a> {
 }
 
 impl OpenShop for OpenCounter<'_> {
-    async fn unlock(&self, id: &ListingId, payment: Option<Value>) -> Result<Unlocked, ShopError> {
+    async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
         let app = self.0.app;
         let database = app.database().map_err(unavailable)?;
         let priced = priced(app, &database, id).await?;
         let (methods, contents) = (app.methods().map_err(unavailable)?, app.contents().map_err(unavailable)?);
         let sale = Sale { counter: &self.0, priced, methods, database, contents };
-        match payment {
-            None => sale.ask("payment required: choose one of accepts", None, None),
-            Some(payment) => {
-                app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;
-                sale.pay(&payment).await
+        if shown.payment.is_some() {
+            app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;
+        } else if shown.proof.is_some() {
+            app.limit_client(Limiter::Proof, self.0.request).await.map_err(unavailable)?;
+        }
+        let proven = match shown.proof.map(|proof| Proof::from_header(&proof)).transpose() {
+            Ok(None) => None,
+            Ok(Some(proof)) => {
+                let digest = proof.unlock_digest(&sale.priced.terms.id);
+                if let Err(error) = proof.check(&WebCrypto, &digest, app.now_ms()).await {
+                    return sale.ask(&error.to_string(), None, None);
+                }
+                Some(proof.address)
             }
+            Err(error) => return sale.ask(&error.to_string(), None, None),
+        };
+        match (shown.payment, proven) {
+            (Some(payment), proven) => sale.pay(&payment, proven).await,
+            (None, Some(buyer)) => sale.again(&buyer).await,
+            (None, None) => sale.ask("payment required: choose one of accepts", None, None),
         }
     }
 }
@@ -349,8 +367,37 @@ impl Sale<'_> {
         Ok(Unlocked::PaymentRequired { required, settlement: settlement.map(|settlement| json!(settlement)) })
     }
 
-    async fn pay(&self, payment: &Value) -> Result<Unlocked, ShopError> {
-        let presented = match Presented::read(&open::as_header(payment)) {
+    /// The content again, for an address that paid for it and signs for it now.
+    async fn again(&self, buyer: &Address) -> Result<Unlocked, ShopError> {
+        let app = self.counter.app;
+        let (chain, timer) = (app.chain().map_err(unavailable)?, app.timer());
+        let checkout = Checkout {
+            database: &self.database,
+            chain: &chain,
+            signatures: &WebCrypto,
+            sleep: &timer,
+            contents: &self.contents,
+            ways: &[],
+            now: app.now_ms(),
+            clock: self.priced.clock,
+            schedule: &[],
+            confirmations: self.methods.confirmations,
+            hung_up: &|| false,
+        };
+        let found = checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await.map_err(unavailable)?;
+        match found {
+            None => self.ask("this address has not bought this listing: pay for it", None, None),
+            Some(found) => Ok(Unlocked::Delivered {
+                content: found.content,
+                listed_hash: self.priced.terms.content_hash,
+                settlement: None,
+                purchase: Some(found.purchase),
+            }),
+        }
+    }
+
+    async fn pay(&self, payment: &str, proven: Option<Address>) -> Result<Unlocked, ShopError> {
+        let presented = match Presented::read(payment) {
             Ok(presented) => presented,
             Err(refusal) => return self.ask(&refusal.to_string(), None, None),
         };
@@ -372,12 +419,13 @@ impl Sale<'_> {
             confirmations: self.methods.confirmations,
             hung_up: &|| signal.aborted(),
         };
-        let error = match checkout.pay(&self.priced.terms, &presented, None).await {
+        let error = match checkout.pay(&self.priced.terms, &presented, proven).await {
             Ok(paid) => {
                 return Ok(Unlocked::Delivered {
                     content: paid.content,
                     listed_hash: self.priced.terms.content_hash,
-                    settlement: json!(paid.settlement),
+                    settlement: Some(json!(paid.settlement)),
+                    purchase: None,
                 });
             }
             Err(error) => error,

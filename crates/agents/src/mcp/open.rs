@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     dispatch::{ToolResult, Toolset},
-    shop::{OpenShop, Unlocked},
+    shop::{OpenShop, Presentation, Unlocked},
     tools::{get, listing_id, matches, read, search},
     view::{ContentPage, UnlockListing, UnlockedContent},
 };
@@ -17,6 +17,10 @@ use super::{
 pub const RESOURCE_URL: &str = "mcp://tool/unlock_listing";
 /// `params._meta`: the PaymentPayload, an object, or base64 of its JSON.
 pub const META_PAYMENT: &str = "x402/payment";
+/// `params._meta`: a returning buyer's proof, an object, or base64 of its JSON as in the header of this name.
+pub const META_PROOF: &str = "x-service-proof";
+/// `result._meta`: the purchase of a returning buyer.
+const META_PURCHASE: &str = "x-service-purchase";
 /// `result._meta`: the SettlementResponse.
 pub const META_RESPONSE: &str = "x402/payment-response";
 /// `result._meta`: PaymentRequired again, where one widespread client library looks for it.
@@ -56,21 +60,24 @@ async fn unlock(
     meta: &Map<String, Value>,
 ) -> Result<ToolResult, String> {
     let UnlockListing { id, content_offset } = read(arguments)?;
-    let payment = meta.get(META_PAYMENT).map(payment).transpose()?;
-    Ok(match shop.unlock(&listing_id(&id)?, payment).await? {
+    let shown = Presentation {
+        payment: meta.get(META_PAYMENT).map(|sent| as_header(META_PAYMENT, sent)).transpose()?,
+        proof: meta.get(META_PROOF).map(|sent| as_header(META_PROOF, sent)).transpose()?,
+    };
+    Ok(match shop.unlock(&listing_id(&id)?, shown).await? {
         Unlocked::PaymentRequired { required, settlement } => {
             let mut meta = Map::from_iter([(META_ERROR.to_owned(), required.clone())]);
             meta.extend(settlement.map(|settlement| (META_RESPONSE.to_owned(), settlement)));
             ToolResult { structured: Some(required), is_error: true, meta, ..ToolResult::default() }
         }
-        Unlocked::Delivered { content, listed_hash, settlement } => {
+        Unlocked::Delivered { content, listed_hash, settlement, purchase } => {
             let content_matches = matches(&content, &listed_hash);
             let content = ContentPage::of(&content, content_offset.unwrap_or_default());
             let next = if !content_matches {
                 "The content is not what was listed (its SHA-256 differs). A payment in escrow can be disputed."
             } else if content.next_offset.is_some() {
-                "The content goes on: call again with the same payment and contentOffset = content.nextOffset. Nothing is \
-                 paid again."
+                "The content goes on: call again with contentOffset = content.nextOffset and with _meta[\"x-service-proof\"] of \
+                 the wallet that paid (or the same payment, if it carries a payment-identifier). Nothing is paid again."
             } else {
                 "Done."
             };
@@ -80,23 +87,18 @@ async fn unlock(
                 content_matches,
                 next: next.to_owned(),
             };
-            let meta = Map::from_iter([(META_RESPONSE.to_owned(), settlement)]);
+            let mut meta = Map::new();
+            meta.extend(settlement.map(|settlement| (META_RESPONSE.to_owned(), settlement)));
+            meta.extend(purchase.map(|purchase| (META_PURCHASE.to_owned(), json!(purchase))));
             ToolResult { structured: Some(json!(view)), meta, ..ToolResult::default() }
         }
     })
 }
 
-/// A payment as HTTP's header would carry it: base64 of its JSON, the same for the same object.
-#[must_use]
-pub fn as_header(payment: &Value) -> String {
-    BASE64_STANDARD.encode(payment.to_string())
-}
-
-/// A payment as sent: the object, or base64 of it as in HTTP's header.
-fn payment(sent: &Value) -> Result<Value, String> {
-    let wrong =
-        || format!("_meta[\"{META_PAYMENT}\"] must be x402's PaymentPayload, an object (or base64 of its JSON).");
-    let payment = match sent {
+/// What was sent, as HTTP's header would carry it: base64 of its JSON, the same for the same object.
+fn as_header(name: &str, sent: &Value) -> Result<String, String> {
+    let wrong = || format!("_meta[\"{name}\"] must be an object (or base64 of its JSON, as in HTTP).");
+    let object = match sent {
         Value::Object(_) => sent.clone(),
         Value::String(text) => {
             let json = BASE64_STANDARD.decode(text).map_err(|_| wrong())?;
@@ -104,5 +106,5 @@ fn payment(sent: &Value) -> Result<Value, String> {
         }
         _ => return Err(wrong()),
     };
-    if payment.is_object() { Ok(payment) } else { Err(wrong()) }
+    if object.is_object() { Ok(BASE64_STANDARD.encode(object.to_string())) } else { Err(wrong()) }
 }

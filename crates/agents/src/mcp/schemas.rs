@@ -234,7 +234,8 @@ fn open() -> Value {
              payment: the error result is a PaymentRequired object whose accepts lists default (pays the seller at once) \
              and escrow (locks the payment, refunded if delivery fails). Sign the transaction for one of them and call \
              again with the PaymentPayload in _meta[\"x402/payment\"]: the content comes back, the settlement in \
-             _meta[\"x402/payment-response\"]. The same payment again returns the same content and pays nothing.",
+             _meta[\"x402/payment-response\"]. To get the content again, send _meta[\"x-service-proof\"] signed by the wallet that paid, or \
+             repeat a payment that carries a payment-identifier: nothing is paid again.",
             None,
             false,
         ),

@@ -35,8 +35,8 @@ pub trait Shop: Shelf {
 /// The shop as an agent with a wallet of its own meets it.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait OpenShop: Shelf {
-    /// Sells over x402. `payment` is the PaymentPayload as sent; the same one again gives the same content and pays nothing.
-    async fn unlock(&self, id: &ListingId, payment: Option<Value>) -> Result<Unlocked, ShopError>;
+    /// Sells over x402, or hands out again what was bought.
+    async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError>;
 }
 
 /// What a purchase gave.
@@ -97,6 +97,15 @@ pub struct WithdrawalSent {
     pub to: String,
 }
 
+/// What an agent with a wallet of its own shows, each as the HTTP header of its name would carry it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Presentation {
+    /// x402's PaymentPayload.
+    pub payment: Option<String>,
+    /// A recent signature of the payer's wallet over the listing.
+    pub proof: Option<String>,
+}
+
 /// What came of an unlocking.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unlocked {
@@ -114,8 +123,10 @@ pub enum Unlocked {
         content: String,
         /// What the listing promised.
         listed_hash: ContentHash,
-        /// SettlementResponse.
-        settlement: Value,
+        /// SettlementResponse, where it was paid by this call.
+        settlement: Option<Value>,
+        /// The purchase, where it was made before.
+        purchase: Option<TxHash>,
     },
 }
 

@@ -24,7 +24,7 @@ pub(super) const ID: &str = "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 pub(super) struct Stall {
     pub filters: RefCell<Vec<Filter>>,
     pub bought: RefCell<Vec<DeliveryMode>>,
-    pub payments: RefCell<Vec<Option<Value>>>,
+    pub shown: RefCell<Vec<Presentation>>,
     pub content: Option<String>,
     pub listed: Option<ContentHash>,
     pub refusal: Option<ShopError>,
@@ -88,16 +88,17 @@ impl Shop for Stall {
 }
 
 impl OpenShop for Stall {
-    async fn unlock(&self, _: &ListingId, payment: Option<Value>) -> Result<Unlocked, ShopError> {
-        self.payments.borrow_mut().push(payment.clone());
+    async fn unlock(&self, _: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
+        self.shown.borrow_mut().push(shown.clone());
         let required = json!({ "x402Version": 2, "error": "Payment required", "accepts": [] });
-        Ok(match (payment, &self.content) {
+        Ok(match (shown.payment, &self.content) {
             (None, _) => Unlocked::PaymentRequired { required, settlement: None },
             (Some(_), None) => Unlocked::PaymentRequired { required, settlement: Some(json!({ "success": false })) },
             (Some(_), Some(content)) => Unlocked::Delivered {
                 content: content.clone(),
                 listed_hash: self.listed(),
-                settlement: json!({ "success": true, "transaction": "ab" }),
+                settlement: Some(json!({ "success": true, "transaction": "ab" })),
+                purchase: None,
             },
         })
     }
@@ -142,8 +143,8 @@ impl<S: Shop> Shop for &S {
     }
 }
 impl<S: OpenShop> OpenShop for &S {
-    async fn unlock(&self, id: &ListingId, payment: Option<Value>) -> Result<Unlocked, ShopError> {
-        (**self).unlock(id, payment).await
+    async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
+        (**self).unlock(id, shown).await
     }
 }
 
@@ -273,7 +274,8 @@ fn a_payment_comes_as_object_or_as_base64_and_the_settlement_goes_back() {
         assert_eq!(answer.structured.unwrap()["content"]["text"], "prompt");
         assert_eq!(answer.meta["x402/payment-response"]["success"], true);
     }
-    assert_eq!(*stall.payments.borrow(), [Some(payment.clone()), Some(payment)]);
+    let header = Some(BASE64_STANDARD.encode(payment.to_string()));
+    assert!(stall.shown.borrow().iter().all(|shown| shown.payment == header && shown.proof.is_none()));
 }
 
 #[test]
@@ -282,7 +284,7 @@ fn a_payment_of_another_shape_is_not_passed_on() {
     for sent in [json!(1), json!("%%%"), json!("bnVsbA=="), json!([]), json!(null)] {
         assert!(unlock(&stall, json!({ "id": ID }), json!({ "x402/payment": sent })).is_error);
     }
-    assert!(stall.payments.borrow().is_empty());
+    assert!(stall.shown.borrow().is_empty());
 }
 
 #[test]

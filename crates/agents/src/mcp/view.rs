@@ -196,7 +196,7 @@ pub struct NoArguments {}
 pub struct UnlockListing {
     /// A listing's id, from search_listings (lst_...).
     pub id: String,
-    /// Return the content from this character on: the `nextOffset` of an earlier result, with the same payment.
+    /// Return the content from this character on: the `nextOffset` of an earlier result.
     pub content_offset: Option<u32>,
 }
 
