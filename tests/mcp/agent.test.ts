@@ -9,8 +9,8 @@ import { startWorld, type World } from "../accounts/world.ts";
 import { networkTime } from "../buyer/chain.ts";
 import { ExactCardanoScheme, methodOf } from "../buyer/scheme.ts";
 import { errorOf, json, send } from "../helpers/http.ts";
-import { unlockProof } from "../wallets/proof.ts";
 import { approve, CALLBACK, register, requestOn, signInAgent, start, type Tokens, token } from "../oauth/client.ts";
+import { unlockProof } from "../wallets/proof.ts";
 import { call, legacy, resultOf, stateless, toldBy } from "./endpoint.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 6 };
