@@ -117,9 +117,11 @@ impl App {
         let base = match &self.settings()?.base_url {
             Some(base) => base.clone(),
             None => {
-                let origin = request.url()?.origin().ascii_serialization();
-                let local = origin.starts_with("http://");
-                local.then_some(origin).ok_or(SettingError { name: NAME.into(), problem: edge::settings::NOT_SET })?
+                let url = request.url()?;
+                let local =
+                    url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+                let unset = SettingError { name: NAME.into(), problem: edge::settings::NOT_SET };
+                local.then(|| url.origin().ascii_serialization()).ok_or(unset)?
             }
         };
         if let Some(kept) = AUTHORITY.with_borrow(|kept| kept.clone().filter(|kept| kept.issuer() == base)) {

@@ -24,10 +24,10 @@ use crate::{
 /// A message of an agent whose owner signed in. Nothing is answered to anybody else, not even `initialize`: a client that
 /// got an answer without a token would never ask for one.
 pub async fn signed_in(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    let authority = app.authority(&request)?;
-    if let Some(refusal) = stranger(&request, authority.issuer())? {
+    if let Some(refusal) = stranger(app, &request)? {
         return Ok(refusal);
     }
+    let authority = app.authority(&request)?;
     app.limit_client(Limiter::Session, &request).await?;
     let token = match Bearer::of(&request)? {
         Bearer::Token(token) => token,
@@ -45,8 +45,7 @@ pub async fn signed_in(app: &App, mut request: Request) -> Result<Response, ApiE
 
 /// A message of an agent with a wallet of its own.
 pub async fn open(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    let authority = app.authority(&request)?;
-    if let Some(refusal) = stranger(&request, authority.issuer())? {
+    if let Some(refusal) = stranger(app, &request)? {
         return Ok(refusal);
     }
     let body = http::read_request(&mut request, MAX_MESSAGE_BYTES).await?;
@@ -82,8 +81,10 @@ fn write(answer: RpcAnswer) -> Result<Response, ApiError> {
     Ok(edge::answer::private_json(body)?.with_status(answer.status))
 }
 
-fn stranger(request: &Request, own: &str) -> Result<Option<Response>, ApiError> {
+/// The refusal of a page that may not call us.
+fn stranger(app: &App, request: &Request) -> Result<Option<Response>, ApiError> {
     let origin = request.headers().get("origin")?;
+    let own = app.settings()?.base_url.as_deref().unwrap_or_default();
     if mcp::origin_allowed(origin.as_deref(), own) {
         return Ok(None);
     }
