@@ -11,7 +11,7 @@
 use cardano::{
     Address, ContentHash, Lovelace,
     address::AddressError,
-    cip8::{Cip8Error, SignedMessage},
+    cip8::{Cip8Error, DataSignature, SignedMessage},
     keys::VerifyEd25519,
 };
 use market::account::{
@@ -164,7 +164,8 @@ async fn signer(
     port: &impl VerifyEd25519,
 ) -> Result<Address, ApprovalError> {
     let owner = Address::parse_cip30(text(fields, "owner")?)?;
-    let message = SignedMessage::parse(text(fields, "key")?, text(fields, "signature")?)?;
+    let signed = DataSignature::from_hex(text(fields, "key")?, text(fields, "signature")?)?;
+    let message = SignedMessage::parse(&signed.key, &signed.signature)?;
     let unverified = message.check(&owner, connect_digest(&owner, &request.id).as_bytes())?;
     unverified.verify(port).await.map_err(Cip8Error::from)?;
     Ok(owner)

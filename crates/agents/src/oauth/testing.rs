@@ -27,7 +27,7 @@ use super::{
     grant::{self, Caller},
 };
 
-const AGENTS: &str = include_str!("../../../../d1-migrations/0010_agents.sql");
+const AGENTS: &str = include_str!("../../../../d1-migrations/0007_agents.sql");
 pub(super) const BASE: &str = "https://surety.example.com";
 pub(super) const NOW: u64 = 1_790_000_000_000;
 pub(super) const CALLBACK: &str = "http://127.0.0.1/callback";
