@@ -1,13 +1,20 @@
 //! What a route works with: the ports, made when they are first needed, and the request's counts.
 
 use std::{
-    cell::{Cell, OnceCell},
+    cell::{Cell, OnceCell, RefCell},
     rc::Rc,
 };
 
+use agents::oauth::{Authority, Secrets};
 use cardano::keys::SigningKey;
-use edge::{Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, timer::Timer};
-use market::{account::Account, challenge::Challenger};
+use edge::{
+    Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, settings::SettingError,
+    timer::Timer,
+};
+use market::{
+    account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
+    challenge::Challenger,
+};
 use worker::{Env, Request};
 
 use crate::{
@@ -22,6 +29,7 @@ const MAX_REQUEST_MS: u64 = 60_000;
 
 thread_local! {
     /// The place of this isolate's next challenge; it begins anywhere, so that isolates seldom give equal ones.
+    static AUTHORITY: RefCell<Option<Rc<Authority>>> = const { RefCell::new(None) };
     static NEXT_PLACE: Cell<Option<u8>> = const { Cell::new(None) };
 }
 
@@ -103,6 +111,37 @@ impl App {
         let keys = self.keys()?;
         let secret = keys.master(keys.current_version()?)?;
         Challenger::new(secret).ok_or_else(|| Fault::Inconsistent("no key for challenges".into()).into())
+    }
+
+    /// The authorization server that we are, under our one address.
+    pub fn authority(&self, request: &Request) -> Result<Rc<Authority>, ApiError> {
+        const NAME: &str = "BASE_URL";
+        let base = match &self.settings()?.base_url {
+            Some(base) => base.clone(),
+            None => {
+                let url = request.url()?;
+                let local =
+                    url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+                let unset = SettingError { name: NAME.into(), problem: edge::settings::NOT_SET };
+                local.then(|| url.origin().ascii_serialization()).ok_or(unset)?
+            }
+        };
+        if let Some(kept) = AUTHORITY.with_borrow(|kept| kept.clone().filter(|kept| kept.issuer() == base)) {
+            return Ok(kept);
+        }
+        let keys = self.keys()?;
+        let secrets = Secrets::new(keys.master(keys.current_version()?)?);
+        let secrets = secrets.map_err(|error| Fault::Inconsistent(error.to_string()))?;
+        let problem = "must be an origin: https://host (http for loopback only), without path or trailing slash";
+        let authority = Authority::new(&base, secrets).map_err(|_| SettingError { name: NAME.into(), problem })?;
+        let authority = Rc::new(authority);
+        AUTHORITY.set(Some(authority.clone()));
+        Ok(authority)
+    }
+
+    /// Whether there is a demo wallet.
+    pub fn has_demo_wallet(&self) -> bool {
+        self.keys().is_ok_and(|keys| keys.wallet(DEMO_KEY_VERSION, DEMO_OWNER).is_ok())
     }
 
     /// Another place for each challenge.

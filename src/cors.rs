@@ -8,7 +8,7 @@ use crate::error::ApiError;
 const EXPOSED: &str =
     "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-Service-Purchase, ETag, Link, Retry-After, WWW-Authenticate, Mcp-Session-Id";
 /// Requests' headers that pages may send.
-const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, Mcp-Protocol-Version, Mcp-Session-Id";
+const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
 
 /// Lets any page read the answer.
 pub fn allow(headers: &mut Headers) -> Result<()> {

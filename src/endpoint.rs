@@ -37,6 +37,30 @@ pub enum Endpoint {
     Withdraw,
     /// `/me/purchases/{id}/content`
     BoughtContent(String),
+    /// `/me/agents`
+    Agents,
+    /// `/me/agents/{id}`
+    Agent(String),
+    /// `/mcp`
+    Mcp,
+    /// `/mcp/open`
+    OpenMcp,
+    /// `/.well-known/oauth-protected-resource`, with `/mcp` or without
+    ResourceMetadata,
+    /// `/.well-known/oauth-authorization-server`
+    ServerMetadata,
+    /// `/oauth/register`
+    Register,
+    /// `/oauth/authorize`
+    Authorize,
+    /// `/oauth/challenge`
+    ConnectChallenge,
+    /// `/oauth/approve`
+    Approve,
+    /// `/oauth/token`
+    Token,
+    /// `/assets/{name}`
+    Asset(String),
 }
 
 /// What a request asks for.
@@ -86,6 +110,18 @@ impl Endpoint {
             ("me", Some("buy"), None) => Some(Self::Buy),
             ("me", Some("wallet"), Some("withdraw")) => Some(Self::Withdraw),
             ("me", Some("agent-limits"), None) => Some(Self::AgentLimits),
+            ("me", Some("agents"), None) => Some(Self::Agents),
+            ("me", Some("agents"), Some(id)) => Some(Self::Agent(id.to_owned())),
+            ("mcp", None, None) => Some(Self::Mcp),
+            ("mcp", Some("open"), None) => Some(Self::OpenMcp),
+            (".well-known", Some("oauth-protected-resource"), None | Some("mcp")) => Some(Self::ResourceMetadata),
+            (".well-known", Some("oauth-authorization-server"), None) => Some(Self::ServerMetadata),
+            ("oauth", Some("register"), None) => Some(Self::Register),
+            ("oauth", Some("authorize"), None) => Some(Self::Authorize),
+            ("oauth", Some("challenge"), None) => Some(Self::ConnectChallenge),
+            ("oauth", Some("approve"), None) => Some(Self::Approve),
+            ("oauth", Some("token"), None) => Some(Self::Token),
+            ("assets", Some(name), None) => Some(Self::Asset(name.to_owned())),
             _ => None,
         }
     }
@@ -93,7 +129,11 @@ impl Endpoint {
     const fn allowed(&self) -> &'static str {
         match self {
             Self::Health | Self::Listing(_) | Self::Creator(_) | Self::Purchases | Self::Purchase(_) => GET,
-            Self::Me | Self::BoughtContent(_) => GET,
+            Self::Me | Self::BoughtContent(_) | Self::Agents => GET,
+            Self::ResourceMetadata | Self::ServerMetadata | Self::Authorize | Self::ConnectChallenge => GET,
+            Self::Asset(_) => GET,
+            Self::Mcp | Self::OpenMcp | Self::Register | Self::Approve | Self::Token => POST,
+            Self::Agent(_) => "DELETE, OPTIONS",
             // A HEAD could not carry a paid answer's body: paying for nothing is not offered.
             Self::Unlock(_) => "GET, OPTIONS",
             Self::Listings => GET_POST,

@@ -2,6 +2,7 @@
 //!
 //! Each family of routes has an enum of its refusals, whose texts are their `Display`; the statuses are all here.
 
+use agents::oauth::approve::ApprovalError;
 use cardano::chain::ChainError;
 use edge::{
     answer::{ErrorAnswer, Fault},
@@ -15,8 +16,8 @@ use crate::{
     body::FieldError,
     limits::PERIOD_SECONDS,
     routes::{
-        auth::SignInError, creators::CreatorError, listings::ListingError, me::AccountError, purchases::PurchaseError,
-        unlock::UnlockError,
+        auth::SignInError, creators::CreatorError, listings::ListingError, me::AccountError, oauth::AgentError,
+        purchases::PurchaseError, unlock::UnlockError,
     },
 };
 
@@ -59,6 +60,9 @@ pub enum ApiError {
     /// Of `/purchases`.
     #[error(transparent)]
     Purchase(#[from] PurchaseError),
+    /// Of `/oauth` and `/me/agents`, but for what is answered in OAuth's own form.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// Ours alone.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -113,6 +117,17 @@ impl ApiError {
                 | PurchaseError::NotThePayer
                 | PurchaseError::NoProof
                 | PurchaseError::NotYours => ErrorAnswer::forbidden(text()),
+            },
+            Self::Agent(error) => match error {
+                AgentError::Approval(ApprovalError::Database(cause)) => Fault::from(cause.clone()).answer(),
+                AgentError::Approval(ApprovalError::Signature(_)) => ErrorAnswer::unauthorized(text()),
+                AgentError::Approval(
+                    ApprovalError::Expired(_) | ApprovalError::Address(_) | ApprovalError::Invalid(_),
+                )
+                | AgentError::NotJson
+                | AgentError::Missing(_) => ErrorAnswer::bad_request(text()),
+                AgentError::Origin => ErrorAnswer::forbidden(text()),
+                AgentError::UnknownAgent => ErrorAnswer::not_found(text()),
             },
             Self::Fault(fault) => fault.answer(),
         }

@@ -11,6 +11,7 @@ mod respond;
 mod routes;
 mod session;
 mod settings;
+mod shop;
 
 use app::App;
 use endpoint::{Endpoint, Resolved};
@@ -52,6 +53,18 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Withdraw => routes::me::withdraw(app, &request).await,
         Endpoint::AgentLimits => routes::me::set_limits(app, request).await,
         Endpoint::BoughtContent(id) => routes::me::content(app, &id, &request).await,
+        Endpoint::Mcp => routes::mcp::signed_in(app, request).await,
+        Endpoint::OpenMcp => routes::mcp::open(app, request).await,
+        Endpoint::ResourceMetadata => routes::oauth::resource_metadata(app, &request),
+        Endpoint::ServerMetadata => routes::oauth::server_metadata(app, &request),
+        Endpoint::Register => routes::oauth::register(app, request).await,
+        Endpoint::Authorize => routes::oauth::authorize(app, &request).await,
+        Endpoint::ConnectChallenge => routes::oauth::challenge(app, &request).await,
+        Endpoint::Approve => routes::oauth::approve(app, request).await,
+        Endpoint::Token => routes::oauth::token(app, request).await,
+        Endpoint::Asset(name) => routes::oauth::asset(&name),
+        Endpoint::Agents => routes::oauth::agents(app, &request).await,
+        Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }
 }

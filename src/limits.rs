@@ -36,10 +36,18 @@ pub enum Limiter {
     Proof,
     /// Verdicts, by client.
     Verdict,
+    /// Registrations of agents' programs, by client.
+    Register,
+    /// Consent pages, which may fetch a client's document; by client.
+    Consent,
+    /// Tokens, by client.
+    Token,
+    /// Tool calls, by agent; of those without an owner, by client.
+    Tool,
 }
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 10] = [
+pub const LIMITS: [(Limiter, &str, u32); 14] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -50,6 +58,10 @@ pub const LIMITS: [(Limiter, &str, u32); 10] = [
     (Limiter::Payment, "LIMIT_PAYMENT", 1_200),
     (Limiter::Proof, "LIMIT_PROOF", 1_200),
     (Limiter::Verdict, "LIMIT_VERDICT", 600),
+    (Limiter::Register, "LIMIT_REGISTER", 120),
+    (Limiter::Consent, "LIMIT_CONSENT", 300),
+    (Limiter::Token, "LIMIT_TOKEN", 600),
+    (Limiter::Tool, "LIMIT_TOOL", 300),
 ];
 
 impl Limiter {

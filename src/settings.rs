@@ -17,6 +17,8 @@ pub struct Settings {
     pub blockfrost_url: String,
     /// Its project id.
     pub blockfrost_project: Option<String>,
+    /// Our own address, an origin; where it is not set, that of a request that came over loopback.
+    pub base_url: Option<String>,
     /// Whether answers tell what they cost: a development setting.
     pub shows_usage: bool,
     /// What one seller may take up.
@@ -43,6 +45,7 @@ impl Settings {
         Ok(Self {
             blockfrost_url: settings::required(lookup, "BLOCKFROST_URL")?,
             blockfrost_project: lookup("BLOCKFROST_PROJECT_ID"),
+            base_url: lookup("BASE_URL"),
             shows_usage: lookup("SHOW_USAGE").is_some(),
             quota: Quota {
                 listings: quota("MAX_LISTINGS_PER_SELLER", default.listings)?,

@@ -4,6 +4,8 @@ pub mod auth;
 pub mod creators;
 pub mod health;
 pub mod listings;
+pub mod mcp;
 pub mod me;
+pub mod oauth;
 pub mod purchases;
 pub mod unlock;

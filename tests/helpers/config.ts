@@ -8,7 +8,7 @@ export function changedConfig(folder: string, change: (config: string) => string
   const file = join(folder, "wrangler.toml");
   const absolute = (name: string) => `"${join(root, name)}"`;
   const config = readFileSync(join(root, "wrangler.toml"), "utf8")
-    .replace('"entry.js"', absolute("entry.js"))
+    .replace('"build/index.js"', absolute("build/index.js"))
     .replace('"d1-migrations"', absolute("d1-migrations"))
     .replace(/\[build\]\ncommand = .*\n/, "");
   writeFileSync(file, change(config));

@@ -26,8 +26,8 @@ describe("after a rotation of the master secret", { timeout: 300_000 }, () => {
 
     const rotated = `WALLET_MASTER_SECRET_2=${randomBytes(32).toString("hex")}\nWALLET_KEY_VERSION=2\n`;
     appendFileSync(join(world.state, "secrets.env"), rotated);
-    await Promise.all([world.stack.killWorkers(), world.stack.killWatcher()]);
-    await Promise.all([world.stack.startWorkers(), world.stack.startWatcher()]);
+    await world.stack.killWorkers();
+    await world.stack.startWorkers();
 
     const fresh = await account(world);
     const bought = [before, await buy(world, second, old), await buy(world, third, fresh)];

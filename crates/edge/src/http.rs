@@ -131,7 +131,7 @@ pub async fn stream(
     .await
 }
 
-async fn within<T>(
+pub(crate) async fn within<T>(
     time: Duration,
     exchange: impl AsyncFnOnce(AbortSignal) -> Result<T, CallError>,
 ) -> Result<T, CallError> {

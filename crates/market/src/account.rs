@@ -251,6 +251,12 @@ pub async fn set_limits(
     Ok(db.run(set).await?.first().is_some())
 }
 
+/// The statement that reads what an account has spent today, in lovelace, as a JSON string.
+#[must_use]
+pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
+    statement!(format!("SELECT json_quote(CAST({} AS TEXT))", crate::payment::spent_on("?1", "?2")), owner, day(now_ms))
+}
+
 /// What a live session's owner sees of the account, but for the balance, which the chain knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {

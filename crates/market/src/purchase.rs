@@ -5,7 +5,7 @@ use escrow::{Datum, State, spend::Ending};
 use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::listing::DeliveryMode;
+use crate::{catalogue::Page, listing::DeliveryMode};
 
 /// Purchases that one answer lists at most.
 const MAX_LISTED: u32 = 1_000;
@@ -269,6 +269,31 @@ pub async fn of_seller(db: &impl Database, seller: &Address) -> Result<String, D
     );
     let rows = db.run(statement!(sql, seller)).await?.rows;
     Ok(format!("[{}]", rows.join(",")))
+}
+
+/// Purchases of one page of a buyer's.
+const BUYERS_PAGE: usize = 20;
+
+/// What these buyers bought, newest first, a page at a time; `after` is the cursor of the page before (`time.id`).
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn of_buyers(
+    db: &impl Database,
+    buyers: &[String],
+    after: Option<(u64, TxHash)>,
+) -> Result<Page, DatabaseError> {
+    let sql = format!(
+        "SELECT bought_at_ms || '.' || id || ' ' || {PURCHASE_JSON} FROM purchases \
+         WHERE buyer_address IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
+         ORDER BY bought_at_ms DESC, id DESC LIMIT {}",
+        BUYERS_PAGE + 1
+    );
+    let buyers = serde_json::json!(buyers).to_string();
+    let rows = db.run(statement!(sql, buyers, after.map(|(at, _)| at), after.map(|(_, id)| id))).await?.rows;
+    let shown: Vec<(&str, &str)> = rows.iter().take(BUYERS_PAGE).filter_map(|row| row.split_once(' ')).collect();
+    let next = shown.last().filter(|_| rows.len() > BUYERS_PAGE).map(|(cursor, _)| (*cursor).to_owned());
+    Ok(Page { json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
 }
 
 /// Whose a purchase is, of what, and what became of it.

@@ -10,7 +10,6 @@
 
 mod support;
 
-use market::purchase;
 use proptest::prelude::*;
 use sql::{Database, sqlite::Sqlite, statement};
 use support::{NOON, SELLER, block, list_by, one, person};
@@ -109,8 +108,8 @@ fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, mad
             *made += 1;
             let tx = format!("{made:064x}");
             run(statement!(
-                "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, status, \
-                   bought_at_ms) VALUES (?1, ?2, 'instant', ?3, ?3, 5000000, ?4, ?5)",
+                "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, \
+                   creator_lovelace, status, bought_at_ms) VALUES (?1, ?2, 'instant', ?3, ?3, 5000000, 0, ?4, ?5)",
                 tx.as_str(),
                 id.as_str(),
                 seller.as_str(),
@@ -158,20 +157,4 @@ fn the_recount_sees_sales_and_reputation() {
     assert!(sales.0.contains(",2]"), "{}", sales.0);
     assert_eq!(sellers.0, format!("[[\"{SELLER}\",2,1,1]]"));
     assert!(listed.0.contains(",2,18]"), "{}", listed.0);
-}
-
-/// After a rollback one block may hold both, in whatever order.
-#[test]
-fn a_creator_is_shown_as_paid_after_the_end_of_the_sale_where_one_block_holds_both() {
-    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let listings = listings(&db);
-    let (mut live, mut made) = (Vec::new(), 0);
-    apply(&db, &listings, &mut live, &mut made, &Event::Bought { listing: 0, status: 8 });
-    let id = live[0].as_str();
-    for (status, at_ms, position) in [("creator_paid", NOON, 0), ("withdrawn", NOON, 7), ("Disputed", NOON - 1, 9)] {
-        block(db.run(purchase::event(id, id, status, at_ms, position))).unwrap();
-    }
-    let shown = block(purchase::one(&db, &id.parse().unwrap())).unwrap().unwrap();
-    let place = |status: &str| shown.find(&format!("\"status\":\"{status}\",\"txHash\"")).unwrap();
-    assert!(place("Disputed") < place("withdrawn") && place("withdrawn") < place("creator_paid"), "{shown}");
 }

@@ -9,8 +9,8 @@ use std::cell::Cell;
 
 use cardano::{ScriptHash, TxHash, TxRef};
 use escrow::{Deployment, Parameters};
-use market::watch::Watch;
-use support::{NOON, block, ledger::Ledger, list, nobody::Nobody, person};
+use market::{contents::InDatabase, watch::Watch};
+use support::{NOON, block, ledger::Ledger, list, person, sales::Platform};
 
 /// Counts the most contents that one batch answers.
 struct Counting<'a>(&'a Sqlite, Cell<usize>);
@@ -32,20 +32,31 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
         let datum = support::fresh_escrow(u32::from(number));
         let buyer = person(1).enterprise_address().to_string();
         let purchase = statement!(
-            "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, status, \
-               bought_at_ms, escrow) VALUES (?1, ?2, 'protected', ?3, ?3, 5000000, 'FundsLocked', ?4, '{}')",
+            "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, \
+               status, bought_at_ms) VALUES (?1, ?2, 'protected', ?3, ?3, 5000000, 3500000, 'FundsLocked', ?4)",
             id.as_str(),
             listing.as_str(),
             buyer,
             NOON
         );
         let escrow = statement!(
-            "INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, next_at_ms) \
-             VALUES (?1, ?1 || '#0', '', ?2, 5000000, 0)",
-            id,
-            hex::encode(datum.to_cbor())
+            "INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, input_hash, pay_by_ms, submit_result_ms, \
+               unlock_ms, external_dispute_unlock_ms, next_at_ms) \
+             VALUES (?1, ?1 || '#0', '', ?2, 5000000, '', ?3, ?4, ?5, ?6, 0)",
+            id.as_str(),
+            hex::encode(datum.to_cbor()),
+            datum.deadlines.pay_by,
+            datum.deadlines.submit_result,
+            datum.deadlines.unlock,
+            datum.deadlines.external_dispute_unlock
         );
-        block(db.batch(vec![purchase, escrow])).unwrap();
+        let step = statement!(
+            "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace, \
+               creator_paid) SELECT purchase_id, purchase_id, 9, 0, 0, 'FundsLocked', utxo, datum, locked_lovelace, 0 \
+             FROM escrows WHERE purchase_id = ?1",
+            id
+        );
+        block(db.batch(vec![purchase, escrow, step])).unwrap();
     }
     let deployment = Deployment {
         script_hash: ScriptHash::new([0xee; 28]),
@@ -58,16 +69,19 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
     let watch = Watch {
         database: &database,
         chain: &Ledger::new(),
+        contents: &InDatabase(&database),
         deployment: Some(&deployment),
-        sells: false,
+        sells: true,
+        trusts_future_blocks: false,
         now: NOON + 60_000,
         calls_left: &|| 40,
     };
-    block(watch.tick(&Nobody, &Nobody)).unwrap();
-    assert_eq!(database.1.get(), 4);
+    let platform = Platform { seller: person(2), wallets: vec![] };
+    block(watch.tick(&platform, &platform)).unwrap();
+    assert_eq!(database.1.get(), 1);
     assert_eq!(
         support::one(&db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE next_at_ms > 0"),
         "20",
-        "all judged"
+        "all were tried"
     );
 }

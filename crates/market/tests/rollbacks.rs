@@ -242,14 +242,15 @@ impl World {
 
     /// An entry of ours that changes no escrow, handed in.
     fn sends(&self, kind: Kind, purpose: &str) -> TxHash {
-        let tx = Tx::unsigned(0, &[faucets(900)], &[], 10_000);
+        let until = self.ledger.tip().slot + 10_000;
+        let tx = Tx::unsigned(0, &[faucets(900)], &[], until);
         let draft = Draft {
             tx: tx.id,
             kind,
             purpose: purpose.to_owned(),
             wallet: None,
             cbor: tx.cbor.clone(),
-            valid_until: 10_000,
+            valid_until: until,
             spends: vec![],
             collateral: vec![],
             guard: None,

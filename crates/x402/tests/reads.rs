@@ -85,7 +85,7 @@ impl Chain for Asked {
         unreachable!("settlement's")
     }
 
-    async fn utxos_at(&self, _: &str) -> Result<Vec<Utxo>, ChainError> {
+    async fn utxos_at(&self, _: &str, _: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         unreachable!("a payment is judged without looking at addresses")
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cardano::keys::SigningKey;
 use edge::{keys::KeyStore, settings::SettingError};
-use market::watch::{Holder, act::Keys};
+use market::watch::{Holder, Keys};
 use worker::console_error;
 
 /// The platform's keys, as far as they are set: without the seller's nothing is done, without a version's master secret
@@ -25,6 +25,10 @@ impl PlatformKeys {
 impl Keys for PlatformKeys {
     fn seller(&self) -> Option<&SigningKey> {
         self.0.seller().ok().flatten()
+    }
+
+    fn versions(&self) -> String {
+        self.0.versions()
     }
 
     fn buyer(&self, holder: &Holder) -> Option<SigningKey> {

@@ -8,10 +8,14 @@ use edge::{
     Usage,
     answer::{self, ErrorAnswer, Fault},
     chain::Blockfrost,
+    contents::ContentStore,
     d1::D1,
 };
 use keys::PlatformKeys;
-use market::watch::{Report, TickError, Watch};
+use market::{
+    chain_state::Lead,
+    watch::{Report, TickError, Watch},
+};
 use settings::Settings;
 use worker::{
     Context, Env, Method, Request, Response, ScheduleContext, ScheduledEvent, console_error, console_log, event,
@@ -48,10 +52,10 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
 
 /// For the log: what a tick did and what it cost.
 fn told(report: &Report, usage: &Usage) -> String {
-    let mut told = serde_json::json!({
-        "read": report.read, "steps": report.steps, "confirmed": report.confirmed, "rolledBack": report.rolled_back,
-        "acted": report.acted, "notes": report.notes, "batches": usage.batches(), "calls": usage.calls(),
-    });
+    let mut told = serde_json::json!(report);
+    if let Some(told) = told.as_object_mut() {
+        told.insert("batches".into(), usage.batches().into());
+    }
     if let (Some(reads), Some(told)) = (usage.reads(), told.as_object_mut()) {
         told.insert("reads".into(), serde_json::json!(reads));
     }
@@ -64,23 +68,30 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .leading(settings.lead);
     let database = D1::new(env.d1("DB")?, usage.clone());
+    let contents = ContentStore::bound(env, D1::new(env.d1("DB")?, usage.clone()), usage.clone());
     let watch = Watch {
         database: &database,
         chain: &chain,
+        contents: &contents,
         deployment: settings.deployment.as_ref(),
         sells: settings.sells,
+        trusts_future_blocks: settings.lead == Lead::LocalLedger,
         now: edge::now_ms(),
         calls_left: &|| usage.calls_left(),
     };
     let keys = PlatformKeys::new(settings::keys(env)?)?;
     let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage: &usage };
     match watch.tick(&keys, &arbiter).await {
-        Ok(report) => Ok(told(&report, &usage)),
+        Ok(report) => {
+            report.alarms.iter().for_each(|alarm| console_error!("ALARM {alarm}"));
+            Ok(told(&report, &usage))
+        }
         Err(error) => {
             console_error!("tick: {}", usage.server_timing());
             Err(match error {
                 TickError::Database(error) => error.into(),
                 TickError::Chain(error) => error.into(),
+                TickError::Contents(error) => error.into(),
             })
         }
     }

@@ -4,11 +4,11 @@ use std::{cell::RefCell, rc::Rc};
 
 use edge::{
     MAX_OUTSIDE_CALLS,
-    chain::Lead,
     keys::KeyStore,
     settings::{self, Kept, Lookup, SettingError},
 };
 use escrow::Deployment;
+use market::chain_state::Lead;
 use worker::Env;
 
 /// The paid plan's 1,000 subrequests, with room for D1.
@@ -18,13 +18,13 @@ const MOST_CALLS_PER_TICK: u32 = 900;
 pub struct Settings {
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
-    /// How far the newest block may be ahead of the clock.
-    pub lead: Lead,
     pub deployment: Option<Deployment>,
     /// Whether it posts results and collects, or only protects buyers.
     pub sells: bool,
     /// Outside calls that a tick may make: as many as Workers' free plan allows, unless the operator has a larger one.
     pub calls_per_tick: u32,
+    /// How far the chain's clock may be ahead of ours.
+    pub lead: Lead,
     pub arbiter_token: Option<String>,
     /// Whether it answers over HTTP at all: a development setting.
     pub answers: bool,
@@ -49,10 +49,10 @@ impl Settings {
         Ok(Self {
             blockfrost_url: settings::required(lookup, "BLOCKFROST_URL")?,
             blockfrost_project: lookup("BLOCKFROST_PROJECT_ID"),
-            lead: settings::lead(lookup)?,
             deployment: settings::deployment(lookup)?,
             sells: settings::switch(lookup, "SELLER_AGENT", true)?,
             calls_per_tick: u32::try_from(calls).map_err(|_| unusable)?,
+            lead: settings::lead(lookup)?,
             arbiter_token: lookup("ARBITER_TOKEN"),
             answers: lookup("DEV").is_some(),
         })

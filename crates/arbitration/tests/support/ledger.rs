@@ -193,7 +193,7 @@ impl Chain for Ledger {
             .await
     }
 
-    async fn utxos_at(&self, address: &str, _enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
+    async fn utxos_at(&self, address: &str, _: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         self.asked(|| {
             let mempool = self.mempool.take();
             let shown = self.unspent_at(address);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cardano::{
     TxHash,
-    chain::Chain,
+    chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::{AddressTransaction, History, Place},
     slots::Millis,
@@ -31,7 +31,7 @@ const PAGE: usize = 50;
 const MAX_FOREIGN: u32 = 16;
 /// Transactions that the provider did not hand out that one tick asks for again.
 const MAX_AGAIN: u32 = 3;
-/// After so many in a row that it does not hand out, the rest is left for the next tick.
+/// After so many in a row without an answer, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
 /// Outside calls that one transaction takes: its bytes, and whether its scripts succeeded.
 const CALLS_PER_TRANSACTION: u32 = 2;
@@ -108,11 +108,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         view: &View<'_>,
         report: &mut Report,
     ) -> Result<Option<Place>, TickError> {
-        let listed: Vec<&AddressTransaction> = again.iter().chain(page).collect();
+        let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
         let mut ours = self.ours(&listed).await?;
         let (mut found, mut marks, mut last) = (vec![], vec![], None);
         for (place, listed) in listed.into_iter().enumerate() {
-            let is_new = place >= again.len();
+            let is_new = place < page.len();
             let read = match ours.remove(&listed.tx) {
                 Some(entry) => self.read_ours(entry, view, report).await,
                 None => self.read_foreign(listed, share, report).await,
@@ -190,16 +190,13 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             Ok(None) => Ok(Read::NotNow),
             Err(error) => Err(error.into()),
         };
+        let served = !matches!(read, Err(TickError::Chain(ChainError::Unavailable(_) | ChainError::RateLimited)));
+        share.unserved = if served { 0 } else { share.unserved.saturating_add(1) };
         let read = read.unwrap_or_else(|error| {
             report.note(&listed.tx, &error);
             Read::NotNow
         });
-        if matches!(read, Read::NotNow) {
-            report.skipped = report.skipped.saturating_add(1);
-            share.unserved = share.unserved.saturating_add(1);
-        } else {
-            share.unserved = 0;
-        }
+        report.skipped = report.skipped.saturating_add(u32::from(matches!(read, Read::NotNow)));
         read
     }
 

@@ -1,10 +1,16 @@
 //! Judging what is due. Where the time alone decides, what was sold is not read.
 
-use cardano::{ContentHash, chain::Chain, evaluation::Evaluate, history::History, slots::Millis};
+use cardano::{
+    ContentHash,
+    chain::{Chain, ChainError},
+    evaluation::Evaluate,
+    history::History,
+    slots::Millis,
+};
 use escrow::{Action, Datum, result::result_hash, rules::Timing};
 use sql::{Database, Statement};
 
-use super::{Means, Pressing};
+use super::{CALLS_PER_JOB, Means, Pressing};
 use crate::{
     contents::Contents,
     watch::{
@@ -40,7 +46,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), TickError> {
-        let (mut judged, mut waiting) = (vec![], vec![]);
+        let (mut judged, mut waiting, mut exhausted) = (vec![], vec![], false);
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
             let mut later: Vec<Statement> = Vec::new();
@@ -60,7 +66,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                         }
                         judged.push(Judged { due, datum, step, result });
                     }
-                    Err(error @ TickError::Chain(_)) => return Err(error),
+                    Err(TickError::Chain(_)) => {
+                        if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
+                            pressing.insert(due.purchase, "the tick had too few calls for it".into());
+                        }
+                        exhausted = true;
+                    }
                     Err(error) => {
                         report.note(&due.purchase, &error);
                         later.push(due::put_off(&due, means.view.clock));
@@ -70,7 +81,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             if !later.is_empty() {
                 self.database.batch(later).await?;
             }
-            if !full || judged.len() >= MAX_JUDGED {
+            if !full || exhausted || judged.len() >= MAX_JUDGED {
                 break;
             }
             let kept = judged.len().saturating_add(waiting.len());
@@ -110,6 +121,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         if let [NextStep::Wait(one), NextStep::Wait(other)] = steps {
             return Ok((datum, NextStep::Wait(one.min(other)), None));
         }
+        if (self.calls_left)() < CALLS_PER_JOB {
+            return Err(ChainError::BudgetExhausted.into());
+        }
         let content = self.contents.get(&due.content_hash).await?;
         let content = content.ok_or_else(|| sql::DatabaseError("what was sold is not there".into()))?;
         let result = result_hash(&due.purchase, &content);
@@ -124,5 +138,6 @@ fn is_over(datum: &Datum, view: &View<'_>) -> bool {
 }
 
 fn is_pressing(datum: &Datum, view: &View<'_>) -> bool {
-    !datum.has_result() && datum.deadlines.submit_result < view.clock.saturating_add(PRESSING_MS)
+    let ours = view.seller.is_some() && datum.seller.key_address() == view.seller;
+    ours && !datum.has_result() && datum.deadlines.submit_result < view.clock.saturating_add(PRESSING_MS)
 }

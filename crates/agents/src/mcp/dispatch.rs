@@ -1,0 +1,183 @@
+//! A message in, an answer out.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    message::{Message, RpcCode, RpcError, RpcRequest},
+    revision::{Headers, Revision},
+};
+
+/// How long clients may keep what discovery and lists say, in ms: it changes with deployments alone.
+const TTL_MS: u32 = 60 * 60 * 1_000;
+
+/// An HTTP answer: a status, and a JSON body where there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RpcAnswer {
+    /// HTTP status.
+    pub status: u16,
+    /// JSON; `None` for 202.
+    pub body: Option<String>,
+}
+
+impl From<RpcError> for RpcAnswer {
+    fn from(error: RpcError) -> Self {
+        Self { status: error.status, body: Some(error.body(None)) }
+    }
+}
+
+/// What a tool answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolResult {
+    /// For programs; for models the same as text.
+    pub structured: Option<Value>,
+    /// Instead of the text of `structured`.
+    pub text: Option<String>,
+    /// Whether the call failed: the text says what to do next.
+    pub is_error: bool,
+    /// The result's `_meta`.
+    pub meta: Map<String, Value>,
+}
+
+impl ToolResult {
+    /// A failure that a model can act on.
+    #[must_use]
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), is_error: true, ..Self::default() }
+    }
+
+    fn into_json(self) -> Map<String, Value> {
+        let text = self.text.or_else(|| self.structured.as_ref().map(Value::to_string)).unwrap_or_default();
+        let mut result = Map::new();
+        result.insert("content".into(), json!([{ "type": "text", "text": text }]));
+        if let Some(structured) = self.structured {
+            result.insert("structuredContent".into(), structured);
+        }
+        result.insert("isError".into(), self.is_error.into());
+        if !self.meta.is_empty() {
+            result.insert("_meta".into(), self.meta.into());
+        }
+        result
+    }
+}
+
+/// A set of tools at an address of its own.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Toolset {
+    /// The tools' definitions, a JSON array.
+    const TOOLS: &'static str;
+    /// For models: how to use the server.
+    const INSTRUCTIONS: &'static str;
+
+    /// Calls a tool. `None` where there is none of this name.
+    async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult>;
+}
+
+/// Answers a message.
+pub async fn answer(tools: &impl Toolset, headers: &Headers<'_>, message: Message) -> RpcAnswer {
+    match message {
+        Message::Request(request) => {
+            let (status, body) = match respond(tools, headers, &request).await {
+                Ok(result) => (200, json!({ "jsonrpc": "2.0", "id": request.id, "result": result }).to_string()),
+                Err(error) => (error.status, error.body(Some(&request.id))),
+            };
+            RpcAnswer { status, body: Some(body) }
+        }
+        Message::Notification | Message::Response => RpcAnswer { status: 202, body: None },
+    }
+}
+
+async fn respond<E: Toolset>(
+    tools: &E,
+    headers: &Headers<'_>,
+    request: &RpcRequest,
+) -> Result<Map<String, Value>, RpcError> {
+    let revision = super::revision::of(headers, request)?;
+    let mut result = match (request.method.as_str(), revision.is_stateless()) {
+        ("initialize", _) => return initialize::<E>(request),
+        ("ping", false) => Map::new(),
+        ("server/discover", true) => cacheable(discovery::<E>()),
+        ("tools/list", stateless) => {
+            let list = tools_list::<E>(request)?;
+            if stateless { cacheable(list) } else { list }
+        }
+        ("tools/call", _) => tools_call(tools, request).await?,
+        (_, stateless) => {
+            let status = if stateless { 404 } else { 200 };
+            return Err(RpcError::new(status, RpcCode::MethodNotFound, "Method not found"));
+        }
+    };
+    if revision.is_stateless() {
+        result.insert("resultType".into(), "complete".into());
+        if let Value::Object(meta) = result.entry("_meta").or_insert_with(|| json!({})) {
+            meta.insert("io.modelcontextprotocol/serverInfo".into(), server_info());
+        }
+    }
+    Ok(result)
+}
+
+fn server_info() -> Value {
+    json!({ "name": "surety", "title": "Surety", "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn capabilities() -> Value {
+    json!({ "tools": {} })
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+fn cacheable(mut result: Map<String, Value>) -> Map<String, Value> {
+    result.insert("ttlMs".into(), TTL_MS.into());
+    result.insert("cacheScope".into(), "public".into());
+    result
+}
+
+fn initialize<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
+    let version = request.params.get("protocolVersion").and_then(Value::as_str);
+    let version = version.ok_or_else(|| invalid("params.protocolVersion must be a string"))?;
+    Ok(object(json!({
+        "protocolVersion": Revision::for_handshake(version).as_str(),
+        "capabilities": capabilities(),
+        "serverInfo": server_info(),
+        "instructions": E::INSTRUCTIONS,
+    })))
+}
+
+fn discovery<E: Toolset>() -> Map<String, Value> {
+    object(json!({
+        "supportedVersions": Revision::ALL.map(Revision::as_str),
+        "capabilities": capabilities(),
+        "instructions": E::INSTRUCTIONS,
+    }))
+}
+
+fn invalid(text: &str) -> RpcError {
+    RpcError::new(200, RpcCode::InvalidParams, text)
+}
+
+fn tools_list<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
+    if request.params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
+        return Err(invalid("Unknown cursor: the list has one page"));
+    }
+    let tools: Value = serde_json::from_str(E::TOOLS)
+        .map_err(|_| RpcError::new(200, RpcCode::InternalError, "the list of tools cannot be read"))?;
+    Ok(object(json!({ "tools": tools })))
+}
+
+async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
+    let name = request.params.get("name").and_then(Value::as_str);
+    let name = name.ok_or_else(|| invalid("params.name must be a string"))?;
+    let arguments = match request.params.get("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments.clone(),
+        Some(_) => return Err(invalid("params.arguments must be an object")),
+    };
+    let no_meta = Map::new();
+    let meta = request.params.get("_meta").and_then(Value::as_object).unwrap_or(&no_meta);
+    let result = tools.call(name, arguments, meta).await;
+    Ok(result.ok_or_else(|| invalid("Unknown tool"))?.into_json())
+}

@@ -1,0 +1,167 @@
+//! One JSON-RPC 2.0 message per body.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+
+/// Bytes of a message that are read: a payment with its transaction takes up to about 70 kB in base64.
+pub const MAX_MESSAGE_BYTES: usize = 128 * 1_024;
+/// Characters of a request's id.
+const MAX_ID: usize = 256;
+
+/// A message from a client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// Wants an answer.
+    Request(RpcRequest),
+    /// Wants none.
+    Notification,
+    /// An answer to a question that we never ask.
+    Response,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RpcRequest {
+    /// A string or a whole number, returned as it came.
+    pub id: Value,
+    /// What is wanted.
+    pub method: String,
+    /// With what.
+    pub params: Map<String, Value>,
+}
+
+impl Message {
+    /// Whether it makes a tool work: what the caller's limits count.
+    #[must_use]
+    pub fn calls_tool(&self) -> bool {
+        matches!(self, Self::Request(request) if request.method == "tools/call")
+    }
+}
+
+/// JSON-RPC's codes, and those of MCP 2026-07-28.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RpcCode {
+    /// Not JSON.
+    ParseError,
+    /// Not a message.
+    InvalidRequest,
+    /// Not a method that we have.
+    MethodNotFound,
+    /// Parameters of another shape.
+    InvalidParams,
+    /// Ours to repair.
+    InternalError,
+    /// Headers and body disagree.
+    HeaderMismatch,
+    /// A revision that we do not speak.
+    UnsupportedProtocolVersion,
+}
+
+impl RpcCode {
+    const fn number(self) -> i32 {
+        match self {
+            Self::ParseError => -32_700,
+            Self::InvalidRequest => -32_600,
+            Self::MethodNotFound => -32_601,
+            Self::InvalidParams => -32_602,
+            Self::InternalError => -32_603,
+            Self::HeaderMismatch => -32_020,
+            Self::UnsupportedProtocolVersion => -32_022,
+        }
+    }
+}
+
+/// A refusal in JSON-RPC's form, and the HTTP status that goes with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RpcError {
+    /// HTTP status.
+    pub status: u16,
+    /// For programs.
+    pub code: RpcCode,
+    /// For people.
+    pub message: String,
+    /// More, where the protocol wants it.
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    /// A refusal.
+    #[must_use]
+    pub fn new(status: u16, code: RpcCode, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), data: None }
+    }
+
+    /// The answer's body. `id` is left out where the request's could not be read.
+    #[must_use]
+    pub fn body(&self, id: Option<&Value>) -> String {
+        let error = [("code", json!(self.code.number())), ("message", json!(self.message))];
+        let error = error.into_iter().chain(self.data.clone().map(|data| ("data", data)));
+        let error: Map<String, Value> = error.map(|(name, value)| (name.to_owned(), value)).collect();
+        match id {
+            Some(id) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+            None => json!({ "jsonrpc": "2.0", "error": error }),
+        }
+        .to_string()
+    }
+}
+
+/// What a body may have. Repeated members are an error: two readers could take different ones.
+#[derive(Deserialize)]
+struct Raw {
+    jsonrpc: String,
+    #[serde(default, deserialize_with = "present")]
+    id: Option<Value>,
+    method: Option<String>,
+    params: Option<Map<String, Value>>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    error: Option<Value>,
+}
+
+/// Tells `null` from nothing.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// It is too large, not JSON, a batch, or not a message.
+pub fn parse(body: &[u8]) -> Result<Message, RpcError> {
+    let invalid = |text: &str| RpcError::new(400, RpcCode::InvalidRequest, text);
+    if body.len() > MAX_MESSAGE_BYTES {
+        let text = format!("a message has at most {MAX_MESSAGE_BYTES} bytes");
+        return Err(RpcError::new(413, RpcCode::InvalidRequest, text));
+    }
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return Err(invalid("send one message per request: batches are not supported"));
+    }
+    let raw: Raw = serde_json::from_slice(body).map_err(|error| {
+        if error.is_data() {
+            invalid("not a JSON-RPC 2.0 message: an object with jsonrpc, id, method and params (an object)")
+        } else {
+            RpcError::new(400, RpcCode::ParseError, "the body is not JSON")
+        }
+    })?;
+    if raw.jsonrpc != "2.0" {
+        return Err(invalid("jsonrpc must be \"2.0\""));
+    }
+    match (raw.method, raw.id) {
+        (Some(method), Some(id)) if is_id(&id) => {
+            Ok(Message::Request(RpcRequest { id, method, params: raw.params.unwrap_or_default() }))
+        }
+        (Some(_), Some(_)) => Err(invalid("id must be a string or a whole number")),
+        (Some(_), None) => Ok(Message::Notification),
+        (None, Some(_)) if raw.result.is_some() != raw.error.is_some() => Ok(Message::Response),
+        _ => Err(invalid("method is missing")),
+    }
+}
+
+fn is_id(id: &Value) -> bool {
+    match id {
+        Value::String(text) => text.chars().count() <= MAX_ID,
+        Value::Number(number) => number.is_i64() || number.is_u64(),
+        _ => false,
+    }
+}

@@ -1,0 +1,285 @@
+//! Four revisions at one address: what is asked, in which headers and `_meta`, and what comes back.
+
+use futures_lite::future::block_on;
+use serde_json::{Value, json};
+
+use super::{
+    dispatch::{self, RpcAnswer},
+    message, origin_allowed,
+    revision::Headers,
+    tests::{ID, Stall},
+    tools::OwnerTools,
+};
+
+const NEW: &str = "2026-07-28";
+
+fn send(headers: &Headers<'_>, body: &[u8]) -> (u16, Value) {
+    let stall = Stall::default();
+    let answer = match message::parse(body) {
+        Ok(message) => block_on(dispatch::answer(&OwnerTools(stall), headers, message)),
+        Err(error) => RpcAnswer::from(error),
+    };
+    (answer.status, answer.body.map_or(Value::Null, |body| serde_json::from_str(&body).unwrap()))
+}
+
+fn request(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
+fn meta(version: &str) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+fn headers<'a>(version: &'a str, method: &'a str, name: Option<&'a str>) -> Headers<'a> {
+    Headers { protocol_version: Some(version), method: Some(method), name }
+}
+
+#[test]
+fn handshakes_settle_on_a_revision_that_both_speak() {
+    for (asked, settled) in [
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("2024-11-05", "2025-11-25"),
+        (NEW, "2025-11-25"),
+        ("2099-01-01", "2025-11-25"),
+        ("", "2025-11-25"),
+    ] {
+        let body = request("initialize", json!({ "protocolVersion": asked, "capabilities": {}, "clientInfo": {} }));
+        let (status, answer) = send(&Headers::default(), body.to_string().as_bytes());
+        assert_eq!((status, answer["result"]["protocolVersion"].as_str()), (200, Some(settled)), "{asked}");
+        assert!(answer["result"]["capabilities"]["tools"].is_object());
+    }
+}
+
+#[test]
+fn a_client_may_shake_hands_after_it_discovered() {
+    let mut params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {} });
+    params["_meta"] = meta(NEW);
+    let body = request("initialize", params).to_string();
+    let (status, answer) = send(&headers(NEW, "initialize", None), body.as_bytes());
+    assert_eq!((status, answer["result"]["protocolVersion"].as_str()), (200, Some("2025-11-25")));
+}
+
+/// What is asked: headers of version and method, `_meta`; and what comes back: status, and the error's code or 0.
+type Row<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<Value>, (u16, i64));
+
+#[test]
+fn headers_and_body_name_one_revision_that_we_speak() {
+    let list = |meta: Option<Value>| request("tools/list", meta.map_or(json!({}), |meta| json!({ "_meta": meta })));
+    let mut no_capabilities = meta(NEW);
+    no_capabilities.as_object_mut().unwrap().remove("io.modelcontextprotocol/clientCapabilities");
+    let mut odd_capabilities = meta(NEW);
+    odd_capabilities["io.modelcontextprotocol/clientCapabilities"] = json!("all");
+    let mut odd_version = meta(NEW);
+    odd_version["io.modelcontextprotocol/protocolVersion"] = json!(1);
+    let rows: Vec<Row<'_>> = vec![
+        ("before there was a header", None, None, None, (200, 0)),
+        ("2025-03-26", Some("2025-03-26"), None, None, (200, 0)),
+        ("2025-06-18", Some("2025-06-18"), None, None, (200, 0)),
+        ("2025-11-25", Some("2025-11-25"), None, None, (200, 0)),
+        ("2025-11-25 in both", Some("2025-11-25"), None, Some(meta("2025-11-25")), (200, 0)),
+        ("2026-07-28", Some(NEW), Some("tools/list"), Some(meta(NEW)), (200, 0)),
+        ("no header", None, Some("tools/list"), Some(meta(NEW)), (400, -32_020)),
+        ("another header", Some("2025-11-25"), Some("tools/list"), Some(meta(NEW)), (400, -32_020)),
+        ("another body", Some(NEW), Some("tools/list"), Some(meta("2025-11-25")), (400, -32_020)),
+        ("no method header", Some(NEW), None, Some(meta(NEW)), (400, -32_020)),
+        ("another method header", Some(NEW), Some("tools/call"), Some(meta(NEW)), (400, -32_020)),
+        ("method header in capitals", Some(NEW), Some("TOOLS/LIST"), Some(meta(NEW)), (400, -32_020)),
+        ("no meta", Some(NEW), Some("tools/list"), None, (400, -32_602)),
+        ("no capabilities", Some(NEW), Some("tools/list"), Some(no_capabilities), (400, -32_602)),
+        ("odd capabilities", Some(NEW), Some("tools/list"), Some(odd_capabilities), (400, -32_602)),
+        ("odd version", Some(NEW), Some("tools/list"), Some(odd_version), (400, -32_602)),
+        ("odd meta", Some(NEW), Some("tools/list"), Some(json!([])), (400, -32_602)),
+        ("unknown in both", Some("2099-01-01"), Some("tools/list"), Some(meta("2099-01-01")), (400, -32_022)),
+        ("unknown header", Some("1999-01-01"), None, None, (400, -32_022)),
+        ("empty header", Some(""), None, None, (400, -32_022)),
+    ];
+    for (what, version, method, meta, expected) in rows {
+        let headers = Headers { protocol_version: version, method, name: None };
+        let (status, answer) = send(&headers, list(meta).to_string().as_bytes());
+        assert_eq!((status, answer["error"]["code"].as_i64().unwrap_or_default()), expected, "{what}: {answer}");
+        assert_eq!(answer["id"], 1, "{what}");
+    }
+}
+
+#[test]
+fn an_unsupported_revision_is_answered_with_those_that_are() {
+    let body = request("tools/list", json!({ "_meta": meta("1900-01-01") })).to_string();
+    let (_, answer) = send(&headers("1900-01-01", "tools/list", None), body.as_bytes());
+    assert_eq!(
+        answer["error"]["data"],
+        json!({ "supported": [NEW, "2025-11-25", "2025-06-18", "2025-03-26"], "requested": "1900-01-01" })
+    );
+}
+
+#[test]
+fn names_in_headers_equal_those_in_the_body() {
+    for (what, header, name, expected) in [
+        ("the same", Some("get_listing"), "get_listing", (200, 0)),
+        ("encoded", Some("=?base64?Z2V0X2xpc3Rpbmc=?="), "get_listing", (200, 0)),
+        ("missing", None, "get_listing", (400, -32_020)),
+        ("another", Some("search_listings"), "get_listing", (400, -32_020)),
+        ("encoded, another", Some("=?base64?c2VhcmNo?="), "get_listing", (400, -32_020)),
+        ("encoded wrongly", Some("=?base64?%%?="), "get_listing", (400, -32_020)),
+        ("in capitals", Some("Get_Listing"), "get_listing", (400, -32_020)),
+        ("not ASCII", Some("gét"), "gét", (400, -32_020)),
+        ("encoded, not ASCII", Some("=?base64?Z8OpdA==?="), "gét", (200, -32_602)),
+        ("unknown tool", Some("nothing"), "nothing", (200, -32_602)),
+    ] {
+        let params = json!({ "_meta": meta(NEW), "name": name, "arguments": { "id": ID } });
+        let body = request("tools/call", params).to_string();
+        let (status, answer) = send(&headers(NEW, "tools/call", header), body.as_bytes());
+        assert_eq!((status, answer["error"]["code"].as_i64().unwrap_or_default()), expected, "{what}: {answer}");
+    }
+    for (method, params) in [("resources/read", "uri"), ("prompts/get", "name")] {
+        let body = request(method, json!({ "_meta": meta(NEW), params: "x" })).to_string();
+        assert_eq!(send(&headers(NEW, method, Some("y")), body.as_bytes()).1["error"]["code"], -32_020);
+        assert_eq!(send(&headers(NEW, method, Some("x")), body.as_bytes()).0, 404);
+    }
+}
+
+#[test]
+fn methods_that_we_do_not_have_are_said_so() {
+    for method in
+        ["ping", "logging/setLevel", "subscriptions/listen", "resources/list", "prompts/list", "nothing", "tasks/get"]
+    {
+        let body = request(method, json!({ "_meta": meta(NEW) })).to_string();
+        let (status, answer) = send(&headers(NEW, method, None), body.as_bytes());
+        assert_eq!((status, &answer["error"]["code"]), (404, &json!(-32_601)), "{method}");
+    }
+    for (method, code) in
+        [("ping", Value::Null), ("resources/list", json!(-32_601)), ("server/discover", json!(-32_601))]
+    {
+        let body = request(method, json!({})).to_string();
+        let headers = Headers { protocol_version: Some("2025-11-25"), ..Headers::default() };
+        let (status, answer) = send(&headers, body.as_bytes());
+        assert_eq!((status, &answer["error"]["code"]), (200, &code), "{method}");
+    }
+    let bare = request("server/discover", json!({})).to_string();
+    assert_eq!(send(&Headers::default(), bare.as_bytes()).0, 400);
+}
+
+#[test]
+fn results_of_the_stateless_revision_say_what_they_are() {
+    let send = |method, params: Value, name| {
+        let mut params = params;
+        params["_meta"] = meta(NEW);
+        send(&headers(NEW, method, name), request(method, params).to_string().as_bytes()).1["result"].clone()
+    };
+    let discovered = send("server/discover", json!({}), None);
+    let listed = send("tools/list", json!({}), None);
+    let called = send("tools/call", json!({ "name": "get_listing", "arguments": { "id": ID } }), Some("get_listing"));
+    for result in [&discovered, &listed, &called] {
+        assert_eq!(result["resultType"], "complete", "{result}");
+        assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "surety", "{result}");
+    }
+    for result in [&discovered, &listed] {
+        assert!(result["ttlMs"].as_u64().unwrap() > 0 && result["cacheScope"] == "public");
+    }
+    assert!(discovered["supportedVersions"].as_array().unwrap().contains(&json!(NEW)));
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 7);
+    assert_eq!(called["structuredContent"], json!({ "id": ID }));
+    assert_eq!(called["content"][0]["text"], json!({ "id": ID }).to_string());
+    assert_eq!(called["isError"], false);
+    assert!(called.get("ttlMs").is_none());
+}
+
+#[test]
+fn results_of_earlier_revisions_have_nothing_of_the_new() {
+    let headers = Headers { protocol_version: Some("2025-06-18"), ..Headers::default() };
+    let listed = send(&headers, request("tools/list", json!({})).to_string().as_bytes()).1["result"].clone();
+    assert_eq!(listed.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"]);
+}
+
+#[test]
+fn notifications_and_stray_answers_get_202_without_a_body() {
+    for body in [
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/unknown", "params": { "_meta": meta(NEW) } }),
+        json!({ "jsonrpc": "2.0", "id": 4, "result": {} }),
+        json!({ "jsonrpc": "2.0", "id": 4, "error": { "code": 1, "message": "" } }),
+    ] {
+        assert_eq!(send(&Headers::default(), body.to_string().as_bytes()), (202, Value::Null), "{body}");
+    }
+}
+
+#[test]
+fn a_body_is_one_message() {
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let nested = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{deep}}}}}"#);
+    let large = json!({ "jsonrpc": "2.0", "id": 1, "method": "x".repeat(message::MAX_MESSAGE_BYTES) }).to_string();
+    for (body, expected) in [
+        ("", (400, -32_700)),
+        ("{", (400, -32_700)),
+        ("\u{feff}{}", (400, -32_700)),
+        ("{} {}", (400, -32_600)),
+        ("nonsense", (400, -32_700)),
+        ("[]", (400, -32_600)),
+        (r#" [{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, (400, -32_600)),
+        ("{}", (400, -32_600)),
+        ("1", (400, -32_600)),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, (400, -32_600)),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, (400, -32_600)),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, (400, -32_600)),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, (400, -32_600)),
+        (r#"{"jsonrpc":"2.0","id":1}"#, (400, -32_600)),
+        (r#"{"jsonrpc":"2.0","id":1,"method":1}"#, (400, -32_600)),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#, (400, -32_600)),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#, (400, -32_600)),
+        (nested.as_str(), (400, -32_700)),
+        (large.as_str(), (413, -32_600)),
+    ] {
+        let (status, answer) = send(&Headers::default(), body.as_bytes());
+        let shown: String = body.chars().take(80).collect();
+        assert_eq!((status, answer["error"]["code"].as_i64().unwrap()), expected, "{shown}");
+        assert!(answer.get("id").is_none(), "{shown}");
+    }
+}
+
+#[test]
+fn ids_come_back_as_they_came() {
+    for id in [json!(0), json!(-7), json!("a"), json!(""), json!(9_007_199_254_740_991_i64)] {
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+        assert_eq!(send(&Headers::default(), body.to_string().as_bytes()).1["id"], id);
+    }
+}
+
+#[test]
+fn calls_of_another_shape_are_refused() {
+    for params in [json!({}), json!({ "name": 1 }), json!({ "name": "get_listing", "arguments": [] })] {
+        let (status, answer) = send(&Headers::default(), request("tools/call", params).to_string().as_bytes());
+        assert_eq!((status, &answer["error"]["code"]), (200, &json!(-32_602)));
+    }
+}
+
+#[test]
+fn only_tool_calls_count_against_the_callers_limit() {
+    let counts = |method| message::parse(request(method, json!({})).to_string().as_bytes()).unwrap().calls_tool();
+    assert!(counts("tools/call"));
+    assert!(!counts("tools/list") && !counts("initialize"));
+}
+
+#[test]
+fn pages_of_strangers_are_kept_out() {
+    let own = "https://surety.example.com";
+    for good in [None, Some(own), Some("http://localhost:6274"), Some("http://127.0.0.1:1"), Some("http://[::1]:2")] {
+        assert!(origin_allowed(good, own), "{good:?}");
+    }
+    for bad in [
+        "https://evil.example.com",
+        "null",
+        "",
+        "http://localhost.evil.example.com",
+        "https://surety.example.com.evil.example",
+        "file://",
+        "http://127.0.0.1.nip.io",
+    ] {
+        assert!(!origin_allowed(Some(bad), own), "{bad}");
+    }
+}

@@ -1,0 +1,166 @@
+//! Which revision of the protocol a request is in.
+//!
+//! ```text
+//!   initialize                                     the handshake of 2025-11-25 and before, whatever else is said
+//!   header   _meta                                 (MCP-Protocol-Version, io.modelcontextprotocol/protocolVersion)
+//!   absent   absent                                2025-03-26, which had no header
+//!   2025-..  absent                                that one
+//!   v        v                                     that one
+//!   2026-..  absent                                -32602: a required field is missing
+//!   v        w, or absent beside a _meta           -32020
+//!   unknown  absent or the same                    -32022
+//! ```
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::{Map, Value, json};
+
+use super::message::{RpcCode, RpcError, RpcRequest};
+
+/// `_meta`: the request's revision.
+pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// `_meta`: what the client can do.
+pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// A revision that we speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revision {
+    /// Streamable HTTP's first.
+    V20250326,
+    /// Structured content.
+    V20250618,
+    /// The last with a handshake.
+    V20251125,
+    /// Each request says everything.
+    V20260728,
+}
+
+impl Revision {
+    /// Newest first.
+    pub const ALL: [Self; 4] = [Self::V20260728, Self::V20251125, Self::V20250618, Self::V20250326];
+
+    /// As the protocol names it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V20250326 => "2025-03-26",
+            Self::V20250618 => "2025-06-18",
+            Self::V20251125 => "2025-11-25",
+            Self::V20260728 => "2026-07-28",
+        }
+    }
+
+    /// Of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.as_str() == name)
+    }
+
+    /// Whether every request carries its revision and capabilities.
+    #[must_use]
+    pub const fn is_stateless(self) -> bool {
+        matches!(self, Self::V20260728)
+    }
+
+    /// What a handshake for this name settles on: the same, or the newest with a handshake.
+    #[must_use]
+    pub fn for_handshake(name: &str) -> Self {
+        Self::named(name).filter(|revision| !revision.is_stateless()).unwrap_or(Self::V20251125)
+    }
+}
+
+/// The headers that mirror a message, as received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Headers<'a> {
+    /// `MCP-Protocol-Version`.
+    pub protocol_version: Option<&'a str>,
+    /// `Mcp-Method`.
+    pub method: Option<&'a str>,
+    /// `Mcp-Name`.
+    pub name: Option<&'a str>,
+}
+
+fn mismatch(message: impl Into<String>) -> RpcError {
+    RpcError::new(400, RpcCode::HeaderMismatch, message)
+}
+
+fn unsupported(requested: &str) -> RpcError {
+    let data = json!({ "supported": Revision::ALL.map(Revision::as_str), "requested": requested });
+    let error = RpcError::new(400, RpcCode::UnsupportedProtocolVersion, "Unsupported protocol version");
+    RpcError { data: Some(data), ..error }
+}
+
+fn missing(field: &str) -> RpcError {
+    RpcError::new(400, RpcCode::InvalidParams, format!("params._meta[\"{field}\"] is missing or of the wrong type"))
+}
+
+/// The revision of a request, if its headers and body agree on one that we speak.
+///
+/// # Errors
+/// See the table above; of 2026-07-28 also what is missing from the rest of headers and `_meta`.
+pub fn of(headers: &Headers<'_>, request: &RpcRequest) -> Result<Revision, RpcError> {
+    if request.method == "initialize" {
+        return Ok(Revision::V20251125);
+    }
+    let no_meta = Map::new();
+    let meta = match request.params.get("_meta") {
+        None => &no_meta,
+        Some(Value::Object(meta)) => meta,
+        Some(_) => return Err(RpcError::new(400, RpcCode::InvalidParams, "params._meta must be an object")),
+    };
+    let in_body = match meta.get(META_VERSION) {
+        None => None,
+        Some(version) => Some(version.as_str().ok_or_else(|| missing(META_VERSION))?),
+    };
+    let revision = match (headers.protocol_version, in_body) {
+        (None, Some(_)) => return Err(mismatch("the header MCP-Protocol-Version is missing")),
+        (Some(header), Some(body)) if header != body => {
+            return Err(mismatch("MCP-Protocol-Version differs from the version in params._meta"));
+        }
+        // Only the stateless revisions have this method: whoever calls it means them.
+        (None, None) if request.method == "server/discover" => return Err(missing(META_VERSION)),
+        (None, None) => Revision::V20250326,
+        (Some(version), _) => Revision::named(version).ok_or_else(|| unsupported(version))?,
+    };
+    if revision.is_stateless() {
+        stateless(headers, request, meta, in_body)?;
+    }
+    Ok(revision)
+}
+
+fn stateless(
+    headers: &Headers<'_>,
+    request: &RpcRequest,
+    meta: &Map<String, Value>,
+    in_body: Option<&str>,
+) -> Result<(), RpcError> {
+    if in_body.is_none() {
+        return Err(missing(META_VERSION));
+    }
+    if !meta.get(META_CAPABILITIES).is_some_and(Value::is_object) {
+        return Err(missing(META_CAPABILITIES));
+    }
+    if headers.method != Some(request.method.as_str()) {
+        return Err(mismatch("the header Mcp-Method is missing or differs from the method in the body"));
+    }
+    let mirrored = match request.method.as_str() {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        _ => return Ok(()),
+    };
+    let in_body = request.params.get(mirrored).and_then(Value::as_str);
+    let in_body = in_body
+        .ok_or_else(|| RpcError::new(400, RpcCode::InvalidParams, format!("params.{mirrored} must be a string")))?;
+    let in_header = headers.name.and_then(decoded);
+    if in_header.as_deref() != Some(in_body) {
+        return Err(mismatch(format!("the header Mcp-Name is missing or differs from params.{mirrored}")));
+    }
+    Ok(())
+}
+
+/// A header's value; `=?base64?...?=` holds what a header cannot.
+fn decoded(value: &str) -> Option<String> {
+    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
+        Some(encoded) => String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok(),
+        None => value.bytes().all(|b| matches!(b, b'\t' | b' '..=b'~')).then(|| value.to_owned()),
+    }
+}

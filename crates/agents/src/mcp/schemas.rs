@@ -1,0 +1,273 @@
+//! The tools' definitions, made from their types and compared with the constant text that is served.
+//!
+//! `UPDATE_TOOLS=1 cargo test -p agents schemas` writes them anew.
+
+use market::listing::CATEGORIES;
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
+use serde_json::{Value, json};
+
+use super::view::*;
+
+const HASH: &str = "^[0-9a-f]{64}$";
+
+pub(super) fn category(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "description": "Only this category.", "type": "string", "enum": CATEGORIES })
+}
+
+fn listing() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "id": { "type": "string" },
+            "title": { "type": "string" },
+            "description": { "type": "string" },
+            "priceLovelace": { "type": "string", "pattern": "^[0-9]+$" },
+            "sellerAddress": { "type": "string" },
+            "modes": { "type": "array", "items": { "enum": ["instant", "protected"] } },
+            "contentHash": { "type": "string", "pattern": HASH, "description": "SHA-256 of what the buyer receives" },
+            "previewMedia": { "type": "string" },
+            "category": { "type": "string" },
+            "createdAt": { "type": "string", "description": "POSIX ms" },
+            "sales": { "type": "integer" },
+            "sellerReputation": {
+                "type": "object",
+                "description": "Absent until the seller has a closed escrow",
+                "properties": { "score": { "type": "integer", "minimum": 0, "maximum": 100 }, "basis": { "type": "integer" } },
+                "required": ["score", "basis"],
+            },
+        },
+        "required": ["id", "title", "description", "priceLovelace", "sellerAddress", "modes", "contentHash"],
+    })
+}
+
+fn schema_of(value: Value) -> Schema {
+    Schema::try_from(value).unwrap()
+}
+
+pub(super) fn listings(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": listing() })
+}
+
+fn purchase_value() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "id": { "type": "string", "pattern": HASH },
+            "listingId": { "type": "string" },
+            "mode": { "enum": ["instant", "protected"] },
+            "buyerAddress": { "type": "string" },
+            "txHash": { "type": "string", "pattern": HASH },
+            "status": { "type": "string" },
+            "events": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": { "status": { "type": "string" }, "txHash": { "type": "string" }, "at": { "type": "string" } },
+                    "required": ["status", "txHash", "at"],
+                },
+            },
+            "escrow": { "type": "object" },
+            "verification": { "enum": ["ok", "mismatch", "no_result_yet"] },
+        },
+        "required": ["id", "listingId", "mode", "buyerAddress", "txHash", "status", "events"],
+    })
+}
+
+pub(super) fn purchase(_: &mut SchemaGenerator) -> Schema {
+    schema_of(purchase_value())
+}
+
+pub(super) fn purchases(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": purchase_value() })
+}
+
+pub(super) fn deadlines(_: &mut SchemaGenerator) -> Schema {
+    let time = json!({ "type": "string", "pattern": "^[0-9]+$" });
+    json_schema!({
+        "type": "object",
+        "properties": { "payBy": time, "submitResult": time, "unlock": time, "externalDisputeUnlock": time },
+    })
+}
+
+/// JSON Schema 2020-12 (MCP's default dialect), whole, without references.
+fn schema<T: JsonSchema>(input: bool) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let settings = if input { settings.for_deserialize() } else { settings.for_serialize() };
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    for name in ["title", "description"] {
+        schema.as_object_mut().unwrap().remove(name);
+    }
+    simplify(&mut schema);
+    schema
+}
+
+/// What is optional may be left out; nobody has to send null for it. Rust's number formats are nobody else's.
+fn simplify(schema: &mut Value) {
+    let null = json!({ "type": "null" });
+    if let Value::Object(fields) = schema {
+        fields.remove("format");
+        if let Some(Value::Array(types)) = fields.get("type")
+            && let [one, Value::String(other)] = types.as_slice()
+            && other == "null"
+        {
+            fields["type"] = one.clone();
+        }
+        if let Some(Value::Array(choices)) = fields.remove("anyOf") {
+            let choice: Vec<Value> = choices.into_iter().filter(|choice| *choice != null).collect();
+            let [Value::Object(only)] = choice.as_slice() else { panic!("a choice of several shapes") };
+            for (name, value) in only {
+                fields.entry(name).or_insert_with(|| value.clone());
+            }
+        }
+        fields.values_mut().for_each(simplify);
+    } else if let Value::Array(items) = schema {
+        items.iter_mut().for_each(simplify);
+    }
+}
+
+fn annotations(read_only: bool, spends: bool) -> Value {
+    let hints = json!({ "readOnlyHint": true, "openWorldHint": false });
+    let writes =
+        json!({ "readOnlyHint": false, "destructiveHint": spends, "idempotentHint": true, "openWorldHint": true });
+    if read_only { hints } else { writes }
+}
+
+fn tool<T: JsonSchema>(name: &str, title: &str, description: &str, output: Option<Value>, read_only: bool) -> Value {
+    let mut tool = json!({
+        "name": name,
+        "title": title,
+        "description": description,
+        "inputSchema": schema::<T>(true),
+        "annotations": annotations(read_only, true),
+    });
+    if let Some(output) = output {
+        tool["outputSchema"] = output;
+    }
+    tool["annotations"]["title"] = json!(title);
+    tool
+}
+
+fn search_tool() -> Value {
+    tool::<SearchListings>(
+        "search_listings",
+        "Search listings",
+        "Search what is for sale: design prompts, paid in tADA. Free. Compare priceLovelace (1 ADA = 1,000,000 lovelace), \
+         sales and sellerReputation (share of the seller's closed escrows that were not refunded; absent means unknown, not \
+         bad). More results: pass nextCursor as cursor.",
+        Some(schema::<Listings>(false)),
+        true,
+    )
+}
+
+fn get_tool() -> Value {
+    tool::<GetListing>(
+        "get_listing",
+        "Get a listing",
+        "One listing: price, modes, the seller's reputation, and contentHash, the SHA-256 of exactly what a buyer receives. \
+         Free. Read it before buying.",
+        Some(listing()),
+        true,
+    )
+}
+
+fn signed_in() -> Value {
+    json!([
+        search_tool(),
+        get_tool(),
+        tool::<BuyListing>(
+            "buy_listing",
+            "Buy a listing",
+            "SPENDS the listing's price from the owner's agent wallet, within the owner's limits, and returns the content. \
+             mode protected locks the payment in escrow and is refunded if delivery fails or differs from contentHash: \
+             prefer it for sellers without reputation. mode instant pays the seller at once and cannot be taken back. \
+             Takes up to 45 seconds. Safe to call again with the same arguments: what is owned or on its way is never paid \
+             twice. On status pending, do not buy elsewhere: follow get_purchase_status.",
+            Some(schema::<Purchased>(false)),
+            false,
+        ),
+        tool::<MyPurchases>(
+            "my_purchases",
+            "My purchases",
+            "What this account bought, newest first, with status and timeline. Free.",
+            Some(schema::<Purchases>(false)),
+            true,
+        ),
+        tool::<GetPurchaseStatus>(
+            "get_purchase_status",
+            "Get a purchase's status",
+            "One purchase: where its payment is (FundsLocked, ResultSubmitted, withdrawn, refunded, settled, ...), its \
+             deadlines, and with contentOffset also what was bought, page by page. Free.",
+            Some(schema::<PurchaseStatus>(false)),
+            true,
+        ),
+        tool::<NoArguments>(
+            "my_wallet",
+            "My wallet",
+            "The agent wallet: its address to fund, balance, limits per purchase and day, and what is spent today. Free. \
+             Call it before buying something expensive.",
+            Some(schema::<WalletView>(false)),
+            true,
+        ),
+        tool::<NoArguments>(
+            "withdraw_to_owner",
+            "Withdraw to the owner",
+            "SENDS everything in the agent wallet, but about 2 tADA kept for fees, back to the wallet of the owner who \
+             signed in. Costs the network's fee. Only when the owner asks for it. Not for the shared demo wallet.",
+            Some(schema::<Withdrawal>(false)),
+            false,
+        ),
+    ])
+}
+
+fn open() -> Value {
+    json!([
+        search_tool(),
+        get_tool(),
+        // No output schema: clients hold `structuredContent` against it also where it is PaymentRequired.
+        tool::<UnlockListing>(
+            "unlock_listing",
+            "Unlock a listing with your own wallet",
+            "COSTS the listing's price, paid over x402 (exact, Cardano preprod) from your own wallet. Call it without \
+             payment: the error result is a PaymentRequired object whose accepts lists default (pays the seller at once) \
+             and escrow (locks the payment, refunded if delivery fails). Sign the transaction for one of them and call \
+             again with the PaymentPayload in _meta[\"x402/payment\"]: the content comes back, the settlement in \
+             _meta[\"x402/payment-response\"]. To get the content again, send _meta[\"x-service-proof\"] signed by the wallet that paid, or \
+             repeat a payment that carries a payment-identifier: nothing is paid again.",
+            None,
+            false,
+        ),
+    ])
+}
+
+fn check(name: &str, served: &str, made: &Value) {
+    let text = format!("{}\n", serde_json::to_string_pretty(made).unwrap());
+    if std::env::var_os("UPDATE_TOOLS").is_some() {
+        let path = format!("{}/src/mcp/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::write(path, text).unwrap();
+    } else {
+        assert_eq!(served, text, "the types have changed: UPDATE_TOOLS=1 cargo test -p agents schemas");
+    }
+}
+
+#[test]
+fn the_tools_that_are_served_are_what_the_types_say() {
+    check("tools.json", include_str!("tools.json"), &signed_in());
+    check("open-tools.json", include_str!("open-tools.json"), &open());
+}
+
+#[test]
+fn every_tool_says_what_it_takes_gives_and_does() {
+    for tool in signed_in().as_array().unwrap().iter().chain(open().as_array().unwrap()) {
+        assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
+        assert!(tool["description"].as_str().unwrap().len() > 50 && tool["title"].is_string());
+        assert!(tool["annotations"]["readOnlyHint"].is_boolean());
+        if let Some(output) = tool.get("outputSchema") {
+            assert_eq!(output["type"], "object", "{tool}");
+        }
+        assert!(!tool.to_string().contains("$ref"), "{tool}");
+    }
+}

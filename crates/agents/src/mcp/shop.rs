@@ -1,0 +1,198 @@
+//! What the tools need of the shop: two ports, connected to the checkout by the worker.
+
+use cardano::{ContentHash, Lovelace, TxHash};
+use market::{
+    catalogue::{Filter, Page},
+    listing::{DeliveryMode, ListingId},
+};
+use serde_json::Value;
+
+/// Everybody's side of the catalogue.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Shelf {
+    /// A page of listings, ranked where the filter has words.
+    async fn search(&self, filter: Filter) -> Result<Page, ShopError>;
+    /// A listing's public JSON.
+    async fn listing(&self, id: &ListingId) -> Result<String, ShopError>;
+}
+
+/// The shop as the agent of one account meets it: the implementation holds the caller.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Shop: Shelf {
+    /// Buys from the service wallet within the limits, or finds what is owned. Asking again for the same listing and mode
+    /// never pays twice; the purchase goes on when the client hangs up. Answers within 45 s, pending if it must.
+    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError>;
+    /// The account's purchases, newest first.
+    async fn purchases(&self, cursor: Option<&str>) -> Result<Page, ShopError>;
+    /// One purchase, with its content where the account owns it and `with_content` is set.
+    async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError>;
+    /// The service wallet.
+    async fn wallet(&self) -> Result<WalletState, ShopError>;
+    /// Sends what is left to the owner. Within a minute of one that was sent, the same answer.
+    async fn withdraw(&self) -> Result<WithdrawalSent, ShopError>;
+}
+
+/// The shop as an agent with a wallet of its own meets it.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait OpenShop: Shelf {
+    /// Sells over x402, or hands out again what was bought.
+    async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError>;
+}
+
+/// What a purchase gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoughtListing {
+    /// The payment's or the lock's transaction.
+    pub tx: TxHash,
+    /// What was paid for it, now or before; without the network's fee.
+    pub paid: Lovelace,
+    /// Whether it was owned before.
+    pub already_owned: bool,
+    /// What the listing promised.
+    pub listed_hash: ContentHash,
+    /// What was bought; `None` while the transaction waits for its block.
+    pub content: Option<String>,
+    /// Of a protected purchase: its escrow's deadlines, the JSON object of `escrow.deadlines`.
+    pub deadlines: Option<Value>,
+}
+
+/// A purchase as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PurchaseState {
+    /// Its public JSON; `None` while its transaction waits for a block.
+    pub purchase: Option<String>,
+    /// What the listing promised.
+    pub listed_hash: ContentHash,
+    /// What was bought, where it was asked for and is the caller's; never after a refund.
+    pub content: Option<String>,
+}
+
+/// A service wallet as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalletState {
+    /// The address signed in with, or `demo`.
+    pub owner: String,
+    /// The address to fund.
+    pub address: String,
+    /// On the chain, what is reserved for pending purchases taken off.
+    pub balance: Lovelace,
+    /// Most per purchase.
+    pub max_per_payment: Lovelace,
+    /// Most per UTC day.
+    pub daily_budget: Lovelace,
+    /// Of it, spent or reserved today.
+    pub spent_today: Lovelace,
+    /// Whether it is the shared demo wallet.
+    pub is_demo: bool,
+}
+
+/// A withdrawal on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithdrawalSent {
+    /// Its transaction.
+    pub tx: TxHash,
+    /// What the owner gets.
+    pub amount: Lovelace,
+    /// The owner's address.
+    pub to: String,
+}
+
+/// What an agent with a wallet of its own shows, each as the HTTP header of its name would carry it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Presentation {
+    /// x402's PaymentPayload.
+    pub payment: Option<String>,
+    /// A recent signature of the payer's wallet over the listing.
+    pub proof: Option<String>,
+}
+
+/// What came of an unlocking.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unlocked {
+    /// Not paid: x402's PaymentRequired, whose `error` says why a payment was refused or did not settle, and the
+    /// SettlementResponse where there is one. Never with content.
+    PaymentRequired {
+        /// PaymentRequired.
+        required: Value,
+        /// SettlementResponse of a failed or pending settlement.
+        settlement: Option<Value>,
+    },
+    /// Paid and delivered.
+    Delivered {
+        /// What was bought.
+        content: String,
+        /// What the listing promised.
+        listed_hash: ContentHash,
+        /// SettlementResponse, where it was paid by this call.
+        settlement: Option<Value>,
+        /// The purchase, where it was made before.
+        purchase: Option<TxHash>,
+    },
+}
+
+/// Why the shop did not do what a tool asked. The texts are for the model: each says what to do next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShopError {
+    /// No such listing.
+    #[error("There is no listing with this id. Call search_listings and use an id from its results.")]
+    NoListing,
+    /// No such purchase, or somebody else's.
+    #[error("This account has no purchase with this transaction. Call my_purchases for the ones it has.")]
+    NoPurchase,
+    /// Not offered this way.
+    #[error("The seller does not offer mode {}. Call get_listing and use one of its modes.", .0.as_str())]
+    ModeNotOffered(DeliveryMode),
+    /// More than one purchase may cost.
+    #[error(
+        "Not bought: {} is more than the {} that the owner allows per purchase. Choose something cheaper, or ask the owner \
+         to raise the limit.", .price.display_tada(), .limit.display_tada()
+    )]
+    OverPurchaseLimit {
+        /// What it costs.
+        price: Lovelace,
+        /// What is allowed.
+        limit: Lovelace,
+    },
+    /// More than what is left of today's budget.
+    #[error(
+        "Not bought: {} is more than the {} left of today's budget, which begins anew at midnight UTC. Wait, choose \
+         something cheaper, or ask the owner to raise the budget.", .price.display_tada(), .left.display_tada()
+    )]
+    OverDailyBudget {
+        /// What it costs.
+        price: Lovelace,
+        /// What is left.
+        left: Lovelace,
+    },
+    /// Too little in the wallet.
+    #[error(
+        "Not bought: the wallet holds too little. Ask the owner to send at least {} more (preprod tADA) to {address}, then \
+         try again.", .missing.display_tada()
+    )]
+    TooLittle {
+        /// How much more is needed.
+        missing: Lovelace,
+        /// Where to send it.
+        address: String,
+    },
+    /// The purchase was refunded.
+    #[error("This purchase was refunded, so its content is not available. Call get_purchase_status for its timeline.")]
+    Refunded,
+    /// The demo wallet is everybody's.
+    #[error(
+        "The shared demo wallet cannot be withdrawn from. Nothing is to be done: its tADA stays for others to try."
+    )]
+    DemoWallet,
+    /// Too little to send.
+    #[error("There is nothing to withdraw: about 2 tADA are kept for fees. Call my_wallet for the balance.")]
+    NothingToWithdraw,
+    /// The payment did not go through and will not. The text says why.
+    #[error("Nothing was paid: {0}. Call my_wallet, then try buy_listing again.")]
+    PaymentFailed(String),
+    /// Something else is in the way; the text says what.
+    #[error("Not done: {0}.")]
+    NotDone(String),
+    /// Not now; nothing is known to be wrong. The text is for our log alone.
+    #[error("The shop cannot answer just now. Nothing is lost: try the same call again in some seconds.")]
+    Unavailable(String),
+}

@@ -1,0 +1,304 @@
+//! Tools over a shop that keeps its rules in a few fields.
+
+use std::cell::RefCell;
+
+use cardano::{ContentHash, Lovelace, TxHash};
+use futures_lite::future::block_on;
+use market::{
+    catalogue::{Filter, Page},
+    listing::{DeliveryMode, ListingId},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    dispatch::Toolset,
+    open::OpenTools,
+    shop::*,
+    tools::OwnerTools,
+    view::{ContentPage, PAGE_CHARACTERS},
+};
+
+pub(super) const ID: &str = "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+#[derive(Default)]
+pub(super) struct Stall {
+    pub filters: RefCell<Vec<Filter>>,
+    pub bought: RefCell<Vec<DeliveryMode>>,
+    pub shown: RefCell<Vec<Presentation>>,
+    pub content: Option<String>,
+    pub listed: Option<ContentHash>,
+    pub refusal: Option<ShopError>,
+}
+
+impl Stall {
+    fn listed(&self) -> ContentHash {
+        self.listed.unwrap_or_else(|| ContentHash::of(self.content.clone().unwrap_or_default().as_bytes()))
+    }
+    fn refuse(&self) -> Result<(), ShopError> {
+        self.refusal.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Shelf for Stall {
+    async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
+        self.filters.borrow_mut().push(filter);
+        Ok(Page { json: format!(r#"[{{"id":"{ID}"}}]"#), next: Some("7.1".into()) })
+    }
+    async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
+        self.refuse()?;
+        Ok(json!({ "id": id }).to_string())
+    }
+}
+
+impl Shop for Stall {
+    async fn buy(&self, _: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
+        self.refuse()?;
+        self.bought.borrow_mut().push(mode);
+        Ok(BoughtListing {
+            tx: TxHash::new([7; 32]),
+            paid: Lovelace::from_ada(5),
+            already_owned: false,
+            listed_hash: self.listed(),
+            content: self.content.clone(),
+            deadlines: None,
+        })
+    }
+    async fn purchases(&self, _: Option<&str>) -> Result<Page, ShopError> {
+        Ok(Page { json: "[]".into(), next: None })
+    }
+    async fn status(&self, _: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
+        self.refuse()?;
+        let content = if with_content { self.content.clone() } else { None };
+        Ok(PurchaseState { purchase: Some("{\"status\":\"settled\"}".into()), listed_hash: self.listed(), content })
+    }
+    async fn wallet(&self) -> Result<WalletState, ShopError> {
+        Ok(WalletState {
+            owner: "demo".into(),
+            address: "addr_test1x".into(),
+            balance: Lovelace::from_ada(12),
+            max_per_payment: Lovelace::from_ada(10),
+            daily_budget: Lovelace::from_ada(30),
+            spent_today: Lovelace::ZERO,
+            is_demo: true,
+        })
+    }
+    async fn withdraw(&self) -> Result<WithdrawalSent, ShopError> {
+        Err(ShopError::DemoWallet)
+    }
+}
+
+impl OpenShop for Stall {
+    async fn unlock(&self, _: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
+        self.shown.borrow_mut().push(shown.clone());
+        let required = json!({ "x402Version": 2, "error": "Payment required", "accepts": [] });
+        Ok(match (shown.payment, &self.content) {
+            (None, _) => Unlocked::PaymentRequired { required, settlement: None },
+            (Some(_), None) => Unlocked::PaymentRequired { required, settlement: Some(json!({ "success": false })) },
+            (Some(_), Some(content)) => Unlocked::Delivered {
+                content: content.clone(),
+                listed_hash: self.listed(),
+                settlement: Some(json!({ "success": true, "transaction": "ab" })),
+                purchase: None,
+            },
+        })
+    }
+}
+
+fn arguments(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap()
+}
+
+fn call(stall: &Stall, tool: &str, with: Value) -> super::dispatch::ToolResult {
+    let endpoint = OwnerTools(stall);
+    block_on(endpoint.call(tool, arguments(with), &Map::new())).unwrap()
+}
+
+fn unlock(stall: &Stall, with: Value, meta: Value) -> super::dispatch::ToolResult {
+    block_on(OpenTools(stall).call("unlock_listing", arguments(with), &arguments(meta))).unwrap()
+}
+
+impl<S: Shelf> Shelf for &S {
+    async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
+        (**self).search(filter).await
+    }
+    async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
+        (**self).listing(id).await
+    }
+}
+impl<S: Shop> Shop for &S {
+    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
+        (**self).buy(id, mode).await
+    }
+    async fn purchases(&self, cursor: Option<&str>) -> Result<Page, ShopError> {
+        (**self).purchases(cursor).await
+    }
+    async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
+        (**self).status(tx, with_content).await
+    }
+    async fn wallet(&self) -> Result<WalletState, ShopError> {
+        (**self).wallet().await
+    }
+    async fn withdraw(&self) -> Result<WithdrawalSent, ShopError> {
+        (**self).withdraw().await
+    }
+}
+impl<S: OpenShop> OpenShop for &S {
+    async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
+        (**self).unlock(id, shown).await
+    }
+}
+
+#[test]
+fn a_search_reaches_the_catalogue_with_every_filter() {
+    let stall = Stall::default();
+    let found = call(
+        &stall,
+        "search_listings",
+        json!({ "query": "hero", "category": "saas", "mode": "protected", "maxPriceAda": 12.3, "minReputation": 90,
+            "sort": "price_asc", "limit": 5, "cursor": "3.4" }),
+    );
+    assert_eq!(found.structured.unwrap(), json!({ "listings": [{ "id": ID }], "nextCursor": "7.1" }));
+    let filter = stall.filters.borrow()[0].clone();
+    assert_eq!((filter.category, filter.mode, filter.limit), (Some("SaaS"), Some(DeliveryMode::Protected), Some(5)));
+    assert_eq!(filter.max_price.unwrap().get(), 12_300_000);
+    assert!(filter.cursor.is_some() && filter.words.as_deref() == Some("hero"));
+}
+
+#[test]
+fn wrong_arguments_are_explained_and_spend_nothing() {
+    let stall = Stall { content: Some("x".into()), ..Stall::default() };
+    for (tool, wrong) in [
+        ("buy_listing", json!({ "id": ID })),
+        ("buy_listing", json!({ "id": ID, "mode": "free" })),
+        ("buy_listing", json!({ "id": ID, "mode": "instant", "maxPriceAda": 1 })),
+        ("buy_listing", json!({ "id": "nothing", "mode": "instant" })),
+        ("search_listings", json!({ "maxPriceAda": -1 })),
+        ("search_listings", json!({ "category": "Cars" })),
+        ("search_listings", json!({ "limit": 0 })),
+        ("search_listings", json!({ "minReputation": 101 })),
+        ("search_listings", json!({ "cursor": "x" })),
+        ("search_listings", json!({ "query": "x".repeat(201) })),
+        ("get_purchase_status", json!({ "tx": "AB" })),
+        ("my_wallet", json!({ "x": 1 })),
+    ] {
+        let answer = call(&stall, tool, wrong.clone());
+        assert!(answer.is_error && answer.structured.is_none(), "{tool} {wrong}");
+        assert!(answer.text.unwrap().ends_with('.'), "{tool} {wrong}");
+    }
+    assert!(stall.bought.borrow().is_empty() && stall.filters.borrow().is_empty());
+}
+
+#[test]
+fn a_purchase_says_whether_it_is_what_was_listed() {
+    let honest = Stall { content: Some("prompt".into()), ..Stall::default() };
+    let bought = call(&honest, "buy_listing", json!({ "id": ID, "mode": "instant" })).structured.unwrap();
+    assert_eq!((&bought["status"], &bought["contentMatches"]), (&json!("delivered"), &json!(true)));
+    assert_eq!(bought["content"]["text"], "prompt");
+    assert_eq!(bought["paidLovelace"], "5000000");
+
+    let false_one = Stall { listed: Some(ContentHash::of(b"other")), ..honest };
+    let bought = call(&false_one, "buy_listing", json!({ "id": ID, "mode": "instant" })).structured.unwrap();
+    assert_eq!(bought["contentMatches"], false);
+    assert!(bought["next"].as_str().unwrap().contains("not what was listed"));
+}
+
+#[test]
+fn a_purchase_that_waits_for_its_block_says_what_to_call() {
+    let bought = call(&Stall::default(), "buy_listing", json!({ "id": ID, "mode": "protected" })).structured.unwrap();
+    assert_eq!(bought["status"], "pending");
+    assert!(bought.get("content").is_none());
+    assert!(bought["next"].as_str().unwrap().contains("get_purchase_status"));
+}
+
+#[test]
+fn long_contents_are_paged_and_nothing_is_lost() {
+    let content: String = (0..60_000_u32).map(|n| char::from_u32(0x4e00 + n % 5_000).unwrap()).collect();
+    let stall = Stall { content: Some(content.clone()), ..Stall::default() };
+    let bought = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).structured.unwrap();
+    let mut read = bought["content"]["text"].as_str().unwrap().to_owned();
+    let mut next = bought["content"]["nextOffset"].as_u64();
+    while let Some(offset) = next {
+        let tx = "07".repeat(32);
+        let page =
+            call(&stall, "get_purchase_status", json!({ "tx": tx, "contentOffset": offset })).structured.unwrap();
+        assert_eq!(page["contentMatches"], true);
+        read.push_str(page["content"]["text"].as_str().unwrap());
+        next = page["content"]["nextOffset"].as_u64();
+    }
+    assert_eq!(read, content);
+    assert_eq!(ContentPage::of(&content, u32::MAX).text, "");
+    assert_eq!(ContentPage::of(&content, 0).text.chars().count(), PAGE_CHARACTERS);
+}
+
+#[test]
+fn refusals_of_the_shop_say_what_to_do_next() {
+    let refusals = [
+        (ShopError::NoListing, "search_listings"),
+        (ShopError::ModeNotOffered(DeliveryMode::Protected), "get_listing"),
+        (ShopError::OverPurchaseLimit { price: Lovelace::from_ada(12), limit: Lovelace::from_ada(10) }, "12 tADA"),
+        (ShopError::OverDailyBudget { price: Lovelace::from_ada(9), left: Lovelace::from_ada(1) }, "midnight"),
+        (ShopError::TooLittle { missing: Lovelace::from_ada(7), address: "addr_test1q".into() }, "addr_test1q"),
+        (ShopError::Unavailable("D1 said no".into()), "try the same call again"),
+    ];
+    for (refusal, hint) in refusals {
+        let stall = Stall { refusal: Some(refusal), ..Stall::default() };
+        let answer = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" }));
+        let text = answer.text.unwrap();
+        assert!(answer.is_error && text.contains(hint) && !text.contains("D1"), "{text}");
+    }
+}
+
+#[test]
+fn the_demo_wallet_is_named_as_such_and_stays() {
+    let wallet = call(&Stall::default(), "my_wallet", json!({})).structured.unwrap();
+    assert_eq!(wallet["sharedDemoWallet"], true);
+    assert!(call(&Stall::default(), "withdraw_to_owner", json!({})).is_error);
+}
+
+#[test]
+fn an_unpaid_unlocking_is_an_error_with_the_requirements_twice() {
+    let answer = unlock(&Stall { content: Some("prompt".into()), ..Stall::default() }, json!({ "id": ID }), json!({}));
+    assert!(answer.is_error && answer.text.is_none(), "the text is the structured content");
+    assert_eq!(answer.structured.as_ref(), Some(&answer.meta["x402/error"]));
+    assert!(!json!(answer.structured).to_string().contains("prompt"));
+}
+
+#[test]
+fn a_payment_comes_as_object_or_as_base64_and_the_settlement_goes_back() {
+    use base64::{Engine, prelude::BASE64_STANDARD};
+    let payment = json!({ "x402Version": 2, "payload": {} });
+    let stall = Stall { content: Some("prompt".into()), ..Stall::default() };
+    for sent in [payment.clone(), json!(BASE64_STANDARD.encode(payment.to_string()))] {
+        let answer = unlock(&stall, json!({ "id": ID }), json!({ "x402/payment": sent }));
+        assert!(!answer.is_error);
+        assert_eq!(answer.structured.unwrap()["content"]["text"], "prompt");
+        assert_eq!(answer.meta["x402/payment-response"]["success"], true);
+    }
+    let header = Some(BASE64_STANDARD.encode(payment.to_string()));
+    assert!(stall.shown.borrow().iter().all(|shown| shown.payment == header && shown.proof.is_none()));
+}
+
+#[test]
+fn a_payment_of_another_shape_is_not_passed_on() {
+    let stall = Stall { content: Some("prompt".into()), ..Stall::default() };
+    for sent in [json!(1), json!("%%%"), json!("bnVsbA=="), json!([]), json!(null)] {
+        assert!(unlock(&stall, json!({ "id": ID }), json!({ "x402/payment": sent })).is_error);
+    }
+    assert!(stall.shown.borrow().is_empty());
+}
+
+#[test]
+fn a_settlement_that_failed_brings_no_content() {
+    let answer = unlock(&Stall::default(), json!({ "id": ID }), json!({ "x402/payment": {} }));
+    assert!(answer.is_error);
+    assert_eq!(answer.meta["x402/payment-response"]["success"], false);
+}
+
+#[test]
+fn each_address_has_its_own_tools() {
+    let stall = Stall::default();
+    assert!(block_on(OwnerTools(&stall).call("unlock_listing", Map::new(), &Map::new())).is_none());
+    for tool in ["buy_listing", "my_wallet", "withdraw_to_owner", "my_purchases", "get_purchase_status"] {
+        assert!(block_on(OpenTools(&stall).call(tool, Map::new(), &Map::new())).is_none(), "{tool}");
+    }
+}

@@ -1,0 +1,280 @@
+//! `GET /oauth/challenge` and `POST /oauth/approve`: the owner's answer.
+//!
+//! ```text
+//!   wallet   signs SHA-256("service:connect:v1" LF owner LF id of the consent request)
+//!   demo     nobody signs; the shared demo wallet's limits are fixed
+//! ```
+//!
+//! One batch makes the account (with its service wallet on the first sign-in), sets its limits and writes the grant; all
+//! of it hangs on the consent request's id not being there yet, so of many answers one counts.
+
+use cardano::{
+    Address, ContentHash, Lovelace,
+    address::AddressError,
+    cip8::{Cip8Error, DataSignature, SignedMessage},
+    keys::VerifyEd25519,
+};
+use market::account::{
+    DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA, NewWallet,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sql::{Database, DatabaseError, exactly, statement};
+
+use super::{
+    Authority, GrantId, TokenKind,
+    authorize::{ConsentRequest, RequestExpired},
+    token::Claims,
+};
+
+/// How long a code is good for, in ms (RFC 6749 section 4.1.2 suggests ten minutes at most).
+pub const CODE_MS: u64 = 2 * 60 * 1_000;
+/// When a grant whose code was never redeemed is deleted, in ms: long after its consent request is over.
+const UNREDEEMED_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Bytes of an answer's body that are read.
+pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
+
+/// What a wallet is to sign to connect an agent, 32 bytes.
+#[must_use]
+pub fn connect_digest(owner: &Address, nonce: &str) -> ContentHash {
+    ContentHash::of(format!("service:connect:v1\n{owner}\n{nonce}").as_bytes())
+}
+
+/// What `GET /oauth/challenge` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ConnectChallenge {
+    /// The address, in bech32.
+    pub owner: Address,
+    /// What its wallet signs.
+    pub digest: ContentHash,
+}
+
+/// Why there is no challenge, or an answer does not count. The texts go to the page.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApprovalError {
+    /// 400.
+    #[error(transparent)]
+    Expired(#[from] RequestExpired),
+    /// 400.
+    #[error("{0}")]
+    Address(#[from] AddressError),
+    /// 400.
+    #[error("{0}")]
+    Invalid(String),
+    /// 401.
+    #[error("the wallet's signature did not check out: {0}")]
+    Signature(#[from] Cip8Error),
+    /// 503, with the cause for our log.
+    #[error("the service cannot answer just now: try again in some seconds")]
+    Database(#[from] DatabaseError),
+}
+
+impl ApprovalError {
+    /// The HTTP status of the answer.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        match self {
+            Self::Expired(_) | Self::Address(_) | Self::Invalid(_) => 400,
+            Self::Signature(_) => 401,
+            Self::Database(_) => 503,
+        }
+    }
+}
+
+/// What the wallet at this address (bech32, or hex as wallets give it) is to sign.
+///
+/// # Errors
+/// The request is over, or the address is not one of preprod.
+pub fn challenge(
+    authority: &Authority,
+    sealed: &str,
+    address: &str,
+    now_ms: u64,
+) -> Result<ConnectChallenge, ApprovalError> {
+    let request = ConsentRequest::open(sealed, authority, now_ms)?;
+    let owner = Address::parse_cip30(address)?;
+    Ok(ConnectChallenge { owner, digest: connect_digest(&owner, &request.id) })
+}
+
+/// Who approved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Approver {
+    /// The owner of this wallet, who signed.
+    Wallet(Address),
+    /// Whoever: the shared demo wallet pays.
+    Demo,
+}
+
+impl Approver {
+    /// The account's key.
+    #[must_use]
+    pub fn owner(&self) -> String {
+        match self {
+            Self::Wallet(address) => address.to_string(),
+            Self::Demo => DEMO_OWNER.to_owned(),
+        }
+    }
+}
+
+/// An answer that counts, if it is the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// What was asked.
+    pub request: ConsentRequest,
+    /// Who approved.
+    pub approver: Approver,
+    /// Most per purchase.
+    pub max_per_payment: Lovelace,
+    /// Most per UTC day.
+    pub daily_budget: Lovelace,
+}
+
+/// Reads the body of `POST /oauth/approve` and checks everything that needs no database.
+///
+/// # Errors
+/// What keeps the answer from counting.
+pub async fn check(
+    authority: &Authority,
+    port: &impl VerifyEd25519,
+    demo_enabled: bool,
+    body: &[u8],
+    now_ms: u64,
+) -> Result<Approval, ApprovalError> {
+    let invalid = |text: &str| ApprovalError::Invalid(text.to_owned());
+    if body.len() > MAX_APPROVAL_BYTES {
+        return Err(invalid("the body is too large"));
+    }
+    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
+        return Err(invalid("the body must be a JSON object"));
+    };
+    let request = ConsentRequest::open(text(&fields, "request")?, authority, now_ms)?;
+    let (max_per_payment, daily_budget) = limits(&fields)?;
+    let approver = match text(&fields, "mode")? {
+        "demo" if demo_enabled => Approver::Demo,
+        "demo" => return Err(invalid("mode: there is no demo wallet here; connect a wallet")),
+        "wallet" => Approver::Wallet(signer(&fields, &request, port).await?),
+        _ => return Err(invalid("mode: must be wallet or demo")),
+    };
+    Ok(Approval { request, approver, max_per_payment, daily_budget })
+}
+
+async fn signer(
+    fields: &Map<String, Value>,
+    request: &ConsentRequest,
+    port: &impl VerifyEd25519,
+) -> Result<Address, ApprovalError> {
+    let owner = Address::parse_cip30(text(fields, "owner")?)?;
+    let signed = DataSignature::from_hex(text(fields, "key")?, text(fields, "signature")?)?;
+    let message = SignedMessage::parse(&signed.key, &signed.signature)?;
+    let unverified = message.check(&owner, connect_digest(&owner, &request.id).as_bytes())?;
+    unverified.verify(port).await.map_err(Cip8Error::from)?;
+    Ok(owner)
+}
+
+fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a str, ApprovalError> {
+    let value = fields.get(name).and_then(Value::as_str);
+    value.ok_or_else(|| ApprovalError::Invalid(format!("{name}: must be a string")))
+}
+
+/// The limits of the form. A daily budget below the limit per purchase is allowed here and bounds it.
+fn limits(fields: &Map<String, Value>) -> Result<(Lovelace, Lovelace), ApprovalError> {
+    let ada = |name: &str, max: u32| {
+        let value = fields.get(name).and_then(Value::as_u64).and_then(|ada| u32::try_from(ada).ok());
+        value
+            .filter(|ada| (1..=max).contains(ada))
+            .ok_or_else(|| ApprovalError::Invalid(format!("{name}: must be a whole number from 1 to {max}")))
+    };
+    let per_payment = ada("maxPerPaymentAda", MAX_PER_PAYMENT_ADA)?;
+    let daily = ada("dailyBudgetAda", MAX_DAILY_BUDGET_ADA)?;
+    Ok((Lovelace::from_ada(per_payment.min(daily)), Lovelace::from_ada(daily)))
+}
+
+/// What `POST /oauth/approve` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectedAgent {
+    /// Where the browser goes: the client's redirect URI with the code.
+    pub redirect: String,
+    /// The service wallet to fund.
+    pub agent_address: Address,
+    /// The account.
+    pub owner: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AccountRow {
+    wallet_address: Address,
+}
+
+/// Makes the grant, with the account on the first sign-in. `wallet` is the service wallet that such an account gets: the
+/// owner's, or the demo wallet.
+///
+/// # Errors
+/// [`ApprovalError::Expired`] where the request was approved before.
+pub async fn grant(
+    db: &impl Database,
+    authority: &Authority,
+    approval: &Approval,
+    wallet: &NewWallet,
+    random: [u8; 16],
+    now_ms: u64,
+) -> Result<ConnectedAgent, ApprovalError> {
+    let (request, owner, id) = (&approval.request, approval.approver.owner(), GrantId::new(random));
+    // The demo wallet is everybody's: nobody's form changes its limits.
+    let ((max_per_payment, daily_budget), on_conflict) = match approval.approver {
+        Approver::Wallet(_) => (
+            (approval.max_per_payment, approval.daily_budget),
+            "DO UPDATE SET max_per_payment = excluded.max_per_payment, daily_budget = excluded.daily_budget",
+        ),
+        Approver::Demo => ((DEFAULT_MAX_PER_PAYMENT, DEFAULT_DAILY_BUDGET), "DO NOTHING"),
+    };
+    let account = statement!(
+        format!(
+            "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
+             SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6 \
+             WHERE NOT EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?7) ON CONFLICT (owner) {on_conflict}"
+        ),
+        owner.as_str(),
+        wallet.address,
+        wallet.key_version,
+        max_per_payment,
+        daily_budget,
+        now_ms,
+        request.id.as_str(),
+    );
+    let grant = statement!(
+        "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, code_challenge, \
+           rotated_at_ms, created_at_ms, used_at_ms) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?9) ON CONFLICT (request) DO NOTHING RETURNING id",
+        id.to_string(),
+        request.id.as_str(),
+        owner.as_str(),
+        request.client_id.as_str(),
+        request.client_name.as_str(),
+        request.redirect_uri.as_str(),
+        request.resource.as_str(),
+        request.code_challenge.as_str(),
+        now_ms,
+    );
+    let statements = vec![
+        statement!(
+            "DELETE FROM oauth_grants WHERE generation = 0 AND created_at_ms < ?1",
+            now_ms.saturating_sub(UNREDEEMED_MS)
+        ),
+        account,
+        grant,
+        statement!(
+            "SELECT json_object('walletAddress', wallet_address) FROM accounts WHERE owner = ?1",
+            owner.as_str()
+        ),
+    ];
+    let [_, _, granted, account] = exactly(db.batch(statements).await?)?;
+    if granted.first().is_none() {
+        return Err(RequestExpired.into());
+    }
+    let account: AccountRow = account.first_json()?.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
+    let claims = Claims { grant: id, generation: 0, expires_at_ms: now_ms.saturating_add(CODE_MS) };
+    let code = claims.token(TokenKind::Code, authority.secrets(), authority.issuer());
+    Ok(ConnectedAgent { redirect: request.granted(authority, &code), agent_address: account.wallet_address, owner })
+}

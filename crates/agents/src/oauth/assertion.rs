@@ -1,0 +1,254 @@
+//! Clients that prove who they are: `private_key_jwt` (RFC 7523 section 3, RFC 7515, RFC 7517).
+//!
+//! The signature itself goes through the [`VerifyJws`] port: WebCrypto in the workers. Everything that decides which key
+//! and which algorithm may be used is here, and the key's type decides the algorithm, never the other way round.
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use cardano::ContentHash;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use sql::{Database, exactly, statement};
+
+use super::{
+    Authority, OAuthError,
+    client::{Client, KeySource},
+    document::{self, DocumentUrl, Documents},
+};
+
+/// What `client_assertion_type` says.
+pub const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// Bytes of an assertion that are read.
+pub const MAX_ASSERTION: usize = 4 * 1_024;
+/// The longest life of an assertion that is accepted, in seconds: its use is remembered for as long.
+const MAX_LIFE_S: u64 = 60 * 60;
+/// How far clocks may differ, in seconds.
+const LEEWAY_S: u64 = 60;
+/// Keys of a set that are looked at.
+const MAX_KEYS: usize = 20;
+/// A key set is fetched again for a key that it lacks, if it was fetched at least this long ago, in ms.
+const REFETCH_AFTER_MS: u64 = 60 * 1_000;
+/// Bytes of an RSA modulus: 2048 to 4096 bits.
+const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
+
+/// A public key of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PublicJwk {
+    /// For RS256: RSASSA-PKCS1-v1_5 with SHA-256. Both big-endian without leading zeros.
+    Rsa {
+        /// The modulus, 2048 to 4096 bits.
+        n: Vec<u8>,
+        /// The exponent.
+        e: Vec<u8>,
+    },
+    /// For ES256: ECDSA on P-256 with SHA-256.
+    P256 {
+        /// The point's x.
+        x: [u8; 32],
+        /// The point's y.
+        y: [u8; 32],
+    },
+}
+
+/// Verifies signatures of JSON Web Signatures.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait VerifyJws {
+    /// Whether the signature of the message verifies under the key, with the one algorithm that goes with its type.
+    /// An ES256 signature is r ‖ s, 64 bytes. `false` also where that could not be found out.
+    async fn verify(&self, key: &PublicJwk, message: &[u8], signature: &[u8]) -> bool;
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    kid: Option<String>,
+    crit: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct AssertionClaims {
+    iss: String,
+    sub: String,
+    aud: Audience,
+    exp: u64,
+    nbf: Option<u64>,
+    iat: Option<u64>,
+    jti: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Audience {
+    fn contains(&self, ours: &str) -> bool {
+        match self {
+            Self::One(one) => one == ours,
+            Self::Several(several) => several.iter().any(|one| one == ours),
+        }
+    }
+}
+
+/// An assertion taken apart. Nothing of it is proven.
+struct Parsed<'a> {
+    header: Header,
+    claims: AssertionClaims,
+    signed: &'a str,
+    signature: Vec<u8>,
+}
+
+fn refused(why: &str) -> OAuthError {
+    OAuthError::invalid_client(format!("client_assertion: {why}"))
+}
+
+/// The client that an assertion says it is of, for requests without `client_id`. Proven only by [`authenticate`].
+pub(super) fn claimed_client(assertion: &str) -> Result<String, OAuthError> {
+    parse(assertion).map(|parsed| parsed.claims.sub)
+}
+
+fn parse(assertion: &str) -> Result<Parsed<'_>, OAuthError> {
+    let malformed = || refused("not a signed JWT with iss, sub, aud, exp and jti");
+    if assertion.len() > MAX_ASSERTION {
+        return Err(malformed());
+    }
+    let (signed, signature) = assertion.rsplit_once('.').ok_or_else(malformed)?;
+    let (header, claims) = signed.split_once('.').ok_or_else(malformed)?;
+    let decode = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| malformed());
+    let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| malformed())?;
+    let claims: AssertionClaims = serde_json::from_slice(&decode(claims)?).map_err(|_| malformed())?;
+    if header.crit.is_some() {
+        return Err(refused("it has critical extensions that are not known here"));
+    }
+    Ok(Parsed { header, claims, signed, signature: decode(signature)? })
+}
+
+impl AssertionClaims {
+    fn check(&self, client_id: &str, authority: &Authority, now_s: u64) -> Result<(), OAuthError> {
+        if self.iss != client_id || self.sub != client_id {
+            return Err(refused("iss and sub must be the client_id"));
+        }
+        if !self.aud.contains(authority.issuer()) && !self.aud.contains(&authority.token_endpoint()) {
+            return Err(refused("aud must be the issuer or the token endpoint"));
+        }
+        if self.exp.saturating_add(LEEWAY_S) <= now_s {
+            return Err(refused("it has expired"));
+        }
+        if self.exp > now_s.saturating_add(MAX_LIFE_S) {
+            return Err(refused("it lives longer than an hour"));
+        }
+        let ahead = now_s.saturating_add(LEEWAY_S);
+        if self.nbf.is_some_and(|at| at > ahead) || self.iat.is_some_and(|at| at > ahead) {
+            return Err(refused("it is not valid yet: check the clock"));
+        }
+        if self.jti.is_empty() {
+            return Err(refused("jti is empty"));
+        }
+        Ok(())
+    }
+}
+
+/// The keys of a set that fit an algorithm and, where it is named, a key id.
+fn candidates(jwks: &str, header: &Header) -> Vec<PublicJwk> {
+    let set: Value = serde_json::from_str(jwks).unwrap_or_default();
+    let keys = set.get("keys").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let named = |key: &&Map<String, Value>| match &header.kid {
+        Some(kid) => key.get("kid").and_then(Value::as_str) == Some(kid),
+        None => true,
+    };
+    keys.iter()
+        .take(MAX_KEYS)
+        .filter_map(Value::as_object)
+        .filter(named)
+        .filter_map(|key| public_key(key, &header.alg))
+        .collect()
+}
+
+fn public_key(key: &Map<String, Value>, alg: &str) -> Option<PublicJwk> {
+    let text = |name: &str| key.get(name).and_then(Value::as_str);
+    let bytes = |name: &str| BASE64_URL_SAFE_NO_PAD.decode(text(name)?).ok();
+    let for_signing = text("use").is_none_or(|purpose| purpose == "sig");
+    let for_alg = text("alg").is_none_or(|known| known == alg);
+    // A private key that was published is not a proof of anything any more.
+    if !for_signing || !for_alg || key.contains_key("d") {
+        return None;
+    }
+    match (alg, text("kty")?) {
+        ("RS256", "RSA") => {
+            let (n, e) = (bytes("n")?, bytes("e")?);
+            let sound = RSA_BYTES.contains(&n.len()) && (1..=4).contains(&e.len()) && n.first() != Some(&0);
+            sound.then_some(PublicJwk::Rsa { n, e })
+        }
+        ("ES256", "EC") if text("crv") == Some("P-256") => {
+            Some(PublicJwk::P256 { x: bytes("x")?.try_into().ok()?, y: bytes("y")?.try_into().ok()? })
+        }
+        _ => None,
+    }
+}
+
+/// That the assertion was made by this client, for us, now, and is used for the first time.
+///
+/// # Errors
+/// `invalid_client`.
+pub async fn authenticate(
+    db: &impl Database,
+    documents: &impl Documents,
+    port: &impl VerifyJws,
+    authority: &Authority,
+    client: &Client,
+    assertion: &str,
+    now_ms: u64,
+) -> Result<(), OAuthError> {
+    let parsed = parse(assertion)?;
+    parsed.claims.check(&client.id, authority, now_ms / 1_000)?;
+    let keys = match &client.metadata.keys {
+        None => return Err(refused("this client registered no keys")),
+        Some(KeySource::Jwks(jwks)) => candidates(jwks, &parsed.header),
+        Some(KeySource::JwksUri(url)) => published_keys(db, documents, url, &parsed.header, now_ms).await?,
+    };
+    let mut verified = false;
+    for key in &keys {
+        verified = verified || port.verify(key, parsed.signed.as_bytes(), &parsed.signature).await;
+    }
+    if !verified {
+        return Err(refused("its signature is not one of the client's keys (RS256 or ES256)"));
+    }
+    claim(db, &client.id, &parsed.claims, now_ms).await
+}
+
+async fn published_keys(
+    db: &impl Database,
+    documents: &impl Documents,
+    url: &DocumentUrl,
+    header: &Header,
+    now_ms: u64,
+) -> Result<Vec<PublicJwk>, OAuthError> {
+    if let Some(stored) = document::stored(db, url, now_ms).await? {
+        let keys = candidates(&stored.body, header);
+        let recent = stored.fetched_at_ms.saturating_add(REFETCH_AFTER_MS) > now_ms;
+        if !keys.is_empty() || recent {
+            return Ok(keys);
+        }
+    }
+    let (body, fresh_ms) = document::fetch(documents, url).await?;
+    // Kept even without the key that is looked for, so that odd key ids do not make us fetch at every request.
+    document::keep(db, url, (&body, fresh_ms), now_ms).await?;
+    Ok(candidates(&body, header))
+}
+
+/// Single use, by unique key.
+async fn claim(db: &impl Database, client_id: &str, claims: &AssertionClaims, now_ms: u64) -> Result<(), OAuthError> {
+    let digest = ContentHash::of(format!("{client_id}\n{}", claims.jti).as_bytes()).to_string();
+    let end_ms = claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
+    let statements = vec![
+        statement!("DELETE FROM oauth_assertions WHERE expires_at_ms <= ?1", now_ms),
+        statement!(
+            "INSERT INTO oauth_assertions (digest, expires_at_ms) VALUES (?1, ?2) ON CONFLICT DO NOTHING RETURNING digest",
+            digest,
+            end_ms,
+        ),
+    ];
+    let [_, claimed] = exactly(db.batch(statements).await?)?;
+    claimed.first().map(|_| ()).ok_or_else(|| refused("it was used before"))
+}

@@ -1,0 +1,156 @@
+//! Clients' proofs of who they are.
+
+use super::*;
+
+struct Keyed {
+    world: World,
+    key: ClientKey,
+}
+
+impl Keyed {
+    fn new(key: ClientKey) -> Self {
+        let world = World::new();
+        let mut metadata = document();
+        metadata["token_endpoint_auth_method"] = json!("private_key_jwt");
+        metadata["jwks_uri"] = json!("https://agent.example.com/jwks.json");
+        world.web.publish(DOCUMENT, &metadata);
+        world.web.publish("https://agent.example.com/jwks.json", &json!({ "keys": [key.jwk("k1")] }));
+        Self { world, key }
+    }
+
+    fn claims(&self) -> Value {
+        let now = self.world.now() / 1_000;
+        json!({ "iss": DOCUMENT, "sub": DOCUMENT, "aud": BASE, "exp": now + 60, "iat": now, "jti": hex::encode(self.world.random()) })
+    }
+
+    fn assertion(&self, header: &Value, claims: &Value) -> String {
+        self.key.jwt(header, claims)
+    }
+
+    fn header(&self) -> Value {
+        json!({ "alg": self.key.alg(), "kid": "k1" })
+    }
+
+    fn redeem(&self, code: &str, assertion: &str) -> Result<Tokens, OAuthError> {
+        let mut form = redemption(DOCUMENT, code);
+        form.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion)]);
+        self.world.token(&form)
+    }
+
+    fn refused(&self, header: &Value, claims: &Value) {
+        let code = self.world.code(DOCUMENT);
+        let error = self.redeem(&code, &self.assertion(header, claims)).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidClient, "{header} {claims}");
+        assert!(self.redeem(&code, &self.assertion(&self.header(), &self.claims())).is_ok());
+    }
+}
+
+#[test]
+fn a_client_proves_itself_with_its_key() {
+    for key in [ClientKey::es256(), ClientKey::rs256()] {
+        let keyed = Keyed::new(key);
+        let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
+        assert!(keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).is_ok());
+        let mut claims = keyed.claims();
+        claims["aud"] = json!(["x", format!("{BASE}/oauth/token")]);
+        assert!(keyed.redeem(&keyed.world.code(DOCUMENT), &keyed.assertion(&keyed.header(), &claims)).is_ok());
+    }
+}
+
+#[test]
+fn an_assertion_is_used_once() {
+    let keyed = Keyed::new(ClientKey::es256());
+    let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
+    assert!(keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).is_ok());
+    let again = keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).unwrap_err();
+    assert_eq!(again.code, ErrorCode::InvalidClient);
+}
+
+#[test]
+fn assertions_for_others_or_other_times_are_refused() {
+    let keyed = Keyed::new(ClientKey::es256());
+    let now = keyed.world.now() / 1_000;
+    for (name, value) in [
+        ("aud", json!("https://elsewhere.example.com")),
+        ("iss", json!("https://other.example.com/client.json")),
+        ("sub", json!("https://other.example.com/client.json")),
+        ("exp", json!(now - 61)),
+        ("exp", json!(now + 100_000)),
+        ("nbf", json!(now + 3_600)),
+        ("iat", json!(now + 3_600)),
+        ("jti", json!("")),
+        ("jti", json!(null)),
+    ] {
+        let mut claims = keyed.claims();
+        claims[name] = value;
+        keyed.refused(&keyed.header(), &claims);
+    }
+}
+
+#[test]
+fn unsigned_and_confused_assertions_are_refused() {
+    let keyed = Keyed::new(ClientKey::rs256());
+    for header in [
+        json!({ "alg": "none" }),
+        json!({ "alg": "HS256", "kid": "k1" }),
+        json!({ "alg": "ES256", "kid": "k1" }),
+        json!({ "alg": "RS512", "kid": "k1" }),
+        json!({ "alg": "RS256", "kid": "other" }),
+        json!({ "alg": "RS256", "kid": "k1", "crit": ["b64"] }),
+    ] {
+        keyed.refused(&header, &keyed.claims());
+    }
+}
+
+#[test]
+fn an_assertion_signed_with_a_key_that_the_client_does_not_publish_is_refused() {
+    let keyed = Keyed::new(ClientKey::es256());
+    let (code, thief) = (keyed.world.code(DOCUMENT), ClientKey::es256());
+    let mut header = keyed.header();
+    header["jwk"] = thief.jwk("k1");
+    header["jku"] = json!("https://evil.example.com/jwks.json");
+    let forged = thief.jwt(&header, &keyed.claims());
+    assert_eq!(keyed.redeem(&code, &forged).unwrap_err().code, ErrorCode::InvalidClient);
+    assert!(!keyed.world.web.asked.borrow().iter().any(|url| url.contains("evil")));
+}
+
+#[test]
+fn an_assertion_of_a_client_without_keys_is_refused() {
+    let world = World::new();
+    world.web.publish(DOCUMENT, &document());
+    let code = world.code(DOCUMENT);
+    let keyed = Keyed { world, key: ClientKey::es256() };
+    let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
+    assert_eq!(keyed.redeem(&code, &assertion).unwrap_err().code, ErrorCode::InvalidClient);
+}
+
+#[test]
+fn a_client_that_proved_itself_once_has_to_at_every_refresh() {
+    let keyed = Keyed::new(ClientKey::es256());
+    let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
+    let tokens = keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).unwrap();
+    let stolen = keyed.world.refresh(DOCUMENT, &tokens.refresh_token).unwrap_err();
+    assert_eq!(stolen.code, ErrorCode::InvalidGrant);
+    let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
+    let form = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", tokens.refresh_token.as_str()),
+        ("client_assertion_type", ASSERTION_TYPE),
+        ("client_assertion", assertion.as_str()),
+    ];
+    assert!(keyed.world.token(&form).is_ok());
+}
+
+#[test]
+fn a_withdrawn_key_is_forgotten_and_a_new_one_found() {
+    let mut keyed = Keyed::new(ClientKey::es256());
+    let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
+    assert!(keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).is_ok());
+    let old = std::mem::replace(&mut keyed.key, ClientKey::es256());
+    keyed.world.web.publish("https://agent.example.com/jwks.json", &json!({ "keys": [keyed.key.jwk("k2")] }));
+    keyed.world.wait(61_000);
+    let assertion = keyed.assertion(&json!({ "alg": "ES256", "kid": "k2" }), &keyed.claims());
+    assert!(keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).is_ok());
+    let assertion = old.jwt(&json!({ "alg": "ES256", "kid": "k1" }), &keyed.claims());
+    assert!(keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).is_err());
+}

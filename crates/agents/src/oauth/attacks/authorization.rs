@@ -1,0 +1,127 @@
+//! Authorization requests that lie about where, what and how.
+
+use super::*;
+
+#[test]
+fn redirects_go_only_where_the_client_registered() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK, "https://app.example.com/callback"]);
+    let parameters = authorization(&client);
+    for elsewhere in [
+        "https://evil.example.com/callback",
+        "https://app.example.com/callback/",
+        "https://app.example.com/callback?x=1",
+        "https://app.example.com/callback/../other",
+        "https://app.example.com:8443/callback",
+        "https://app.example.com.evil.example.com/callback",
+        "https://app.example.com@evil.example.com/callback",
+        "https://APP.example.com/callback",
+        "http://app.example.com/callback",
+        "http://127.0.0.1/callback#fragment",
+        "http://127.0.0.1:5000/elsewhere",
+        "http://127.0.0.1.evil.example.com/callback",
+        "http://2130706433/callback",
+        "http://localhost/callback",
+        "http:\\\\127.0.0.1\\callback",
+        "javascript:alert(1)",
+    ] {
+        let refusal = world.authorize(&query(&with(&parameters, "redirect_uri", elsewhere))).unwrap_err();
+        assert_eq!(refusal.error.code, ErrorCode::InvalidRequest, "{elsewhere}");
+        assert_eq!(refusal.back, None, "{elsewhere}: no way back to a stranger");
+    }
+}
+
+#[test]
+fn an_error_leads_back_only_to_a_registered_address_and_names_the_issuer() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let parameters = with(&authorization(&client), "scope", "admin");
+    let back = world.authorize(&query(&parameters)).unwrap_err().back.unwrap();
+    assert!(back.starts_with("http://127.0.0.1/callback?"));
+    assert_eq!(parameter(&back, "error").as_deref(), Some("invalid_scope"));
+    assert_eq!(parameter(&back, "iss").as_deref(), Some(BASE));
+    assert_eq!(parameter(&back, "state").as_deref(), Some("af0ifjsldkj"));
+}
+
+#[test]
+fn a_request_without_redirect_uri_is_refused() {
+    assert_eq!(refused_with("redirect_uri", ""), ErrorCode::InvalidRequest);
+}
+
+#[test]
+fn an_unknown_client_is_refused() {
+    assert_eq!(refused_with("client_id", "client_nobody"), ErrorCode::InvalidClient);
+}
+
+#[test]
+fn a_request_without_pkce_is_refused() {
+    assert_eq!(refused_with("code_challenge", ""), ErrorCode::InvalidRequest);
+}
+
+#[test]
+fn pkce_is_not_downgraded_to_plain() {
+    assert_eq!(refused_with("code_challenge_method", "plain"), ErrorCode::InvalidRequest);
+    assert_eq!(refused_with("code_challenge_method", ""), ErrorCode::InvalidRequest);
+}
+
+#[test]
+fn a_challenge_that_is_no_digest_is_refused() {
+    for odd in ["short", &"a".repeat(44), &format!("{}=", &CHALLENGE[..42]), &format!("{}N", &CHALLENGE[..42])] {
+        assert_eq!(refused_with("code_challenge", odd), ErrorCode::InvalidRequest, "{odd}");
+    }
+}
+
+#[test]
+fn tokens_are_not_given_out_in_the_redirect() {
+    assert_eq!(refused_with("response_type", "token"), ErrorCode::UnsupportedResponseType);
+    assert_eq!(refused_with("response_type", "code token"), ErrorCode::UnsupportedResponseType);
+}
+
+#[test]
+fn answers_in_fragments_and_request_objects_are_refused() {
+    assert_eq!(refused_with("response_mode", "fragment"), ErrorCode::InvalidRequest);
+    assert_eq!(refused_with("request_uri", "https://evil.example.com/request.jwt"), ErrorCode::InvalidRequest);
+}
+
+#[test]
+fn a_request_for_another_resource_is_refused() {
+    for elsewhere in [
+        "https://elsewhere.example.com/mcp",
+        "https://surety.example.com/mcp/",
+        "https://surety.example.com/MCP",
+        "https://surety.example.com/mcp#x",
+        "https://surety.example.com\\mcp",
+        "https://surety.example.com",
+    ] {
+        assert_eq!(refused_with("resource", elsewhere), ErrorCode::InvalidTarget, "{elsewhere}");
+    }
+}
+
+#[test]
+fn our_resource_beside_another_is_refused() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let mut parameters = authorization(&client);
+    parameters.push(("resource", "https://elsewhere.example.com/mcp"));
+    assert_eq!(world.authorize(&query(&parameters)).unwrap_err().error.code, ErrorCode::InvalidTarget);
+}
+
+#[test]
+fn a_parameter_sent_twice_is_refused() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    for name in ["redirect_uri", "client_id", "state", "code_challenge"] {
+        let mut parameters = authorization(&client);
+        parameters.push((name, "https://evil.example.com/callback"));
+        assert_eq!(world.authorize(&query(&parameters)).unwrap_err().error.code, ErrorCode::InvalidRequest, "{name}");
+    }
+}
+
+#[test]
+fn oversized_requests_are_refused() {
+    assert_eq!(refused_with("state", &"s".repeat(3_000)), ErrorCode::InvalidRequest);
+    assert_eq!(refused_with("state", &"s".repeat(20_000)), ErrorCode::InvalidRequest);
+    let world = World::new();
+    let many: Vec<String> = (0..100).map(|n| format!("p{n}=x")).collect();
+    assert_eq!(world.authorize(&many.join("&")).unwrap_err().error.code, ErrorCode::InvalidRequest);
+}

@@ -1,0 +1,169 @@
+//! Answers to the consent page that its owner did not give.
+
+use super::*;
+
+#[test]
+fn a_consent_request_is_over_after_ten_minutes() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let body = world.approval(&world.consent(&client));
+    world.wait(CONSENT_MS);
+    assert!(matches!(world.check(&body), Err(ApprovalError::Expired(_))));
+}
+
+#[test]
+fn a_consent_request_is_approved_once() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let approval = world.check(&world.approval(&world.consent(&client))).unwrap();
+    assert!(world.grant(&approval).is_ok());
+    assert!(matches!(world.grant(&approval), Err(ApprovalError::Expired(_))));
+}
+
+#[test]
+fn a_second_approval_with_other_limits_changes_none() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let mut body = world.approval(&world.consent(&client));
+    world.grant(&world.check(&body).unwrap()).unwrap();
+    body["maxPerPaymentAda"] = json!(100);
+    body["dailyBudgetAda"] = json!(500);
+    assert!(world.grant(&world.check(&body).unwrap()).is_err());
+    let limits = "SELECT CAST(max_per_payment AS TEXT) FROM accounts";
+    assert_eq!(block_on(world.db.run(statement!(limits))).unwrap().rows, ["10000000"]);
+}
+
+#[test]
+fn a_request_made_up_by_somebody_else_is_none() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let honest = world.consent(&client);
+    let mut body = world.approval(&honest);
+    for forged in [
+        honest.seal(&authority(BASE, 8)),
+        honest.seal(&authority("https://twin.example.com", 7)),
+        String::new(),
+        "eyJpZCI6IjEifQ".into(),
+        "A".repeat(100_000),
+    ] {
+        body["request"] = json!(forged);
+        assert!(matches!(world.check(&body), Err(ApprovalError::Expired(_) | ApprovalError::Invalid(_))));
+    }
+}
+
+#[test]
+fn a_signature_for_one_request_approves_no_other() {
+    // Cross-site request forgery, and an agent that shows one request and sends another.
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let (shown, sent) = (world.consent(&client), world.consent(&client));
+    let mut body = world.approval(&shown);
+    body["request"] = json!(sent.seal(&world.authority));
+    assert!(matches!(world.check(&body), Err(ApprovalError::Signature(_))));
+}
+
+#[test]
+fn a_signature_of_another_wallet_approves_nothing() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let request = world.consent(&client);
+    let mut body = world.approval(&request);
+    let (_, signed) = world.signed(&request, 2);
+    body["key"] = json!(signed.key);
+    body["signature"] = json!(signed.signature);
+    assert!(matches!(world.check(&body), Err(ApprovalError::Signature(_))));
+}
+
+#[test]
+fn a_signature_for_signing_in_connects_no_agent() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let request = world.consent(&client);
+    let (key, owner) = wallet(1);
+    let signin = cardano::ContentHash::of(format!("service:signin:v1\n{owner}\n{}", request.id).as_bytes());
+    let signed = cardano::cip8::sign(&key, &owner, signin.as_bytes()).unwrap();
+    let mut body = world.approval(&request);
+    body["key"] = json!(signed.key);
+    body["signature"] = json!(signed.signature);
+    assert!(matches!(world.check(&body), Err(ApprovalError::Signature(_))));
+}
+
+#[test]
+fn no_signature_at_all_approves_nothing() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let mut body = world.approval(&world.consent(&client));
+    for name in ["key", "signature", "owner"] {
+        let mut body = body.clone();
+        body.as_object_mut().unwrap().remove(name);
+        assert!(matches!(world.check(&body), Err(ApprovalError::Invalid(_))), "{name}");
+    }
+    body["mode"] = json!("trust-me");
+    assert!(matches!(world.check(&body), Err(ApprovalError::Invalid(_))));
+}
+
+#[test]
+fn limits_beyond_what_is_allowed_are_refused() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let body = world.approval(&world.consent(&client));
+    for (name, value) in [
+        ("maxPerPaymentAda", json!(0)),
+        ("maxPerPaymentAda", json!(101)),
+        ("maxPerPaymentAda", json!(-1)),
+        ("maxPerPaymentAda", json!(1.5)),
+        ("maxPerPaymentAda", json!("10")),
+        ("maxPerPaymentAda", json!(1e30)),
+        ("dailyBudgetAda", json!(501)),
+        ("dailyBudgetAda", json!(null)),
+    ] {
+        let mut body = body.clone();
+        body[name] = value;
+        assert!(matches!(world.check(&body), Err(ApprovalError::Invalid(_))), "{body}");
+    }
+}
+
+#[test]
+fn the_demo_wallets_limits_are_nobodys_to_change() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let request = world.consent(&client).seal(&world.authority);
+    let body = json!({ "request": request, "mode": "demo", "maxPerPaymentAda": 100, "dailyBudgetAda": 500 });
+    world.grant(&world.check(&body).unwrap()).unwrap();
+    let limits = "SELECT json_array(owner, max_per_payment, daily_budget) FROM accounts";
+    let limits = block_on(world.db.run(statement!(limits))).unwrap().rows;
+    assert_eq!(limits, [r#"["demo",10000000,30000000]"#]);
+}
+
+#[test]
+fn the_demo_wallet_is_not_there_where_it_is_switched_off() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let request = world.consent(&client).seal(&world.authority);
+    let body = json!({ "request": request, "mode": "demo", "maxPerPaymentAda": 1, "dailyBudgetAda": 1 });
+    let port = cardano::keys::Native;
+    let refused = block_on(approve::check(&world.authority, &port, false, body.to_string().as_bytes(), world.now()));
+    assert!(matches!(refused, Err(ApprovalError::Invalid(_))));
+}
+
+#[test]
+fn a_mainnet_address_gets_no_challenge() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let sealed = world.consent(&client).seal(&world.authority);
+    let mainnet = format!("61{}", "ab".repeat(28));
+    let refused = approve::challenge(&world.authority, &sealed, &mainnet, world.now());
+    assert!(matches!(refused, Err(ApprovalError::Address(_))));
+}
+
+#[test]
+fn the_page_cannot_be_talked_into_another_client() {
+    // The sealed request is what is approved; what a page says besides is not read.
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let mut body = world.approval(&world.consent(&client));
+    body["client_id"] = json!("client_other");
+    body["redirect_uri"] = json!("https://evil.example.com/");
+    let approved = world.grant(&world.check(&body).unwrap()).unwrap();
+    assert!(approved.redirect.starts_with("http://127.0.0.1/callback?"));
+}

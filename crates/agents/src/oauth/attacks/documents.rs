@@ -1,0 +1,92 @@
+//! Metadata documents at addresses and in shapes that strangers choose.
+
+use super::*;
+
+#[test]
+fn a_published_client_is_looked_up_and_remembered() {
+    let world = World::new();
+    world.web.publish(DOCUMENT, &document());
+    for _ in 0..3 {
+        let request = world.consent(DOCUMENT);
+        assert_eq!(
+            (request.client_name.as_str(), request.published_at.as_deref()),
+            ("Published", Some("agent.example.com"))
+        );
+    }
+    assert_eq!(world.web.asked.borrow().len(), 1);
+    assert!(world.redeem(DOCUMENT, &world.code(DOCUMENT)).is_ok());
+}
+
+#[test]
+fn documents_at_private_or_odd_addresses_are_not_fetched() {
+    let world = World::new();
+    for url in [
+        "https://127.0.0.1/client.json",
+        "https://10.0.0.1/client.json",
+        "https://169.254.169.254/latest/meta-data",
+        "https://[::1]/client.json",
+        "https://[fd00::1]/client.json",
+        "https://0x7f000001/client.json",
+        "https://2130706433/client.json",
+        "https://localhost/client.json",
+        "https://router.local/client.json",
+        "https://db.internal/client.json",
+        "https://printer/client.json",
+        "https://agent.example.com:8443/client.json",
+        "https://user@agent.example.com/client.json",
+        "https://agent.example.com/",
+        "https://agent.example.com/a/../client.json",
+        "https://agent.example.com/client.json#x",
+        "http://agent.example.com/client.json",
+        "file:///etc/passwd",
+        "https://surety.example.com/oauth/register",
+        &format!("https://agent.example.com/{}", "a".repeat(600)),
+    ] {
+        world.web.publish(url, &json!({ "client_id": url, "client_name": "x", "redirect_uris": [CALLBACK] }));
+        let refusal = world.authorize(&query(&with(&authorization(""), "client_id", url))).unwrap_err();
+        assert!(matches!(refusal.error.code, ErrorCode::InvalidClient | ErrorCode::InvalidRequest), "{url}");
+    }
+    assert_eq!(world.web.asked.borrow().len(), 0);
+}
+
+#[test]
+fn a_document_that_is_not_its_clients_is_refused() {
+    for (name, value) in [
+        ("client_id", json!("https://other.example.com/client.json")),
+        ("client_id", json!(null)),
+        ("redirect_uris", json!([])),
+        ("redirect_uris", json!(["http://agent.example.com/cb"])),
+        ("client_secret", json!("s3cret")),
+        ("token_endpoint_auth_method", json!("client_secret_post")),
+    ] {
+        let world = World::new();
+        let mut document = document();
+        document[name] = value;
+        world.web.publish(DOCUMENT, &document);
+        let refusal = world.authorize(&query(&authorization(DOCUMENT))).unwrap_err();
+        assert_eq!(refusal.error.code, ErrorCode::InvalidClient, "{document}");
+        // What was refused is not remembered.
+        world.web.publish(DOCUMENT, &self::document());
+        assert!(world.authorize(&query(&authorization(DOCUMENT))).is_ok());
+    }
+}
+
+#[test]
+fn redirected_oversized_and_untyped_documents_are_refused() {
+    let world = World::new();
+    world.web.publish(DOCUMENT, &document());
+    let good = world.web.pages.borrow()[DOCUMENT].clone();
+    let mut padded = document();
+    padded["padding"] = json!("x".repeat(11_000));
+    for bad in [
+        Fetched { status: 302, ..good.clone() },
+        Fetched { status: 404, ..good.clone() },
+        Fetched { content_type: "text/html".into(), ..good.clone() },
+        Fetched { body: padded.to_string().into_bytes(), ..good.clone() },
+        Fetched { body: vec![0xff], ..good.clone() },
+    ] {
+        world.web.pages.borrow_mut().insert(DOCUMENT.into(), bad.clone());
+        let refusal = world.authorize(&query(&authorization(DOCUMENT))).unwrap_err();
+        assert_eq!(refusal.error.code, ErrorCode::InvalidClient, "{bad:?}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Registrations, and grants that nobody offers.
+
+use super::*;
+
+#[test]
+fn registering_again_gives_the_same_client_and_earlier_ones_stay() {
+    let world = World::new();
+    let first = world.register(&[CALLBACK]);
+    let other = world.register(&["https://app.example.com/cb"]);
+    assert_eq!(world.register(&[CALLBACK]), first);
+    assert_ne!(first, other);
+    world.wait(400 * 24 * 60 * 60 * 1_000);
+    assert!(world.authorize(&query(&authorization(&first))).is_ok());
+}
+
+#[test]
+fn redirect_uris_must_be_https_or_loopback() {
+    for uri in [
+        "http://app.example.com/callback",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "cursor://callback",
+        "https://user:password@app.example.com/",
+        "https://app.example.com/#x",
+        "https://app.example.com/a/../b",
+        "https:\\\\app.example.com/",
+        "http://127.0.0.1.nip.io/callback",
+        "http://localhost.evil.example.com/",
+        "//app.example.com/callback",
+        "/callback",
+        "",
+        &format!("https://app.example.com/{}", "a".repeat(1_100)),
+    ] {
+        assert_eq!(registration_refused(json!({ "redirect_uris": [uri] })), ErrorCode::InvalidRedirectUri, "{uri}");
+    }
+}
+
+#[test]
+fn registrations_without_usable_redirect_uris_are_refused() {
+    let many: Vec<String> = (0..33).map(|n| format!("https://app.example.com/{n}")).collect();
+    for uris in [json!([]), json!("https://app.example.com/"), json!([1]), json!(null), json!(many)] {
+        assert_eq!(registration_refused(json!({ "redirect_uris": uris })), ErrorCode::InvalidRedirectUri);
+    }
+}
+
+#[test]
+fn oversized_and_malformed_registrations_are_refused() {
+    let large = format!(r#"{{"redirect_uris":["{CALLBACK}"],"x":"{}"}}"#, "x".repeat(MAX_REGISTRATION_BYTES));
+    for body in [large.as_bytes(), b"", b"[]", b"{", b"\xff", "[".repeat(5_000).as_bytes()] {
+        let refused = ClientMetadata::from_registration(body).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidClientMetadata);
+    }
+}
+
+#[test]
+fn names_that_deceive_are_refused() {
+    for name in ["Shop\u{202e}per", "Shop\nper", "\u{200b}Claude", &"x".repeat(101)] {
+        assert_eq!(registration_refused(json!({ "client_name": name })), ErrorCode::InvalidClientMetadata, "{name:?}");
+    }
+    assert_eq!(registration_refused(json!({ "client_name": { "a": 1 } })), ErrorCode::InvalidClientMetadata);
+}
+
+#[test]
+fn a_client_gets_no_secret_whatever_it_asks_for() {
+    let world = World::new();
+    let body = json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_basic" });
+    let answer = world.register_body(&body).unwrap();
+    assert_eq!(answer["token_endpoint_auth_method"], "none");
+    assert_eq!(answer.get("client_secret"), None);
+}
+
+#[test]
+fn passwords_of_clients_are_not_taken() {
+    let world = World::new();
+    let form = query(&redemption("client_x", "code"));
+    let refused = TokenRequest::parse(&form, Some("Basic Y2xpZW50Og=="), &world.authority).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::InvalidClient);
+    let refused = TokenRequest::parse(&format!("{form}&client_secret=x"), None, &world.authority).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::InvalidClient);
+}
+
+#[test]
+fn a_password_or_client_credentials_grant_is_refused() {
+    for grant in ["password", "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"] {
+        assert_eq!(not_redeemed_with("grant_type", grant), ErrorCode::UnsupportedGrantType);
+    }
+}

@@ -1,0 +1,268 @@
+//! Clients: those that registered (RFC 7591), and those whose id is the URL of their metadata document.
+//!
+//! A registration's id is the hash of what was registered. Registering the same again, as some clients do at every
+//! connection, finds the same row, and no registration ever ends.
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use sql::{Database, statement};
+
+use super::{
+    Authority, ErrorCode, OAuthError, RedirectUri, SCOPE,
+    document::{self, DocumentUrl, Documents},
+};
+
+/// Bytes of a registration that are read.
+pub const MAX_REGISTRATION_BYTES: usize = 8 * 1_024;
+/// Redirect URIs of one client. Editors register about ten.
+pub const MAX_REDIRECT_URIS: usize = 32;
+/// Characters of a client's name.
+pub const MAX_CLIENT_NAME: usize = 100;
+/// Bytes of a client id: as long as the URL of a document may be.
+pub const MAX_CLIENT_ID: usize = document::MAX_DOCUMENT_URL;
+/// Bytes of a key set within a registration.
+const MAX_INLINE_KEYS: usize = 4 * 1_024;
+const REGISTERED_PREFIX: &str = "client_";
+
+/// Where the keys of a client are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeySource {
+    /// In the metadata: a JWK set as JSON text.
+    Jwks(String),
+    /// At a URL.
+    JwksUri(DocumentUrl),
+}
+
+/// What a client says of itself. None of it is verified but the host of a metadata document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientMetadata {
+    /// For people.
+    pub name: String,
+    /// At least one.
+    pub redirect_uris: Vec<RedirectUri>,
+    /// Of a client that can prove who it is (`private_key_jwt`).
+    pub keys: Option<KeySource>,
+}
+
+/// A client that we know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Its id.
+    pub id: String,
+    /// What it says of itself.
+    pub metadata: ClientMetadata,
+    /// The host that vouches for it, where the id is a URL.
+    pub published_at: Option<String>,
+}
+
+impl Client {
+    /// The redirect URI of a request, if the client registered it (RFC 8252's rule for loopback ports included).
+    #[must_use]
+    pub fn redirect(&self, presented: &str) -> Option<RedirectUri> {
+        let presented = RedirectUri::parse(presented).ok()?;
+        self.metadata.redirect_uris.iter().any(|known| presented.matches(known)).then_some(presented)
+    }
+}
+
+fn metadata_error(description: impl Into<String>) -> OAuthError {
+    OAuthError::new(ErrorCode::InvalidClientMetadata, description)
+}
+
+impl ClientMetadata {
+    fn read(fields: &Map<String, Value>, fallback_name: &str) -> Result<Self, OAuthError> {
+        Ok(Self { name: name(fields, fallback_name)?, redirect_uris: redirect_uris(fields)?, keys: keys(fields)? })
+    }
+
+    /// The metadata of a registration request's body.
+    ///
+    /// Fields that we do not use are ignored, and methods of authentication that need a secret become `none`: the answer
+    /// says what was registered (RFC 7591 section 2).
+    ///
+    /// # Errors
+    /// `invalid_redirect_uri`, `invalid_client_metadata`.
+    pub fn from_registration(body: &[u8]) -> Result<Self, OAuthError> {
+        if body.len() > MAX_REGISTRATION_BYTES {
+            return Err(metadata_error(format!("a registration has at most {MAX_REGISTRATION_BYTES} bytes")));
+        }
+        let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
+            return Err(metadata_error("the body must be a JSON object with redirect_uris"));
+        };
+        Self::read(&fields, "An agent")
+    }
+
+    /// The metadata in a document published at this URL.
+    ///
+    /// # Errors
+    /// `invalid_client`: the document is not one of this client.
+    pub fn from_document(url: &DocumentUrl, body: &str) -> Result<Self, OAuthError> {
+        let refused = |why: String| OAuthError::invalid_client(format!("the client's metadata document: {why}"));
+        let Ok(Value::Object(fields)) = serde_json::from_str(body) else {
+            return Err(refused("not a JSON object".into()));
+        };
+        if fields.get("client_id").and_then(Value::as_str) != Some(url.as_str()) {
+            return Err(refused("its client_id is not its own URL".into()));
+        }
+        if fields.contains_key("client_secret") || fields.contains_key("client_secret_expires_at") {
+            return Err(refused("it must not contain a secret".into()));
+        }
+        match fields.get("token_endpoint_auth_method").map_or(Some("none"), Value::as_str) {
+            Some("none" | "private_key_jwt") => {}
+            _ => return Err(refused("token_endpoint_auth_method must be none or private_key_jwt".into())),
+        }
+        Self::read(&fields, url.host()).map_err(|error| refused(error.description))
+    }
+
+    /// RFC 7591's response.
+    fn registered(&self, id: &str, now_ms: u64) -> Value {
+        let (jwks_uri, jwks) = match &self.keys {
+            Some(KeySource::JwksUri(url)) => (json!(url), Value::Null),
+            Some(KeySource::Jwks(jwks)) => (Value::Null, serde_json::from_str(jwks).unwrap_or_default()),
+            None => (Value::Null, Value::Null),
+        };
+        let method = if self.keys.is_some() { "private_key_jwt" } else { "none" };
+        let mut answer = Map::from_iter([
+            ("client_id".to_owned(), json!(id)),
+            ("client_id_issued_at".to_owned(), json!(now_ms / 1_000)),
+            ("client_name".to_owned(), json!(self.name)),
+            ("redirect_uris".to_owned(), json!(self.redirect_uris)),
+            ("grant_types".to_owned(), json!(["authorization_code", "refresh_token"])),
+            ("response_types".to_owned(), json!(["code"])),
+            ("scope".to_owned(), json!(SCOPE)),
+            ("token_endpoint_auth_method".to_owned(), json!(method)),
+            ("jwks_uri".to_owned(), jwks_uri),
+            ("jwks".to_owned(), jwks),
+        ]);
+        answer.retain(|_, value| !value.is_null());
+        answer.into()
+    }
+
+    /// The id of a client registered with this.
+    fn id(&self) -> String {
+        let digest = Sha256::digest(json!(self).to_string());
+        format!("{REGISTERED_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
+    }
+}
+
+fn name(fields: &Map<String, Value>, fallback: &str) -> Result<String, OAuthError> {
+    let name = match fields.get("client_name") {
+        None | Some(Value::Null) => return Ok(fallback.to_owned()),
+        Some(Value::String(name)) => name.trim(),
+        Some(_) => return Err(metadata_error("client_name must be a string")),
+    };
+    if name.is_empty() {
+        return Ok(fallback.to_owned());
+    }
+    if name.chars().count() > MAX_CLIENT_NAME {
+        return Err(metadata_error(format!("client_name has at most {MAX_CLIENT_NAME} characters")));
+    }
+    // Invisible and direction-changing characters could make one name look like another on the consent page.
+    let misleading = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    if name.chars().any(misleading) {
+        return Err(metadata_error("client_name must not contain control or invisible characters"));
+    }
+    Ok(name.to_owned())
+}
+
+fn redirect_uris(fields: &Map<String, Value>) -> Result<Vec<RedirectUri>, OAuthError> {
+    let refused = |why: String| OAuthError::new(ErrorCode::InvalidRedirectUri, why);
+    let Some(Value::Array(list)) = fields.get("redirect_uris") else {
+        return Err(refused("redirect_uris must be an array of strings".into()));
+    };
+    if list.is_empty() || list.len() > MAX_REDIRECT_URIS {
+        return Err(refused(format!("redirect_uris must have 1 to {MAX_REDIRECT_URIS} entries")));
+    }
+    let parse = |value: &Value| {
+        let text = value.as_str().ok_or_else(|| refused("redirect_uris must be an array of strings".into()))?;
+        RedirectUri::parse(text).map_err(|error| refused(error.to_string()))
+    };
+    list.iter().map(parse).collect()
+}
+
+/// The keys of a client that means to use them.
+fn keys(fields: &Map<String, Value>) -> Result<Option<KeySource>, OAuthError> {
+    if fields.get("token_endpoint_auth_method").and_then(Value::as_str) != Some("private_key_jwt") {
+        return Ok(None);
+    }
+    match (fields.get("jwks"), fields.get("jwks_uri")) {
+        (Some(jwks), None) if jwks.is_object() => {
+            let text = jwks.to_string();
+            if text.len() > MAX_INLINE_KEYS {
+                return Err(metadata_error(format!("jwks has at most {MAX_INLINE_KEYS} bytes")));
+            }
+            Ok(Some(KeySource::Jwks(text)))
+        }
+        (None, Some(Value::String(uri))) => {
+            let url = DocumentUrl::parse(uri).map_err(|error| metadata_error(format!("jwks_uri {error}")))?;
+            Ok(Some(KeySource::JwksUri(url)))
+        }
+        _ => Err(metadata_error("private_key_jwt needs either jwks (an object) or jwks_uri (a string)")),
+    }
+}
+
+/// Registers a client and answers RFC 7591's response (201) as JSON text.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn register(db: &impl Database, metadata: &ClientMetadata, now_ms: u64) -> Result<String, OAuthError> {
+    let id = metadata.id();
+    let insert = statement!(
+        "INSERT INTO oauth_clients (id, metadata, created_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        id.as_str(),
+        json!(metadata).to_string(),
+        now_ms,
+    );
+    db.run(insert).await?;
+    Ok(metadata.registered(&id, now_ms).to_string())
+}
+
+/// The client with this id: registered, or published at the URL that the id is.
+///
+/// # Errors
+/// `invalid_client`: there is none, or its document is not acceptable.
+pub async fn find(
+    db: &impl Database,
+    documents: &impl Documents,
+    authority: &Authority,
+    id: &str,
+    now_ms: u64,
+) -> Result<Client, OAuthError> {
+    if DocumentUrl::looks_like_one(id) {
+        return published(db, documents, authority, id, now_ms).await;
+    }
+    let unknown = || OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)");
+    let shaped = id.len() <= MAX_CLIENT_ID && id.starts_with(REGISTERED_PREFIX);
+    if !shaped {
+        return Err(unknown());
+    }
+    let read = statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);
+    let metadata: ClientMetadata = db.run(read).await?.first_json()?.ok_or_else(unknown)?;
+    Ok(Client { id: id.to_owned(), metadata, published_at: None })
+}
+
+async fn published(
+    db: &impl Database,
+    documents: &impl Documents,
+    authority: &Authority,
+    id: &str,
+    now_ms: u64,
+) -> Result<Client, OAuthError> {
+    let url = DocumentUrl::parse(id)
+        .map_err(|error| OAuthError::invalid_client(format!("a client_id that is a URL {error}")))?;
+    if authority.issuer().strip_prefix("https://") == Some(url.host()) {
+        return Err(OAuthError::invalid_client("no client is published here"));
+    }
+    let client = |metadata| Client { id: id.to_owned(), metadata, published_at: Some(url.host().to_owned()) };
+    if let Some(stored) = document::stored(db, &url, now_ms).await? {
+        return ClientMetadata::from_document(&url, &stored.body).map(client);
+    }
+    let (body, fresh_ms) = document::fetch(documents, &url).await?;
+    let metadata = ClientMetadata::from_document(&url, &body)?;
+    document::keep(db, &url, (&body, fresh_ms), now_ms).await?;
+    Ok(client(metadata))
+}

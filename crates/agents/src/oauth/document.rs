@@ -1,0 +1,221 @@
+//! Documents that clients publish: metadata under their client id, and key sets. Fetched from strangers, so guarded.
+//!
+//! Source: draft-ietf-oauth-client-id-metadata-document-00, sections 3 and 6; MCP 2026-07-28, security considerations.
+
+use serde::{Deserialize, Serialize};
+use sql::{Database, DatabaseError, exactly, statement};
+use url::{Host, Url};
+
+use super::{ErrorCode, OAuthError};
+
+/// Bytes of a document that are read. The draft suggests 5 kB; documents with many redirect URIs are a little larger.
+pub const MAX_DOCUMENT_BYTES: usize = 10 * 1_024;
+/// How long whoever fetches waits, in ms: clients give a whole sign-in step 10 s.
+pub const FETCH_MS: u32 = 4_000;
+/// Bytes of a document's URL.
+pub const MAX_DOCUMENT_URL: usize = 512;
+/// A document is taken from the store for at least this long, in ms.
+const MIN_FRESH_MS: u64 = 5 * 60 * 1_000;
+/// ... and at most this long: keys that a client withdrew are forgotten within a day.
+const MAX_FRESH_MS: u64 = 24 * 60 * 60 * 1_000;
+/// How long after its end a stored document is deleted, in ms.
+const KEPT_MS: u64 = 7 * MAX_FRESH_MS;
+
+/// Names that mean a machine or network of one's own, wherever they are asked for (RFC 6761, 6762, 8375, 7686 and custom).
+const PRIVATE_SUFFIXES: [&str; 14] = [
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "lan",
+    "arpa",
+    "test",
+    "invalid",
+    "example",
+    "onion",
+];
+
+/// A URL that may be fetched: https, a public name, a path, nothing hidden in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct DocumentUrl(Url);
+
+/// Why a URL is not fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentUrlError {
+    /// Not a URL in its one spelling, or too long.
+    #[error("must be an https URL of at most {MAX_DOCUMENT_URL} bytes in its normal spelling")]
+    Malformed,
+    /// With user information, a fragment, or a port.
+    #[error("must not contain a user name, a port or a fragment")]
+    Parts,
+    /// Without a path.
+    #[error("must have a path")]
+    NoPath,
+    /// An address instead of a name, or a name that is not public.
+    #[error("must be on a public host name")]
+    PrivateHost,
+}
+
+impl DocumentUrl {
+    /// Whether a client id is meant as a URL at all.
+    #[must_use]
+    pub fn looks_like_one(client_id: &str) -> bool {
+        client_id.contains("://")
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn parse(text: &str) -> Result<Self, DocumentUrlError> {
+        let url = Url::parse(text).map_err(|_| DocumentUrlError::Malformed)?;
+        // The parser resolves dot segments and repairs much else: what it changed was not the normal spelling.
+        if text.len() > MAX_DOCUMENT_URL || url.scheme() != "https" || url.as_str() != text {
+            return Err(DocumentUrlError::Malformed);
+        }
+        let parts = !url.username().is_empty() || url.password().is_some() || url.port().is_some();
+        if parts || url.fragment().is_some() {
+            return Err(DocumentUrlError::Parts);
+        }
+        if url.path() == "/" {
+            return Err(DocumentUrlError::NoPath);
+        }
+        let Some(Host::Domain(host)) = url.host() else {
+            return Err(DocumentUrlError::PrivateHost);
+        };
+        if !is_public_name(host) {
+            return Err(DocumentUrlError::PrivateHost);
+        }
+        Ok(Self(url))
+    }
+
+    /// The URL.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Its host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+}
+
+fn is_public_name(host: &str) -> bool {
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.contains('.') && !PRIVATE_SUFFIXES.contains(&last)
+}
+
+impl TryFrom<String> for DocumentUrl {
+    type Error = DocumentUrlError;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<DocumentUrl> for String {
+    fn from(url: DocumentUrl) -> Self {
+        url.0.into()
+    }
+}
+
+/// What came back for a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The HTTP status. Redirects are not followed: theirs is 3xx.
+    pub status: u16,
+    /// `Content-Type`.
+    pub content_type: String,
+    /// `max-age` of `Cache-Control`, in seconds; 0 for `no-store` and `no-cache`.
+    pub max_age_s: Option<u64>,
+    /// At most [`MAX_DOCUMENT_BYTES`] and one more.
+    pub body: Vec<u8>,
+}
+
+/// Nothing came back: no route, no answer in time. The text is for our log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FetchError(pub String);
+
+/// Fetches documents from strangers. An implementation follows no redirect, sends no credentials, reads at most
+/// [`MAX_DOCUMENT_BYTES`] and one more, gives up after [`FETCH_MS`], and reaches no private network.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait Documents {
+    /// The answer to a GET that accepts JSON.
+    async fn get(&self, url: &DocumentUrl) -> Result<Fetched, FetchError>;
+}
+
+/// A document, and when it was fetched (POSIX ms).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StoredDocument {
+    pub body: String,
+    pub fetched_at_ms: u64,
+}
+
+/// The stored document, where it is fresh.
+pub(super) async fn stored(
+    db: &impl Database,
+    url: &DocumentUrl,
+    now_ms: u64,
+) -> Result<Option<StoredDocument>, DatabaseError> {
+    let read = statement!(
+        "SELECT json_object('body', body, 'fetchedAtMs', fetched_at_ms) FROM oauth_documents \
+         WHERE url = ?1 AND fresh_until_ms > ?2",
+        url.as_str(),
+        now_ms,
+    );
+    db.run(read).await?.first_json()
+}
+
+/// Fetches a document, without keeping it: only what turned out to be good is kept.
+pub(super) async fn fetch(documents: &impl Documents, url: &DocumentUrl) -> Result<(String, u64), OAuthError> {
+    let refused = |why: &str| {
+        OAuthError::new(ErrorCode::InvalidClient, format!("the client's document at {url} {why}", url = url.as_str()))
+    };
+    let fetched = documents.get(url).await.map_err(|_| refused("cannot be fetched"))?;
+    if fetched.status != 200 {
+        return Err(refused("does not answer 200 (redirects are not followed)"));
+    }
+    if !is_json(&fetched.content_type) {
+        return Err(refused("is not application/json"));
+    }
+    if fetched.body.len() > MAX_DOCUMENT_BYTES {
+        return Err(refused("is too large"));
+    }
+    let body = String::from_utf8(fetched.body).map_err(|_| refused("is not UTF-8"))?;
+    let fresh_ms = fetched.max_age_s.unwrap_or_default().saturating_mul(1_000).clamp(MIN_FRESH_MS, MAX_FRESH_MS);
+    Ok((body, fresh_ms))
+}
+
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+/// Keeps a document that was found good.
+pub(super) async fn keep(
+    db: &impl Database,
+    url: &DocumentUrl,
+    (body, fresh_ms): (&str, u64),
+    now_ms: u64,
+) -> Result<(), DatabaseError> {
+    let forget = statement!("DELETE FROM oauth_documents WHERE fresh_until_ms <= ?1", now_ms.saturating_sub(KEPT_MS));
+    let keep = statement!(
+        "INSERT INTO oauth_documents (url, body, fetched_at_ms, fresh_until_ms) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at_ms = excluded.fetched_at_ms, \
+           fresh_until_ms = excluded.fresh_until_ms",
+        url.as_str(),
+        body,
+        now_ms,
+        now_ms.saturating_add(fresh_ms),
+    );
+    exactly::<2>(db.batch(vec![forget, keep]).await?).map(|_| ())
+}

@@ -1,0 +1,271 @@
+//! `POST /oauth/token`: a code for tokens, a refresh token for the next ones.
+//!
+//! ```text
+//!   generation  0 ──code──> 1 ──refresh 1──> 2 ──refresh 2──> 3 ...          one conditional UPDATE each
+//!               └─ code again: revoked        └─ refresh 1 again: within 60 s the same answer, later revoked
+//! ```
+//!
+//! Tokens follow from the row, so the client that lost an answer gets the very same tokens again (RFC 9700 section 4.14.2
+//! asks for rotation; clients race and retry). Whoever presents what is older than that ends the family.
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use sql::{Database, Rows, Statement, exactly, statement};
+
+use super::{
+    Authority, ErrorCode, OAuthError, SCOPE, TokenKind,
+    assertion::{self, ASSERTION_TYPE, MAX_ASSERTION, VerifyJws},
+    authorize,
+    client::{self, MAX_CLIENT_ID},
+    document::Documents,
+    form::Form,
+    redirect::MAX_REDIRECT_URI,
+    token::Claims,
+};
+
+/// How long an access token is good for, in ms.
+pub const ACCESS_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+/// How long a refresh token waits for its use, in ms.
+pub const REFRESH_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
+/// How long the refresh token before is answered as it was, in ms.
+pub const RETRY_MS: u64 = 60 * 1_000;
+/// Bytes of a code or refresh token that are looked at.
+const MAX_TOKEN: usize = 256;
+
+/// What is exchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Exchange {
+    Code { code: String, verifier: String, redirect_uri: Option<String> },
+    Refresh { token: String },
+}
+
+/// A token request, well-formed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRequest {
+    client_id: String,
+    assertion: Option<String>,
+    exchange: Exchange,
+}
+
+impl TokenRequest {
+    /// Reads the form. `authorization` is the header of that name: no client here has a password.
+    ///
+    /// # Errors
+    /// `invalid_request`, `invalid_client`, `unsupported_grant_type`, `invalid_scope`, `invalid_target`.
+    pub fn parse(body: &str, authorization: Option<&str>, authority: &Authority) -> Result<Self, OAuthError> {
+        let form = Form::parse(body)?;
+        if authorization.is_some() || form.get("client_secret").is_some() {
+            let text = "clients here have no secret: send client_id in the form, or a client_assertion";
+            return Err(OAuthError::invalid_client(text));
+        }
+        let assertion = assertion(&form)?;
+        let client_id = match (form.optional("client_id", MAX_CLIENT_ID)?, &assertion) {
+            (Some(id), _) => id.to_owned(),
+            (None, Some(assertion)) => assertion::claimed_client(assertion)?,
+            (None, None) => return Err(OAuthError::invalid_request("client_id is missing")),
+        };
+        let exchange = match form.required("grant_type", 64)? {
+            "authorization_code" => Exchange::Code {
+                code: form.required("code", MAX_TOKEN)?.to_owned(),
+                verifier: verifier(&form)?,
+                redirect_uri: form.optional("redirect_uri", MAX_REDIRECT_URI)?.map(str::to_owned),
+            },
+            "refresh_token" => Exchange::Refresh { token: form.required("refresh_token", MAX_TOKEN)?.to_owned() },
+            _ => {
+                let text = "grant_type must be authorization_code or refresh_token";
+                return Err(OAuthError::new(ErrorCode::UnsupportedGrantType, text));
+            }
+        };
+        authorize::scope(&form)?;
+        authorize::resource(&form, authority)?;
+        Ok(Self { client_id, assertion, exchange })
+    }
+}
+
+fn assertion(form: &Form) -> Result<Option<String>, OAuthError> {
+    match (form.get("client_assertion_type"), form.optional("client_assertion", MAX_ASSERTION)?) {
+        (None, None) => Ok(None),
+        (Some(ASSERTION_TYPE), Some(assertion)) => Ok(Some(assertion.to_owned())),
+        _ => Err(OAuthError::invalid_client(format!(
+            "a client_assertion goes with client_assertion_type {ASSERTION_TYPE}"
+        ))),
+    }
+}
+
+fn verifier(form: &Form) -> Result<String, OAuthError> {
+    let verifier = form.required("code_verifier", 128)?;
+    let unreserved = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    if verifier.len() < 43 || !verifier.bytes().all(unreserved) {
+        return Err(OAuthError::invalid_request("code_verifier must be 43 to 128 unreserved characters"));
+    }
+    Ok(verifier.to_owned())
+}
+
+/// The answer with tokens (RFC 6749 section 5.1). Secret: `Cache-Control: no-store`.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Tokens {
+    /// Opens `/mcp`.
+    pub access_token: String,
+    /// `Bearer`.
+    pub token_type: &'static str,
+    /// Seconds.
+    pub expires_in: u64,
+    /// For the next ones.
+    pub refresh_token: String,
+    /// `mcp`.
+    pub scope: &'static str,
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tokens(..)")
+    }
+}
+
+/// A grant's newest generation.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Generation {
+    generation: u32,
+    rotated_at_ms: u64,
+}
+
+const GENERATION_JSON: &str = "json_object('generation', generation, 'rotatedAtMs', rotated_at_ms)";
+
+/// Gives out the tokens that a request is entitled to.
+///
+/// # Errors
+/// `invalid_client`, `invalid_grant`.
+pub async fn exchange(
+    db: &impl Database,
+    documents: &impl Documents,
+    port: &impl VerifyJws,
+    authority: &Authority,
+    request: &TokenRequest,
+    now_ms: u64,
+) -> Result<Tokens, OAuthError> {
+    let client_auth = match &request.assertion {
+        None => "none",
+        Some(assertion) => {
+            let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
+            assertion::authenticate(db, documents, port, authority, &client, assertion, now_ms).await?;
+            "private_key_jwt"
+        }
+    };
+    let read = |token: &str, kind| {
+        let claims = Claims::read(token, kind, authority.secrets(), authority.issuer());
+        claims.ok_or_else(OAuthError::invalid_grant)
+    };
+    let (claims, rows) = match &request.exchange {
+        Exchange::Code { code, verifier, redirect_uri } => {
+            let claims = read(code, TokenKind::Code)?;
+            let redeem = redeem(&claims, request, client_auth, (verifier, redirect_uri.as_deref()), authority, now_ms);
+            let [_, redeemed] = exactly(db.batch(vec![revoke_redeemed(&claims, now_ms), redeem]).await?)?;
+            (claims, redeemed)
+        }
+        Exchange::Refresh { token } => {
+            let claims = read(token, TokenKind::Refresh)?;
+            (claims, refresh(db, &claims, request, client_auth, authority, now_ms).await?)
+        }
+    };
+    let newest: Generation = rows.first_json()?.ok_or_else(OAuthError::invalid_grant)?;
+    Ok(tokens(authority, &claims, &newest, now_ms))
+}
+
+/// A code that comes back after it was redeemed ends its grant (RFC 6749 section 4.1.2), whoever brings it.
+fn revoke_redeemed(claims: &Claims, now_ms: u64) -> Statement {
+    statement!(
+        "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",
+        claims.grant.to_string(),
+        now_ms,
+    )
+}
+
+fn redeem(
+    claims: &Claims,
+    request: &TokenRequest,
+    client_auth: &str,
+    (verifier, redirect_uri): (&str, Option<&str>),
+    authority: &Authority,
+    now_ms: u64,
+) -> Statement {
+    let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
+    statement!(
+        format!(
+            "UPDATE oauth_grants SET generation = 1, client_auth = ?3, rotated_at_ms = ?6, used_at_ms = ?6 \
+             WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND code_challenge = ?4 \
+               AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 RETURNING {GENERATION_JSON}"
+        ),
+        claims.grant.to_string(),
+        request.client_id.as_str(),
+        client_auth,
+        challenge,
+        redirect_uri,
+        now_ms,
+        authority.resource(),
+        claims.expires_at_ms,
+    )
+}
+
+async fn refresh(
+    db: &impl Database,
+    claims: &Claims,
+    request: &TokenRequest,
+    client_auth: &str,
+    authority: &Authority,
+    now_ms: u64,
+) -> Result<Rows, OAuthError> {
+    let next = claims.generation.checked_add(1).ok_or_else(OAuthError::invalid_grant)?;
+    let grant = claims.grant.to_string();
+    let revoke = statement!(
+        "UPDATE oauth_grants SET revoked_at_ms = ?3 WHERE id = ?1 AND revoked_at_ms IS NULL \
+           AND (generation > ?2 OR (generation = ?2 AND rotated_at_ms <= ?4))",
+        grant.as_str(),
+        next,
+        now_ms,
+        now_ms.saturating_sub(RETRY_MS),
+    );
+    // A client that proved who it is when it redeemed the code has to at every refresh.
+    let rotate = statement!(
+        "UPDATE oauth_grants SET generation = ?2, rotated_at_ms = ?5, used_at_ms = ?5 \
+         WHERE id = ?1 AND generation = ?2 - 1 AND generation > 0 AND revoked_at_ms IS NULL \
+           AND client_id = ?3 AND client_auth = ?4 AND resource = ?6 AND ?7 > ?5",
+        grant.as_str(),
+        next,
+        request.client_id.as_str(),
+        client_auth,
+        now_ms,
+        authority.resource(),
+        claims.expires_at_ms,
+    );
+    let read = statement!(
+        format!(
+            "SELECT {GENERATION_JSON} FROM oauth_grants WHERE id = ?1 AND generation = ?2 AND revoked_at_ms IS NULL \
+               AND client_id = ?3 AND client_auth = ?4 AND resource = ?5"
+        ),
+        grant.as_str(),
+        next,
+        request.client_id.as_str(),
+        client_auth,
+        authority.resource(),
+    );
+    let [_, _, newest] = exactly(db.batch(vec![revoke, rotate, read]).await?)?;
+    Ok(newest)
+}
+
+fn tokens(authority: &Authority, claims: &Claims, newest: &Generation, now_ms: u64) -> Tokens {
+    let token = |kind, life_ms: u64| {
+        let expires_at_ms = newest.rotated_at_ms.saturating_add(life_ms);
+        let claims = Claims { grant: claims.grant, generation: newest.generation, expires_at_ms };
+        claims.token(kind, authority.secrets(), authority.issuer())
+    };
+    let expires_at_ms = newest.rotated_at_ms.saturating_add(ACCESS_MS);
+    Tokens {
+        access_token: token(TokenKind::Access, ACCESS_MS),
+        token_type: "Bearer",
+        expires_in: expires_at_ms.saturating_sub(now_ms) / 1_000,
+        refresh_token: token(TokenKind::Refresh, REFRESH_MS),
+        scope: SCOPE,
+    }
+}

@@ -1,0 +1,59 @@
+//! Parameters of a query or of an `application/x-www-form-urlencoded` body (RFC 6749 section 3).
+
+use super::OAuthError;
+
+/// Bytes of a query or body that are read: a sealed state of a large client and its assertion fit several times.
+pub const MAX_FORM_BYTES: usize = 16 * 1_024;
+/// Parameters that are read. OAuth's requests have about ten.
+const MAX_PARAMETERS: usize = 32;
+
+/// The parameters, each at most once; `resource` may be repeated (RFC 8707).
+#[derive(Debug)]
+pub struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Takes the parameters apart. Those without a value count as left out (RFC 6749 section 3.1).
+    pub(super) fn parse(encoded: &str) -> Result<Self, OAuthError> {
+        if encoded.len() > MAX_FORM_BYTES {
+            return Err(OAuthError::invalid_request("the request is too large"));
+        }
+        let mut parameters: Vec<(String, String)> = Vec::new();
+        for (name, value) in url::form_urlencoded::parse(encoded.as_bytes()) {
+            if name != "resource" && parameters.iter().any(|(known, _)| *known == name) {
+                return Err(OAuthError::invalid_request("a parameter is there more than once"));
+            }
+            parameters.push((name.into_owned(), value.into_owned()));
+            if parameters.len() > MAX_PARAMETERS {
+                return Err(OAuthError::invalid_request("the request has too many parameters"));
+            }
+        }
+        parameters.retain(|(_, value)| !value.is_empty());
+        Ok(Self(parameters))
+    }
+
+    /// A parameter, if it is there.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.all(name).next()
+    }
+
+    /// Every value of a parameter.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A parameter that must be there, of at most so many bytes.
+    pub(super) fn required(&self, name: &str, max_bytes: usize) -> Result<&str, OAuthError> {
+        let value = self.optional(name, max_bytes)?;
+        value.ok_or_else(|| OAuthError::invalid_request(format!("{name} is missing")))
+    }
+
+    /// A parameter of at most so many bytes.
+    pub(super) fn optional(&self, name: &str, max_bytes: usize) -> Result<Option<&str>, OAuthError> {
+        match self.get(name) {
+            Some(value) if value.len() > max_bytes => {
+                Err(OAuthError::invalid_request(format!("{name} is longer than {max_bytes} bytes")))
+            }
+            value => Ok(value),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Whose access token this is, and what owners see and end: `GET /me/agents`, `DELETE /me/agents/{id}`.
+
+use market::account::{Account, Token, day};
+use serde::Deserialize;
+use sql::{Database, DatabaseError, Statement, exactly, statement};
+
+use super::{Authority, GrantId, TokenKind, token::Claims};
+
+/// A grant's last use is written at most this often, in ms.
+const USED_EVERY_MS: u64 = 60 * 1_000;
+/// Grants that an owner is shown at most.
+const MAX_SHOWN: u32 = 200;
+/// The owner of a live session, over `?1` (the token's hash) and `?2` (now).
+const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
+
+/// An agent, let in by its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Caller {
+    /// The grant, for [`attribute`].
+    pub grant: String,
+    /// Which client.
+    pub client_id: String,
+    /// Whose account it spends from.
+    pub account: Account,
+}
+
+/// Who presents this access token for our resource; `None` for a token that is not ours, over, revoked, or for another
+/// resource.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn caller(
+    db: &impl Database,
+    authority: &Authority,
+    access_token: &str,
+    now_ms: u64,
+) -> Result<Option<Caller>, DatabaseError> {
+    let claims = Claims::read(access_token, TokenKind::Access, authority.secrets(), authority.issuer());
+    let Some(claims) = claims.filter(|claims| claims.expires_at_ms > now_ms) else {
+        return Ok(None);
+    };
+    let grant = claims.grant.to_string();
+    let read = statement!(
+        "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'account', json_object('owner', a.owner, \
+           'walletAddress', a.wallet_address, 'keyVersion', a.key_version, \
+           'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT))) \
+         FROM oauth_grants g JOIN accounts a ON a.owner = g.owner \
+         WHERE g.id = ?1 AND g.generation >= ?2 AND ?2 > 0 AND g.revoked_at_ms IS NULL AND g.resource = ?3",
+        grant.as_str(),
+        claims.generation,
+        authority.resource(),
+    );
+    let used = statement!(
+        "UPDATE oauth_grants SET used_at_ms = ?2 WHERE id = ?1 AND used_at_ms <= ?3 AND revoked_at_ms IS NULL",
+        grant.as_str(),
+        now_ms,
+        now_ms.saturating_sub(USED_EVERY_MS),
+    );
+    let [caller, _] = exactly(db.batch(vec![read, used]).await?)?;
+    caller.first_json()
+}
+
+/// The statement that says with which grant a spend was made. Saying it again changes nothing.
+#[must_use]
+pub fn attribute(grant: &str, tx_id: &str) -> Statement {
+    statement!(
+        "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 ON CONFLICT DO NOTHING",
+        tx_id,
+        grant,
+    )
+}
+
+/// What a live session's owner approved and did not revoke, newest first, as a JSON array of
+/// `{id, clientId, clientName, redirectUri, createdAt, lastUsedAt, spentTodayLovelace}` (times: strings, POSIX ms).
+/// `None` where there is no such session.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Option<String>, DatabaseError> {
+    let grants = format!(
+        "SELECT json_object('id', id, 'clientId', client_id, 'clientName', client_name, 'redirectUri', redirect_uri, \
+           'createdAt', CAST(created_at_ms AS TEXT), 'lastUsedAt', CAST(used_at_ms AS TEXT), 'spentTodayLovelace', \
+           (SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM agent_spends a \
+            JOIN payments p ON p.tx_id = a.tx_id JOIN outbox o ON o.tx_id = a.tx_id \
+            WHERE a.grant_id = g.id AND p.day = ?3 AND o.state IN ('claimed', 'submitted', 'included'))) \
+         FROM oauth_grants g WHERE owner = {SESSION_OWNER} AND generation > 0 AND revoked_at_ms IS NULL \
+         ORDER BY created_at_ms DESC LIMIT {MAX_SHOWN}"
+    );
+    let statements = vec![
+        statement!(format!("SELECT {SESSION_OWNER} WHERE {SESSION_OWNER} IS NOT NULL"), session.hash(), now_ms),
+        statement!(grants, session.hash(), now_ms, day(now_ms)),
+    ];
+    let [owner, grants] = exactly(db.batch(statements).await?)?;
+    Ok(owner.first().map(|_| format!("[{}]", grants.rows.join(","))))
+}
+
+/// What became of a wish to revoke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    /// It is revoked, now or before.
+    Revoked,
+    /// The session's owner has no such grant.
+    NotFound,
+    /// There is no such session.
+    SignedOut,
+}
+
+/// Ends a grant of a live session's owner: its tokens stop at once.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn revoke(
+    db: &impl Database,
+    session: &Token,
+    grant: &str,
+    now_ms: u64,
+) -> Result<Revocation, DatabaseError> {
+    let owner = statement!(format!("SELECT {SESSION_OWNER} WHERE {SESSION_OWNER} IS NOT NULL"), session.hash(), now_ms);
+    let Some(grant) = GrantId::parse(grant) else {
+        let signed_in = db.run(owner).await?.first().is_some();
+        return Ok(if signed_in { Revocation::NotFound } else { Revocation::SignedOut });
+    };
+    let revoke = statement!(
+        format!(
+            "UPDATE oauth_grants SET revoked_at_ms = coalesce(revoked_at_ms, ?2) WHERE id = ?3 AND owner = {SESSION_OWNER} \
+             RETURNING id"
+        ),
+        session.hash(),
+        now_ms,
+        grant.to_string(),
+    );
+    let [owner, revoked] = exactly(db.batch(vec![owner, revoke]).await?)?;
+    Ok(match (owner.first(), revoked.first()) {
+        (None, _) => Revocation::SignedOut,
+        (Some(_), None) => Revocation::NotFound,
+        (Some(_), Some(_)) => Revocation::Revoked,
+    })
+}

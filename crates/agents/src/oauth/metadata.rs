@@ -1,0 +1,67 @@
+//! Discovery: what we are, where everything is, and how a client without a token learns it.
+
+use serde_json::{Value, json};
+
+use super::{Authority, SCOPE};
+
+impl Authority {
+    /// The protected resource's metadata (RFC 9728), at both of its addresses.
+    #[must_use]
+    pub fn resource_metadata(&self) -> Value {
+        json!({
+            "resource": self.resource(),
+            "authorization_servers": [self.issuer()],
+            "scopes_supported": [SCOPE],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Surety",
+        })
+    }
+
+    /// The authorization server's metadata (RFC 8414, RFC 9207, RFC 9728 section 4, client id metadata documents).
+    #[must_use]
+    pub fn server_metadata(&self) -> Value {
+        let issuer = self.issuer();
+        json!({
+            "issuer": issuer,
+            "authorization_endpoint": format!("{issuer}/oauth/authorize"),
+            "token_endpoint": self.token_endpoint(),
+            "registration_endpoint": format!("{issuer}/oauth/register"),
+            "scopes_supported": [SCOPE],
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+            "token_endpoint_auth_signing_alg_values_supported": ["RS256", "ES256"],
+            "authorization_response_iss_parameter_supported": true,
+            "client_id_metadata_document_supported": true,
+            "protected_resources": [self.resource()],
+        })
+    }
+
+    /// `WWW-Authenticate` of a 401 (RFC 6750 section 3, RFC 9728 section 5.1): with `error` where a token was sent.
+    #[must_use]
+    pub fn challenge(&self, token_sent: bool) -> String {
+        let error = if token_sent { "error=\"invalid_token\", " } else { "" };
+        format!("Bearer {error}resource_metadata=\"{}\", scope=\"{SCOPE}\"", self.resource_metadata_url())
+    }
+
+    /// `WWW-Authenticate` of a 403.
+    #[must_use]
+    pub fn insufficient_scope(&self) -> String {
+        let url = self.resource_metadata_url();
+        format!("Bearer error=\"insufficient_scope\", resource_metadata=\"{url}\", scope=\"{SCOPE}\"")
+    }
+
+    fn resource_metadata_url(&self) -> String {
+        format!("{}/.well-known/oauth-protected-resource/mcp", self.issuer())
+    }
+}
+
+/// The token of an `Authorization` header (RFC 6750 section 2.1). Tokens in a query or form are not looked for.
+#[must_use]
+pub fn bearer(authorization: &str) -> Option<&str> {
+    let (scheme, token) = authorization.split_once(' ')?;
+    let token = token.trim_start_matches(' ');
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}

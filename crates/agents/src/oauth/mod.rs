@@ -1,0 +1,98 @@
+//! The authorization server for `/mcp`: OAuth 2.1 with PKCE for public clients and clients with keys.
+//!
+//! ```text
+//!   GET /oauth/authorize   authorize::Request::parse -> client -> ConsentRequest, sealed into the page: nothing is written
+//!   GET /oauth/challenge   approve::challenge: what the owner's wallet signs
+//!   POST /oauth/approve    approve::check, approve::grant: one row in `oauth_grants`, a code
+//!   POST /oauth/token      exchange::TokenRequest::parse -> exchange::exchange: the row's generation moves by one
+//!   POST /mcp              grant::caller: whose access token this is
+//! ```
+//!
+//! Sources: RFC 6749, 7523, 7591, 7636, 8252, 8414, 8707, 9207, 9728, draft-ietf-oauth-client-id-metadata-document-00,
+//! and the authorization pages of MCP's revisions.
+
+pub mod approve;
+pub mod assertion;
+pub mod authorize;
+pub mod client;
+pub mod document;
+mod error;
+pub mod exchange;
+mod form;
+pub mod grant;
+pub mod metadata;
+pub mod page;
+mod redirect;
+mod token;
+
+pub use error::{ErrorCode, OAuthError};
+pub use redirect::{RedirectUri, RedirectUriError};
+pub use token::{GrantId, Secrets, TokenKind, TokenSecretError};
+
+#[cfg(test)]
+mod attacks;
+#[cfg(test)]
+mod races;
+#[cfg(test)]
+mod testing;
+
+/// The only scope there is.
+pub const SCOPE: &str = "mcp";
+
+/// Who we are, byte-identical in every document, redirect and challenge.
+#[derive(Clone, Debug)]
+pub struct Authority {
+    issuer: String,
+    resource: String,
+    secrets: Secrets,
+}
+
+/// A base address that cannot be an issuer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an origin: https://host without path, query and trailing slash (http for loopback only)")]
+pub struct IssuerError;
+
+impl Authority {
+    /// The authority at this base address, an origin without trailing slash. The resource is its `/mcp`.
+    ///
+    /// # Errors
+    /// Not an origin in its one spelling (RFC 8414 section 2: no query, no fragment).
+    pub fn new(base: &str, secrets: Secrets) -> Result<Self, IssuerError> {
+        let url = url::Url::parse(base).map_err(|_| IssuerError)?;
+        let secure = url.scheme() == "https" || (url.scheme() == "http" && redirect::is_loopback(&url));
+        if !secure || url.origin().ascii_serialization() != base {
+            return Err(IssuerError);
+        }
+        Ok(Self { issuer: base.to_owned(), resource: format!("{base}/mcp"), secrets })
+    }
+
+    /// The issuer identifier (RFC 8414), which is our origin.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// The protected resource (RFC 8707, RFC 9728): the MCP endpoint with sign-in.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// Where tokens are had: one of the audiences that clients put into assertions.
+    #[must_use]
+    pub fn token_endpoint(&self) -> String {
+        format!("{}/oauth/token", self.issuer)
+    }
+
+    /// Whether a `resource` parameter names our resource. Scheme and host may be spelled in upper case.
+    #[must_use]
+    pub fn is_resource(&self, text: &str) -> bool {
+        // A parser would also forgive tabs, backslashes and dot segments: only the case of letters may differ.
+        text.eq_ignore_ascii_case(&self.resource)
+            && url::Url::parse(text).is_ok_and(|url| url.as_str() == self.resource)
+    }
+
+    pub(crate) const fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+}

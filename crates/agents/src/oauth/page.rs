@@ -1,0 +1,221 @@
+//! The pages of a sign-in: consent, and why there is none. Rendered here, brought to life by one small module.
+//!
+//! The page carries the sealed request (which is also what protects against forged answers) and nothing secret. The
+//! answer for a refusal is a plain link, so it needs no script. Nothing is inline: the policy forbids it.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::{
+    Authority,
+    authorize::{AuthorizeRefusal, ConsentRequest},
+};
+
+/// Where the page's script is served, and what it is.
+pub const SCRIPT: (&str, &str) = ("/assets/consent.js", include_str!("../../../../web/consent.js"));
+/// Where the page's stylesheet is served, and what it is.
+pub const STYLE: (&str, &str) = ("/assets/consent.css", include_str!("../../../../web/consent.css"));
+
+/// The headers of both pages: own scripts and styles only, wallets' icons from data URLs, no frame around it, no trace.
+pub const HEADERS: [(&str, &str); 6] = [
+    ("content-type", "text/html; charset=utf-8"),
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("x-frame-options", "DENY"),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cache-control", "no-store"),
+];
+
+/// Limits that the form begins with, in ADA: those of a new account.
+const DEFAULT_LIMITS: (u32, u32) = (10, 30);
+
+fn page(title: &str, main: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="robots" content="noindex";
+                title { (title) " · Surety" }
+                link rel="stylesheet" href=(STYLE.0);
+                script type="module" src=(SCRIPT.0) {}
+            }
+            body {
+                header { p.brand { "Surety" } p.network { "Cardano preprod · test money" } }
+                (main)
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The consent page (200). `demo` says whether the shared demo wallet may be chosen.
+#[must_use]
+pub fn consent(request: &ConsentRequest, authority: &Authority, demo: bool, now_ms: u64) -> String {
+    let left_ms = request.expires_at_ms.saturating_sub(now_ms);
+    let main = html! {
+        main #consent data-request=(request.seal(authority)) data-expires-in=(left_ms) {
+            h1 { "Let " strong { (request.client_name) } " shop for you?" }
+            (who(request))
+            (what())
+            div #choices {
+                (limits())
+                (wallets(demo))
+            }
+            p #status role="status" aria-live="polite" {}
+            p #problem role="alert" {}
+            p { a.button.quiet #deny href=(request.denied(authority)) { "Deny" } }
+            noscript { p.warning { "Approving needs JavaScript, because your wallet is asked to sign. Denying does not." } }
+        }
+    };
+    page("Connect an agent", &main)
+}
+
+fn who(request: &ConsentRequest) -> Markup {
+    let loopback = request.redirect_uri.is_loopback();
+    html! {
+        dl {
+            dt { "Asks" }
+            dd {
+                (request.client_name)
+                @match &request.published_at {
+                    Some(host) => { " (published by " strong { (host) } ")" }
+                    None => { " (its own name for itself: nobody has verified it)" }
+                }
+            }
+            dt { "Answer goes to" }
+            dd { strong { (request.redirect_uri.host()) } @if loopback { " (this computer)" } }
+        }
+        @if loopback {
+            p.warning {
+                "The answer goes to a program on this computer. Go on only if you started it yourself just now."
+            }
+        }
+    }
+}
+
+fn what() -> Markup {
+    html! {
+        p { "The agent may:" }
+        ul {
+            li { "search listings and buy from your agent wallet, up to the limits below;" }
+            li { "see that wallet's balance and what it bought;" }
+            li { "send what is left in it back to you. It cannot touch the wallet that you sign with." }
+        }
+        p { "Limits can be changed and the agent removed at any time." }
+    }
+}
+
+fn limits() -> Markup {
+    let (per_purchase, per_day) = DEFAULT_LIMITS;
+    html! {
+        fieldset {
+            legend { "Limits" }
+            p {
+                label for="per-purchase" { "Most per purchase (tADA)" }
+                input #per-purchase type="number" inputmode="numeric" min="1" max="100" step="1" required value=(per_purchase);
+            }
+            p {
+                label for="per-day" { "Most per day (tADA)" }
+                input #per-day type="number" inputmode="numeric" min="1" max="500" step="1" required value=(per_day);
+            }
+        }
+    }
+}
+
+fn wallets(demo: bool) -> Markup {
+    html! {
+        fieldset {
+            legend { "Approve with your wallet" }
+            div #wallets {}
+            p #no-wallet hidden {
+                "No Cardano wallet was found in this browser. Install one that offers CIP-30 (for example Lace or Eternl), \
+                 switch it to preprod, and reload this page."
+            }
+        }
+        @if demo {
+            fieldset {
+                legend { "Or just try it" }
+                button.quiet #demo type="button" { "Use the shared demo wallet" }
+                p.note {
+                    "Everybody shares it: at most 10 tADA each and 30 tADA a day, whatever is set above. What it buys is not \
+                     private."
+                }
+            }
+        }
+    }
+}
+
+/// The page instead of consent (400): why, and a link back where that is safe.
+#[must_use]
+pub fn refused(refusal: &AuthorizeRefusal) -> String {
+    let main = html! {
+        main {
+            h1 { "This agent cannot be connected" }
+            p role="alert" { (refusal.error.description) }
+            @match &refusal.back {
+                Some(back) => { p { a.button href=(back) { "Back to the agent" } } }
+                None => { p { "Close this page and connect again from the agent." } }
+            }
+        }
+    };
+    page("Not connected", &main)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    fn rendered(name: &str, demo: bool) -> String {
+        let world = World::new();
+        let client = world.register(&[CALLBACK]);
+        let mut request = world.consent(&client);
+        request.client_name = name.into();
+        consent(&request, &world.authority, demo, world.now())
+    }
+
+    #[test]
+    fn the_page_names_the_client_and_where_the_answer_goes() {
+        let page = rendered("Shopper", true);
+        assert!(page.contains("<strong>Shopper</strong>") && page.contains("nobody has verified"));
+        assert!(page.contains("<strong>127.0.0.1</strong>") && page.contains("this computer"));
+        assert!(page.contains("id=\"demo\"") && !rendered("Shopper", false).contains("id=\"demo\""));
+    }
+
+    #[test]
+    fn names_cannot_break_out_of_the_page() {
+        for hostile in
+            ["<script>alert(1)</script>", "\" onload=\"alert(1)", "</title><img src=x onerror=alert(1)>", "'&<>"]
+        {
+            let page = rendered(hostile, true);
+            assert!(!page.contains(hostile), "{page}");
+            assert_eq!(page.matches("<script").count(), 1, "{page}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_inline_and_nothing_may_frame_it() {
+        let page = rendered("Shopper", true);
+        assert!(!page.contains("style=") && !page.contains("javascript:") && !page.contains("onclick"));
+        let policy = HEADERS.iter().find(|(name, _)| *name == "content-security-policy").unwrap().1;
+        assert!(policy.contains("frame-ancestors 'none'") && policy.contains("default-src 'none'"));
+        assert!(!policy.contains("unsafe"));
+    }
+
+    #[test]
+    fn a_refusal_leads_back_only_where_that_is_safe() {
+        let world = World::new();
+        let client = world.register(&[CALLBACK]);
+        let stranger = with(&authorization(&client), "redirect_uri", "https://evil.example.com/");
+        let page = refused(&world.authorize(&query(&stranger)).unwrap_err());
+        assert!(!page.contains("evil") && !page.contains("<a "));
+        let known = with(&authorization(&client), "response_type", "token");
+        let page = refused(&world.authorize(&query(&known)).unwrap_err());
+        assert!(page.contains("href=\"http://127.0.0.1/callback?error=unsupported_response_type&amp;iss="));
+    }
+}

@@ -1,0 +1,136 @@
+//! Where a browser may be sent back to: https, or the machine that it runs on.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use url::{Host, Url};
+
+/// Bytes of a redirect URI. Clients' are below 200.
+pub const MAX_REDIRECT_URI: usize = 1_024;
+
+/// A redirect URI in its one spelling: https, or http to loopback (RFC 8252 section 7.3), without user information and
+/// fragment (RFC 6749 section 3.1.2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RedirectUri {
+    text: String,
+    url: Url,
+}
+
+/// Why a text cannot be a redirect URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RedirectUriError {
+    /// Longer than any client's.
+    #[error("redirect URIs have at most {MAX_REDIRECT_URI} bytes")]
+    TooLong,
+    /// Not a URL, or spelled so that two parsers could read it differently.
+    #[error("redirect URIs must be absolute URLs in their normal spelling")]
+    Malformed,
+    /// Another scheme, or http to somewhere else.
+    #[error("redirect URIs must be https or loopback (http://127.0.0.1, http://[::1], http://localhost)")]
+    Scheme,
+    /// With a user's name or password.
+    #[error("redirect URIs must not contain a user name or password")]
+    UserInformation,
+    /// With a fragment.
+    #[error("redirect URIs must not contain a fragment")]
+    Fragment,
+}
+
+impl RedirectUri {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What keeps the text from being one.
+    pub fn parse(text: &str) -> Result<Self, RedirectUriError> {
+        if text.len() > MAX_REDIRECT_URI {
+            return Err(RedirectUriError::TooLong);
+        }
+        let url = Url::parse(text).map_err(|_| RedirectUriError::Malformed)?;
+        let allowed = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
+        if !allowed {
+            return Err(RedirectUriError::Scheme);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(RedirectUriError::UserInformation);
+        }
+        if url.fragment().is_some() {
+            return Err(RedirectUriError::Fragment);
+        }
+        // Browsers read URLs as this parser does. What it had to repair, others may repair differently.
+        let normal = url.as_str() == text || url.as_str().strip_suffix('/') == Some(text);
+        if !normal {
+            return Err(RedirectUriError::Malformed);
+        }
+        Ok(Self { text: text.to_owned(), url })
+    }
+
+    /// As it was registered.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Host and port, for people to recognise.
+    #[must_use]
+    pub fn host(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// Whether it leads to a program on the browser's own machine: any program there could have asked.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(&self.url)
+    }
+
+    /// Whether this one was registered, if that one was: the same text, or the same but for the port of a loopback
+    /// address, which is chosen when the client starts (RFC 8252 section 7.3).
+    #[must_use]
+    pub fn matches(&self, registered: &Self) -> bool {
+        if self.text == registered.text {
+            return true;
+        }
+        let (this, that) = (&self.url, &registered.url);
+        let both_loopback =
+            this.scheme() == "http" && that.scheme() == "http" && is_loopback(this) && is_loopback(that);
+        both_loopback && this.host() == that.host() && this.path() == that.path() && this.query() == that.query()
+    }
+
+    /// The URI with parameters added to its query.
+    #[must_use]
+    pub fn with(&self, parameters: &[(&str, &str)]) -> String {
+        let mut url = self.url.clone();
+        url.query_pairs_mut().extend_pairs(parameters);
+        url.into()
+    }
+}
+
+impl fmt::Display for RedirectUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl TryFrom<String> for RedirectUri {
+    type Error = RedirectUriError;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<RedirectUri> for String {
+    fn from(uri: RedirectUri) -> Self {
+        uri.text
+    }
+}
+
+/// Whether a URL's host is this machine: an address of loopback, or its one name.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}

@@ -1,0 +1,65 @@
+//! Documents that strangers publish, over fetch: no redirect, no credentials, bounded in bytes and time.
+//!
+//! The rules about URLs are the `agents` crate's; the runtime itself reaches public addresses alone.
+
+use std::time::Duration;
+
+use agents::oauth::document::{DocumentUrl, Documents, FETCH_MS, FetchError, Fetched, MAX_DOCUMENT_BYTES};
+use worker::{Fetch, Headers, Method, Request, RequestInit, RequestRedirect};
+
+use crate::http::{self, CallError};
+
+/// Fetches them.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchedDocuments;
+
+fn request(url: &DocumentUrl) -> worker::Result<Request> {
+    let headers = Headers::new();
+    headers.set("accept", "application/json")?;
+    let mut init = RequestInit::new();
+    init.with_method(Method::Get).with_headers(headers).with_redirect(RequestRedirect::Manual);
+    Request::new_with_init(url.as_str(), &init)
+}
+
+/// `max-age`, unless nothing may be kept.
+fn max_age(cache_control: &str) -> Option<u64> {
+    let directives = || cache_control.split(',').map(|directive| directive.trim().to_ascii_lowercase());
+    if directives().any(|directive| directive == "no-store" || directive == "no-cache") {
+        return Some(0);
+    }
+    directives().find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok())
+}
+
+impl Documents for FetchedDocuments {
+    async fn get(&self, url: &DocumentUrl) -> Result<Fetched, FetchError> {
+        let request = request(url).map_err(|error| FetchError(error.to_string()))?;
+        let fetched = http::within(Duration::from_millis(FETCH_MS.into()), async |signal| {
+            let response = Fetch::Request(request).send_with_signal(&signal).await;
+            let response = response.map_err(|_| CallError::Connection)?;
+            let header = |name| response.headers().get(name).ok().flatten().unwrap_or_default();
+            let (content_type, max_age_s) = (header("content-type"), max_age(&header("cache-control")));
+            let answer = http::answer(response, MAX_DOCUMENT_BYTES).await?;
+            Ok(Fetched { status: answer.status, content_type, max_age_s, body: answer.body })
+        });
+        fetched.await.map_err(|error| FetchError(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_kept_is_not() {
+        for (header, expected) in [
+            ("", None),
+            ("public, max-age=3600", Some(3_600)),
+            ("Max-Age=60", Some(60)),
+            ("no-store, max-age=60", Some(0)),
+            ("no-cache", Some(0)),
+            ("max-age=soon", None),
+        ] {
+            assert_eq!(max_age(header), expected, "{header}");
+        }
+    }
+}

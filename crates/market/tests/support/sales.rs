@@ -1,0 +1,259 @@
+//! Protected sales on the chain in memory, and a watcher that acts on them.
+
+use cardano::{
+    Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    address::PaymentAddress,
+    chain::{Utxo, Value},
+    keys::SigningKey,
+    slots::Millis,
+    tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
+};
+use escrow::{
+    Action, Datum, Deployment, Parameters,
+    plan::Escrow,
+    rules::{Effect, Rule},
+};
+use market::{
+    ListingId,
+    contents::InDatabase,
+    fees::creator_share,
+    listing::DeliveryMode,
+    payment::{Claim, NewPayment},
+    watch::{Arbiter, Dispute, Holder, Keys, Report, Watch},
+};
+use sql::{Database, sqlite::Sqlite};
+
+use super::{
+    SELLER, block, fresh_escrow,
+    ledger::{CALLS, Ledger, Tx, faucets},
+    list, one, parameters, person,
+};
+
+pub const PRICE: u64 = 10_000_000;
+
+/// The platform, with the service wallets that it holds.
+pub struct Platform {
+    pub seller: SigningKey,
+    pub wallets: Vec<SigningKey>,
+}
+
+impl Keys for Platform {
+    fn seller(&self) -> Option<&SigningKey> {
+        Some(&self.seller)
+    }
+    fn buyer(&self, holder: &Holder) -> Option<SigningKey> {
+        self.wallets.iter().find(|key| key.enterprise_address() == holder.wallet).cloned()
+    }
+}
+
+impl Arbiter for Platform {
+    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
+        Err("no arbiter is there".into())
+    }
+}
+
+pub struct Sales {
+    pub db: Sqlite,
+    pub ledger: Ledger,
+    pub deployment: Deployment,
+    pub listing: ListingId,
+    pub platform: Platform,
+    count: std::cell::Cell<u32>,
+}
+
+impl Sales {
+    pub fn new() -> Self {
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+        let listing = list(&db, 1, PRICE);
+        let deployment = Deployment {
+            script_hash: ScriptHash::new([0xee; 28]),
+            parameters: Parameters {
+                required_admins: 1,
+                admin_vkeys: vec![person(3).key_hash()],
+                cooldown_period: 60_000,
+            },
+            reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
+            reference_script_bytes: 4_000,
+            blueprint_sha256: None,
+        };
+        let platform = Platform { seller: person(2), wallets: vec![] };
+        let sales = Self { db, ledger: Ledger::new(), deployment, listing, platform, count: Default::default() };
+        sales.fund(100);
+        sales.fund(100);
+        sales
+    }
+
+    pub fn unique(&self) -> u32 {
+        self.count.set(self.count.get() + 1);
+        self.count.get()
+    }
+
+    /// Gives the platform an output.
+    pub fn fund(&self, ada: u32) {
+        let to = self.platform.seller.enterprise_address().to_string();
+        self.puts(&[output(to, Lovelace::from_ada(ada), None)]);
+        self.ledger.mine();
+    }
+
+    /// Somebody makes these outputs.
+    pub fn puts(&self, made: &[Utxo]) -> TxHash {
+        let number = self.unique();
+        let tx = Tx::unsigned(number.into(), &[faucets(number)], made, u64::MAX);
+        let id = tx.id;
+        assert!(self.ledger.hand_in(tx));
+        id
+    }
+
+    /// Somebody buys; the lock is handed in.
+    pub fn sell(&self, buyer: &SigningKey) -> TxHash {
+        self.sell_listing(&self.listing, buyer)
+    }
+
+    /// Somebody buys what nobody bought before.
+    pub fn sell_another(&self, buyer: &SigningKey) -> TxHash {
+        let listing = list(&self.db, u8::try_from(100 + self.unique()).unwrap(), PRICE);
+        self.sell_listing(&listing, buyer)
+    }
+
+    fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
+        let number = self.unique();
+        let address = buyer.enterprise_address();
+        let datum = Datum { buyer: address.into(), ..fresh_escrow(number) };
+        let price = Lovelace::new(PRICE).unwrap();
+        let coin = Utxo { reference: faucets(number), ..output(address.to_string(), Lovelace::from_ada(100), None) };
+        let to = PaymentAddress::script(self.deployment.script_hash);
+        let lock = NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) };
+        let validity = Validity { from: None, until: self.ledger.tip().slot + 1_000 };
+        let plan = TxPlan { outputs: vec![lock], validity, ..TxPlan::default() };
+        let wallet = Wallet { address, utxos: &[coin], reserved: &[].into() };
+        let built = build(&plan, &wallet, &parameters()).unwrap().sign(&[buyer]).unwrap();
+        let payment = NewPayment {
+            tx: built.facts.tx_id,
+            cbor: &built.cbor,
+            valid_until: validity.until,
+            listing_id: listing.as_str(),
+            mode: DeliveryMode::Protected,
+            payer: address,
+            amount: price,
+            creator: creator_share(price),
+            header: ContentHash::of(&built.cbor),
+            terms_digest: Some(ContentHash::of(&number.to_be_bytes())),
+            identifier: None,
+            spend: None,
+            content: None,
+        };
+        assert!(matches!(block(payment.claim(&self.db, None, self.now())).unwrap().0, Claim::New(_)));
+        assert!(self.ledger.hand_in(Tx::new(built.cbor, validity.until)));
+        built.facts.tx_id
+    }
+
+    /// Outputs are spent by whoever else has their key.
+    pub fn lose(&self, which: impl Fn(&Utxo) -> bool) {
+        let lost: Vec<TxRef> =
+            self.ledger.unspent().into_iter().filter(|utxo| which(utxo)).map(|utxo| utxo.reference).collect();
+        assert!(self.ledger.hand_in(Tx::unsigned(self.unique().into(), &lost, &[], u64::MAX)));
+        self.ledger.mine();
+    }
+
+    /// A party takes the escrow of a lock further; the transaction.
+    pub fn does(&self, lock: &TxHash, action: Action) -> TxHash {
+        let escrow = self.escrow(lock);
+        let rule = Rule::find(action, &escrow.datum).unwrap();
+        let posted = ContentHash::new([9; 32]);
+        let next = match rule.effect {
+            Effect::Continue { .. } => rule.next(&escrow.datum, self.now(), 60_000, Some(&posted)),
+            Effect::End(_) => None,
+        };
+        let made: Vec<Utxo> = next.iter().map(|datum| self.escrow_of(datum)).collect();
+        let tx = Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX);
+        let id = tx.id;
+        assert!(self.ledger.hand_in(tx));
+        id
+    }
+
+    /// The output that an escrow with this datum is.
+    pub fn escrow_of(&self, datum: &Datum) -> Utxo {
+        output(self.deployment.address().to_string(), Lovelace::new(PRICE).unwrap(), Some(datum.to_cbor()))
+    }
+
+    /// The escrow of a lock, as the chain has it.
+    pub fn escrow(&self, lock: &TxHash) -> Escrow {
+        let blocks = self.ledger.blocks.borrow();
+        let mempool = self.ledger.mempool.borrow();
+        let txs: Vec<Tx> = blocks.iter().flat_map(|block| block.txs.clone()).chain(mempool.clone()).collect();
+        drop((blocks, mempool));
+        let made = txs.iter().find(|tx| tx.id == *lock).unwrap().effects.made.clone();
+        let locked = made.into_iter().find_map(|made| Escrow::read(made, &self.deployment).ok()).unwrap();
+        let signature = locked.datum.reference_signature;
+        let open = self.ledger.unspent().into_iter().filter_map(|utxo| Escrow::read(utxo, &self.deployment).ok());
+        open.into_iter().find(|escrow| escrow.datum.reference_signature == signature).unwrap()
+    }
+
+    pub fn now(&self) -> Millis {
+        self.ledger.tip().time_ms
+    }
+
+    /// A tick on this database.
+    pub fn tick_on(&self, database: &impl Database) -> Report {
+        self.tick_at(database, self.now())
+    }
+
+    /// A tick at this time. It makes no more calls than it may.
+    pub fn tick_at(&self, database: &impl Database, now: Millis) -> Report {
+        let before = self.ledger.calls.replace(0);
+        let watch = Watch {
+            database,
+            chain: &self.ledger,
+            contents: &InDatabase(database),
+            deployment: Some(&self.deployment),
+            sells: true,
+            trusts_future_blocks: false,
+            now,
+            calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
+        };
+        let report = block(watch.tick(&self.platform, &self.platform)).unwrap();
+        self.ledger.calls.set(before);
+        report
+    }
+
+    pub fn tick(&self) -> Report {
+        self.tick_on(&self.db)
+    }
+
+    /// This many ticks, a block before each.
+    pub fn ticks(&self, count: u32) -> Vec<Report> {
+        let tick = |_| {
+            self.ledger.mine();
+            self.tick()
+        };
+        (0..count).map(tick).collect()
+    }
+
+    /// Blocks until it is this much later than the beginning.
+    pub fn until(&self, minutes: u64) {
+        while self.now() < super::NOON + minutes * 60_000 {
+            self.ledger.mine();
+        }
+    }
+
+    pub fn status(&self, purchase: &TxHash) -> String {
+        one(&self.db, &format!("SELECT status FROM purchases WHERE id = '{purchase}'"))
+    }
+}
+
+/// Who made the listings, and is paid for them.
+pub fn creator() -> Address {
+    SELLER.parse().unwrap()
+}
+
+/// An output without a name yet.
+pub fn output(address: String, lovelace: Lovelace, inline_datum: Option<Vec<u8>>) -> Utxo {
+    Utxo {
+        reference: TxRef { tx: TxHash::new([0; 32]), index: 0 },
+        address,
+        value: Value { lovelace, ..Value::default() },
+        inline_datum,
+        datum_hash: None,
+        reference_script: None,
+    }
+}

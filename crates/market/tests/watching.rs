@@ -1,0 +1,303 @@
+//! What the watcher holds against strangers, hostile buyers, overlapping ticks and its own failures: sales are brought to
+//! their end in time. On a chain in memory, where every transaction is built and read, and no script is run.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+mod support;
+
+use std::cell::RefCell;
+
+use cardano::{Lovelace, TxHash, chain::Tip};
+use escrow::Action;
+use market::{
+    purchase::{self, Verification},
+    watch::Report,
+};
+use outbox::{Entry, State, Step};
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
+use support::{
+    NOON, block, entry, fresh_escrow, one, person,
+    sales::{Sales, creator, output},
+    sign_up, step,
+};
+
+/// Transactions that strangers put at the escrow's address: what twenty ticks could read.
+const FLOOD: u32 = 420;
+
+fn paid_to_creator(sales: &Sales) -> usize {
+    let to = creator().to_string();
+    sales.ledger.unspent().into_iter().filter(|utxo| utxo.address == to).count()
+}
+
+fn run(sales: &Sales, sql: &str) {
+    block(sales.db.run(statement!(sql.to_owned()))).unwrap();
+}
+
+fn acted(reports: &[Report], what: &str) -> usize {
+    reports.iter().flat_map(|report| &report.acted).filter(|acted| acted.starts_with(what)).count()
+}
+
+/// The entry of this kind that acts on a purchase.
+fn acting(sales: &Sales, purchase: &TxHash, kind: &str) -> Entry {
+    let id = one(
+        &sales.db,
+        &format!(
+            "SELECT tx_id FROM outbox JOIN outbox_purchases USING (tx_id) WHERE purchase_id = '{purchase}' \
+             AND kind = '{kind}' ORDER BY created_at_ms DESC LIMIT 1"
+        ),
+    );
+    entry(&sales.db, &id.parse().unwrap())
+}
+
+#[test]
+fn a_sale_is_brought_to_its_end_and_its_creator_is_paid() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    let reports = sales.ticks(3);
+    assert_eq!(sales.status(&lock), "ResultSubmitted", "{reports:#?}");
+    sales.until(32);
+    let more = sales.ticks(2);
+    assert_eq!(sales.status(&lock), "withdrawn", "{more:#?}");
+    assert_eq!(paid_to_creator(&sales), 1);
+    let calls: u32 = reports.iter().chain(&more).map(|report| report.calls).sum();
+    let each: Vec<u32> = reports.iter().chain(&more).map(|report| report.calls).collect();
+    assert!(calls <= 25, "{each:?} calls in five ticks");
+}
+
+#[test]
+fn a_flood_at_the_escrows_address_hides_no_step_and_costs_no_deadline() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ledger.mine();
+    for number in 0..FLOOD {
+        sales.puts(&[sales.escrow_of(&fresh_escrow(100_000 + number))]);
+    }
+    sales.does(&lock, Action::SetRefundRequested);
+    let reports = sales.ticks(4);
+    assert_eq!(sales.status(&lock), "Disputed", "the result was posted all the same: {reports:#?}");
+    assert!(reports.iter().all(|report| report.calls <= 30), "{reports:#?}");
+}
+
+#[test]
+fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
+    let sales = Sales::new();
+    let (known, hidden) = (sales.sell(&person(11)), sales.sell(&person(12)));
+    sales.ticks(3);
+    let unreadable: Vec<TxHash> = (0..9).map(|n| sales.puts(&[sales.escrow_of(&fresh_escrow(200_000 + n))])).collect();
+    let by = sales.does(&hidden, Action::SetRefundRequested);
+    sales.ledger.withheld.borrow_mut().extend(unreadable.into_iter().chain([by]));
+    sales.does(&known, Action::SetRefundRequested);
+    let reports = sales.ticks(6);
+    assert_eq!(sales.status(&known), "Disputed", "{reports:#?}");
+    assert_eq!(sales.status(&hidden), "ResultSubmitted", "nobody says what became of it");
+    assert_eq!(reports.iter().map(|report| report.skipped).max(), Some(10), "all at once");
+    let later = sales.sell(&person(13));
+    sales.ticks(3);
+    assert_eq!(sales.status(&later), "ResultSubmitted");
+    sales.ledger.withheld.borrow_mut().clear();
+    sales.ticks(6);
+    assert_eq!(sales.status(&hidden), "Disputed", "what could not be read was asked for again");
+}
+
+#[test]
+fn what_overtakes_an_action_of_ours_is_recorded_and_the_action_given_up() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ledger.mine();
+    let report = sales.tick();
+    assert_eq!(acted(&[report], "result"), 1);
+    let ours = acting(&sales, &lock, "result");
+    sales.ledger.mempool.borrow_mut().clear();
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.ticks(2);
+    assert_eq!(entry(&sales.db, &ours.tx).state, State::Refused);
+    sales.ticks(2);
+    assert_eq!(sales.status(&lock), "Disputed", "the result was posted to what it became");
+}
+
+#[test]
+fn a_block_from_the_future_moves_no_clock() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    let clock = || one(&sales.db, "SELECT CAST(tip_time_ms AS TEXT) FROM chain_state");
+    let before = clock();
+    let Tip { time_ms, height, .. } = sales.ledger.tip();
+    sales.ledger.mine();
+    let forged =
+        Tip { time_ms: time_ms + 30 * 86_400_000, slot: 900_000_000, height: height + 1, ..sales.ledger.tip() };
+    let real = std::mem::replace(&mut sales.ledger.blocks.borrow_mut().last_mut().unwrap().tip, forged);
+    let report = sales.tick_at(&sales.db, real.time_ms);
+    assert_eq!(report.alarms.len(), 1, "{report:?}");
+    assert_eq!((clock(), sales.status(&lock)), (before, "ResultSubmitted".to_owned()));
+    sales.ledger.blocks.borrow_mut().last_mut().unwrap().tip = real;
+    let reports = sales.ticks(1);
+    assert_eq!(reports[0].alarms, Vec::<String>::new());
+    assert!(!reports[0].rolled_back);
+}
+
+#[test]
+fn purchases_that_their_buyers_judge_before_each_tick_starve_nobody() {
+    let sales = Sales::new();
+    let (account, key) = sign_up(&sales.db, 1, NOON);
+    let mut sales = sales;
+    sales.platform.wallets.push(key.clone());
+    let judged: Vec<TxHash> = (0..24)
+        .map(|_| {
+            let lock = sales.sell_another(&key);
+            sales.ledger.mine();
+            lock
+        })
+        .collect();
+    assert_eq!(key.enterprise_address(), account.wallet_address);
+    sales.ticks(12);
+    let judge = |verdict| {
+        for lock in &judged {
+            block(purchase::verify(&sales.db, lock, verdict)).unwrap();
+        }
+    };
+    let other = sales.sell(&person(13));
+    let mut reports = vec![];
+    for _ in 0..4 {
+        judge(Verification::Ok);
+        judge(Verification::Mismatch);
+        reports.extend(sales.ticks(1));
+    }
+    assert_eq!(sales.status(&other), "ResultSubmitted", "{reports:#?}");
+}
+
+#[test]
+fn escrows_without_a_key_of_ours_are_in_nobodys_way() {
+    let sales = Sales::new();
+    let strangers: Vec<TxHash> = (0..140)
+        .map(|number| {
+            let lock = sales.sell(&person(u8::try_from(30 + number).unwrap()));
+            if number % 20 == 0 {
+                sales.ledger.mine();
+            }
+            lock
+        })
+        .collect();
+    sales.ledger.mine();
+    for lock in &strangers {
+        step(&sales.db, lock, &Step::Include(sales.ledger.inclusion(lock).unwrap()));
+    }
+    // Their seller is somebody else.
+    let datum =
+        hex::encode(escrow::Datum { seller: person(9).enterprise_address().into(), ..fresh_escrow(1) }.to_cbor());
+    run(&sales, &format!("UPDATE escrows SET datum = '{datum}'"));
+    let own = sales.sell(&person(11));
+    sales.ledger.mine();
+    sales.tick();
+    sales.ticks(1);
+    assert_eq!(sales.status(&own), "ResultSubmitted");
+}
+
+#[test]
+fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ledger.mine();
+    step(&sales.db, &lock, &Step::Include(sales.ledger.inclusion(&lock).unwrap()));
+    // Nothing is left to pay for results with.
+    let all: Vec<_> = sales.ledger.unspent().into_iter().map(|utxo| utxo.reference).collect();
+    let wallet = sales.platform.seller.enterprise_address().to_string();
+    sales.lose(|utxo| utxo.address == wallet && all.contains(&utxo.reference));
+    sales.until(12);
+    let cried = |reports: &[Report], what: &str| reports.iter().flat_map(|it| &it.alarms).any(|it| it.contains(what));
+    let reports = sales.ticks(15);
+    assert!(cried(&reports, "its time is nearly over"));
+    assert!(cried(&reports, "in time: its refund"), "{reports:#?}");
+    sales.does(&lock, Action::WithdrawRefund);
+    assert!(cried(&sales.ticks(3), "was refunded for want of a result"));
+    assert_eq!(sales.status(&lock), "refunded");
+}
+
+/// A database in front of whose first entry something else happens.
+struct Interrupted<'a>(&'a Sqlite, RefCell<Option<Box<dyn FnOnce() + 'a>>>);
+
+impl Database for Interrupted<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let writes = statements.iter().any(|statement| statement.sql.starts_with("INSERT INTO outbox "));
+        let first = if writes { self.1.borrow_mut().take() } else { None };
+        if let Some(first) = first {
+            first();
+        }
+        self.0.batch(statements).await
+    }
+}
+
+#[test]
+fn of_two_sales_whose_creator_would_be_paid_by_one_transaction_one_is_credited_and_the_other_paid_later() {
+    let sales = Sales::new();
+    let locks = [sales.sell(&person(11)), sales.sell(&person(12))];
+    sales.ticks(3);
+    // Both were won in a dispute; of the first, the second tick knows alone.
+    run(&sales, "UPDATE escrow_steps SET status = 'withdrawn', utxo = NULL WHERE position = 1");
+    run(&sales, "UPDATE escrows SET utxo = NULL, creator_due = 1");
+    run(&sales, "UPDATE purchases SET status = 'withdrawn'");
+    let wallet = sales.platform.seller.enterprise_address().to_string();
+    sales.lose(|utxo| utxo.address == wallet);
+    sales.fund(50);
+    let mut ids = locks.map(|lock| lock.to_string());
+    ids.sort();
+    run(&sales, &format!("UPDATE escrows SET creator_due = 0 WHERE purchase_id = '{}'", ids[0]));
+    let second = Box::new(|| {
+        run(&sales, &format!("UPDATE escrows SET creator_due = iif(purchase_id = '{}', 1, 0)", ids[0]));
+        assert_eq!(acted(&[sales.tick()], "payout"), 1);
+        run(&sales, "UPDATE escrows SET creator_due = 1");
+    });
+    let first = sales.tick_on(&Interrupted(&sales.db, RefCell::new(Some(second))));
+    assert_eq!(acted(&[first], "payout"), 0, "the same transaction was written for the other sale");
+    assert_eq!(
+        one(
+            &sales.db,
+            "SELECT CAST(count(*) AS TEXT) FROM outbox_purchases JOIN outbox USING (tx_id) \
+        WHERE kind = 'payout'"
+        ),
+        "1"
+    );
+    sales.ticks(4);
+    assert_eq!(paid_to_creator(&sales), 2);
+    for id in &ids {
+        let shown = block(purchase::one(&sales.db, &id.parse().unwrap())).unwrap().unwrap();
+        assert_eq!(shown.matches("creator_paid").count(), 1, "{shown}");
+    }
+}
+
+#[test]
+fn what_refused_and_expired_payments_leave_goes_away() {
+    let sales = Sales::new();
+    let (refused, live) = (sales.sell(&person(11)), sales.sell(&person(12)));
+    step(&sales.db, &refused, &Step::Refuse("spent elsewhere".into()));
+    sales.ledger.mempool.borrow_mut().retain(|tx| tx.id == live);
+    sales.ticks(3);
+    let rows =
+        |table: &str| one(&sales.db, &format!("SELECT CAST(count(*) AS TEXT) FROM {table} WHERE tx_id = '{refused}'"));
+    assert_eq!((rows("payments"), rows("outbox")), ("1".into(), "1".into()));
+    run(&sales, &format!("UPDATE outbox SET valid_until_slot = valid_until_slot - 90000 WHERE tx_id = '{refused}'"));
+    sales.ticks(1);
+    assert_eq!((rows("payments"), rows("outbox")), ("0".into(), "0".into()));
+    assert_eq!(sales.status(&live), "ResultSubmitted");
+}
+
+#[test]
+fn dust_at_the_platforms_wallet_is_gathered_while_it_acts() {
+    let sales = Sales::new();
+    let to = sales.platform.seller.enterprise_address().to_string();
+    for _ in 0..6 {
+        sales.puts(&[output(to.clone(), Lovelace::from_ada(2), None)]);
+    }
+    let dust = || {
+        let small = |utxo: &cardano::chain::Utxo| utxo.address == to && utxo.value.lovelace < Lovelace::from_ada(5);
+        sales.ledger.unspent().iter().filter(|utxo| small(utxo)).count()
+    };
+    sales.sell(&person(11));
+    sales.ticks(3);
+    assert_eq!(dust(), 3);
+}

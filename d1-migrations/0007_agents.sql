@@ -1,0 +1,54 @@
+-- Agents: what owners approved for them. No token is stored, not even hashed: a token carries a MAC over its grant, its
+-- generation and its end, and a row here says which generation is the newest.
+
+-- One approval, one family of tokens, one row:
+--   approved (generation 0, a code is out) -> redeemed (1) -> refreshed (2, 3, ...) -> revoked
+CREATE TABLE oauth_grants (
+  id TEXT PRIMARY KEY CHECK (length(id) = 32),
+  request TEXT NOT NULL UNIQUE CHECK (length(request) = 32),  -- the consent request: approved once
+  owner TEXT NOT NULL REFERENCES accounts (owner),
+  client_id TEXT NOT NULL,
+  client_name TEXT NOT NULL,                     -- as the owner saw it
+  redirect_uri TEXT NOT NULL,
+  resource TEXT NOT NULL,                        -- the audience of its access tokens
+  code_challenge TEXT NOT NULL CHECK (length(code_challenge) = 43),
+  client_auth TEXT CHECK (client_auth IN ('none', 'private_key_jwt')),  -- how the client redeemed the code, and so has to refresh
+  generation INTEGER NOT NULL DEFAULT 0 CHECK (generation >= 0),
+  rotated_at_ms INTEGER NOT NULL,                -- when this generation began
+  created_at_ms INTEGER NOT NULL,
+  used_at_ms INTEGER NOT NULL,                   -- last use, to the minute
+  revoked_at_ms INTEGER,
+  CHECK ((generation = 0) = (client_auth IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_grants_by_owner ON oauth_grants (owner, created_at_ms) WHERE generation > 0 AND revoked_at_ms IS NULL;
+CREATE INDEX oauth_grants_unredeemed ON oauth_grants (created_at_ms) WHERE generation = 0;
+
+-- Registered clients, by the hash of what they registered: registering again finds the same row.
+CREATE TABLE oauth_clients (
+  id TEXT PRIMARY KEY,
+  metadata TEXT NOT NULL CHECK (json_valid(metadata)),
+  created_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Client id metadata documents and key sets, as last fetched.
+CREATE TABLE oauth_documents (
+  url TEXT PRIMARY KEY,
+  body TEXT NOT NULL,
+  fetched_at_ms INTEGER NOT NULL,
+  fresh_until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_documents_by_end ON oauth_documents (fresh_until_ms);
+
+-- A client's assertion is used once: whoever inserts its row first has used it.
+CREATE TABLE oauth_assertions (
+  digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
+  expires_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_assertions_by_end ON oauth_assertions (expires_at_ms);
+
+-- Which grant a spend was made with: owners see what each agent spent.
+CREATE TABLE agent_spends (
+  tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
+  grant_id TEXT NOT NULL REFERENCES oauth_grants (id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX agent_spends_by_grant ON agent_spends (grant_id);

@@ -1,0 +1,218 @@
+//! `/.well-known/oauth-*`, `/oauth/*`, the consent page's assets, and `/me/agents`
+
+use agents::oauth::{
+    ErrorCode, OAuthError,
+    approve::{self, ApprovalError, Approver, MAX_APPROVAL_BYTES},
+    authorize,
+    client::{self, ClientMetadata, MAX_REGISTRATION_BYTES},
+    exchange::{self, TokenRequest},
+    grant::{self, Revocation},
+    page,
+};
+use edge::{answer, documents::FetchedDocuments, ed25519::WebCrypto, http, http::BodyError};
+use market::account::{DEMO_KEY_VERSION, NewWallet};
+use serde_json::Value;
+use worker::{Request, Response};
+
+use crate::{app::App, error::ApiError, limits::Limiter, session::Shown};
+
+/// Bytes of a token request's form.
+const MAX_FORM: usize = 16 << 10;
+
+/// Why an owner's answer, or a wish about an agent, is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Of the consent page.
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
+    /// The answer was sent by another page.
+    #[error("only the consent page itself may send an answer")]
+    Origin,
+    /// A body of another type.
+    #[error("the body must be application/json")]
+    NotJson,
+    /// A parameter of the query is missing.
+    #[error("{0}: is required")]
+    Missing(&'static str),
+    /// The account has no such agent.
+    #[error("no such agent of yours")]
+    UnknownAgent,
+}
+
+fn document(value: &Value) -> Result<Response, ApiError> {
+    let mut response = answer::json(value.to_string())?;
+    response.headers_mut().set("cache-control", "public, max-age=300")?;
+    Ok(response)
+}
+
+/// RFC 9728.
+pub fn resource_metadata(app: &App, request: &Request) -> Result<Response, ApiError> {
+    document(&app.authority(request)?.resource_metadata())
+}
+
+/// RFC 8414.
+pub fn server_metadata(app: &App, request: &Request) -> Result<Response, ApiError> {
+    document(&app.authority(request)?.server_metadata())
+}
+
+/// RFC 7591.
+pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Register, &request).await?;
+    let body = match http::read_request(&mut request, MAX_REGISTRATION_BYTES).await {
+        Ok(body) => body,
+        Err(error @ BodyError::TooLarge(_)) => {
+            return refuse(&OAuthError::new(ErrorCode::InvalidClientMetadata, error.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let registered = match ClientMetadata::from_registration(&body) {
+        Ok(metadata) => client::register(&app.database()?, &metadata, app.now_ms()).await,
+        Err(error) => Err(error),
+    };
+    match registered {
+        Ok(client) => Ok(answer::private_json(client)?.with_status(201)),
+        Err(error) => refuse(&error),
+    }
+}
+
+/// The consent page.
+pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Consent, request).await?;
+    let (authority, url) = (app.authority(request)?, request.url()?);
+    let (database, now) = (app.database()?, app.now_ms());
+    let query = url.query().unwrap_or_default();
+    let asked = authorize::request(&database, &FetchedDocuments, &authority, query, edge::random()?, now).await;
+    let (html, status) = match asked {
+        Ok(consent) => (page::consent(&consent, &authority, app.has_demo_wallet(), now), 200),
+        Err(refusal) => {
+            log(&refusal.error);
+            (page::refused(&refusal), if refusal.error.code == ErrorCode::TemporarilyUnavailable { 503 } else { 400 })
+        }
+    };
+    let mut response = Response::ok(html)?.with_status(status);
+    for (name, value) in page::HEADERS {
+        response.headers_mut().set(name, value)?;
+    }
+    Ok(response)
+}
+
+/// What the owner's wallet is to sign.
+pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Challenge, request).await?;
+    let (authority, url) = (app.authority(request)?, request.url()?);
+    let parameter = |name: &'static str| {
+        let value = url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
+        value.ok_or(AgentError::Missing(name))
+    };
+    let (sealed, address) = (parameter("request")?, parameter("address")?);
+    let challenge = approve::challenge(&authority, &sealed, &address, app.now_ms()).map_err(AgentError::from)?;
+    Ok(answer::private_json(serde_json::json!(challenge).to_string())?)
+}
+
+/// The owner's answer.
+pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::SignIn, &request).await?;
+    let authority = app.authority(&request)?;
+    // Simple requests of other pages' forms have neither this origin nor this type.
+    if request.headers().get("origin")?.is_some_and(|origin| origin != authority.issuer()) {
+        return Err(AgentError::Origin.into());
+    }
+    if !has_type(&request, "application/json")? {
+        return Err(AgentError::NotJson.into());
+    }
+    let body = http::read_request(&mut request, MAX_APPROVAL_BYTES).await?;
+    let approval = approve::check(&authority, &WebCrypto, app.has_demo_wallet(), &body, app.now_ms()).await;
+    let approval = approval.map_err(AgentError::from)?;
+    let keys = app.keys()?;
+    let key_version = match approval.approver {
+        Approver::Demo => DEMO_KEY_VERSION,
+        Approver::Wallet(_) => keys.current_version()?,
+    };
+    let address = keys.wallet(key_version, &approval.approver.owner())?.enterprise_address();
+    let wallet = NewWallet { address, key_version };
+    let connected =
+        approve::grant(&app.database()?, &authority, &approval, &wallet, edge::random()?, app.now_ms()).await;
+    Ok(answer::private_json(serde_json::json!(connected.map_err(AgentError::from)?).to_string())?)
+}
+
+fn has_type(request: &Request, expected: &str) -> Result<bool, ApiError> {
+    let sent = request.headers().get("content-type")?.unwrap_or_default();
+    Ok(sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected))
+}
+
+/// Tokens.
+pub async fn token(app: &App, mut request: Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Token, &request).await?;
+    let authority = app.authority(&request)?;
+    let authorization = request.headers().get("authorization")?;
+    let parsed = if has_type(&request, "application/x-www-form-urlencoded")? {
+        let body = http::read_request(&mut request, MAX_FORM).await?;
+        TokenRequest::parse(&String::from_utf8_lossy(&body), authorization.as_deref(), &authority)
+    } else {
+        Err(OAuthError::new(ErrorCode::InvalidRequest, "the body must be application/x-www-form-urlencoded"))
+    };
+    let tokens = match parsed {
+        Ok(asked) => {
+            let database = app.database()?;
+            exchange::exchange(&database, &FetchedDocuments, &WebCrypto, &authority, &asked, app.now_ms()).await
+        }
+        Err(error) => Err(error),
+    };
+    match tokens {
+        Ok(tokens) => {
+            let mut response = answer::json(serde_json::json!(tokens).to_string())?;
+            response.headers_mut().set("cache-control", "no-store")?;
+            response.headers_mut().set("pragma", "no-cache")?;
+            Ok(response)
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+fn log(error: &OAuthError) {
+    if let Some(cause) = &error.cause {
+        worker::console_error!("{cause}");
+    }
+}
+
+fn refuse(error: &OAuthError) -> Result<Response, ApiError> {
+    log(error);
+    let mut response = answer::json(error.json())?.with_status(error.code.status());
+    response.headers_mut().set("cache-control", "no-store")?;
+    if error.code == ErrorCode::InvalidClient {
+        response.headers_mut().set("www-authenticate", "Basic realm=\"no client here has a password\"")?;
+    }
+    Ok(response)
+}
+
+/// A file of the consent page.
+pub fn asset(name: &str) -> Result<Response, ApiError> {
+    let (text, kind) = match format!("/assets/{name}") {
+        path if path == page::SCRIPT.0 => (page::SCRIPT.1, "text/javascript; charset=utf-8"),
+        path if path == page::STYLE.0 => (page::STYLE.1, "text/css; charset=utf-8"),
+        _ => return Err(ApiError::NoSuchPath),
+    };
+    let mut response = Response::ok(text)?;
+    response.headers_mut().set("content-type", kind)?;
+    response.headers_mut().set("cache-control", "public, max-age=300")?;
+    Ok(response)
+}
+
+/// The agents that an owner let in.
+pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Session, request).await?;
+    let session = Shown::required(request)?;
+    let list = grant::list(&app.database()?, &session, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
+    Ok(answer::private_json(list)?)
+}
+
+/// The end of one.
+pub async fn revoke(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Session, request).await?;
+    let session = Shown::required(request)?;
+    match grant::revoke(&app.database()?, &session, id, app.now_ms()).await? {
+        Revocation::Revoked => Ok(Response::empty()?.with_status(204)),
+        Revocation::NotFound => Err(AgentError::UnknownAgent.into()),
+        Revocation::SignedOut => Err(ApiError::NotSignedIn),
+    }
+}
