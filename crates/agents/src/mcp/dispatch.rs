@@ -93,7 +93,7 @@ async fn respond<E: Toolset>(
 ) -> Result<Map<String, Value>, RpcError> {
     let revision = super::revision::of(headers, request)?;
     let mut result = match (request.method.as_str(), revision.is_stateless()) {
-        ("initialize", _) => return initialize::<E>(request),
+        ("initialize", false) => return initialize::<E>(request),
         ("ping", false) => Map::new(),
         ("server/discover", true) => cacheable(discovery::<E>()),
         ("tools/list", stateless) => {

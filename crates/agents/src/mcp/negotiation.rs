@@ -145,9 +145,16 @@ fn names_in_headers_equal_those_in_the_body() {
 
 #[test]
 fn methods_that_we_do_not_have_are_said_so() {
-    for method in
-        ["ping", "logging/setLevel", "subscriptions/listen", "resources/list", "prompts/list", "nothing", "tasks/get"]
-    {
+    for method in [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "subscriptions/listen",
+        "resources/list",
+        "prompts/list",
+        "nothing",
+        "tasks/get",
+    ] {
         let body = request(method, json!({ "_meta": meta(NEW) })).to_string();
         let (status, answer) = send(&headers(NEW, method, None), body.as_bytes());
         assert_eq!((status, &answer["error"]["code"]), (404, &json!(-32_601)), "{method}");

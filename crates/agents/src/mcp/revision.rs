@@ -1,7 +1,7 @@
 //! Which revision of the protocol a request is in.
 //!
 //! ```text
-//!   initialize                                     the handshake of 2025-11-25 and before, whatever else is said
+//!   initialize, with protocolVersion               the handshake of 2025-11-25 and before, whatever else is said
 //!   header   _meta                                 (MCP-Protocol-Version, io.modelcontextprotocol/protocolVersion)
 //!   absent   absent                                2025-03-26, which had no header
 //!   2025-..  absent                                that one
@@ -98,7 +98,7 @@ fn missing(field: &str) -> RpcError {
 /// # Errors
 /// See the table above; of 2026-07-28 also what is missing from the rest of headers and `_meta`.
 pub fn of(headers: &Headers<'_>, request: &RpcRequest) -> Result<Revision, RpcError> {
-    if request.method == "initialize" {
+    if request.method == "initialize" && request.params.contains_key("protocolVersion") {
         return Ok(Revision::V20251125);
     }
     let no_meta = Map::new();
