@@ -95,7 +95,8 @@ export async function balanced(world: World, account: Account): Promise<void> {
   const me = await account.me();
   assert.equal(BigInt(me.wallet.balanceLovelace), await paidTo(world.ledger, account.address), "balance");
   const spends = world.rows<Counted>(
-    "SELECT tx_id, amount_lovelace, state FROM spends WHERE owner = ? AND state <> 'returned'",
+    `SELECT p.tx_id, p.amount_lovelace, o.state FROM payments p JOIN outbox o ON o.tx_id = p.tx_id
+     WHERE p.owner = ? AND o.state NOT IN ('refused', 'expired')`,
     me.owner,
   );
   const counted = spends.reduce((total, { amount_lovelace }) => total + BigInt(amount_lovelace), 0n);
@@ -110,7 +111,7 @@ export async function balanced(world: World, account: Account): Promise<void> {
   const inBlocks = transactions.map(({ hash }) => hash);
   for (const id of own) assert.ok(inBlocks.includes(id), `purchase ${id} is on the chain`);
   const withdrawals = world.rows<{ tx_id: string }>(
-    "SELECT tx_id FROM settlements WHERE wallet = ? AND purpose LIKE 'withdraw:%'",
+    "SELECT tx_id FROM outbox WHERE wallet = ? AND kind = 'withdrawal'",
     account.address,
   );
   const known = new Set([...own, ...withdrawals.map(({ tx_id }) => tx_id)]);

@@ -104,7 +104,7 @@ async function provoke({ name, faults, consumed }: Case, ask: (account: Account)
  * the database for an instant, in which the service cannot write: one more fault, and 503 for whom it hits.
  */
 const aMinutePasses = () =>
-  world.change("UPDATE settlements SET attempted_at_ms = attempted_at_ms - 60000 WHERE state <> 'included'");
+  world.change("UPDATE outbox SET attempted_at_ms = attempted_at_ms - 60000 WHERE state <> 'included'");
 
 /** Asks again as a client does that is told to. */
 async function insist(ask: () => Promise<Answer>): Promise<Answer> {
@@ -131,7 +131,7 @@ interface Purchase extends Try {
 async function halfWay({ account, listing }: Purchase): Promise<void> {
   const me = await account.me();
   const payments = world.rows<{ state: string }>(
-    "SELECT state FROM settlements WHERE wallet = ? AND state <> 'refused'",
+    "SELECT state FROM outbox WHERE wallet = ? AND state <> 'refused'",
     account.address,
   );
   assert.ok(payments.length <= 1, "more than one payment on record");
@@ -215,7 +215,7 @@ describe("a purchase", () => {
     await world.ledger.fault({ endpoint: steps.submit, when: "after", status: 400, times: 1 });
     const first = await account.tryBuy(listing.id);
     assert.ok([200, 400].includes(first.status), first.text);
-    const [made] = world.rows<{ tx_id: string }>("SELECT tx_id FROM settlements WHERE wallet = ?", account.address);
+    const [made] = world.rows<{ tx_id: string }>("SELECT tx_id FROM outbox WHERE wallet = ?", account.address);
     await world.ledger.waitFor(made?.tx_id ?? "", "block");
     const again = json<Bought>(await account.tryBuy(listing.id));
     assert.deepEqual([again.purchase.id, again.content], [made?.tx_id, listing.content]);
@@ -245,7 +245,7 @@ describe("a withdrawal", () => {
     assert.ok([200, 400, 503].includes(first.status), `status ${first.status}: ${first.text}`);
     const again = await account.withdraw();
     const sent = world.rows<{ tx_id: string }>(
-      "SELECT tx_id FROM settlements WHERE wallet = ? AND state <> 'refused'",
+      "SELECT tx_id FROM outbox WHERE wallet = ? AND state <> 'refused'",
       account.address,
     );
     assert.equal(sent.length, 1, `withdrawn once: ${again.text}`);

@@ -57,7 +57,7 @@ describe("protected purchases at once", () => {
     await everyInputOnce(world.ledger, chain.transactions);
     const purchases = bought.map(({ purchase }) => purchase);
     for (const held of await locked(purchases)) assert.ok(held >= PRICE, "the price, and the buyer's collateral");
-    const signatures = world.rows("SELECT DISTINCT terms_digest FROM settlements WHERE wallet = ?", account.address);
+    const signatures = world.rows("SELECT DISTINCT terms_digest FROM payments JOIN outbox USING (tx_id) WHERE wallet = ?", account.address);
     assert.equal(signatures.length, AFFORDABLE, "each under terms of its own");
     await balanced(world, account);
   });
@@ -109,7 +109,7 @@ describe("a protected purchase on a bad day of the provider", () => {
       tries.push({ name, account, listing, first });
     }
     // As if a minute passed since anything was sent: what got lost is sent again at the next look.
-    world.change("UPDATE settlements SET attempted_at_ms = attempted_at_ms - 60000 WHERE state <> 'included'");
+    world.change("UPDATE outbox SET attempted_at_ms = attempted_at_ms - 60000 WHERE state <> 'included'");
     await Promise.all(tries.map(insist));
     for (const { name, first } of tries) assert.ok([200, 400, 503].includes((await first).status), name);
     for (const { name, account, listing } of tries) {

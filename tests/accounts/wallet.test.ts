@@ -194,7 +194,7 @@ describe("POST /me/buy", () => {
     json(await account.setLimits(2, 2));
     const { purchase } = await account.buy(listing.id);
     assert.match(errorOf(await account.tryBuy(next.id), 400), /over the daily limit/);
-    world.change("UPDATE spends SET day = day - 1 WHERE tx_id = ?", purchase.id);
+    world.change("UPDATE payments SET day = day - 1 WHERE tx_id = ?", purchase.id);
     await account.buy(next.id);
     assert.equal((await account.me()).limits.spentTodayLovelace, `${2n * ADA}`);
   });
