@@ -1,72 +1,32 @@
-//! The shop as agents meet it: the ports of `agents::mcp::shop` on the checkout.
+//! For the agent of an account: it spends from the service wallet, within the account's limits.
 
 use agents::{
-    mcp::{
-        open,
-        shop::{
-            BoughtListing, OpenShop, Presentation, PurchaseState, Shelf, Shop, ShopError, Unlocked, WalletState,
-            WithdrawalSent,
-        },
-    },
+    mcp::shop::{BoughtListing, PurchaseState, Shelf, Shop, ShopError, WalletState, WithdrawalSent},
     oauth::grant::{self, Caller},
 };
-use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain};
-use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto};
+use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
+use edge::{d1::D1, ed25519::WebCrypto};
 use market::{
     DeliveryMode, ListingId,
     account::{self, DEMO_OWNER},
     catalogue::{self, Filter, Page},
-    checkout::{self, BuyError, Checkout, Order, PayError, Presented, Way, buyers_of},
+    checkout::{BuyError, Checkout, Order, buyers_of},
     contents::Contents,
     payment::{self, NotGranted},
-    proof::Proof,
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sql::{Database, exactly};
-use url::Url;
 use worker::Request;
-use x402_cardano::{
-    Refusal,
-    settlement::NotSettled,
-    wire::{PaymentRequirements, SettlementResponse},
-};
 
+use super::{Counter, priced, unavailable};
 use crate::{
     app::App,
-    error::ApiError,
     limits::Limiter,
-    paywall::{self, Methods, Priced, SCHEDULE},
+    paywall::{Priced, SCHEDULE},
 };
-
-/// Whatever of ours fails: the client may try again.
-fn unavailable(error: impl Into<ApiError>) -> ShopError {
-    ShopError::Unavailable(error.into().to_string())
-}
-
-/// A listing's terms, if it is for sale.
-async fn priced(app: &App, database: &D1, id: &ListingId) -> Result<Priced, ShopError> {
-    paywall::priced(app, database, id).await.map_err(unavailable)?.ok_or(ShopError::NoListing)
-}
-
-/// Everybody's side of it.
-struct Counter<'a> {
-    app: &'a App,
-    request: &'a Request,
-}
-
-impl Counter<'_> {
-    async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        catalogue::page(&self.app.database().map_err(unavailable)?, &filter).await.map_err(unavailable)
-    }
-
-    async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
-        let database = self.app.database().map_err(unavailable)?;
-        catalogue::one(&database, id).await.map_err(unavailable)?.ok_or(ShopError::NoListing)
-    }
-}
 
 /// The shop for the agent of an account.
 pub struct OwnerShop<'a> {
@@ -278,168 +238,5 @@ fn not_bought(error: BuyError, mode: DeliveryMode, price: Lovelace) -> ShopError
         BuyError::Insufficient { missing, wallet } => ShopError::TooLittle { missing, address: wallet.to_string() },
         BuyError::Unavailable(error) => unavailable(error),
         error => ShopError::NotDone(error.to_string()),
-    }
-}
-
-/// The shop for agents with wallets of their own.
-pub struct OpenCounter<'a>(Counter<'a>);
-
-impl<'a> OpenCounter<'a> {
-    /// For whoever sent this request.
-    pub const fn new(app: &'a App, request: &'a Request) -> Self {
-        Self(Counter { app, request })
-    }
-}
-
-impl Shelf for OpenCounter<'_> {
-    async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        self.0.search(filter).await
-    }
-
-    async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
-        self.0.listing(id).await
-    }
-}
-
-/// A listing at the open counter, with what is the same for asking and paying.
-struct Sale<'a> {
-    counter: &'a Counter<'a>,
-    priced: Priced,
-    methods: std::rc::Rc<Methods>,
-    database: D1,
-    contents: ContentStore,
-}
-
-impl OpenShop for OpenCounter<'_> {
-    async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
-        let app = self.0.app;
-        let database = app.database().map_err(unavailable)?;
-        let priced = priced(app, &database, id).await?;
-        let (methods, contents) = (app.methods().map_err(unavailable)?, app.contents().map_err(unavailable)?);
-        let sale = Sale { counter: &self.0, priced, methods, database, contents };
-        if shown.payment.is_some() {
-            app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;
-        } else if shown.proof.is_some() {
-            app.limit_client(Limiter::Proof, self.0.request).await.map_err(unavailable)?;
-        }
-        let proven = match shown.proof.map(|proof| Proof::from_header(&proof)).transpose() {
-            Ok(None) => None,
-            Ok(Some(proof)) => {
-                let digest = proof.unlock_digest(&sale.priced.terms.id);
-                if let Err(error) = proof.check(&WebCrypto, &digest, app.now_ms()).await {
-                    return sale.ask(&error.to_string(), None, None);
-                }
-                Some(proof.address)
-            }
-            Err(error) => return sale.ask(&error.to_string(), None, None),
-        };
-        match (shown.payment, proven) {
-            (Some(payment), proven) => sale.pay(&payment, proven).await,
-            (None, Some(buyer)) => sale.again(&buyer).await,
-            (None, None) => sale.ask("payment required: choose one of accepts", None, None),
-        }
-    }
-}
-
-impl Sale<'_> {
-    /// The terms, and why they are shown. `pending` is the entry under which a payment is on its way: the only one to show
-    /// meanwhile.
-    fn ask(
-        &self,
-        why: &str,
-        pending: Option<PaymentRequirements>,
-        settlement: Option<&SettlementResponse>,
-    ) -> Result<Unlocked, ShopError> {
-        if self.priced.terms.hidden {
-            return Err(ShopError::NoListing);
-        }
-        let accepts = match pending {
-            Some(entry) => vec![entry],
-            None => {
-                let nonce = edge::random().map_err(unavailable)?;
-                let offered = checkout::quote(&self.methods.ways(), &self.priced.terms, self.priced.clock, nonce);
-                let offered = offered.map_err(|error| ShopError::Unavailable(format!("quote: {error}")))?;
-                offered.into_iter().map(|offered| offered.requirements).collect()
-            }
-        };
-        let url = Url::parse(open::RESOURCE_URL).map_err(|error| ShopError::Unavailable(error.to_string()))?;
-        let required = json!(paywall::payment_required(&self.priced.terms, accepts, &url, why));
-        Ok(Unlocked::PaymentRequired { required, settlement: settlement.map(|settlement| json!(settlement)) })
-    }
-
-    /// The content again, for an address that paid for it and signs for it now.
-    async fn again(&self, buyer: &Address) -> Result<Unlocked, ShopError> {
-        let app = self.counter.app;
-        let (chain, timer) = (app.chain().map_err(unavailable)?, app.timer());
-        let checkout = Checkout {
-            database: &self.database,
-            chain: &chain,
-            signatures: &WebCrypto,
-            sleep: &timer,
-            contents: &self.contents,
-            ways: &[],
-            now: app.now_ms(),
-            clock: self.priced.clock,
-            schedule: &[],
-            confirmations: self.methods.confirmations,
-            hung_up: &|| false,
-        };
-        let found = checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await.map_err(unavailable)?;
-        match found {
-            None => self.ask("this address has not bought this listing: pay for it", None, None),
-            Some(found) => Ok(Unlocked::Delivered {
-                content: found.content,
-                listed_hash: self.priced.terms.content_hash,
-                settlement: None,
-                purchase: Some(found.purchase),
-            }),
-        }
-    }
-
-    async fn pay(&self, payment: &str, proven: Option<Address>) -> Result<Unlocked, ShopError> {
-        let presented = match Presented::read(payment) {
-            Ok(presented) => presented,
-            Err(refusal) => return self.ask(&refusal.to_string(), None, None),
-        };
-        let app = self.counter.app;
-        let (chain, timer) = (app.chain().map_err(unavailable)?, app.timer());
-        // What the operator hid is sold to nobody new.
-        let ways: Vec<Way<'_>> = if self.priced.terms.hidden { vec![] } else { self.methods.ways() };
-        let signal = self.counter.request.inner().signal();
-        let checkout = Checkout {
-            database: &self.database,
-            chain: &chain,
-            signatures: &WebCrypto,
-            sleep: &timer,
-            contents: &self.contents,
-            ways: &ways,
-            now: app.now_ms(),
-            clock: self.priced.clock,
-            schedule: &SCHEDULE,
-            confirmations: self.methods.confirmations,
-            hung_up: &|| signal.aborted(),
-        };
-        let error = match checkout.pay(&self.priced.terms, &presented, proven).await {
-            Ok(paid) => {
-                return Ok(Unlocked::Delivered {
-                    content: paid.content,
-                    listed_hash: self.priced.terms.content_hash,
-                    settlement: Some(json!(paid.settlement)),
-                    purchase: None,
-                });
-            }
-            Err(error) => error,
-        };
-        let words = error.to_string();
-        match error {
-            PayError::NotSettled(refusal, settlement) => {
-                let pends = matches!(refusal, Refusal::Settlement(NotSettled::Pending));
-                let pending = pends.then(|| serde_json::from_value(presented.accepted()).ok()).flatten();
-                self.ask(refusal.code(), pending, Some(&settlement))
-            }
-            PayError::Unavailable(error) => Err(unavailable(error)),
-            PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
-            PayError::Refused(_) | PayError::Refunded | PayError::Public => self.ask(&words, None, None),
-        }
     }
 }

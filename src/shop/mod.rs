@@ -1,0 +1,47 @@
+//! The shop as agents meet it: the ports of `agents::mcp::shop` on the checkout.
+
+mod open;
+mod owner;
+
+use agents::mcp::shop::ShopError;
+use edge::d1::D1;
+use market::{
+    ListingId,
+    catalogue::{self, Filter, Page},
+};
+pub use open::OpenCounter;
+pub use owner::OwnerShop;
+use worker::Request;
+
+use crate::{
+    app::App,
+    error::ApiError,
+    paywall::{self, Priced},
+};
+
+/// Whatever of ours fails: the client may try again.
+fn unavailable(error: impl Into<ApiError>) -> ShopError {
+    ShopError::Unavailable(error.into().to_string())
+}
+
+/// A listing's terms, if it is for sale.
+async fn priced(app: &App, database: &D1, id: &ListingId) -> Result<Priced, ShopError> {
+    paywall::priced(app, database, id).await.map_err(unavailable)?.ok_or(ShopError::NoListing)
+}
+
+/// Everybody's side of it.
+struct Counter<'a> {
+    app: &'a App,
+    request: &'a Request,
+}
+
+impl Counter<'_> {
+    async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
+        catalogue::page(&self.app.database().map_err(unavailable)?, &filter).await.map_err(unavailable)
+    }
+
+    async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
+        let database = self.app.database().map_err(unavailable)?;
+        catalogue::one(&database, id).await.map_err(unavailable)?.ok_or(ShopError::NoListing)
+    }
+}
