@@ -94,19 +94,16 @@ pub fn to_recheck(most: u32) -> Statement {
     statement!(format!("SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 ORDER BY block_height LIMIT {most}"))
 }
 
-/// The statement that has entries in blocks above this one asked for again.
+/// The statement that has entries asked for again that are in blocks above one height and up to another, except in these
+/// blocks.
 #[must_use]
-pub fn recheck_above(height: u64) -> Statement {
-    statement!("UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1", height)
-}
-
-/// The statement that has the entries in a block that is gone asked for again.
-#[must_use]
-pub fn recheck_block(height: u64, block: &TxHash) -> Statement {
+pub fn recheck(above: u64, up_to: u64, except: &[TxHash]) -> Statement {
     statement!(
-        "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height = ?1 AND block_hash = ?2",
-        height,
-        block
+        "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 \
+         AND block_hash NOT IN (SELECT value FROM json_each(?3))",
+        above,
+        up_to,
+        serde_json::json!(except).to_string()
     )
 }
 

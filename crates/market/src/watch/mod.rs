@@ -33,7 +33,7 @@ use cardano::{
     slots::Millis,
 };
 use escrow::Deployment;
-use outbox::{Outbox, OutboxError};
+use outbox::{Entry, Outbox, OutboxError};
 use serde::Serialize;
 use sql::{Database, DatabaseError, Statement};
 
@@ -46,6 +46,9 @@ use counted::Counted;
 pub use due::Holder;
 use due::{Due, Owed};
 use reading::Reading;
+
+/// Escrows that are due, and creators who are owed.
+type Work = (Vec<Due>, Vec<Owed>);
 
 /// Outside calls that looking after entries leaves for what is due.
 const CALLS_KEPT: u32 = 16;
@@ -226,8 +229,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             read_to: reading.next.map_or(0, |next| next.height),
             seller,
         };
-        let Some(mut work) = self.begin(&view, keys, report).await? else { return Ok(()) };
-        if self.look_after(&mut reading, &view, report).await? {
+        let Some((mut work, mut entries)) = self.begin(&view, &reading, keys, report).await? else { return Ok(()) };
+        entries.append(&mut reading.open);
+        if self.look_after(entries, &view, report).await? {
             work = self.read_due(&view).await?;
         }
         if let Some(deployment) = self.deployment {
@@ -238,38 +242,41 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(())
     }
 
-    /// Notes the newest block, before anything is written that depends on it, and reads what is due; `None` where another
-    /// tick undid a rollback meanwhile.
+    /// Notes the newest block, before anything is written that depends on it, and reads what is due and which entries a
+    /// rollback may have removed; `None` where another tick undid a rollback meanwhile.
     async fn begin(
         &self,
         view: &View<'_>,
+        reading: &Reading,
         keys: &impl Keys,
         report: &mut Report,
-    ) -> Result<Option<(Vec<Due>, Vec<Owed>)>, TickError> {
+    ) -> Result<Option<(Work, Vec<Entry>)>, TickError> {
         let acts_as =
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
         let [again, noted] = due::acts_as(&acts_as);
         let mut statements = vec![
+            self.recheck_unseen(reading, &view.tip).await?,
             reading::note_block(&view.tip, view.rollbacks),
             again,
             noted,
             due::due(view.clock, 0),
             due::owed(),
+            reading::rechecks(),
             chain_state::note(&view.tip),
         ];
         statements.extend(housekeeping::statements(self.now, &view.tip));
         let done = self.database.batch(statements).await?;
-        let [block, _, _, due, owed, ..] = done.as_slice() else {
+        let [_, block, _, _, due, owed, rechecks, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if block.first().is_none() {
             report.notes.push("another tick undid a rollback meanwhile".into());
             return Ok(None);
         }
-        Ok(Some((due.all_json()?, owed.all_json()?)))
+        Ok(Some(((due.all_json()?, owed.all_json()?), Entry::all(rechecks)?)))
     }
 
-    async fn read_due(&self, view: &View<'_>) -> Result<(Vec<Due>, Vec<Owed>), TickError> {
+    async fn read_due(&self, view: &View<'_>) -> Result<Work, TickError> {
         let [due, owed] = sql::exactly(self.database.batch(vec![due::due(view.clock, 0), due::owed()]).await?)?;
         Ok((due.all_json()?, owed.all_json()?))
     }

@@ -43,12 +43,12 @@ pub(super) struct Reading {
     pub next: Option<Place>,
     /// The newest block that a tick saw.
     pub newest: Option<SeenBlock>,
+    /// Its height, or that of the block to which a rollback was undone.
+    pub known_to: u64,
     /// Newer blocks that have transactions of ours, as whoever found these saw them; newest first.
     pub unseen: Vec<SeenBlock>,
     /// Entries whose end is not known.
     pub open: Vec<Entry>,
-    /// Entries that a rollback may have removed.
-    pub rechecks: Vec<Entry>,
 }
 
 impl Reading {
@@ -64,20 +64,19 @@ impl Reading {
             open_of_kinds(&ACTIONS, MAX_ACTIONS),
             open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
-            rechecks(),
         ];
-        let [progress, newest, unseen, actions, payments, withdrawals, rechecks] =
-            exactly(database.batch(statements).await?)?;
+        let [progress, newest, unseen, actions, payments, withdrawals] = exactly(database.batch(statements).await?)?;
         let progress: Option<Progress> = progress.first_json()?;
         let progress = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
         let open = [Entry::all(&actions)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
+        let newest: Option<SeenBlock> = newest.first_json()?;
         Ok(Self {
             rollbacks: progress.rollbacks,
             next: next_of(progress.height, progress.position),
-            newest: newest.first_json()?,
+            newest,
+            known_to: newest.map_or(0, |newest| newest.height),
             unseen: unseen.all_json()?,
             open: open.concat(),
-            rechecks: Entry::all(&rechecks)?,
         })
     }
 

@@ -9,12 +9,12 @@ use cardano::{
     evaluation::Evaluate,
     history::History,
 };
-use outbox::{Entry, recheck_above, recheck_block};
+use outbox::recheck;
 use sql::{Database, Statement, exactly, statement};
 
 use super::{
     CALLS_KEPT, Report, TickError, Watch,
-    reading::{self, Reading, SeenBlock},
+    reading::{Reading, SeenBlock},
 };
 use crate::{contents::Contents, purchase::escrows_follow_steps};
 
@@ -99,52 +99,24 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         undone.extend([
             own("DELETE FROM chain_unread WHERE height > ?1 AND (SELECT rollbacks FROM chain_reading) = ?2"),
             own("DELETE FROM chain_blocks WHERE height > ?1 AND (SELECT rollbacks FROM chain_reading) = ?2"),
-            recheck_above(fork),
-            reading::rechecks(),
+            recheck(fork, u64::MAX, &[]),
         ]);
-        let undone = self.database.batch(undone).await?;
-        reading.newest = None;
+        self.database.batch(undone).await?;
+        reading.known_to = fork;
         reading.unseen.clear();
-        reading.rechecks = undone.last().map(Entry::all).transpose()?.unwrap_or_default();
         Ok(true)
     }
 
-    /// Has entries asked for again that are in blocks that no tick saw and that are gone.
-    pub(super) async fn recheck_unseen(
-        &self,
-        reading: &mut Reading,
-        tip: &Tip,
-        report: &mut Report,
-    ) -> Result<(), TickError> {
-        let mut statements: Vec<Statement> = Vec::new();
-        for seen in &reading.unseen {
-            // Of a block that the provider has not reached nothing can be said yet.
-            if seen.height > tip.height {
-                continue;
-            }
-            if (self.calls_left)() <= CALLS_KEPT {
-                break;
-            }
-            match self.is_there(seen, tip).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    report.notes.push(format!("block {} is gone", seen.height));
-                    statements.push(recheck_block(seen.height, &seen.hash));
-                }
-                Err(TickError::Chain(error)) => {
-                    report.note(&seen.hash, &error);
-                    break;
-                }
-                Err(error) => return Err(error),
+    /// The statement that has entries asked for again that are in blocks that no tick saw, unless these are there now. Of
+    /// blocks that the provider has not reached nothing can be said yet.
+    pub(super) async fn recheck_unseen(&self, reading: &Reading, tip: &Tip) -> Result<Statement, TickError> {
+        let mut there = Vec::new();
+        for seen in reading.unseen.iter().filter(|seen| seen.height <= tip.height) {
+            if (self.calls_left)() > CALLS_KEPT && self.is_there(seen, tip).await.is_ok_and(|there| there) {
+                there.push(seen.hash);
             }
         }
-        if statements.is_empty() {
-            return Ok(());
-        }
-        statements.push(reading::rechecks());
-        let done = self.database.batch(statements).await?;
-        reading.rechecks = done.last().map(Entry::all).transpose()?.unwrap_or_default();
-        Ok(())
+        Ok(recheck(reading.known_to, tip.height, &there))
     }
 }
 
