@@ -8,4 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
 cd "${1:-$root}"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
-exec worker-build --release --no-opt
+worker-build --release --no-opt
+# The program is started by a module that answers for it where it breaks.
+mv build/index.js build/program.js
+cp "$root/crates/edge/entry.js" build/index.js

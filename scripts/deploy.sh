@@ -14,8 +14,8 @@ if [ "${DRY_RUN:-}" = 1 ]; then
   exit
 fi
 
-if grep -nE '"0{8}-0{4}-0{4}-0{4}-0{11}[01]"|"0{32}"' "${configs[@]}"; then
-  echo "deploy: put the ids of your databases and KV namespace there first (docs/operations.md)" >&2
+if grep -nE '"0{8}-0{4}-0{4}-0{4}-0{11}[01]"' "${configs[@]}"; then
+  echo "deploy: put the ids of your databases there first (docs/operations.md)" >&2
   exit 1
 fi
 npx wrangler d1 migrations apply DB --remote --config arbiter/wrangler.toml

@@ -13,7 +13,7 @@ import { Workers } from "./stack/workers.ts";
 export { root };
 
 export interface StackOptions {
-  /** Folder for the ledger's, D1's and KV's state, and the logs: ledger.log, workers.log. */
+  /** Folder of all that is kept, and of the logs: ledger.log, workers.log. */
   state: string;
   /** Ports; any free one by default. */
   apiPort?: number;
@@ -104,7 +104,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     });
     parts.add("the ledger", ledgerProcess, ledgerLog);
     secrets(state);
-    const vars: Record<string, string> = { BLOCKFROST_URL: `${ledger}/api/v0`, SHOW_USAGE: "1", ...options.vars };
+    const vars: Record<string, string> = {
+      BLOCKFROST_URL: `${ledger}/api/v0`,
+      LOCAL_LEDGER: "on",
+      SHOW_USAGE: "1",
+      ...options.vars,
+    };
     let wallets: Stack["wallets"];
     if (options.escrow !== false) {
       progress("escrow contract");
@@ -160,6 +165,7 @@ function workersOf(options: StackOptions, vars: Record<string, string>): Map<str
 }
 
 async function tick(watcher: string, { reads = false, signal }: TickOptions = {}): Promise<Tick> {
+  if (!watcher) throw new Error("the watcher does not run");
   const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, {
     method: "POST",
     ...(signal && { signal }),

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else { return };
     let (key, signature) = rest.split_at(usize::from(u16::from_be_bytes(*length)).min(rest.len()));
-    if let Ok(message) = SignedMessage::parse(&hex::encode(key), &hex::encode(signature)) {
+    if let Ok(message) = SignedMessage::parse(key, signature) {
         let _ = message.check(&message.address().clone(), &[0; 32]);
         assert!(signature.windows(64).any(|part| part == message.signature()));
     }

@@ -18,7 +18,7 @@ export interface Worker {
 /** What to run: the first worker is the one that the Internet would see. */
 export interface Run {
   readonly workers: readonly [Worker, ...Worker[]];
-  /** Folder of what D1 and KV keep. */
+  /** Folder of what the bound databases and stores keep. */
   readonly storage: string;
 }
 
@@ -30,12 +30,14 @@ export type Outcome = { readonly ports: readonly number[] } | { readonly failed:
 type D1Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
 type Workers = Extract<V4MiniflareOptions, { workers: unknown }>["workers"];
 
-/** The program, as worker-build leaves it, and its WebAssembly beside it. */
+/** The program, as scripts/build-worker.sh leaves it: what starts it first, its other modules and its WebAssembly beside. */
 function modulesOf(main: string): { type: "ESModule" | "CompiledWasm"; path: string }[] {
-  const beside = readdirSync(dirname(main)).filter((file) => file.endsWith(".wasm"));
+  const beside = readdirSync(dirname(main)).map((file) => join(dirname(main), file));
+  const ending = (with_: string) => beside.filter((file) => file.endsWith(with_) && file !== main);
   return [
     { type: "ESModule", path: main },
-    ...beside.map((file) => ({ type: "CompiledWasm" as const, path: join(dirname(main), file) })),
+    ...ending(".js").map((path) => ({ type: "ESModule" as const, path })),
+    ...ending(".wasm").map((path) => ({ type: "CompiledWasm" as const, path })),
   ];
 }
 

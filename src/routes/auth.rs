@@ -3,7 +3,7 @@
 use cardano::{
     Address,
     address::AddressError,
-    cip8::{Cip8Error, SignedMessage},
+    cip8::{Cip8Error, DataSignature, SignedMessage},
 };
 use edge::{answer, ed25519::WebCrypto};
 use market::{
@@ -50,7 +50,8 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     let body = Body::read(&mut request).await?;
     let owner = address(&body, "owner")?;
     let (key, signature) = (body.text("key")?, body.text("signature")?);
-    let message = SignedMessage::parse(key, signature).map_err(SignInError::from)?;
+    let signed = DataSignature::from_hex(key, signature).map_err(SignInError::from)?;
+    let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(SignInError::from)?;
     let challenge = app.challenger()?.find(Purpose::SIGN_IN, &owner, message.payload(), app.now_ms());
     let challenge = challenge.ok_or(SignInError::NoChallenge)?;
     let unverified = message.check(&owner, challenge.digest.as_bytes()).map_err(SignInError::from)?;

@@ -1,12 +1,12 @@
 // What an operator can get wrong, change, or suffer: secrets, their rotation, rate limits, and a crash in the middle.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { root } from "../../scripts/stack.ts";
+import { changedConfig } from "../helpers/config.ts";
 import { errorOf, json, post } from "../helpers/http.ts";
-import { type Account, answerOf, challenge, open, signIn, verify } from "./account.ts";
+import { type Account, open, signIn, verify } from "./account.ts";
 import { balanced, paidTo } from "./chain.ts";
 import { startWorld, type World } from "./world.ts";
 
@@ -14,22 +14,17 @@ const ADA = 1_000_000n;
 const SECRET = "11".repeat(32);
 const OTHER = "22".repeat(32);
 
-/** The worker's configuration with other rate limits, written outside the repository. */
-function configWith(folder: string, limits: Record<string, number>): string {
-  const file = join(folder, "wrangler.toml");
-  const absolute = (name: string) => `"${join(root, name)}"`;
-  let text = readFileSync(join(root, "wrangler.toml"), "utf8")
-    .replace('"build/index.js"', absolute("build/index.js"))
-    .replace('"d1-migrations"', absolute("d1-migrations"))
-    .replace(/\[build\]\ncommand = .*\n/, "");
-  for (const [name, limit] of Object.entries(limits)) {
-    const limited = new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`);
-    assert.match(text, limited);
-    text = text.replace(limited, `$1${limit}`);
-  }
-  writeFileSync(file, text);
-  return file;
-}
+/** The worker's configuration with other rate limits. */
+const configWith = (folder: string, limits: Record<string, number>): string =>
+  changedConfig(folder, (config) => {
+    let text = config;
+    for (const [name, limit] of Object.entries(limits)) {
+      const limited = new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`);
+      assert.match(text, limited);
+      text = text.replace(limited, `$1${limit}`);
+    }
+    return text;
+  });
 
 /** Resolves when the condition holds. */
 async function until(what: string, holds: () => boolean): Promise<void> {
@@ -49,10 +44,8 @@ describe("for an operator", { concurrency: 3 }, () => {
     });
     after(() => world.stop());
 
-    const failedSignIn = async () => {
-      const wallet = world.person("early");
-      return errorOf(await verify(world.api, await answerOf(wallet, await challenge(world.api, wallet.address))), 500);
-    };
+    const failedSignIn = async () =>
+      errorOf(await post(`${world.api}/auth/challenge`, { address: world.person("early").address }), 500);
 
     it("that is missing or short stops the first use with its name, and is never a default", async () => {
       const problems: [string, RegExp][] = [

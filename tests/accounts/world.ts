@@ -6,6 +6,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { startStack } from "../../scripts/stack.ts";
 import { control, type LedgerControl } from "../helpers/ledger.ts";
 import { list, type Offer } from "../helpers/listings.ts";
+import { SOON } from "../helpers/world.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 
 export interface World {
@@ -23,8 +24,6 @@ export interface World {
   rows<Row = Record<string, unknown>>(sql: string, ...params: SQLInputValue[]): Row[];
   /** Changes the workers' own database: what only time, or somebody else, could do. */
   change(sql: string, ...params: SQLInputValue[]): void;
-  /** Makes a kept challenge one that expired just now: in its own words only, as a store that forgets late has it. */
-  expireChallenge(digest: string): void;
   /** Ends the workers without any warning. */
   kill(): Promise<void>;
   /** Starts them again with the same state, perhaps with other secrets. */
@@ -35,7 +34,7 @@ export interface World {
 export type Listed = Awaited<ReturnType<typeof list>>;
 
 export interface WorldOptions {
-  /** Seconds between blocks; 0: only when a test asks for one. */
+  /** Seconds between blocks, few by default; 0: only when a test asks for one. */
   readonly blockTime?: number;
   /** Secrets of the workers instead of random ones; an empty one is not set. */
   readonly secrets?: Record<string, string>;
@@ -49,7 +48,7 @@ export interface WorldOptions {
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const state = mkdtempSync(join(tmpdir(), "surety-accounts-"));
   if (options.secrets) setSecrets(state, options.secrets);
-  const { blockTime = 1, config, escrow = false } = options;
+  const { blockTime = SOON, config, escrow = false } = options;
   const stack = await startStack({ state, blockTime, config, escrow });
   const ledger = control(stack.ledger);
   let people = 0;
@@ -79,18 +78,6 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     rows: <Row>(sql: string, ...params: SQLInputValue[]) =>
       database((db) => db.prepare(sql).all(...params), true) as Row[],
     change: (sql, ...params) => database((db) => void db.prepare(sql).run(...params), false),
-    expireChallenge: (digest) => {
-      const files = readdirSync(join(state, "workers/v3/kv"), { recursive: true, withFileTypes: true });
-      const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name));
-      const blobs = paths.filter((path) => path.includes("blobs") && readFileSync(path, "utf8").includes(digest));
-      if (blobs.length === 0) throw new Error(`no challenge ${digest} is kept`);
-      for (const path of blobs) {
-        const challenge = JSON.parse(readFileSync(path, "utf8"));
-        // As long as before: the store knows its length.
-        const written = JSON.stringify({ ...challenge, expiresAt: Date.now() - 1 });
-        writeFileSync(path, written);
-      }
-    },
     kill: stack.killWorkers,
     restart: async (secrets) => {
       if (secrets) setSecrets(state, secrets);

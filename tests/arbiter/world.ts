@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { startStack } from "../../scripts/stack.ts";
 import { type Answer, json, post, send } from "../helpers/http.ts";
 import { control, type LedgerControl } from "../helpers/ledger.ts";
+import { SOON } from "../helpers/world.ts";
 import { addressesOf, play, type Sold, type sale } from "./scenarios.ts";
 
 export interface ResolveResult {
@@ -59,7 +60,7 @@ export interface World {
 
 export async function startWorld(): Promise<World> {
   const state = mkdtempSync(join(tmpdir(), "surety-arbiter-"));
-  const stack = await startStack({ state, blockTime: 1, arbiter: true });
+  const stack = await startStack({ state, blockTime: SOON, arbiter: true });
   if (!stack.arbiter) throw new Error("no arbiter");
   const { url, token } = stack.arbiter;
   const ledger = control(stack.ledger);

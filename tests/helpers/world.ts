@@ -29,23 +29,28 @@ export interface World {
 
 const BUYER_LOVELACE = 50_000_000n;
 
+/** Seconds between blocks, for tests that only wait for the next one. */
+export const SOON = 0.25;
+
 export interface WorldOptions {
-  /** Seconds between blocks; 0: they are made only when a test asks for one. */
-  readonly blockTime: number;
+  /** Seconds between blocks, few by default; 0: they are made only when a test asks for one. */
+  readonly blockTime?: number;
   /** Whether protected sales are offered. */
   readonly escrow?: boolean;
   /** Whether the watcher runs, and its variables. */
   readonly watcher?: Record<string, string>;
   /** Whether the arbiter runs. */
   readonly arbiter?: boolean;
+  /** Another wrangler.toml of the API. */
+  readonly config?: string;
 }
 
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { blockTime, escrow = false, watcher, arbiter = false } = options;
+  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
-  const stack = await startStack({ state, ...watched, blockTime, escrow, arbiter });
+  const stack = await startStack({ state, ...watched, blockTime, escrow, arbiter, ...(config && { config }) });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>

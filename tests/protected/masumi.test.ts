@@ -16,7 +16,7 @@ test("with ESCROW_TRANSFER_METHOD=masumi a stock client pays the method `masumi`
   const state = mkdtempSync(join(tmpdir(), "surety-masumi-"));
   const stack = await startStack({
     state,
-    blockTime: 1,
+    blockTime: 0.25,
     vars: { ESCROW_TRANSFER_METHOD: "masumi" },
   });
   t.after(async () => {

@@ -45,7 +45,7 @@ interface Purchase {
 
 let world: World;
 before(async () => {
-  world = await startWorld({ blockTime: 1, escrow: true });
+  world = await startWorld({ escrow: true });
 });
 after(() => world.stop());
 

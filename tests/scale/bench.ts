@@ -60,7 +60,7 @@ async function requests(world: World, sales: Sales): Promise<void> {
 function copies(sales: Sales, count: number): string[] {
   const { id } = sales.smith.listing;
   const columns =
-    "title, description, price_lovelace, seller_address, instant, protected, content_hash, category, created_at_ms";
+    "title, description, price_lovelace, seller_address, instant, protected, content_hash, content_bytes, category, created_at_ms";
   const copy = sales.database.prepare(
     `INSERT INTO listings (id, card, ${columns}) SELECT ?2, replace(card, ?1, ?2), ${columns} FROM listings WHERE id = ?1`,
   );

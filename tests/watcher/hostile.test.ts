@@ -21,7 +21,7 @@ const MANY = 20;
 describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => {
   let world: World;
   before(async () => {
-    world = await startWorld({ blockTime: 1, escrow: true, watcher: { SELLER_AGENT: "off" } });
+    world = await startWorld({ escrow: true, watcher: { SELLER_AGENT: "off" } });
   });
   after(() => world?.stop());
 
@@ -105,7 +105,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
 describe("while the seller acts on several escrows together", { timeout: 300_000 }, () => {
   let world: World;
   before(async () => {
-    world = await startWorld({ blockTime: 1, escrow: true, watcher: {} });
+    world = await startWorld({ escrow: true, watcher: {} });
   });
   after(() => world?.stop());
 

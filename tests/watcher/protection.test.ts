@@ -9,7 +9,7 @@ import { account, balance, buy, offer, passTo, purchase, sellerDoes, told, until
 describe("a purchase from a service wallet whose seller posts nothing", { timeout: 300_000 }, () => {
   let world: World;
   before(async () => {
-    world = await startWorld({ blockTime: 1, escrow: true, watcher: { SELLER_AGENT: "off" } });
+    world = await startWorld({ escrow: true, watcher: { SELLER_AGENT: "off" } });
   });
   after(() => world?.stop());
 

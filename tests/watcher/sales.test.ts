@@ -8,7 +8,7 @@ import { balance, CREATORS_PART, lock, offer, passTo, purchase, told, until } fr
 describe("an honest protected sale", { timeout: 300_000 }, () => {
   let world: World;
   before(async () => {
-    world = await startWorld({ blockTime: 1, escrow: true, watcher: {} });
+    world = await startWorld({ escrow: true, watcher: {} });
   });
   after(() => world?.stop());
 

@@ -1,5 +1,7 @@
 //! `cargo xtask`: what an operator or developer does from a shell.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a developer's machine")]
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};

@@ -12,7 +12,7 @@ use cardano::{
 };
 use escrow::{
     AdminSignature,
-    plan::{ChainTime, Planner, Step as Action},
+    plan::{ChainTime, Planner, Step as EscrowStep},
     spend::Spent,
 };
 use outbox::{
@@ -28,12 +28,12 @@ const ANSWER_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
 /// Waits before a settlement is built again, because another took its inputs first or has just spent them.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 
-/// A settlement that is written down.
-enum Written {
-    /// By this request, which is to submit it.
-    Now(Entry, WalletSnapshot),
-    /// By another.
-    Before(Entry),
+/// Which request has written a settlement down.
+enum WrittenBy {
+    /// This one, which is to submit it.
+    This(Entry, WalletSnapshot),
+    /// Another.
+    Another(Entry),
 }
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
@@ -112,11 +112,13 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let mut waits = REBUILD_MS.into_iter();
         loop {
             match self.write(disputed, award, &parameters, now).await {
-                Ok(Written::Now(mut entry, wallet)) => {
+                Ok(WrittenBy::This(mut entry, wallet)) => {
                     let refusal = self.outbox().submit_first(&mut entry, Some(&wallet), now).await?;
                     return taken(&entry)?.ok_or_else(|| ResolveError::Refused(refusal.unwrap_or_default()));
                 }
-                Ok(Written::Before(entry)) => return self.drive(disputed, entry, now).await?.ok_or(ResolveError::Busy),
+                Ok(WrittenBy::Another(entry)) => {
+                    return self.drive(disputed, entry, now).await?.ok_or(ResolveError::Busy);
+                }
                 Err(error @ (ResolveError::Busy | ResolveError::Refused(_))) => {
                     let wait = waits.next().ok_or(error)?;
                     self.sleep.sleep(wait).await;
@@ -134,13 +136,13 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         award: &Award,
         parameters: &ProtocolParameters,
         now: Millis,
-    ) -> Result<Written, ResolveError> {
+    ) -> Result<WrittenBy, ResolveError> {
         let purpose = purpose(&disputed.escrow.utxo.reference);
         let address = self.key.enterprise_address();
         let [sent, reserved] = snapshot(&address, disputed.tip.slot, now);
         let [live, sent, reserved] = exactly(self.database.batch(vec![live_for(&purpose), sent, reserved]).await?)?;
         if let Some(entry) = Entry::first(&live)? {
-            return Ok(Written::Before(entry));
+            return Ok(WrittenBy::Another(entry));
         }
         let wallet = WalletSnapshot::read(&address, &sent, &reserved)?;
         let built = match self.build(disputed, award, parameters, &wallet).await {
@@ -152,8 +154,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let [insert, reserve] = write_down(&draft, now);
         let [written, _, live] = exactly(self.database.batch(vec![insert, reserve, live_for(&purpose)]).await?)?;
         match (Entry::first(&written)?, Entry::first(&live)?) {
-            (Some(entry), _) => Ok(Written::Now(entry, wallet)),
-            (None, Some(entry)) => Ok(Written::Before(entry)),
+            (Some(entry), _) => Ok(WrittenBy::This(entry, wallet)),
+            (None, Some(entry)) => Ok(WrittenBy::Another(entry)),
             (None, None) => Err(ResolveError::Busy),
         }
     }
@@ -169,7 +171,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let (intent, _) = settlement(&disputed.escrow, award.winner).ok_or(ResolveError::Unpayable)?;
         let address = self.key.enterprise_address();
         let signature = AdminSignature::sign(self.key, &address, &intent)?;
-        let settle = Action::WithdrawDisputed { intent, signatures: vec![signature] };
+        let settle = EscrowStep::WithdrawDisputed { intent, signatures: vec![signature] };
         let utxos = wallet.spendable(&self.chain.utxos_at(&address.to_string()).await?);
         let wallet = Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() };
         let planner = Planner { deployment: self.deployment, parameters, slots: self.slots };

@@ -140,16 +140,25 @@ fn a_wallet_whose_only_coin_is_under_way_is_busy_until_its_transaction_ends() {
 }
 
 #[test]
-fn a_settlement_that_nobody_asks_about_any_more_is_seen_through_with_the_next() {
+fn a_settlement_that_nobody_asks_about_any_more_is_noted_as_settled_with_the_next() {
     let world = World::new(&[50 * ADA; 2]);
     let [first, second] = [1, 2].map(|number| world.dispute(number));
     world.open_window();
-    world.ledger.plan.borrow_mut().push_back(Submit::Forget);
-    let settlement = world.paid(&first);
-    world.ledger.advance(MINUTE);
-    world.paid(&second);
+    world.paid(&first);
     world.ledger.mine();
-    assert_eq!(world.ledger.spenders(&first.escrow), [settlement]);
+    world.paid(&second);
+    assert_eq!(world.states(), ["included", "submitted"]);
+}
+
+#[test]
+fn an_escrow_that_its_parties_took_further_is_not_paid_as_awarded() {
+    let world = World::new(&[50 * ADA]);
+    let request = world.dispute(1);
+    assert!(matches!(block(world.resolve(&request)), Ok(Resolution::Signed { .. })));
+    world.concede(&request);
+    world.open_window();
+    assert!(matches!(block(world.resolve(&request)), Ok(Resolution::NoVerdict { .. })));
+    assert!(world.states().is_empty());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::io::{BufRead, Write, stdin, stdout};
 
 use cardano::{
     Address,
-    cip8::{self, SignedMessage},
+    cip8::{self, DataSignature, SignedMessage},
     keys::{Native, SigningKey},
 };
 use serde::Deserialize;
@@ -36,7 +36,7 @@ fn answer(request: Request) -> Anyhow<serde_json::Value> {
         Request::Sign { seed, address, payload } => {
             let seed = hex::decode(seed)?.try_into().map_err(|_| "a seed has 32 bytes")?;
             let signed = cip8::sign(&SigningKey::from_seed(&seed)?, &address, &hex::decode(payload)?)?;
-            serde_json::to_value(signed)?
+            serde_json::json!({ "key": hex::encode(signed.key), "signature": hex::encode(signed.signature) })
         }
         Request::Verify { key, signature, address, payload } => {
             let verdict = verify(&key, &signature, &address, &hex::decode(payload)?);
@@ -46,6 +46,7 @@ fn answer(request: Request) -> Anyhow<serde_json::Value> {
 }
 
 fn verify(key: &str, signature: &str, address: &Address, payload: &[u8]) -> Result<(), cip8::Cip8Error> {
-    let it = SignedMessage::parse(key, signature)?.check(address, payload)?;
+    let signed = DataSignature::from_hex(key, signature)?;
+    let it = SignedMessage::parse(&signed.key, &signed.signature)?.check(address, payload)?;
     Ok(Native::verify(&it.public_key, &it.message, &it.signature)?)
 }

@@ -28,7 +28,7 @@ pub fn json(text: String) -> Result<Response> {
 /// The runtime makes no response.
 pub fn private_json(text: String) -> Result<Response> {
     let mut response = json(text)?;
-    response.headers_mut().set("cache-control", "private, no-store")?;
+    response.headers_mut().set("cache-control", "no-store")?;
     Ok(response)
 }
 

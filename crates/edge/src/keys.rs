@@ -82,6 +82,13 @@ impl KeyStore {
         self.current.is_ok() && self.seller.is_ok() && self.masters.values().all(usable)
     }
 
+    /// The versions whose secrets are there, for whoever waits for one: `0,1,2`.
+    #[must_use]
+    pub fn versions(&self) -> String {
+        let there = self.masters.iter().filter(|(_, master)| master.is_ok()).map(|(version, _)| version.to_string());
+        there.collect::<Vec<_>>().join(",")
+    }
+
     /// The version of the master secret from which new wallets are made.
     ///
     /// # Errors

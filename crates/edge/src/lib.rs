@@ -19,6 +19,7 @@ pub use usage::{MAX_OUTSIDE_CALLS, Usage};
 
 /// POSIX ms by the runtime's clock (which stands still while a request computes).
 #[must_use]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
 pub fn now_ms() -> u64 {
     worker::Date::now().as_millis()
 }
@@ -27,6 +28,7 @@ pub fn now_ms() -> u64 {
 ///
 /// # Errors
 /// The runtime has no secure source: nothing that needs one may go on.
+#[expect(clippy::disallowed_methods, reason = "the one place that asks for randomness")]
 pub fn random<const N: usize>() -> Result<[u8; N], RandomError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)?;

@@ -10,7 +10,7 @@ use base64::{
 };
 use cardano::{
     Address, ContentHash,
-    cip8::{self, Cip8Error},
+    cip8::{self, Cip8Error, DataSignature},
     keys::VerifyEd25519,
 };
 use serde::Deserialize;
@@ -98,7 +98,8 @@ impl Proof {
     /// The first check that fails.
     pub async fn check(&self, port: &impl VerifyEd25519, digest: &ContentHash, now_ms: u64) -> Result<(), ProofError> {
         self.check_age(now_ms)?;
-        Ok(cip8::verify(port, &self.key, &self.signature, &self.address, digest.as_bytes()).await?)
+        let DataSignature { key, signature } = DataSignature::from_hex(&self.key, &self.signature)?;
+        Ok(cip8::verify(port, &key, &signature, &self.address, digest.as_bytes()).await?)
     }
 
     /// What a seller signs to list content. `price` is the offer's text for it.
@@ -144,7 +145,7 @@ mod tests {
         let address = key.enterprise_address();
         let draft = Proof::from_header(&header(&address, timestamp, "", "")).unwrap();
         let made = cip8::sign(&key, &address, draft.unlock_digest(listing).as_bytes()).unwrap();
-        Proof::from_header(&header(&address, timestamp, &made.key, &made.signature)).unwrap()
+        Proof::from_header(&header(&address, timestamp, &hex::encode(made.key), &hex::encode(made.signature))).unwrap()
     }
 
     fn check(proof: &Proof, listing: &str, now_ms: u64) -> Result<(), ProofError> {

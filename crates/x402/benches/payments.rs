@@ -3,6 +3,7 @@
 //! Machines differ, so the second column counts in verifications of one Ed25519 signature on the same machine, in the
 //! same run. In the workers the same code runs as WebAssembly, and signatures are verified by the runtime's WebCrypto.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "measures")]
 #![allow(
     missing_docs,
     clippy::unwrap_used,

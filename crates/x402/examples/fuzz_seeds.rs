@@ -41,8 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     write("redeemer", "WithdrawDisputed", &settlement().to_cbor())?;
     for (name, key) in [("seller", &seller), ("buyer", &buyer)] {
-        let signed = cip8::sign(key, &key.enterprise_address(), &[7; 32])?;
-        let (key, signature) = (hex::decode(signed.key)?, hex::decode(signed.signature)?);
+        let cip8::DataSignature { key, signature } = cip8::sign(key, &key.enterprise_address(), &[7; 32])?;
         let length = u16::try_from(key.len())?.to_be_bytes();
         write("cose", name, &[&length[..], &key, &signature].concat())?;
     }

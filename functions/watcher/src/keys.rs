@@ -27,6 +27,10 @@ impl Keys for PlatformKeys {
         self.0.seller().ok().flatten()
     }
 
+    fn versions(&self) -> String {
+        self.0.versions()
+    }
+
     fn buyer(&self, holder: &Holder) -> Option<SigningKey> {
         let key = self.0.wallet_at(holder.key_version, &holder.owner, &holder.wallet);
         key.inspect_err(|error| console_error!("the service wallet {} cannot be protected: {error}", holder.wallet))

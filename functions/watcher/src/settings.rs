@@ -8,6 +8,7 @@ use edge::{
     settings::{self, Kept, Lookup, SettingError},
 };
 use escrow::Deployment;
+use market::chain_state::Lead;
 use worker::Env;
 
 /// The paid plan's 1,000 subrequests, with room for D1.
@@ -22,6 +23,8 @@ pub struct Settings {
     pub sells: bool,
     /// Outside calls that a tick may make: as many as Workers' free plan allows, unless the operator has a larger one.
     pub calls_per_tick: u32,
+    /// How far the chain's clock may be ahead of ours.
+    pub lead: Lead,
     pub arbiter_token: Option<String>,
     /// Whether it answers over HTTP at all: a development setting.
     pub answers: bool,
@@ -49,6 +52,7 @@ impl Settings {
             deployment: settings::deployment(lookup)?,
             sells: settings::switch(lookup, "SELLER_AGENT", true)?,
             calls_per_tick: u32::try_from(calls).map_err(|_| unusable)?,
+            lead: settings::lead(lookup)?,
             arbiter_token: lookup("ARBITER_TOKEN"),
             answers: lookup("DEV").is_some(),
         })

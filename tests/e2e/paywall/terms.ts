@@ -1,6 +1,7 @@
 // `GET /listings/{id}/unlock` without a payment: the terms (service-api.md, "Paid content", step 1).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { errorOf, send, usage } from "../../helpers/http.ts";
 import { list } from "../../helpers/listings.ts";
 import { termsOf, unlockUrl } from "../../helpers/payments.ts";
@@ -17,7 +18,14 @@ export function terms(world: () => World): void {
         x402Version: 2,
         error: "PAYMENT-SIGNATURE header is required",
         resource: { url: unlockUrl(world(), listing), description: "Ünïcode 🦀 title", mimeType: "text/plain" },
+        extensions: required.extensions,
       });
+      const extensions = required.extensions as Record<string, { info: object; schema: object }>;
+      const { info, schema } = extensions["payment-identifier"] as { info: object; schema: object };
+      assert.deepEqual(info, { required: false });
+      const valid = new Ajv2020({ strict: false }).compile(schema);
+      assert.ok(valid({ required: false }) && valid({ required: false, id: "a".repeat(16) }));
+      assert.ok(!valid({ required: false, id: "a".repeat(15) }) && !valid({ required: false, id: "a".repeat(129) }));
       assert.deepEqual(accepts, [
         {
           scheme: "exact",

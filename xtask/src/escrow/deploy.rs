@@ -10,6 +10,7 @@ use std::{
 
 use cardano::{
     TxRef,
+    address::PaymentAddress,
     slots::SlotConfig,
     tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
@@ -123,7 +124,9 @@ fn publish(arguments: &DeployArguments, script: Script, parameters: Parameters) 
     let live = arguments.provider.protocol_parameters()?;
     let tip = arguments.provider.tip()?;
     let bytes = u32::try_from(script.cbor.len())?;
-    let mut output = NewOutput { script: Some(script.cbor), ..NewOutput::pay(payer, cardano::Lovelace::ZERO) };
+    // At its own address nobody spends it: without a datum the contract releases nothing. The payer's wallet would.
+    let home = PaymentAddress::script(script.hash);
+    let mut output = NewOutput { script: Some(script.cbor), ..NewOutput::pay(home, cardano::Lovelace::ZERO) };
     output.value.lovelace = output.min_lovelace(&live)?;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis();
     let slot = SlotConfig::PREPROD.slot_at(u64::try_from(now)?).unwrap_or(0).max(tip.slot);

@@ -1,7 +1,7 @@
 //! A ledger in memory with real transactions, a provider that fails in the ways that providers do, and disputes on it.
 //! Scripts are not run: what may be done with an escrow is what the planner allows.
 
-#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
 mod ledger;
 
@@ -10,11 +10,12 @@ use std::{collections::BTreeSet, future::Future};
 use arbitration::{Arbiter, Resolution, ResolveError, ResolveRequest, SCHEMA};
 use cardano::{
     ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    address::PaymentAddress,
     chain::{Utxo, Value},
     fees::ExUnits,
     keys::SigningKey,
     slots::{Millis, SlotConfig},
-    tx::build::{Destination, NewOutput, ScriptInput, TxPlan, Validity, Wallet, build},
+    tx::build::{NewOutput, ScriptInput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
     Datum, Deadlines, Deployment, State,
@@ -77,6 +78,13 @@ impl World {
         let others = (0..others).map(|other| self.elsewhere(other)).collect();
         let disputed = self.step(&posted, &Step::SetRefundRequested, others);
         ResolveRequest { escrow: disputed.utxo.reference, listing_id, content_hash, output: CONTENT.to_owned() }
+    }
+
+    /// The seller gives the money back.
+    pub fn concede(&self, request: &ResolveRequest) {
+        self.ledger.advance(10 * 60_000);
+        let disputed = Escrow::read(self.ledger.output(request.escrow), &self.deployment).unwrap();
+        self.step(&disputed, &Step::AuthorizeRefund, vec![]);
     }
 
     fn lock(&self, number: u8, input_hash: ContentHash) -> Escrow {
@@ -142,7 +150,7 @@ impl World {
         Escrow::read(self.ledger.output(TxRef { tx: *tx, index: 0 }), &self.deployment).unwrap()
     }
 
-    /// What of an escrow may be settled from now on.
+    /// Disputes may be settled from now on.
     pub fn open_window(&self) {
         self.ledger.advance(50 * 60_000);
     }
@@ -183,7 +191,7 @@ pub const LITTLE: ExUnits = ExUnits { mem: 1_000, steps: 1_000 };
 
 fn at_script(script: ScriptHash, lovelace: Lovelace, datum: Vec<u8>) -> NewOutput {
     let value = Value { lovelace, ..Value::default() };
-    NewOutput { to: Destination::script(script), value, inline_datum: Some(datum), script: None }
+    NewOutput { to: PaymentAddress::script(script), value, inline_datum: Some(datum), script: None }
 }
 
 /// An output that was there from the beginning.

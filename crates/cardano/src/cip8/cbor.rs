@@ -7,13 +7,9 @@ use super::{Cip8Error, Part};
 /// Nesting that wallets need, with room: array, map, value. Bounds recursion on hostile input.
 const MAX_DEPTH: usize = 8;
 
-/// The CBOR item behind bounded hex.
-pub(super) fn decode(text: &str, max_bytes: usize, part: Part) -> Result<Value, Cip8Error> {
-    if text.len() > max_bytes.saturating_mul(2) {
-        return Err(Cip8Error::TooLarge(part));
-    }
-    let bytes = hex::decode(text).map_err(|_| Cip8Error::NotHex(part))?;
-    item(&bytes, part)
+/// The CBOR item that these bytes are, if there are not too many.
+pub(super) fn decode(bytes: &[u8], part: Part) -> Result<Value, Cip8Error> {
+    if bytes.len() > part.max_bytes() { Err(Cip8Error::TooLarge(part)) } else { item(bytes, part) }
 }
 
 /// The one CBOR item that these bytes are, in the encoding that they must have: its own, read back.

@@ -40,6 +40,7 @@ pub(super) struct Forge {
 }
 
 /// COSE_Key and COSE_Sign1 as bytes.
+#[derive(Debug)]
 pub(super) struct Forged {
     pub key: Vec<u8>,
     pub sign1: Vec<u8>,
@@ -100,12 +101,6 @@ impl Forge {
                 signature,
             ])),
         }
-    }
-}
-
-impl Forged {
-    pub(super) fn hex(&self) -> (String, String) {
-        (hex::encode(&self.key), hex::encode(&self.sign1))
     }
 }
 

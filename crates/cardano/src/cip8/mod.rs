@@ -7,7 +7,7 @@
 //!   signed: ["Signature1", protected, h'', payload]
 //! ```
 //!
-//! [`SignedMessage::parse`] takes the two hex strings apart and refuses every shape that wallets do not emit;
+//! [`SignedMessage::parse`] takes the two apart and refuses every shape that wallets do not emit;
 //! [`SignedMessage::check`] compares what they say with what the caller expects; the signature itself goes through
 //! the [`VerifyEd25519`] port. [`verify`] does the three in order.
 //!
@@ -44,13 +44,22 @@ pub const MAX_KEY_BYTES: usize = 256;
 /// Most bytes of a COSE_Sign1. Wallets emit up to about 250 over a digest.
 pub const MAX_SIGNATURE_BYTES: usize = 512;
 
-/// Which of the two strings of a `signData` answer.
+/// Which of the two parts of a `signData` answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The COSE_Key.
     Key,
     /// The COSE_Sign1.
     Signature,
+}
+
+impl Part {
+    const fn max_bytes(self) -> usize {
+        match self {
+            Self::Key => MAX_KEY_BYTES,
+            Self::Signature => MAX_SIGNATURE_BYTES,
+        }
+    }
 }
 
 impl std::fmt::Display for Part {
@@ -162,9 +171,9 @@ impl SignedMessage {
     ///
     /// # Errors
     /// Every deviation from what wallets emit; see the module.
-    pub fn parse(cose_key_hex: &str, cose_sign1_hex: &str) -> Result<Self, Cip8Error> {
-        let key = parse::key(cbor::decode(cose_key_hex, MAX_KEY_BYTES, Part::Key)?)?;
-        let sign1 = parse::sign1(cbor::decode(cose_sign1_hex, MAX_SIGNATURE_BYTES, Part::Signature)?)?;
+    pub fn parse(cose_key: &[u8], cose_sign1: &[u8]) -> Result<Self, Cip8Error> {
+        let key = parse::key(cbor::decode(cose_key, Part::Key)?)?;
+        let sign1 = parse::sign1(cbor::decode(cose_sign1, Part::Signature)?)?;
         key.matches_key_id(sign1.key_id.as_deref(), &sign1.address)?;
         Ok(Self {
             public_key: key.public_key,
@@ -254,12 +263,12 @@ impl UnverifiedSignature {
 /// The first check that fails.
 pub async fn verify(
     port: &impl VerifyEd25519,
-    cose_key_hex: &str,
-    cose_sign1_hex: &str,
+    cose_key: &[u8],
+    cose_sign1: &[u8],
     claimed: &Address,
     payload: &[u8],
 ) -> Result<(), Cip8Error> {
-    let unverified = SignedMessage::parse(cose_key_hex, cose_sign1_hex)?.check(claimed, payload)?;
+    let unverified = SignedMessage::parse(cose_key, cose_sign1)?.check(claimed, payload)?;
     Ok(unverified.verify(port).await?)
 }
 

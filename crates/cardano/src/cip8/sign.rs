@@ -2,18 +2,33 @@
 
 use ciborium::Value;
 use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1Builder, Header, HeaderBuilder, iana};
-use serde::{Deserialize, Serialize};
 
-use super::{ADDRESS, Cip8Error, HASHED};
+use super::{ADDRESS, Cip8Error, HASHED, Part};
 use crate::{address::Address, keys::SigningKey};
 
-/// What CIP-30's `signData` returns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What CIP-30's `signData` returns (there in hexadecimal).
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSignature {
-    /// COSE_Key, lowercase hex.
-    pub key: String,
-    /// COSE_Sign1, lowercase hex.
-    pub signature: String,
+    /// COSE_Key.
+    pub key: Vec<u8>,
+    /// COSE_Sign1.
+    pub signature: Vec<u8>,
+}
+
+impl DataSignature {
+    /// Reads a wallet's answer: two hexadecimal strings.
+    ///
+    /// # Errors
+    /// [`Cip8Error::TooLarge`], [`Cip8Error::NotHex`].
+    pub fn from_hex(key: &str, signature: &str) -> Result<Self, Cip8Error> {
+        let bytes = |text: &str, part: Part| {
+            if text.len() > part.max_bytes().saturating_mul(2) {
+                return Err(Cip8Error::TooLarge(part));
+            }
+            hex::decode(text).map_err(|_| Cip8Error::NotHex(part))
+        };
+        Ok(Self { key: bytes(key, Part::Key)?, signature: bytes(signature, Part::Signature)? })
+    }
 }
 
 /// Signs a payload for an address: protected headers algorithm and raw address, unprotected `hashed` false, the
@@ -37,7 +52,7 @@ pub fn sign(secret: &SigningKey, address: &Address, payload: &[u8]) -> Result<Da
         .payload(payload.to_vec())
         .create_signature(&[], |message| secret.sign(message).to_vec())
         .build();
-    Ok(DataSignature { key: hex_of(cose_key(secret)), signature: hex_of(message) })
+    Ok(DataSignature { key: encoded(cose_key(secret)), signature: encoded(message) })
 }
 
 fn cose_key(secret: &SigningKey) -> CoseKey {
@@ -50,6 +65,6 @@ fn cose_key(secret: &SigningKey) -> CoseKey {
 }
 
 /// Encoding fails only for repeated labels, which the builders above do not make.
-fn hex_of(structure: impl CborSerializable) -> String {
-    structure.to_vec().map(hex::encode).unwrap_or_default()
+fn encoded(structure: impl CborSerializable) -> Vec<u8> {
+    structure.to_vec().unwrap_or_default()
 }

@@ -31,7 +31,8 @@ fn fixture() -> (Fixture, [u8; 32]) {
 }
 
 fn verdict(signed: &Signed, claimed: &Address, payload: &[u8]) -> Result<(), Cip8Error> {
-    let it = SignedMessage::parse(&signed.key, &signed.signature)?.check(claimed, payload)?;
+    let DataSignature { key, signature } = DataSignature::from_hex(&signed.key, &signed.signature)?;
+    let it = SignedMessage::parse(&key, &signature)?.check(claimed, payload)?;
     Ok(Native::verify(&it.public_key, &it.message, &it.signature)?)
 }
 
@@ -62,7 +63,7 @@ fn we_sign_the_very_bytes_that_evolution_sdk_and_lucid_sign() {
     assert_eq!(theirs.len(), 4);
     for it in theirs {
         let ours = sign(&key, &it.address, &digest).unwrap();
-        assert_eq!((&ours.key, &ours.signature), (&it.key, &it.signature), "{}", it.library);
+        assert_eq!(Ok(ours), DataSignature::from_hex(&it.key, &it.signature), "{}", it.library);
     }
 }
 

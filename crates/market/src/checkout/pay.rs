@@ -197,7 +197,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     }
 
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
-        let Attempt { terms, presented, proven } = attempt;
+        let Attempt { terms, presented, .. } = attempt;
         let ways: Vec<_> = self.ways.iter().filter(|(mode, _)| terms.modes.contains(mode)).copied().collect();
         let methods: Vec<_> = ways.iter().map(|(_, method)| *method).collect();
         let (method, offered) = recognise(&methods, &terms.sale(), &presented.payload.accepted)?;
@@ -205,14 +205,31 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         let mode = mode.ok_or(Refusal::Requirements("no way to pay has this method"))?;
         let payment = &presented.payment;
         let verified = verify(method, &offered, payment, self.chain, self.signatures, self.moment()).await?;
-        if *proven != Some(verified.payer) && self.chain.in_mempool(&verified.tx_id).await.map_err(Unavailable::from)? {
-            return Err(PayError::Public);
-        }
         Ok((mode, offered, verified))
+    }
+
+    /// Whether anybody could have copied the transaction: a block has it, or the provider's mempool, before we handed it
+    /// to anybody ourselves. `Err` with the payment on record where that was us.
+    async fn is_public(&self, verified: &VerifiedPayment) -> Result<Result<bool, Box<PaymentRecord>>, PayError> {
+        let public = verified.in_block || self.chain.in_mempool(&verified.tx_id).await.map_err(Unavailable::from)?;
+        if !public {
+            return Ok(Ok(false));
+        }
+        let record = self.database.run(payment::record(&verified.tx_id)).await?.first_json()?;
+        Ok(record.map_or(Ok(true), |record| Err(Box::new(record))))
     }
 
     async fn pay_anew(&self, attempt: &Attempt<'_>) -> Result<Paid, PayError> {
         let (mode, offered, verified) = self.verified(attempt).await?;
+        match self.is_public(&verified).await? {
+            Ok(true) if attempt.proven != Some(verified.payer) => return Err(PayError::Public),
+            Ok(_) => {}
+            // An equal request was quicker.
+            Err(record) => {
+                attempt.may_resume(&record, false)?;
+                return self.resume(attempt, *record).await;
+            }
+        }
         let (payer, terms) = (verified.payer, attempt.terms);
         let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
         let (reading, mut content) = self.content_before_claim(terms).await?;

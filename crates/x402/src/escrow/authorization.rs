@@ -132,8 +132,7 @@ pub(super) async fn seller_signature(
 ) -> Result<TermsDigest, AuthorizationError> {
     let extra = issued.extra;
     let digest = extra.terms_digest(issued.entry).ok_or(AuthorizationError::Hashed)?;
-    let (key, signature) = (hex::encode(&extra.reference_key), hex::encode(&extra.reference_signature));
-    let message = SignedMessage::parse(&key, &signature)?;
+    let message = SignedMessage::parse(&extra.reference_key, &extra.reference_signature)?;
     if message.says_hashed() != Some(false) {
         return Err(AuthorizationError::Hashed);
     }

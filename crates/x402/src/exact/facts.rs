@@ -33,8 +33,10 @@ pub struct Facts {
 pub enum InputState {
     /// There to be spent.
     Unspent(Utxo),
-    /// Spent by this transaction.
+    /// Spent by another transaction.
     Spent(TxHash),
+    /// Spent by the very transaction that is judged: somebody broadcast it, and it is in a block.
+    SpentByPayment(Utxo),
     /// In no block that the provider knows: not made yet, or never.
     Unknown,
 }
@@ -49,7 +51,7 @@ impl Facts {
         let (outputs, parameters, tip) =
             try_join3(chain.outputs_of(&payment.nonce.tx), chain.protocol_parameters(), chain.tip()).await?;
         let mut facts = Self { inputs: BTreeMap::new(), parameters, tip };
-        facts.note(&payment.nonce.tx, &outputs.unwrap_or_default(), &payment.tx.inputs);
+        facts.note(&payment.nonce.tx, &outputs.unwrap_or_default(), payment);
         Ok(facts)
     }
 
@@ -64,22 +66,31 @@ impl Facts {
             Ok::<_, ChainError>((tx, outputs.unwrap_or_default()))
         });
         for (tx, outputs) in try_join_all(lookups).await? {
-            self.note(tx, &outputs, &payment.tx.inputs);
+            self.note(tx, &outputs, payment);
         }
         Ok(())
     }
 
-    fn note(&mut self, tx: &TxHash, outputs: &[TracedOutput], inputs: &[TxRef]) {
-        let from_it = inputs.iter().filter(|input| input.tx == *tx);
-        self.inputs.extend(from_it.map(|input| (*input, state(outputs, input))));
+    fn note(&mut self, tx: &TxHash, outputs: &[TracedOutput], payment: &Payment) {
+        let from_it = payment.tx.inputs.iter().filter(|input| input.tx == *tx);
+        self.inputs.extend(from_it.map(|input| (*input, state(outputs, input, &payment.tx.id))));
+    }
+
+    /// Whether the payment is in a block already.
+    #[must_use]
+    pub fn has_payment(&self) -> bool {
+        self.inputs.values().any(|state| matches!(state, InputState::SpentByPayment(_)))
     }
 }
 
 /// Outputs that the provider lists but that are not real (see [`TracedOutput::collateral`]) count as absent.
-fn state(outputs: &[TracedOutput], input: &TxRef) -> InputState {
+fn state(outputs: &[TracedOutput], input: &TxRef, payment: &TxHash) -> InputState {
     let found = outputs.iter().find(|output| output.utxo.reference == *input && !output.collateral);
     match found {
         None => InputState::Unknown,
+        Some(TracedOutput { spent_by: Some(by), utxo, .. }) if by == payment => {
+            InputState::SpentByPayment(utxo.clone())
+        }
         Some(TracedOutput { spent_by: Some(by), .. }) => InputState::Spent(*by),
         Some(output) => InputState::Unspent(output.utxo.clone()),
     }

@@ -11,7 +11,7 @@
 use ::escrow::{Deadlines, Deployment};
 use cardano::{
     Address, Lovelace,
-    cip8::{self, Cip8Error},
+    cip8::{self, DataSignature},
     keys::SigningKey,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
@@ -122,10 +122,8 @@ impl PaymentMethod for EscrowMethod {
             extra: Extra::default(),
         };
         let digest = extra.terms_digest(&requirements).ok_or(OfferError::Time)?;
-        let signed = cip8::sign(&self.seller, &self.seller_address, digest.0.as_bytes())?;
-        let bytes = |hex: &str, part| hex::decode(hex).map_err(|_| Cip8Error::NotHex(part));
-        extra.reference_key = bytes(&signed.key, cip8::Part::Key)?;
-        extra.reference_signature = bytes(&signed.signature, cip8::Part::Signature)?;
+        let DataSignature { key, signature } = cip8::sign(&self.seller, &self.seller_address, digest.0.as_bytes())?;
+        (extra.reference_key, extra.reference_signature) = (key, signature);
         extra.blockchain_identifier = extra.identifier(&self.pay_to).encode();
         let terms = AuthorizedTerms::signed(&extra, digest, sale.price, self.deployment.address());
         requirements.extra = Extra::Escrow(Box::new(extra));

@@ -104,14 +104,18 @@ fn a_structure_with_more_or_fewer_parts_is_refused() {
 
 #[test]
 fn oversized_messages_are_refused_before_they_are_decoded() {
-    let forged = Forge::valid().build();
-    let (key, sign1) = forged.hex();
+    let Forged { key, sign1 } = Forge::valid().build();
+    let of = |length: usize| vec![0xff; length];
+    assert_eq!(SignedMessage::parse(&of(MAX_KEY_BYTES), &sign1), Err(Cip8Error::Malformed(Part::Key)));
+    assert_eq!(SignedMessage::parse(&of(MAX_KEY_BYTES + 1), &sign1), Err(Cip8Error::TooLarge(Part::Key)));
+    assert_eq!(SignedMessage::parse(&key, &of(MAX_SIGNATURE_BYTES)), Err(Cip8Error::Malformed(Part::Signature)));
+    assert_eq!(SignedMessage::parse(&key, &of(MAX_SIGNATURE_BYTES + 1)), Err(Cip8Error::TooLarge(Part::Signature)));
     let at_most = "zz".repeat(MAX_KEY_BYTES);
-    assert_eq!(SignedMessage::parse(&at_most, &sign1), Err(Cip8Error::NotHex(Part::Key)));
-    assert_eq!(SignedMessage::parse(&(at_most + "z"), &sign1), Err(Cip8Error::TooLarge(Part::Key)));
+    assert_eq!(DataSignature::from_hex(&at_most, ""), Err(Cip8Error::NotHex(Part::Key)));
+    assert_eq!(DataSignature::from_hex(&(at_most + "z"), ""), Err(Cip8Error::TooLarge(Part::Key)));
     let at_most = "zz".repeat(MAX_SIGNATURE_BYTES);
-    assert_eq!(SignedMessage::parse(&key, &at_most), Err(Cip8Error::NotHex(Part::Signature)));
-    assert_eq!(SignedMessage::parse(&key, &(at_most + "z")), Err(Cip8Error::TooLarge(Part::Signature)));
+    assert_eq!(DataSignature::from_hex("", &at_most), Err(Cip8Error::NotHex(Part::Signature)));
+    assert_eq!(DataSignature::from_hex("", &(at_most + "z")), Err(Cip8Error::TooLarge(Part::Signature)));
 }
 
 #[test]
@@ -130,21 +134,24 @@ fn a_claimed_length_beyond_the_end_is_refused_without_allocating_it() {
 
 #[test]
 fn half_a_byte_of_hex_and_other_text_are_refused() {
-    let (key, sign1) = Forge::valid().build().hex();
-    assert_eq!(SignedMessage::parse(&key[1..], &sign1), Err(Cip8Error::NotHex(Part::Key)));
-    assert_eq!(SignedMessage::parse(&key, &format!("0x{sign1}")), Err(Cip8Error::NotHex(Part::Signature)));
-    assert!(SignedMessage::parse(&key.to_uppercase(), &sign1.to_uppercase()).is_ok());
+    let forged = Forge::valid().build();
+    let (key, sign1) = (hex::encode(&forged.key), hex::encode(&forged.sign1));
+    assert_eq!(DataSignature::from_hex(&key[1..], &sign1), Err(Cip8Error::NotHex(Part::Key)));
+    assert_eq!(DataSignature::from_hex(&key, &format!("0x{sign1}")), Err(Cip8Error::NotHex(Part::Signature)));
+    let Forged { key: bytes, sign1: signature } = forged;
+    let upper = DataSignature::from_hex(&key.to_uppercase(), &sign1.to_uppercase());
+    assert_eq!(upper, Ok(DataSignature { key: bytes, signature }));
 }
 
 #[test]
-fn empty_strings_are_refused() {
-    let (key, sign1) = Forge::valid().build().hex();
-    assert_eq!(SignedMessage::parse("", &sign1), Err(Cip8Error::Malformed(Part::Key)));
-    assert_eq!(SignedMessage::parse(&key, ""), Err(Cip8Error::Malformed(Part::Signature)));
+fn nothing_is_refused() {
+    let Forged { key, sign1 } = Forge::valid().build();
+    assert_eq!(SignedMessage::parse(&[], &sign1), Err(Cip8Error::Malformed(Part::Key)));
+    assert_eq!(SignedMessage::parse(&key, &[]), Err(Cip8Error::Malformed(Part::Signature)));
 }
 
 #[test]
 fn a_key_in_the_place_of_the_signature_is_refused() {
-    let (key, sign1) = Forge::valid().build().hex();
+    let Forged { key, sign1 } = Forge::valid().build();
     assert!(SignedMessage::parse(&sign1, &key).is_err());
 }

@@ -10,8 +10,7 @@ use crate::{
 };
 
 fn verdict_for(forged: &Forged, claimed: &Address, payload: &[u8]) -> Result<(), Cip8Error> {
-    let (key, sign1) = forged.hex();
-    let it = SignedMessage::parse(&key, &sign1)?.check(claimed, payload)?;
+    let it = SignedMessage::parse(&forged.key, &forged.sign1)?.check(claimed, payload)?;
     Ok(Native::verify(&it.public_key, &it.message, &it.signature)?)
 }
 

@@ -32,6 +32,7 @@ pub(super) struct Frame<'a> {
     body: TransactionBody<'a>,
     planned_outputs: usize,
     redeemers: Option<Redeemers>,
+    script_bytes: u64,
     checked: &'a Checked<'a>,
     params: &'a ProtocolParameters,
 }
@@ -44,10 +45,11 @@ pub(super) struct Written {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame for these inputs, which must be in the ledger's order.
+    /// The frame for these inputs, of which and of the reference inputs the scripts have so many bytes.
     pub(super) fn new(
         checked: &'a Checked<'a>,
         inputs: &BTreeSet<TxRef>,
+        script_bytes: u64,
         params: &'a ProtocolParameters,
     ) -> Result<Self, BuildError> {
         let plan = checked.plan;
@@ -77,7 +79,7 @@ impl<'a> Frame<'a> {
             treasury_value: None,
             donation: None,
         };
-        Ok(Self { body, planned_outputs: checked.outputs.len(), redeemers, checked, params })
+        Ok(Self { body, planned_outputs: checked.outputs.len(), redeemers, script_bytes, checked, params })
     }
 
     /// Whether scripts run, which takes collateral.
@@ -108,11 +110,8 @@ impl<'a> Frame<'a> {
         }
         let body = cbor(&self.body)?;
         let tx = signing::encode(&body, self.redeemers.clone(), vec![([0; 32], [0; 64]); signatures])?;
-        let weight = Weight {
-            tx_bytes: tx.len(),
-            ex_units: self.checked.ex_units,
-            reference_script_bytes: self.checked.reference_script_bytes,
-        };
+        let weight =
+            Weight { tx_bytes: tx.len(), ex_units: self.checked.ex_units, reference_script_bytes: self.script_bytes };
         let min_fee = fees::min_fee(self.params, &weight).ok_or(BuildError::OutOfRange)?.get();
         Ok(Written { body, tx_bytes: tx.len(), min_fee })
     }

@@ -68,7 +68,7 @@ pub(super) fn choose(
     let total = fees::min_collateral(params, fee).ok_or(BuildError::OutOfRange)?.get();
     for list in [preferred, others] {
         let mut smallest: Vec<&Source> = list.to_vec();
-        smallest.sort_by_key(|source| (!source.bundle.assets.is_empty(), source.bundle.lovelace, source.reference));
+        smallest.sort_by_key(|source| (!source.is_plain(), source.bundle.lovelace, source.reference));
         for source in smallest {
             if let Some(pledge) = put_up(&[source], total, home, params)? {
                 return Ok(pledge);
@@ -76,7 +76,7 @@ pub(super) fn choose(
         }
     }
     let mut richest: Vec<&Source> = preferred.iter().chain(others).copied().collect();
-    richest.sort_by_key(|source| (!source.bundle.assets.is_empty(), Reverse(source.bundle.lovelace)));
+    richest.sort_by_key(|source| (!source.is_plain(), Reverse(source.bundle.lovelace)));
     richest.truncate(usize::try_from(params.max_collateral_inputs).unwrap_or(usize::MAX));
     match put_up(&richest, total, home, params)? {
         Some(pledge) => Ok(pledge),

@@ -2,6 +2,7 @@
 
 use crate::{
     chain::AssetUnit,
+    fees::MAX_REFERENCE_SCRIPT_BYTES,
     hash::{KeyHash, TxRef},
     money::Lovelace,
 };
@@ -49,6 +50,12 @@ pub enum BuildError {
         /// The ledger's limit.
         limit: u64,
     },
+    /// The inputs, spent and referenced, carry more bytes of scripts than the ledger lets a transaction use.
+    #[error("the inputs carry scripts of up to {bytes} bytes; a transaction may use {MAX_REFERENCE_SCRIPT_BYTES}")]
+    ScriptsTooLarge {
+        /// Their bytes, at most.
+        bytes: u64,
+    },
     /// The redeemers ask for more execution units than a transaction may use.
     #[error("the scripts ask for {mem} memory and {steps} steps: more than a transaction may use")]
     ExUnitsTooHigh {
@@ -85,9 +92,6 @@ pub enum BuildError {
     /// The plan names an input, a script input or a reference input twice, or one both spent and referenced.
     #[error("the plan uses {0} twice")]
     UsedTwice(TxRef),
-    /// An input of the plan carries a reference script: spending it would destroy it, and its size is not known.
-    #[error("the UTxO {0} carries a reference script and is not spent")]
-    CarriesScript(TxRef),
     /// Something in the plan or in a UTxO that it names is not what it should be.
     #[error("{what} is malformed")]
     Malformed {

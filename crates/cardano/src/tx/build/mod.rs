@@ -61,7 +61,7 @@ pub use sweep::{Sweep, sweep};
 
 use self::{
     settle::{Settled, Terms},
-    sources::{Checked, Reach},
+    sources::Checked,
 };
 use crate::{
     address::{Address, PaymentAddress},
@@ -77,7 +77,7 @@ use crate::{
 /// What is missing or wrong, with amounts.
 pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) -> Result<Draft, BuildError> {
     let checked = Checked::new(plan, params)?;
-    let pool = sources::spendable(wallet, &checked.used(), Reach::Plain);
+    let pool = sources::spendable(wallet, &checked.used(), params);
     let home = PaymentAddress::from(wallet.address);
     let terms = Terms { checked: &checked, params, rest_to: home, rest_wanted: false, home };
     let settled = select::select(&terms, &pool)?;
@@ -100,7 +100,8 @@ fn draft(
     let outputs = (0u16..).zip(made).map(|(index, output)| utxo(TxRef { tx: tx_id, index }, output));
     let outputs: Vec<Utxo> = outputs.collect();
     let home = wallet.to_string();
-    let spendable = |utxo: &&Utxo| utxo.address == home && utxo.datum_hash.is_none() && utxo.reference_script.is_none();
+    // An output with a script is made for others to refer to.
+    let spendable = |utxo: &&Utxo| utxo.address == home && utxo.reference_script.is_none();
     let change = outputs.iter().filter(spendable).cloned().collect();
     let facts = TxFacts {
         tx_id,

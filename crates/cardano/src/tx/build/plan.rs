@@ -94,6 +94,6 @@ pub struct Wallet<'a> {
     pub address: Address,
     /// What it holds: on the chain, and the change of its pending transactions. Repeated entries count once.
     pub utxos: &'a [Utxo],
-    /// UTxOs that another transaction has been promised.
+    /// UTxOs that another transaction has been promised, and those that are to stay (scripts that others refer to).
     pub reserved: &'a BTreeSet<TxRef>,
 }

@@ -1,7 +1,8 @@
 //! Which of the wallet's UTxOs pay.
 //!
 //! The smallest plain UTxO that is enough alone, otherwise the largest first: few inputs, and big ones are left for
-//! others where a small one will do. UTxOs with native assets come last, since their assets must be carried to change.
+//! others where a small one will do. UTxOs with native assets come later, since their assets must be carried to change;
+//! those with scripts last, since their bytes are paid for.
 
 use super::{
     error::BuildError,
@@ -12,11 +13,12 @@ use crate::{hash::TxRef, money::Lovelace};
 
 /// Balances the plan with as many of the wallet's UTxOs as it takes.
 pub(super) fn select(terms: &Terms<'_>, pool: &[Source]) -> Result<Settled, BuildError> {
-    let assets_last: Vec<&Source> = {
-        let (plain, rich): (Vec<&Source>, Vec<&Source>) = pool.iter().partition(|s| s.bundle.assets.is_empty());
-        plain.into_iter().chain(rich).collect()
+    let costly_last: Vec<&Source> = {
+        let mut sources: Vec<&Source> = pool.iter().collect();
+        sources.sort_by_key(|source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));
+        sources
     };
-    match Selection::new(terms, assets_last)?.run() {
+    match Selection::new(terms, costly_last)?.run() {
         Err(Unsettled::TooLarge(_)) => {}
         done => return terms.conclude(done, pool),
     }
@@ -26,18 +28,18 @@ pub(super) fn select(terms: &Terms<'_>, pool: &[Source]) -> Result<Settled, Buil
 
 impl Terms<'_> {
     fn conclude(&self, result: Result<Settled, Unsettled>, pool: &[Source]) -> Result<Settled, BuildError> {
-        let bytes = match result {
+        let too_large = match result {
             Ok(settled) => return Ok(settled),
             Err(Unsettled::Failed(error)) => return Err(error),
             Err(Unsettled::Short(short)) => return Err(insufficient(short.saturating_add(self.input_fee()))),
-            Err(Unsettled::TooLarge(bytes)) => bytes,
+            Err(Unsettled::TooLarge(error)) => error,
         };
         // A wallet that is poor as well is told so: merging its UTxOs would not help it.
         let held = pool.iter().fold(self.checked.brought.lovelace, |sum, s| sum.saturating_add(s.bundle.lovelace));
         let needed = self.checked.paid.lovelace.saturating_add(self.params.min_fee_b);
         Err(match needed.checked_sub(held) {
             Some(short) if short > 0 => insufficient(short.saturating_add(self.input_fee())),
-            _ => BuildError::TooLarge { bytes, limit: self.params.max_tx_size },
+            _ => too_large,
         })
     }
 }
@@ -94,8 +96,8 @@ impl<'a> Selection<'a> {
         let mut added = false;
         while short > 0 {
             let Some(source) = self.next(short) else { break };
-            // With assets comes a larger change output: see what is still missing then.
-            let carries = !source.bundle.assets.is_empty();
+            // With assets comes a larger change output, with a script a higher fee: see what is still missing then.
+            let carries = !source.is_plain();
             short = short.saturating_add(self.terms.input_fee()).saturating_sub(source.bundle.lovelace);
             self.choose(source.reference);
             added = true;
@@ -108,7 +110,7 @@ impl<'a> Selection<'a> {
 
     fn next(&self, short: u64) -> Option<&'a Source> {
         let enough = short.saturating_add(self.terms.input_fee());
-        let plain = self.idle.iter().filter(|source| source.bundle.assets.is_empty());
+        let plain = self.idle.iter().filter(|source| source.is_plain());
         let fits = plain.filter(|source| source.bundle.lovelace >= enough);
         fits.min_by_key(|source| (source.bundle.lovelace, source.reference)).or_else(|| self.idle.first()).copied()
     }

@@ -72,8 +72,8 @@ pub(super) struct Settled {
 pub(super) enum Unsettled {
     /// This much more lovelace would do, if it came in an input of no bytes.
     Short(u64),
-    /// More bytes than a transaction may have.
-    TooLarge(usize),
+    /// More than a transaction may have: fewer inputs may do.
+    TooLarge(BuildError),
     /// No inputs would help.
     Failed(BuildError),
 }
@@ -102,20 +102,26 @@ struct Attempt<'a> {
     inputs: BTreeSet<TxRef>,
     spent: Vec<&'a Source>,
     idle: &'a [&'a Source],
+    script_bytes: u64,
     held: u64,
     groups: Vec<Bundle>,
     keys: BTreeSet<KeyHash>,
 }
 
 impl<'a> Attempt<'a> {
-    fn new(terms: &'a Terms<'a>, chosen: &[&'a Source], idle: &'a [&'a Source]) -> Result<Self, BuildError> {
+    fn new(terms: &'a Terms<'a>, chosen: &[&'a Source], idle: &'a [&'a Source]) -> Result<Self, Unsettled> {
         let checked = terms.checked;
         let held = Bundle::checked_sum(chosen.iter().map(|source| &source.bundle).chain([&checked.brought]));
         let held = held.ok_or(BuildError::OutOfRange)?;
         if let Some((asset, missing)) = held.assets_short_of(&checked.paid).first() {
-            return Err(BuildError::AssetMissing { unit: write_unit(asset), missing: *missing });
+            return Err(BuildError::AssetMissing { unit: write_unit(asset), missing: *missing }.into());
         }
         let spent: Vec<&Source> = checked.forced.iter().chain(chosen.iter().copied()).collect();
+        let carried = spent.iter().map(|source| source.script_bytes);
+        let script_bytes = carried.fold(checked.script_bytes, u64::saturating_add);
+        if script_bytes > fees::MAX_REFERENCE_SCRIPT_BYTES {
+            return Err(Unsettled::TooLarge(BuildError::ScriptsTooLarge { bytes: script_bytes }));
+        }
         let scripts = checked.scripts.iter().map(|script| script.reference);
         let signers = checked.plan.required_signers.iter().copied();
         Ok(Self {
@@ -124,6 +130,7 @@ impl<'a> Attempt<'a> {
             keys: spent.iter().map(|source| source.key).chain(signers).collect(),
             spent,
             idle,
+            script_bytes,
             held: held.lovelace,
             groups: change::split(&held.assets_without(&checked.paid), terms.params),
         })
@@ -179,7 +186,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn frame(&self) -> Result<Frame<'a>, BuildError> {
-        Frame::new(self.terms.checked, &self.inputs, self.terms.params)
+        Frame::new(self.terms.checked, &self.inputs, self.script_bytes, self.terms.params)
     }
 
     fn write(
@@ -215,7 +222,10 @@ impl<'a> Attempt<'a> {
         let size = fees::ledger_size(written.tx_bytes).and_then(|size| u64::try_from(size).ok());
         match size {
             Some(size) if size <= self.terms.params.max_tx_size => Ok(()),
-            _ => Err(Unsettled::TooLarge(written.tx_bytes)),
+            _ => {
+                let limit = self.terms.params.max_tx_size;
+                Err(Unsettled::TooLarge(BuildError::TooLarge { bytes: written.tx_bytes, limit }))
+            }
         }
     }
 

@@ -13,9 +13,9 @@ use super::{
 use crate::{
     address::PaymentAddress,
     chain::Utxo,
-    fees::{ExUnits, MAX_REFERENCE_SCRIPT_BYTES},
+    fees::ExUnits,
     hash::{KeyHash, TxRef},
-    params::ProtocolParameters,
+    params::{ProtocolParameters, UTXO_ENTRY_OVERHEAD},
 };
 
 /// A UTxO that can be spent with a key.
@@ -24,6 +24,15 @@ pub(super) struct Source {
     pub(super) reference: TxRef,
     pub(super) bundle: Bundle,
     pub(super) key: KeyHash,
+    /// Bytes of the script that it carries, at most; 0 for none.
+    pub(super) script_bytes: u64,
+}
+
+impl Source {
+    /// Whether it holds lovelace alone and spending it costs no more than its input.
+    pub(super) fn is_plain(&self) -> bool {
+        self.bundle.assets.is_empty() && self.script_bytes == 0
+    }
 }
 
 /// A UTxO that a script releases.
@@ -43,7 +52,8 @@ pub(super) struct Checked<'a> {
     /// What the forced and the script inputs hold.
     pub(super) brought: Bundle,
     pub(super) ex_units: ExUnits,
-    pub(super) reference_script_bytes: u64,
+    /// Bytes of the scripts that reference and script inputs carry.
+    pub(super) script_bytes: u64,
 }
 
 impl<'a> Checked<'a> {
@@ -53,13 +63,13 @@ impl<'a> Checked<'a> {
         }
         used_once(plan)?;
         let (outputs, paid) = check_outputs(plan, params)?;
-        let forced = plan.inputs.iter().map(read_source).collect::<Result<Vec<_>, _>>()?;
+        let forced = plan.inputs.iter().map(|utxo| read_source(utxo, params)).collect::<Result<Vec<_>, _>>()?;
         let (scripts, held) = check_scripts(plan)?;
         let brought = Bundle::checked_sum(forced.iter().map(|source| &source.bundle).chain(&held));
         let ex_units = total_ex_units(plan, params)?;
-        let script_bytes = plan.reference_inputs.iter().map(|input| input.script_bytes);
-        let reference_script_bytes = script_bytes.into_iter().try_fold(0u64, u64::checked_add);
-        let reference_script_bytes = reference_script_bytes.filter(|bytes| *bytes <= MAX_REFERENCE_SCRIPT_BYTES);
+        let read = plan.reference_inputs.iter().map(|input| input.script_bytes);
+        let spent = plan.script_inputs.iter().map(|input| most_script_bytes(&input.utxo, params));
+        let script_bytes = read.chain(spent).try_fold(0u64, u64::checked_add);
         Ok(Self {
             plan,
             outputs,
@@ -68,7 +78,7 @@ impl<'a> Checked<'a> {
             scripts,
             brought: brought.ok_or(BuildError::OutOfRange)?,
             ex_units,
-            reference_script_bytes: reference_script_bytes.ok_or(BuildError::OutOfRange)?,
+            script_bytes: script_bytes.ok_or(BuildError::OutOfRange)?,
         })
     }
 
@@ -123,9 +133,6 @@ fn check_scripts(plan: &TxPlan) -> Result<(Vec<ScriptSource>, Vec<Bundle>), Buil
         if address.is_none_or(|address| address.payment_script().is_none()) {
             return Err(BuildError::Malformed { what: "the address of a script input" });
         }
-        if utxo.reference_script.is_some() {
-            return Err(BuildError::CarriesScript(utxo.reference));
-        }
         if utxo.inline_datum.is_none() {
             return Err(BuildError::Malformed { what: "a script input without an inline datum" });
         }
@@ -149,33 +156,30 @@ fn total_ex_units(plan: &TxPlan, params: &ProtocolParameters) -> Result<ExUnits,
     Ok(ExUnits { mem, steps })
 }
 
-fn read_source(utxo: &Utxo) -> Result<Source, BuildError> {
-    if utxo.reference_script.is_some() {
-        return Err(BuildError::CarriesScript(utxo.reference));
-    }
+fn read_source(utxo: &Utxo, params: &ProtocolParameters) -> Result<Source, BuildError> {
     let address: Option<PaymentAddress> = utxo.address.parse().ok();
     let key = address.and_then(|address| address.payment_key().copied());
     let key = key.ok_or(BuildError::Malformed { what: "the address of an input that a key should spend" })?;
-    Ok(Source { reference: utxo.reference, bundle: Bundle::read(&utxo.value)?, key })
+    let script_bytes = most_script_bytes(utxo, params);
+    Ok(Source { reference: utxo.reference, bundle: Bundle::read(&utxo.value)?, key, script_bytes })
 }
 
-/// Which of a wallet's UTxOs may be spent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Those without a datum: a datum on a key address has somebody's purpose.
-    Plain,
-    /// Those with a datum, too. Never those with a reference script: others may depend on them.
-    WithDatum,
+/// Bytes of the script that an output carries, at most: providers name it without its size. The ledger asked the output
+/// to hold so much for each of its bytes (Babbage, `getMinCoinTxOut`), and it came in one transaction. To count too many
+/// costs 15 lovelace for a byte, of 4,310 that the output holds for it.
+fn most_script_bytes(utxo: &Utxo, params: &ProtocolParameters) -> u64 {
+    let paid_for = utxo.value.lovelace.get().checked_div(params.coins_per_utxo_byte).unwrap_or(u64::MAX);
+    let bytes = paid_for.saturating_sub(UTXO_ENTRY_OVERHEAD).min(params.max_tx_size);
+    if utxo.reference_script.is_some() { bytes } else { 0 }
 }
 
-/// The wallet's UTxOs that may be spent, richest first, each once. One that cannot be read (somebody sent it, perhaps
-/// to do harm) is left alone, not an error.
-pub(super) fn spendable(wallet: &Wallet<'_>, used: &BTreeSet<TxRef>, reach: Reach) -> Vec<Source> {
+/// The wallet's UTxOs, richest first, each once, whatever datum or script they carry: strangers may send any, and none
+/// may keep the wallet from its money. One that cannot be read is left alone, not an error.
+pub(super) fn spendable(wallet: &Wallet<'_>, used: &BTreeSet<TxRef>, params: &ProtocolParameters) -> Vec<Source> {
     let mut seen = used.clone();
-    let plain = |utxo: &Utxo| utxo.inline_datum.is_none() && utxo.datum_hash.is_none();
     let free = wallet.utxos.iter().filter(|utxo| !wallet.reserved.contains(&utxo.reference));
-    let fit = free.filter(|utxo| reach == Reach::WithDatum || plain(utxo)).filter_map(|utxo| read_source(utxo).ok());
-    let ours = fit.filter(|source| source.key == *wallet.address.payment_key());
+    let read = free.filter_map(|utxo| read_source(utxo, params).ok());
+    let ours = read.filter(|source| source.key == *wallet.address.payment_key());
     let mut sources: Vec<Source> = ours.filter(|source| seen.insert(source.reference)).collect();
     sources.sort_by_key(|source| (std::cmp::Reverse(source.bundle.lovelace), source.reference));
     sources

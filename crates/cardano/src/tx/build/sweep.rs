@@ -9,7 +9,7 @@ use super::{
     plan::{NewOutput, TxPlan, Validity, Wallet},
     settle::{Settled, Terms, Unsettled, settle},
     signing::Draft,
-    sources::{Checked, Reach, Source, spendable},
+    sources::{Checked, Source, spendable},
 };
 use crate::{address::PaymentAddress, hash::TxRef, money::Lovelace, params::ProtocolParameters};
 
@@ -20,14 +20,14 @@ pub struct Sweep {
     pub draft: Draft,
     /// The lovelace that arrives at the address, beside the native assets.
     pub sent: Lovelace,
-    /// UTxOs of the wallet that do not fit into this transaction, from large to small: sweep again. Reserved ones and
-    /// those that carry a reference script are never swept and not listed.
+    /// UTxOs of the wallet that do not fit into this transaction, from large to small: sweep again. Reserved ones are
+    /// never swept and not listed.
     pub left: Vec<TxRef>,
 }
 
 /// Sends all that the wallet holds, less `reserve` (which stays as one plain UTxO; none if zero) and the fee, to `to`.
 ///
-/// UTxOs with datums are swept, too. If not all UTxOs fit into one transaction, the largest are swept.
+/// UTxOs with datums and scripts are swept, too. If not all UTxOs fit into one transaction, the largest are swept.
 ///
 /// # Errors
 /// [`BuildError::NothingToSweep`] when what would arrive cannot be an output, [`BuildError::OutputBelowMinimum`] when
@@ -42,7 +42,7 @@ pub fn sweep(
     let keep = (reserve > Lovelace::ZERO).then(|| NewOutput::pay(wallet.address, reserve));
     let plan = TxPlan { outputs: keep.into_iter().collect(), validity, ..TxPlan::default() };
     let checked = Checked::new(&plan, params)?;
-    let pool = spendable(wallet, &BTreeSet::new(), Reach::WithDatum);
+    let pool = spendable(wallet, &BTreeSet::new(), params);
     let rest_to = to.into();
     let terms = Terms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
     let (settled, count) = largest(&terms, &pool)?;
@@ -57,10 +57,10 @@ fn largest(terms: &Terms<'_>, pool: &[Source]) -> Result<(Settled, usize), Build
     let of = |count: usize| settle(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
     let too_large = match of(pool.len()) {
         Ok(settled) => return Ok((settled, pool.len())),
-        Err(Unsettled::TooLarge(bytes)) => bytes,
+        Err(Unsettled::TooLarge(error)) => error,
         Err(other) => return Err(reason(terms, pool, other)),
     };
-    let mut best = Err(BuildError::TooLarge { bytes: too_large, limit: terms.params.max_tx_size });
+    let mut best = Err(too_large);
     let (mut fits, mut over) = (0, pool.len());
     while let Some(half) = over.checked_sub(fits).and_then(|gap| gap.checked_div(2)).filter(|half| *half > 0) {
         let count = fits.saturating_add(half);
@@ -80,8 +80,7 @@ fn largest(terms: &Terms<'_>, pool: &[Source]) -> Result<(Settled, usize), Build
 
 fn reason(terms: &Terms<'_>, pool: &[Source], why: Unsettled) -> BuildError {
     match why {
-        Unsettled::Failed(error) => error,
-        Unsettled::TooLarge(bytes) => BuildError::TooLarge { bytes, limit: terms.params.max_tx_size },
+        Unsettled::Failed(error) | Unsettled::TooLarge(error) => error,
         Unsettled::Short(short) => {
             let balance = Bundle::checked_sum(pool.iter().map(|source| &source.bundle)).map(|sum| sum.lovelace);
             let missing = short.saturating_add(terms.input_fee());

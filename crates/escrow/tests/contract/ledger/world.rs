@@ -6,6 +6,7 @@ use super::devnet::Devnet;
 use crate::blueprint;
 use cardano::{
     Address, Lovelace, TxRef,
+    address::PaymentAddress,
     chain::{Submission, Utxo, Value},
     keys::SigningKey,
     params::ProtocolParameters,
@@ -109,7 +110,7 @@ impl EscrowLedger {
     /// Puts escrows on the chain, whatever their datums say: the contract does not run when one is made.
     pub fn lock(&self, datums: &[Datum], locked: Lovelace) -> Vec<Escrow> {
         let outputs = datums.iter().map(|datum| NewOutput {
-            to: PlutusAddress::script(self.deployment.script_hash),
+            to: PaymentAddress::script(self.deployment.script_hash),
             value: Value { lovelace: locked, ..Value::default() },
             inline_datum: Some(datum.to_cbor()),
             script: None,

@@ -76,7 +76,7 @@ pub(super) fn resolved<'a>(situation: &Situation<'a>) -> Result<Vec<(TxRef, &'a 
     inputs
         .iter()
         .map(|input| match facts.inputs.get(input) {
-            Some(InputState::Unspent(utxo)) => Ok((*input, utxo)),
+            Some(InputState::Unspent(utxo) | InputState::SpentByPayment(utxo)) => Ok((*input, utxo)),
             Some(InputState::Spent(by)) => Err(InvalidInputs::Spent { input: *input, by: *by }),
             Some(InputState::Unknown) | None => Err(InvalidInputs::Unknown(*input)),
         })

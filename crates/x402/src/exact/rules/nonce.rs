@@ -27,12 +27,12 @@ pub fn is_an_input(case: &Case<'_>) -> Result<(), Refusal> {
     if case.payment.tx.inputs.contains(&nonce) { Ok(()) } else { Err(InvalidNonce::NotInput(nonce).into()) }
 }
 
-/// The nonce is there to be spent. Spent by this very transaction counts as spent: whoever broadcast it first made it
-/// public, and a public transaction proves nothing about who sends it to us.
+/// The nonce is there to be spent, or this very transaction spent it: what a public transaction proves about who sends it
+/// to us is said where [`crate::exact::VerifiedPayment::in_block`] is.
 pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
     let nonce = situation.case.payment.nonce;
     match situation.facts.inputs.get(&nonce) {
-        Some(InputState::Unspent(_)) => Ok(()),
+        Some(InputState::Unspent(_) | InputState::SpentByPayment(_)) => Ok(()),
         _ => Err(InvalidNonce::NotUnspent(nonce).into()),
     }
 }
@@ -44,7 +44,9 @@ pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
 pub fn payer(situation: &Situation<'_>) -> Result<Address, Refusal> {
     let nonce = situation.case.payment.nonce;
     match situation.facts.inputs.get(&nonce) {
-        Some(InputState::Unspent(utxo)) => Ok(utxo.address.parse().map_err(|_| InvalidInputs::Address(nonce))?),
+        Some(InputState::Unspent(utxo) | InputState::SpentByPayment(utxo)) => {
+            Ok(utxo.address.parse().map_err(|_| InvalidInputs::Address(nonce))?)
+        }
         _ => Err(InvalidNonce::NotUnspent(nonce).into()),
     }
 }

@@ -54,9 +54,12 @@ pub fn has_an_end(situation: &Situation<'_>) -> Result<(), Refusal> {
     end(situation).map(|_| ())
 }
 
-/// The TTL has not passed.
+/// The TTL has not passed, unless a block has the transaction.
 pub fn has_not_ended(situation: &Situation<'_>) -> Result<(), Refusal> {
     let ttl = end(situation)?;
+    if situation.facts.has_payment() {
+        return Ok(());
+    }
     let clock = situation.moment.slots.slot_at(now_ms(situation)).ok_or(OUT_OF_RANGE)?;
     let now = clock.max(situation.facts.tip.slot.saturating_add(1));
     if ttl > now { Ok(()) } else { Err(InvalidValidity::TtlExpired { ttl, now }.into()) }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     chain::Utxo,
+    fees,
     hash::{KeyHash, TxRef},
     keys::Native,
     params::ProtocolParameters,
@@ -14,7 +15,7 @@ use crate::{
 /// What the checker found in a transaction that it could not fault.
 pub(super) struct Approved {
     pub(super) tx: SignedTx,
-    /// The least fee for its bytes, where no scripts run.
+    /// The least fee for its bytes and those of the scripts that its inputs carry.
     pub(super) min_fee: u64,
 }
 
@@ -25,7 +26,7 @@ pub(super) fn approve(built: &BuiltTx, known: &[Utxo], params: &ProtocolParamete
     conserves_value(&tx, &spent);
     let size = built.cbor.len() as u64 - 1;
     assert!(size <= params.max_tx_size, "{size} bytes");
-    let min_fee = size * params.min_fee_a + params.min_fee_b;
+    let min_fee = size * params.min_fee_a + params.min_fee_b + scripts_fee(&spent, params);
     assert!(tx.fee.get() >= min_fee, "fee {} below {min_fee}", tx.fee);
     assert!(tx.fee.get() * 100 <= min_fee * 101, "fee {} over 1 % above {min_fee}", tx.fee);
     for output in &tx.outputs {
@@ -37,6 +38,18 @@ pub(super) fn approve(built: &BuiltTx, known: &[Utxo], params: &ProtocolParamete
     assert!(tx.inputs.is_sorted() && tx.is_valid && tx.auxiliary_data.is_none());
     reports(built, &tx);
     Approved { tx, min_fee }
+}
+
+/// What the scripts that the inputs carry cost, each as large as the output's lovelace lets it be.
+fn scripts_fee(spent: &[&Utxo], params: &ProtocolParameters) -> u64 {
+    let carriers = spent.iter().filter(|utxo| utxo.reference_script.is_some());
+    let bytes: u64 = carriers.map(|utxo| (utxo.value.lovelace.get() / 4310 - 160).min(16_384)).sum();
+    assert!(bytes <= 200 * 1024, "{bytes} bytes of scripts");
+    let fee = |reference_script_bytes| {
+        let weight = fees::Weight { tx_bytes: 1, reference_script_bytes, ..fees::Weight::default() };
+        fees::min_fee(params, &weight).unwrap().get()
+    };
+    fee(bytes) - fee(0)
 }
 
 fn find<'a>(known: &'a [Utxo], input: &TxRef) -> &'a Utxo {

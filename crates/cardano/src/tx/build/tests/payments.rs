@@ -184,16 +184,54 @@ fn reserved_utxos_are_not_touched() {
 }
 
 #[test]
-fn utxos_with_a_datum_a_script_or_another_owner_are_not_touched() {
-    let mut utxos: Vec<Utxo> = (1..=5).map(|n| utxo(n, home(), 9_000_000, &[])).collect();
-    utxos[0].inline_datum = Some(vec![0]);
-    utxos[1].datum_hash = Some([0; 32]);
-    utxos[2].reference_script = Some(crate::ScriptHash::new([0; 28]));
-    utxos[3].address = shop().to_string();
-    utxos[4].address = "addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr".to_owned();
+fn utxos_of_another_owner_are_not_touched() {
+    let mut utxos: Vec<Utxo> = (1..=2).map(|n| utxo(n, home(), 9_000_000, &[])).collect();
+    utxos[0].address = shop().to_string();
+    utxos[1].address = "addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr".to_owned();
     assert!(matches!(failure(&pay(shop(), 2_000_000), &utxos), BuildError::Insufficient { .. }));
     utxos.push(utxo(6, home(), 9_000_000, &[]));
     assert_eq!(spent(&pay(shop(), 2_000_000), &utxos), BTreeSet::from([reference(6)]));
+}
+
+fn carrying_script(number: u32, lovelace: u64) -> Utxo {
+    Utxo { reference_script: Some(crate::ScriptHash::new([0; 28])), ..utxo(number, home(), lovelace, &[]) }
+}
+
+#[test]
+fn a_datum_is_no_reason_not_to_pay_with_it() {
+    let mut utxos: Vec<Utxo> = (1..=2).map(|n| utxo(n, home(), 4_000_000, &[])).collect();
+    utxos[0].inline_datum = Some(vec![0]);
+    utxos[1].datum_hash = Some([0; 32]);
+    assert_eq!(spent(&pay(shop(), 6_000_000), &utxos), BTreeSet::from([reference(1), reference(2)]));
+}
+
+#[test]
+fn a_script_is_paid_for_where_nothing_else_can_be_spent() {
+    let utxos =
+        [carrying_script(1, 9_000_000), utxo(2, home(), 9_000_000, &[(1, "x", 5)]), utxo(3, home(), 2_000_000, &[])];
+    assert_eq!(spent(&pay(shop(), 3_000_000), &utxos), BTreeSet::from([reference(2), reference(3)]), "last");
+    let all: BTreeSet<TxRef> = (1..=3).map(reference).collect();
+    assert_eq!(spent(&pay(shop(), 15_000_000), &utxos), all);
+    let built = build(&pay(shop(), 5_000_000), &wallet(home(), &utxos[..1]), &preprod()).unwrap();
+    let script_bytes = 9_000_000 / 4310 - 160;
+    assert_eq!(built.facts().fee, lovelace(SIMPLE_FEE + 15 * script_bytes), "as large as its lovelace lets it be");
+}
+
+/// 1,000 outputs with scripts, each as poor as the ledger allows, from somebody who would like the wallet to stand still.
+#[test]
+fn dust_with_scripts_does_not_freeze_a_wallet() {
+    let utxos: Vec<Utxo> = (1..=1_000).map(|n| carrying_script(n, 1_250_000 + u64::from(n))).collect();
+    let spent = spent(&pay(shop(), 200_000_000), &utxos);
+    assert!(spent.len() > 160 && spent.len() < 200, "{}", spent.len());
+}
+
+#[test]
+fn scripts_beyond_what_a_transaction_may_use_are_left_for_others() {
+    let mut utxos: Vec<Utxo> = (1..=20).map(|n| carrying_script(n, 75_000_000)).collect();
+    assert_eq!(spent(&pay(shop(), 800_000_000), &utxos).len(), 11);
+    assert!(matches!(failure(&pay(shop(), 1_000_000_000), &utxos), BuildError::ScriptsTooLarge { .. }));
+    utxos.push(utxo(30, home(), 900_000_000, &[]));
+    assert!(spent(&pay(shop(), 1_000_000_000), &utxos).contains(&reference(30)));
 }
 
 #[test]

@@ -148,13 +148,25 @@ fn script_inputs_that_cannot_be_are_refused() {
     assert!(matches!(refuse(&|input| input.utxo.inline_datum = None), BuildError::Malformed { .. }));
     assert!(matches!(refuse(&|input| input.redeemer = vec![0x82, 0]), BuildError::Malformed { .. }));
     assert!(matches!(refuse(&|input| input.ex_units.mem = 14_000_001), BuildError::ExUnitsTooHigh { .. }));
-    let carries = refuse(&|input| input.utxo.reference_script = Some(ScriptHash::new([0; 28])));
-    assert_eq!(carries, BuildError::CarriesScript(reference(50)));
     let mut both = unlock(vec![locked(50, 7_000_000)]);
     both.reference_inputs[0].reference = reference(50);
     let both = build(&both, &wallet(home(), &utxos), &preprod()).unwrap_err();
     assert_eq!(both, BuildError::UsedTwice(reference(50)));
     let mut heavy = unlock(vec![locked(50, 7_000_000)]);
     heavy.reference_inputs[0].script_bytes = 200 * 1024 + 1;
-    assert_eq!(build(&heavy, &wallet(home(), &utxos), &preprod()).unwrap_err(), BuildError::OutOfRange);
+    assert_eq!(
+        build(&heavy, &wallet(home(), &utxos), &preprod()).unwrap_err(),
+        BuildError::ScriptsTooLarge { bytes: 200 * 1024 + 1 }
+    );
+}
+
+/// Whoever may say what a contract's output continues as could attach one.
+#[test]
+fn a_script_input_that_carries_a_script_is_spent_and_its_bytes_are_paid_for() {
+    let utxos = [utxo(1, home(), 9_000_000, &[])];
+    let (plain, _) = built(&unlock(vec![locked(50, 7_000_000)]), &utxos);
+    let mut input = locked(50, 7_000_000);
+    input.utxo.reference_script = Some(ScriptHash::new([0; 28]));
+    let (carrying, _) = built(&unlock(vec![input]), &utxos);
+    assert_eq!(carrying.facts.fee.get() - plain.facts.fee.get(), 15 * (7_000_000 / 4310 - 160));
 }

@@ -43,11 +43,24 @@ fn everything_but_the_reserve_arrives() {
 }
 
 #[test]
-fn a_datum_is_no_reason_to_stay_but_a_reference_script_is() {
+fn neither_a_datum_nor_a_script_is_a_reason_to_stay() {
     let mut utxos: Vec<Utxo> = (1..=3).map(|n| utxo(n, home(), 5_000_000, &[])).collect();
     utxos[0].inline_datum = Some(vec![0]);
     utxos[1].reference_script = Some(crate::ScriptHash::new([0; 28]));
-    assert_eq!(swept(&utxos, 0).draft.facts().inputs, [reference(1), reference(3)]);
+    assert_eq!(swept(&utxos, 0).draft.facts().inputs, [reference(1), reference(2), reference(3)]);
+}
+
+#[test]
+fn scripts_beyond_what_a_transaction_may_use_are_left_for_the_next_sweep() {
+    let mut utxos: Vec<Utxo> = (0..30).map(|n| utxo(n, home(), 75_000_000, &[])).collect();
+    utxos.iter_mut().for_each(|utxo| utxo.reference_script = Some(crate::ScriptHash::new([0; 28])));
+    let mut counts = vec![];
+    while !utxos.is_empty() {
+        let left = swept(&utxos, 0).left;
+        counts.push(utxos.len() - left.len());
+        utxos.retain(|utxo| left.contains(&utxo.reference));
+    }
+    assert_eq!(counts, [12, 12, 6]);
 }
 
 #[test]

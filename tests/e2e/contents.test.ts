@@ -1,0 +1,86 @@
+// What is sold: kept once under its hash, in the database or in a bucket, and out of sale when the operator says so.
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, it } from "node:test";
+import { changedConfig } from "../helpers/config.ts";
+import { errorOf, json, send } from "../helpers/http.ts";
+import { type Listing, list } from "../helpers/listings.ts";
+import { comeBack, makeOut, settle, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+
+const BUCKET = '[[r2_buckets]]\nbinding = "CONTENTS"\nbucket_name = "contents"\n';
+/** Bytes that a store of texts might change. */
+const CONTENT = "\ufeffmark\r\nnul \u0000 crab \u{1f980} e\u0301 \u2028 the-paid-part\n";
+
+for (const [where, more] of [
+  ["in the database", ""],
+  ["in a bucket", BUCKET],
+] as const) {
+  describe(`contents ${where}`, () => {
+    const folder = mkdtempSync(join(tmpdir(), "surety-contents-"));
+    let world: World;
+    before(async () => {
+      world = await startWorld({ blockTime: 0, config: changedConfig(folder, (config) => `${config}\n${more}`) });
+    });
+    after(async () => {
+      await world?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    const database = <T>(use: (db: DatabaseSync) => T): T => {
+      const d1 = join(world.state, "workers/v3/d1/miniflare-D1DatabaseObject");
+      const [file] = readdirSync(d1).filter((name) => name.endsWith(".sqlite") && !name.startsWith("metadata"));
+      const db = new DatabaseSync(join(d1, file as string));
+      try {
+        db.exec("PRAGMA busy_timeout = 5000");
+        return use(db);
+      } finally {
+        db.close();
+      }
+    };
+
+    it("are kept once, whoever sells them, and delivered byte for byte", async () => {
+      const sellers = [world.person("one"), world.person("two")];
+      const listings = [];
+      for (const seller of sellers) listings.push(await list(world.api, seller, { content: CONTENT }));
+      assert.equal(listings[0]?.contentHash, listings[1]?.contentHash);
+      const rows = database((db) => db.prepare("SELECT hash FROM contents").all());
+      assert.equal(rows.length, more === "" ? 1 : 0);
+      for (const listing of listings) {
+        const payer = await world.buyer();
+        const bought = await settle(world, listing, await makeOut(world, payer, listing));
+        assert.equal(bought.status, 200, bought.text);
+        assert.ok(bought.bytes.equals(Buffer.from(CONTENT)));
+        const again = await comeBack(world, payer, listing);
+        assert.ok(again.bytes.equals(Buffer.from(CONTENT)));
+      }
+    });
+
+    it("that are hidden are found by nobody but who bought them", async () => {
+      const seller = world.person("seller");
+      const listing = await list(world.api, seller);
+      const payer = await world.buyer();
+      assert.equal((await settle(world, listing, await makeOut(world, payer, listing))).status, 200);
+      const hide = (at: number | null) =>
+        database((db) => db.prepare("UPDATE listings SET hidden_at_ms = ? WHERE id = ?").run(at, listing.id));
+      hide(Date.now());
+      // A new program: what an isolate remembers of a listing's terms is not what is asked here.
+      await world.stack.killWorkers();
+      await world.stack.startWorkers();
+      errorOf(await send(`${world.api}/listings/${listing.id}`), 404);
+      errorOf(await send(unlockUrl(world, listing)), 404);
+      const shown = json<Listing[]>(await send(`${world.api}/listings`));
+      assert.ok(shown.every(({ id }) => id !== listing.id));
+      assert.deepEqual(
+        json<{ listings: unknown[] }>(await send(`${world.api}/creators/${seller.address}`)).listings,
+        [],
+      );
+      assert.equal((await comeBack(world, payer, listing)).text, listing.content);
+      hide(null);
+      json(await send(`${world.api}/listings/${listing.id}`));
+    });
+  });
+}

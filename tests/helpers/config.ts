@@ -1,0 +1,16 @@
+// The API worker's configuration, changed for a test.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../../scripts/stack.ts";
+
+/** A changed wrangler.toml, written outside the repository. */
+export function changedConfig(folder: string, change: (config: string) => string): string {
+  const file = join(folder, "wrangler.toml");
+  const absolute = (name: string) => `"${join(root, name)}"`;
+  const config = readFileSync(join(root, "wrangler.toml"), "utf8")
+    .replace('"build/index.js"', absolute("build/index.js"))
+    .replace('"d1-migrations"', absolute("d1-migrations"))
+    .replace(/\[build\]\ncommand = .*\n/, "");
+  writeFileSync(file, change(config));
+  return file;
+}

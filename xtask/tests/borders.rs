@@ -1,0 +1,87 @@
+//! Which crate may know what, held against what Cargo says: the runtime, the network, clocks and randomness come to
+//! domain crates as parameters and ports, never as dependencies. What `std` offers of them, clippy.toml refuses.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+#![allow(clippy::disallowed_types, reason = "asks Cargo")]
+
+use std::{collections::BTreeSet, process::Command};
+
+use serde_json::Value;
+
+/// The crate that implements ports on Cloudflare's runtime, and the workers.
+const RUNTIME: [&str; 4] = ["edge", "surety-api", "surety-watcher", "surety-arbiter"];
+/// Crates of the operator's and developer's machine.
+const TOOLS: [&str; 1] = ["xtask"];
+/// What only [`RUNTIME`] may name: the runtime's own interfaces.
+const OF_THE_RUNTIME: [&str; 6] = ["worker", "worker-sys", "wasm-bindgen", "wasm-bindgen-futures", "js-sys", "web-sys"];
+/// What neither a domain crate nor a worker may name: edge has the clock, the randomness and the network for them.
+const OUTSIDE: [&str; 14] = [
+    "getrandom",
+    "rand",
+    "rand_core",
+    "uuid",
+    "ulid",
+    "chrono",
+    "reqwest",
+    "ureq",
+    "hyper",
+    "curl",
+    "tokio",
+    "async-std",
+    "smol",
+    "gloo-timers",
+];
+
+/// Members of the workspace with the names of what they depend on, but for tests and builds.
+fn members() -> Vec<(String, BTreeSet<String>)> {
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"]);
+    let answer = metadata.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+    let metadata: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    assert!(packages.len() > [RUNTIME.len(), TOOLS.len()].iter().sum());
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let used = |package: &Value| {
+        let all = package["dependencies"].as_array().unwrap().iter();
+        all.filter(|dependency| dependency["kind"].is_null()).map(name).collect()
+    };
+    packages.iter().map(|package| (name(package), used(package))).collect()
+}
+
+fn named<'a>(member: &'a (String, BTreeSet<String>), refused: &[&str]) -> Vec<&'a String> {
+    member.1.iter().filter(|dependency| refused.contains(&dependency.as_str())).collect()
+}
+
+#[test]
+fn only_edge_and_the_workers_name_the_runtime() {
+    for name in RUNTIME {
+        let members = members();
+        let member = members.iter().find(|(member, _)| member == name);
+        assert!(
+            !named(member.unwrap(), &OF_THE_RUNTIME).is_empty(),
+            "{name} names nothing of it: is it still one of them?"
+        );
+    }
+    for member in members().iter().filter(|(name, _)| !RUNTIME.contains(&name.as_str())) {
+        let found = named(member, &OF_THE_RUNTIME);
+        assert!(found.is_empty(), "{} names {found:?}: put it behind a port and implement that in edge", member.0);
+    }
+}
+
+#[test]
+fn nobody_but_edge_and_the_tools_has_a_clock_a_network_or_randomness() {
+    let free = |name: &str| name == "edge" || TOOLS.contains(&name);
+    for member in members().iter().filter(|(name, _)| !free(name)) {
+        let found = named(member, &OUTSIDE);
+        assert!(found.is_empty(), "{} names {found:?}: take it as a parameter or a port", member.0);
+    }
+}
+
+#[test]
+fn domain_crates_depend_on_no_worker_and_not_on_edge() {
+    for member in members().iter().filter(|(name, _)| !RUNTIME.contains(&name.as_str())) {
+        let found = named(member, &RUNTIME);
+        assert!(found.is_empty(), "{} names {found:?}: the arrow points the other way", member.0);
+    }
+}
