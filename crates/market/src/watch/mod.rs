@@ -38,7 +38,7 @@ use serde::Serialize;
 use sql::{Database, DatabaseError, Statement};
 
 use crate::{
-    chain_state,
+    chain_state::{self, Lead},
     contents::{Contents, ContentsError},
     transitions::Transitions,
 };
@@ -52,8 +52,6 @@ type Work = (Vec<Due>, Vec<Owed>);
 
 /// Outside calls that looking after entries leaves for what is due.
 const CALLS_KEPT: u32 = 16;
-/// How far ahead of the wall clock the newest block may be.
-const MAX_AHEAD_MS: Millis = 2 * 60_000;
 
 /// Why a tick ended early. What it wrote stays; the next goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -158,9 +156,8 @@ pub struct Watch<'a, D, C, K> {
     pub deployment: Option<&'a Deployment>,
     /// Whether to act as the seller of record: to post results and to collect.
     pub sells: bool,
-    /// Whether the newest block's time counts however far it is ahead of the wall clock: on a local ledger, where time can
-    /// be moved forward.
-    pub trusts_future_blocks: bool,
+    /// How far the newest block's time may be ahead of the wall clock: a provider that tells more is not believed.
+    pub lead: Lead,
     /// The wall clock, POSIX ms.
     pub now: Millis,
     /// How many outside calls are left.
@@ -196,7 +193,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             contents: self.contents,
             deployment: self.deployment,
             sells: self.sells,
-            trusts_future_blocks: self.trusts_future_blocks,
+            lead: self.lead,
             now: self.now,
             calls_left: self.calls_left,
         };
@@ -210,7 +207,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn run(&self, keys: &impl Keys, arbiter: &impl Arbiter, report: &mut Report) -> Result<(), TickError> {
         let mut reading = Reading::load(self.database).await?;
         let tip = self.chain.tip().await?;
-        if tip.time_ms > self.now.saturating_add(MAX_AHEAD_MS) && !self.trusts_future_blocks {
+        let clock = self.lead.clock(tip.time_ms, self.now);
+        if clock < tip.time_ms {
             let ahead = tip.time_ms.saturating_sub(self.now) / 1_000;
             report
                 .alarms
@@ -224,7 +222,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let view = View {
             deployment: self.deployment,
             tip,
-            clock: self.now.max(tip.time_ms),
+            clock,
             rollbacks: reading.rollbacks,
             read_to: reading.next.map_or(0, |next| next.height),
             seller,
