@@ -36,8 +36,4 @@ impl Keys for PlatformKeys {
         key.inspect_err(|error| console_error!("the service wallet {} cannot be protected: {error}", holder.wallet))
             .ok()
     }
-
-    fn versions(&self) -> String {
-        self.0.current_version().map(|version| version.to_string()).unwrap_or_default()
-    }
 }
