@@ -3,7 +3,7 @@
 //! ```text
 //! tick:  what is stored ─> newest block ─> rollback? undo ─> entries of ours: in a block, sent again, over
 //!        ─> escrows that are due: decide, act ─> what spent those that only wait ─> the address's history, as far as
-//!        calls are left
+//!        calls are left; what it tells is acted on at once
 //! ```
 //!
 //! Every change of a purchase follows from what the chain shows; every action goes through the outbox. A tick may be killed
@@ -232,10 +232,16 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         if self.look_after(entries, &view, report).await? {
             work = self.read_due(&view).await?;
         }
-        if let Some(deployment) = self.deployment {
+        let Some(deployment) = self.deployment else { return Ok(()) };
+        let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
+        self.follow_all(waiting, &view, report).await?;
+        let known = report.steps;
+        let read_to = self.read_history(deployment, &reading, &view, report).await?;
+        if report.steps > known {
+            let view = View { read_to, ..view };
+            let work = self.read_due(&view).await?;
             let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
             self.follow_all(waiting, &view, report).await?;
-            self.read_history(deployment, &reading, &view, report).await?;
         }
         Ok(())
     }

@@ -5,7 +5,10 @@ use outbox::{Entry, Kind, open_of_kinds, to_recheck};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use super::rollback;
+use super::{
+    history::{self, Unread},
+    rollback,
+};
 
 /// Entries whose end is not known, of each sort, that one tick looks after, those that expire first. Anyone can hand in
 /// payments that never get into a block: they must not keep actions waiting.
@@ -47,6 +50,8 @@ pub(super) struct Reading {
     pub known_to: u64,
     /// Newer blocks that have transactions of ours, as whoever found these saw them; newest first.
     pub unseen: Vec<SeenBlock>,
+    /// Transactions of the escrow address that the provider did not hand out.
+    pub unread: Vec<Unread>,
     /// Entries whose end is not known.
     pub open: Vec<Entry>,
 }
@@ -61,11 +66,13 @@ impl Reading {
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
             rollback::unseen(),
+            history::unread(),
             open_of_kinds(&ACTIONS, MAX_ACTIONS),
             open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
         ];
-        let [progress, newest, unseen, actions, payments, withdrawals] = exactly(database.batch(statements).await?)?;
+        let [progress, newest, unseen, unread, actions, payments, withdrawals] =
+            exactly(database.batch(statements).await?)?;
         let progress: Option<Progress> = progress.first_json()?;
         let progress = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
         let open = [Entry::all(&actions)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
@@ -76,6 +83,7 @@ impl Reading {
             newest,
             known_to: newest.map_or(0, |newest| newest.height),
             unseen: unseen.all_json()?,
+            unread: unread.all_json()?,
             open: open.concat(),
         })
     }

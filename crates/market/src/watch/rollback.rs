@@ -104,6 +104,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         self.database.batch(undone).await?;
         reading.known_to = fork;
         reading.unseen.clear();
+        reading.unread.retain(|unread| unread.height <= fork);
         Ok(true)
     }
 
