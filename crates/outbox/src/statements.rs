@@ -88,22 +88,35 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     ))
 }
 
-/// The statement that reads entries that a rollback may have removed, those of the lowest blocks first.
+/// The statement that has entries asked for again that are in blocks above one height and up to another.
 #[must_use]
-pub fn to_recheck(most: u32) -> Statement {
-    statement!(format!("SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 ORDER BY block_height LIMIT {most}"))
+pub fn recheck(above: u64, up_to: u64) -> Statement {
+    statement!(
+        "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 AND recheck = 0",
+        above,
+        up_to
+    )
 }
 
-/// The statement that has entries asked for again that are in blocks above one height and up to another, except in these
-/// blocks.
+/// The statement that reads entries to be asked for again that are in these blocks.
 #[must_use]
-pub fn recheck(above: u64, up_to: u64, except: &[TxHash]) -> Statement {
+pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     statement!(
-        "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 \
-         AND block_hash NOT IN (SELECT value FROM json_each(?3))",
-        above,
-        up_to,
-        serde_json::json!(except).to_string()
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
+             ORDER BY block_height LIMIT {most}"
+        ),
+        serde_json::json!(blocks).to_string()
+    )
+}
+
+/// The statement that notes that a block is on the chain, and with it what it has.
+#[must_use]
+pub fn block_is_there(height: u64, block: &TxHash) -> Statement {
+    statement!(
+        "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
+        height,
+        block
     )
 }
 

@@ -33,7 +33,7 @@ use cardano::{
     slots::Millis,
 };
 use escrow::Deployment;
-use outbox::{Entry, Outbox, OutboxError};
+use outbox::{Outbox, OutboxError, recheck};
 use serde::Serialize;
 use sql::{Database, DatabaseError, Statement};
 
@@ -45,7 +45,7 @@ use crate::{
 use counted::Counted;
 pub use due::Holder;
 use due::{Due, Owed};
-use reading::Reading;
+use reading::{Reading, SeenBlock};
 
 /// Escrows that are due, and creators who are owed.
 type Work = (Vec<Due>, Vec<Owed>);
@@ -227,7 +227,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             read_to: reading.next.map_or(0, |next| next.height),
             seller,
         };
-        let Some((mut work, mut entries)) = self.begin(&view, &reading, keys, report).await? else { return Ok(()) };
+        let Some((mut work, doubtful)) = self.begin(&view, &reading, keys, report).await? else { return Ok(()) };
+        let mut entries = self.gone_with(doubtful, &tip, report).await?;
         entries.append(&mut reading.open);
         if self.look_after(entries, &view, report).await? {
             work = self.read_due(&view).await?;
@@ -246,38 +247,38 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(())
     }
 
-    /// Notes the newest block, before anything is written that depends on it, and reads what is due and which entries a
-    /// rollback may have removed; `None` where another tick undid a rollback meanwhile.
+    /// Notes the newest block, before anything is written that depends on it, and reads what is due and which blocks a
+    /// rollback may have removed that have entries of ours; `None` where another tick undid a rollback meanwhile.
     async fn begin(
         &self,
         view: &View<'_>,
         reading: &Reading,
         keys: &impl Keys,
         report: &mut Report,
-    ) -> Result<Option<(Work, Vec<Entry>)>, TickError> {
+    ) -> Result<Option<(Work, Vec<SeenBlock>)>, TickError> {
         let acts_as =
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
         let [again, noted] = due::acts_as(&acts_as);
         let mut statements = vec![
-            self.recheck_unseen(reading, &view.tip).await?,
+            recheck(reading.known_to, view.tip.height),
             reading::note_block(&view.tip, view.rollbacks),
             again,
             noted,
             due::due(view.clock, 0),
             due::owed(),
-            reading::rechecks(),
+            rollback::doubtful(),
             chain_state::note(&view.tip),
         ];
         statements.extend(housekeeping::statements(self.now, &view.tip));
         let done = self.database.batch(statements).await?;
-        let [_, block, _, _, due, owed, rechecks, ..] = done.as_slice() else {
+        let [_, block, _, _, due, owed, doubtful, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if block.first().is_none() {
             report.notes.push("another tick undid a rollback meanwhile".into());
             return Ok(None);
         }
-        Ok(Some(((due.all_json()?, owed.all_json()?), Entry::all(rechecks)?)))
+        Ok(Some(((due.all_json()?, owed.all_json()?), doubtful.all_json()?)))
     }
 
     async fn read_due(&self, view: &View<'_>) -> Result<Work, TickError> {
