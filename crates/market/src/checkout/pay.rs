@@ -9,7 +9,7 @@ use x402_cardano::{
     method::{Offered, recognise},
     settlement::{Evidence, NotSettled, Settlement},
     wire::{
-        HeaderError, Network, PaymentPayload, SettlementResponse,
+        HeaderError, InvalidAccepted, Network, PaymentPayload, SettlementResponse,
         payment_identifier::{InvalidPaymentId, payload_digest},
     },
 };
@@ -198,11 +198,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
         let Attempt { terms, presented, .. } = attempt;
-        let ways: Vec<_> = self.ways.iter().filter(|(mode, _)| terms.modes.contains(mode)).copied().collect();
-        let methods: Vec<_> = ways.iter().map(|(_, method)| *method).collect();
+        let methods: Vec<_> = self.ways.iter().map(|(_, method)| *method).collect();
         let (method, offered) = recognise(&methods, &terms.sale(), &presented.payload.accepted)?;
-        let mode = ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
+        let mode = self.ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
         let mode = mode.ok_or(Refusal::Requirements("no way to pay has this method"))?;
+        if !terms.modes.contains(&mode) {
+            return Err(PayError::Refused(InvalidAccepted::Differs("extra").into()));
+        }
         let payment = &presented.payment;
         let verified = verify(method, &offered, payment, self.chain, self.signatures, self.moment()).await?;
         Ok((mode, offered, verified))
