@@ -275,17 +275,19 @@ impl NewPayment<'_> {
     }
 
     /// The identifier, unless another payload has it, with the transaction that answers it: the one by which the buyer
-    /// owns the listing, or else this one.
+    /// owns the listing, or else this one. It opens what was paid for, so none is kept for what another header claimed.
     fn identify(&self, facts: &serde_json::Value, now: Millis) -> Statement {
         statement!(
             format!(
                 "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
                  SELECT ?2 ->> '$.listing', ?2 ->> '$.identifier', ?2 ->> '$.payload', coalesce({OWNED}, {PAYING}, ?1), ?3 \
-                 WHERE ?2 ->> '$.identifier' IS NOT NULL ON CONFLICT DO NOTHING"
+                 WHERE ?2 ->> '$.identifier' IS NOT NULL \
+                   AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?4) ON CONFLICT DO NOTHING"
             ),
             self.tx,
             facts.to_string(),
             now,
+            self.header,
         )
     }
 }
