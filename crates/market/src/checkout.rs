@@ -175,20 +175,20 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     /// # Errors
     /// Something cannot be asked.
     pub async fn redeliver(&self, terms: &Terms, buyers: &[String]) -> Result<Option<Redelivered>, Unavailable> {
-        let reads = vec![purchase::owned(&terms.id, buyers), payment::open(&terms.id, buyers)];
-        let [owned, open] = exactly(self.database.batch(reads).await?)?;
+        let reads = vec![purchase::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers)];
+        let [owned, paid] = exactly(self.database.batch(reads).await?)?;
         let mut found = owned.first_json::<Owned>()?.map(|owned| owned.id);
         if found.is_none() {
-            found = self.find_included(&open).await?;
+            found = self.find_included(&paid).await?;
         }
         let Some(purchase) = found else { return Ok(None) };
         must_be_confirmed(self.database, self.chain, &purchase, self.confirmations).await?;
         Ok(Some(Redelivered { purchase, content: self.content(terms).await? }))
     }
 
-    async fn find_included(&self, open: &Rows) -> Result<Option<TxHash>, Unavailable> {
+    async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
-        for mut record in payment::all(open)? {
+        for mut record in payment::all(paid)? {
             if let Step::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
                 return Ok(Some(record.entry.tx));
             }

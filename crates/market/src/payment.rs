@@ -330,6 +330,19 @@ pub fn open(listing: &str, buyers: &[String]) -> Statement {
     )
 }
 
+/// The statement that reads the payments for a listing by these buyers that may be in a block by now, those that are
+/// open first, as [`PaymentRecord`]s. A ledger's refusal proves little: somebody else may have handed the payment in.
+#[must_use]
+pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
+    statement!(
+        records()
+            + "p.listing_id = ?1 AND p.payer IN (SELECT value FROM json_each(?2)) AND outbox.state <> 'included' \
+               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, created_at_ms DESC LIMIT 3",
+        listing,
+        json!(buyers).to_string()
+    )
+}
+
 /// The statement that reads the CBOR of the first payment of a service wallet for a listing that the ledger refused and
 /// that could still be in a block of this slot: a provider may have passed it on before it refused.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Where a payment waits for more blocks than the one that has it, nothing hands its content out before they are there.
+//! Buyers who come back and prove with a signature that they paid.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -83,4 +83,23 @@ fn a_signature_opens_nothing_earlier_than_the_payment_does() {
     let bought = again(&db, &ledger, &terms, &buyer, 2).unwrap().unwrap();
     assert_eq!((bought.purchase, bought.content.as_str()), (paying.tx(), "content 1"));
     assert!(again(&db, &ledger, &terms, &buyer, 0).unwrap().is_some());
+}
+
+#[test]
+fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_content() {
+    for end in [Step::Refuse("no".into()), Step::Expire] {
+        let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+        let (account, key) = sign_up(&db, 1, NOON);
+        let listing = list(&db, 1, PRICE);
+        let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
+        let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
+        assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
+        assert!(step(&db, &paying.tx(), &end));
+        let (buyer, terms) = (account.wallet_address.to_string(), terms(&db, &listing));
+        assert_eq!(again(&db, &ledger, &terms, &buyer, 0), Ok(None), "{end:?}");
+        assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+        ledger.mine();
+        let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
+        assert_eq!(bought.purchase, paying.tx(), "{end:?}");
+    }
 }
