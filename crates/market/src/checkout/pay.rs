@@ -14,7 +14,7 @@ use x402_cardano::{
     },
 };
 
-use super::{Checkout, Unavailable, creator_part, in_x402, is_refunded, no_content};
+use super::{Checkout, Unavailable, confirmations_of, creator_part, in_x402, is_refunded, no_content};
 use crate::{
     catalogue::Terms,
     contents::Contents,
@@ -288,10 +288,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.
     async fn owned(&self, purchase: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
-        let record = self.database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
-        let block = record.and_then(|record| record.entry.block);
-        let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
-        let settlement = Settlement::Confirmed(Evidence::Block { inclusion: block, confirmations: 0 });
+        let (block, newer) = confirmations_of(self.database, self.chain, purchase, self.confirmations).await?;
+        let evidence = Evidence::Block { inclusion: block, confirmations: newer };
+        let enough = newer >= self.confirmations;
+        let settlement = if enough { Settlement::Confirmed(evidence) } else { Settlement::Pending(Some(evidence)) };
         answer(settlement, purchase, payer)
     }
 }
