@@ -153,16 +153,16 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
       tx_id: string;
       purpose: string;
       state: string;
-      action: string | null;
+      kind: string;
       block_hash: string | null;
-    }>(world.state, "settlements", "SELECT tx_id, purpose, state, action, block_hash FROM settlements");
+    }>(world.state, "payments", "SELECT tx_id, purpose, state, kind, block_hash FROM outbox");
     const included = rows.filter(({ state }) => state === "included");
     for (const { tx_id, state } of rows) {
       assert.equal(chain.txs.has(tx_id), state === "included", `${tx_id} is ${state}`);
     }
     const purposes = included.map(({ purpose }) => purpose);
     assert.equal(new Set(purposes).size, purposes.length, "a purpose has one transaction in a block");
-    const acted = new Set(included.filter(({ action }) => action !== null).map(({ tx_id }) => tx_id));
+    const acted = new Set(included.filter(({ kind }) => kind !== "payment").map(({ tx_id }) => tx_id));
     const paid = (book.paidBy.get(wallets.platform) ?? []).map(({ hash }) => hash);
     const byHand = new Set(drive.bought.flatMap((purchase) => purchase.byHand.map(({ hash }) => hash)));
     assert.deepEqual(
@@ -170,14 +170,12 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
       [],
       "everything that the platform paid for is written down",
     );
-    const locks = included.filter(({ action }) => action === null).map(({ tx_id }) => tx_id);
+    const locks = included.filter(({ kind }) => kind === "payment").map(({ tx_id }) => tx_id);
     assert.deepEqual(locks.sort(), sold.map(({ purchase }) => purchase.id).sort(), "payments are the purchases");
-    const spends = rowsOf<{ tx_id: string; state: string }>(world.state, "spends", "SELECT tx_id, state FROM spends");
-    for (const { tx_id, state } of spends) assert.equal(state, chain.txs.has(tx_id) ? "spent" : "returned", tx_id);
     const payouts = rowsOf<{ tx_id: string; escrow: string }>(
       world.state,
-      "payouts",
-      "SELECT tx_id, escrow FROM payouts",
+      "awards",
+      "SELECT tx_id, substr(purpose, instr(purpose, ':') + 1) AS escrow FROM outbox",
     );
     const settled = payouts.filter(({ tx_id }) => chain.txs.has(tx_id)).map(({ escrow }) => escrow);
     const disputed = sold.map(({ story }) => story.steps.at(-1)).filter((last) => last?.state === "Disputed");

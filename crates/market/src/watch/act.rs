@@ -58,7 +58,7 @@ struct Means<'a, K, A> {
 type Pressing = BTreeMap<TxHash, String>;
 
 /// Something to do.
-enum Work {
+enum Task {
     Pay(Owed),
     Do(Job),
 }
@@ -80,8 +80,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         if keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
             report.alarms.push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
         }
-        let mut work: VecDeque<Work> = owed.into_iter().map(Work::Pay).collect();
-        work.extend(Job::sort(judged).into_iter().map(Work::Do));
+        let mut work: VecDeque<Task> = owed.into_iter().map(Task::Pay).collect();
+        work.extend(Job::sort(judged).into_iter().map(Task::Do));
         self.do_all(work, &means, &mut pressing, report).await?;
         for (purchase, why) in pressing {
             report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
@@ -93,7 +93,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// the acting.
     async fn do_all(
         &self,
-        mut work: VecDeque<Work>,
+        mut work: VecDeque<Task>,
         means: &Means<'_, impl Keys, impl Arbiter>,
         pressing: &mut Pressing,
         report: &mut Report,
@@ -108,13 +108,13 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let purchases: Vec<TxHash> = cases.iter().map(|judged| judged.due.purchase).collect();
             let late: Vec<Statement> = cases.iter().map(|judged| due::put_off(&judged.due, means.view.clock)).collect();
             let done = match next {
-                Work::Pay(owed) => self.pay_creator(&owed, means, &mut platform, report).await.map(|()| vec![]),
-                Work::Do(job) => self.do_job(job, means, &mut platform, pressing, report).await,
+                Task::Pay(owed) => self.pay_creator(&owed, means, &mut platform, report).await.map(|()| vec![]),
+                Task::Do(job) => self.do_job(job, means, &mut platform, pressing, report).await,
             };
             match done {
                 Ok(singly) => {
                     unserved = 0;
-                    singly.into_iter().rev().for_each(|judged| work.push_front(Work::Do(Job::alone(judged))));
+                    singly.into_iter().rev().for_each(|judged| work.push_front(Task::Do(Job::alone(judged))));
                 }
                 Err(TickError::Chain(ChainError::BudgetExhausted)) => return Ok(()),
                 Err(error @ (TickError::Chain(_) | TickError::Contents(_))) => {
@@ -180,7 +180,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     }
 }
 
-impl Work {
+impl Task {
     fn cases(&self) -> &[Judged] {
         match self {
             Self::Pay(_) => &[],
