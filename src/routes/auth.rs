@@ -6,10 +6,7 @@ use cardano::{
     cip8::{Cip8Error, DataSignature, SignedMessage},
 };
 use edge::{answer, ed25519::WebCrypto};
-use market::{
-    account::{self, NewWallet, Token},
-    challenge::Purpose,
-};
+use market::account::{self, NewWallet, Token};
 use serde_json::json;
 use worker::{Request, Response};
 
@@ -34,7 +31,7 @@ pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiE
     app.limit_client(Limiter::Challenge, &request).await?;
     let body = Body::read(&mut request).await?;
     let owner = address(&body, "address")?;
-    let challenge = app.challenger()?.give(Purpose::SIGN_IN, &owner, app.next_place()?, app.now_ms());
+    let challenge = app.challenger()?.give(&owner, app.next_place()?, app.now_ms());
     let answer = json!({ "owner": owner, "digest": challenge.digest, "expiresAt": challenge.expires_at });
     Ok(answer::private_json(answer.to_string())?)
 }
@@ -52,7 +49,7 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     let (key, signature) = (body.text("key")?, body.text("signature")?);
     let signed = DataSignature::from_hex(key, signature).map_err(SignInError::from)?;
     let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(SignInError::from)?;
-    let challenge = app.challenger()?.find(Purpose::SIGN_IN, &owner, message.payload(), app.now_ms());
+    let challenge = app.challenger()?.find(&owner, message.payload(), app.now_ms());
     let challenge = challenge.ok_or(SignInError::NoChallenge)?;
     let unverified = message.check(&owner, challenge.digest.as_bytes()).map_err(SignInError::from)?;
     unverified.verify(&WebCrypto).await.map_err(|error| SignInError::Signature(error.into()))?;

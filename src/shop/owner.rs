@@ -21,22 +21,18 @@ use serde_json::Value;
 use sql::{Database, exactly};
 use worker::Request;
 
-use super::{Counter, priced, unavailable};
-use crate::{
-    app::App,
-    limits::Limiter,
-    paywall::{Priced, SCHEDULE},
-};
+use super::{Counter, SCHEDULE, priced, unavailable};
+use crate::{app::App, limits::Limiter, paywall::Priced};
 
 /// The shop for the agent of an account.
 pub struct OwnerShop<'a> {
     counter: Counter<'a>,
-    caller: Caller,
+    caller: &'a Caller,
 }
 
 impl<'a> OwnerShop<'a> {
     /// For this caller.
-    pub const fn new(app: &'a App, request: &'a Request, caller: Caller) -> Self {
+    pub const fn new(app: &'a App, request: &'a Request, caller: &'a Caller) -> Self {
         Self { counter: Counter { app, request }, caller }
     }
 

@@ -186,26 +186,6 @@ pub async fn sign_out(db: &impl Database, token: &Token, now_ms: u64) -> Result<
     Ok(db.run(end).await?.first().is_some())
 }
 
-/// Makes the account of the shared demo wallet, if it is not there.
-///
-/// # Errors
-/// The database cannot be asked.
-pub async fn demo(db: &impl Database, wallet: &Address, now_ms: u64) -> Result<Account, DatabaseError> {
-    let insert = statement!(
-        "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
-         VALUES (?1, ?2, ?6, CAST(?3 AS INTEGER), CAST(?4 AS INTEGER), ?5) ON CONFLICT DO NOTHING",
-        DEMO_OWNER,
-        wallet.to_string(),
-        DEFAULT_MAX_PER_PAYMENT,
-        DEFAULT_DAILY_BUDGET,
-        now_ms,
-        i64::from(DEMO_KEY_VERSION),
-    );
-    let read = statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE owner = ?1"), DEMO_OWNER);
-    let [_, account] = exactly(db.batch(vec![insert, read]).await?)?;
-    account.first_json()?.ok_or_else(|| DatabaseError("no demo account".into()))
-}
-
 /// Limits out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {

@@ -19,7 +19,7 @@ use market::{
     ListingId,
     account::{self, Account, NewWallet, Token},
     catalogue::{self, Quota, Stored},
-    challenge::{Challenge, Challenger, Purpose},
+    challenge::{Challenge, Challenger},
     contents::InDatabase,
     listing::{DeliveryMode, NewListing},
     payment::{Claim, Identifier, NewPayment},
@@ -71,7 +71,7 @@ pub fn token(number: u8) -> Token {
 }
 
 pub fn challenge(owner: Address, place: u8, now: u64) -> Challenge {
-    Challenger::new(&MASTER).unwrap().give(Purpose::SIGN_IN, &owner, place, now)
+    Challenger::new(&MASTER).unwrap().give(&owner, place, now)
 }
 
 /// Signs somebody in for the first time.
