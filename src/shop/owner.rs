@@ -10,7 +10,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, DEMO_OWNER},
     catalogue::{self, Filter, Page},
-    checkout::{BuyError, Checkout, Order, buyers_of},
+    checkout::{self, BuyError, Checkout, Order, buyers_of},
     contents::Contents,
     payment::{self, NotGranted},
     purchase::{self, Owned, Status},
@@ -179,6 +179,12 @@ impl Shop for OwnerShop<'_> {
         }
         if with_content && owned.status == Status::Refunded {
             return Err(ShopError::Refunded);
+        }
+        if with_content {
+            let (chain, methods) =
+                (self.app().chain().map_err(unavailable)?, self.app().methods().map_err(unavailable)?);
+            let confirmed = checkout::must_be_confirmed(&database, &chain, tx, methods.confirmations).await;
+            confirmed.map_err(unavailable)?;
         }
         let (listed_hash, content) = self.content(&owned.listing_id).await?;
         let purchase = shown.first().map(str::to_owned);

@@ -185,7 +185,7 @@ describe("for an operator", { concurrency: 3 }, () => {
     };
     const states = (account: Account) =>
       world
-        .rows<{ state: string }>("SELECT state FROM settlements WHERE wallet = ?", account.address)
+        .rows<{ state: string }>("SELECT state FROM outbox WHERE wallet = ?", account.address)
         .map(({ state }) => state);
 
     it("between the claim and the submission, or after it, leaves what a retry finishes, once", async () => {

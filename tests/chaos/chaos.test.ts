@@ -65,7 +65,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
     const { txs } = await Chain.read(world);
     const paid = new Set([...txs.values()].flatMap(({ inputs }) => inputs.map(({ address }) => address)));
     const faucets = new Set([...paid].filter((address) => address !== platform));
-    const known = new Set([...faucets, platform, arbiter, ...Object.values(people.wallets).flat()]);
+    const known = new Set([...faucets, platform, arbiter, escrow, ...Object.values(people.wallets).flat()]);
     const made = [...txs.values()].flatMap(({ outputs }) => outputs.map(({ address }) => address));
     const contract = [...new Set(made)].filter((address) => !known.has(address));
     wallets = { escrow, platform, arbiter, faucets, contract, setup: new Set(txs.keys()) };
@@ -153,16 +153,16 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
       tx_id: string;
       purpose: string;
       state: string;
-      action: string | null;
+      kind: string;
       block_hash: string | null;
-    }>(world.state, "settlements", "SELECT tx_id, purpose, state, action, block_hash FROM settlements");
+    }>(world.state, "payments", "SELECT tx_id, purpose, state, kind, block_hash FROM outbox");
     const included = rows.filter(({ state }) => state === "included");
     for (const { tx_id, state } of rows) {
       assert.equal(chain.txs.has(tx_id), state === "included", `${tx_id} is ${state}`);
     }
     const purposes = included.map(({ purpose }) => purpose);
     assert.equal(new Set(purposes).size, purposes.length, "a purpose has one transaction in a block");
-    const acted = new Set(included.filter(({ action }) => action !== null).map(({ tx_id }) => tx_id));
+    const acted = new Set(included.filter(({ kind }) => kind !== "payment").map(({ tx_id }) => tx_id));
     const paid = (book.paidBy.get(wallets.platform) ?? []).map(({ hash }) => hash);
     const byHand = new Set(drive.bought.flatMap((purchase) => purchase.byHand.map(({ hash }) => hash)));
     assert.deepEqual(
@@ -170,14 +170,12 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
       [],
       "everything that the platform paid for is written down",
     );
-    const locks = included.filter(({ action }) => action === null).map(({ tx_id }) => tx_id);
+    const locks = included.filter(({ kind }) => kind === "payment").map(({ tx_id }) => tx_id);
     assert.deepEqual(locks.sort(), sold.map(({ purchase }) => purchase.id).sort(), "payments are the purchases");
-    const spends = rowsOf<{ tx_id: string; state: string }>(world.state, "spends", "SELECT tx_id, state FROM spends");
-    for (const { tx_id, state } of spends) assert.equal(state, chain.txs.has(tx_id) ? "spent" : "returned", tx_id);
     const payouts = rowsOf<{ tx_id: string; escrow: string }>(
       world.state,
-      "payouts",
-      "SELECT tx_id, escrow FROM payouts",
+      "awards",
+      "SELECT tx_id, substr(purpose, instr(purpose, ':') + 1) AS escrow FROM outbox",
     );
     const settled = payouts.filter(({ tx_id }) => chain.txs.has(tx_id)).map(({ escrow }) => escrow);
     const disputed = sold.map(({ story }) => story.steps.at(-1)).filter((last) => last?.state === "Disputed");
@@ -199,7 +197,10 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
 
   it("each lovelace is where it belongs", async () => {
     const all = new Set([...chain.txs.values()].flatMap((tx) => tx.outputs.map(({ address }) => address)));
-    assert.equal(await held(world, wallets.escrow), 0n, "no escrow is left");
+    const setup = [...wallets.setup].flatMap((hash) => chain.txs.get(hash)?.outputs ?? []);
+    const published = setup.filter(({ address }) => address === wallets.escrow);
+    const deposit = published.reduce((sum, { lovelace }) => sum + lovelace, 0n);
+    assert.equal(await held(world, wallets.escrow), deposit, "no escrow is left, only the published contract");
     for (const address of all) {
       if (wallets.faucets.has(address)) continue;
       assert.equal(await held(world, address), book.flows.of(address), `what ${address} holds`);

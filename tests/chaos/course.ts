@@ -90,8 +90,8 @@ async function open(drive: Drive): Promise<string | undefined> {
   const waiting = (await shownOf(drive, drive.bought)).flatMap((shown) => (shown && !over(shown) ? [shown] : []));
   const sent = rowsOf<{ tx_id: string }>(
     drive.world.state,
-    "settlements",
-    "SELECT tx_id FROM settlements WHERE state IN ('claimed', 'submitted')",
+    "payments",
+    "SELECT tx_id FROM outbox WHERE state IN ('claimed', 'submitted')",
   );
   if (waiting.length + sent.length === 0) return undefined;
   return `${waiting.map(({ id, status }) => `${id.slice(0, 8)} ${status}`)}; ${sent.length} transactions`;

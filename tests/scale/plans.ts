@@ -6,7 +6,7 @@ const SMALL = [
   /^SCAN CONSTANT ROW$/,
   /^SCAN \S+ VIRTUAL TABLE/,
   /^SCAN (chain_reading|chain_state|catalogue_version|chain_blocks)$/,
-  /USING (COVERING )?INDEX (settlements_open|settlements_doubted|escrows_creator_due)$/,
+  /USING (COVERING )?INDEX (outbox_open|outbox_recheck|escrows_creator_due|chain_unread_by_trial)$/,
 ];
 
 /** The steps of a statement's plan that go through a whole table or index. */

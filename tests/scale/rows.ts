@@ -18,13 +18,10 @@ export function databaseOf(world: World): DatabaseSync {
   throw new Error(`no database in ${folder}`);
 }
 
-/** An escrow as the API shows it. */
-const escrowOf = ({ tx, deadlines }: Lock, address: string): string => {
-  const times = Object.fromEntries(Object.entries(deadlines).map(([name, ms]) => [name, String(ms)]));
-  return JSON.stringify({ address, identifierFromPurchaser: tx, deadlines: times });
-};
-
 const priceOf = ({ stuck = false }: Lock): bigint => (stuck ? 100n * PRICE : PRICE);
+
+/** What their creators get: of those that are stuck, more than they hold. */
+const creatorsOf = (lock: Lock): bigint => (priceOf(lock) * 85n) / 100n;
 
 /** In one transaction. */
 export function atOnce(database: DatabaseSync, work: () => void): void {
@@ -57,54 +54,56 @@ export class Books {
 
   /** Payments that were handed to a node, and nothing since. */
   submitted(locks: readonly Lock[]): void {
-    atOnce(this.database, () => this.#settlements(locks));
+    atOnce(this.database, () => this.#payments(locks));
   }
 
   /** Purchases: their locks are in a block. The watcher looks at each when `nextAt` says so. */
   recorded(locks: readonly Lock[], nextAt: (lock: Lock) => number, block: (lock: Lock) => SeenBlock): void {
     const settle = this.database.prepare(
-      `UPDATE settlements SET state = 'included', block_hash = ?, block_height = ?, block_slot = 0, block_time_ms = ?
+      `UPDATE outbox SET state = 'included', block_hash = ?, block_height = ?, block_slot = 0, block_time_ms = ?
        WHERE tx_id = ?`,
     );
     const buy = this.database.prepare(
-      `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, status, bought_at_ms, escrow)
-       VALUES (?, ?, 'protected', ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status,
+         bought_at_ms) VALUES (?, ?, 'protected', ?, ?, ?, ?, ?, ?)`,
     );
-    const tell = this.database.prepare("INSERT INTO purchase_events VALUES (?1, ?1, ?2, ?3, 0)");
     const open = this.database.prepare(
-      `INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, next_at_ms) VALUES (?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, input_hash, pay_by_ms, submit_result_ms,
+         unlock_ms, external_dispute_unlock_ms, next_at_ms) VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?)`,
+    );
+    const tell = this.database.prepare(
+      `INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace,
+         creator_paid) VALUES (?1, ?1, ?2, 0, ?3, ?4, ?1 || '#0', ?5, ?6, 0)`,
     );
     const { listing, address, buyer } = this.#smith;
     atOnce(this.database, () => {
-      this.#settlements(locks);
+      this.#payments(locks);
       for (const lock of locks) {
         const { hash, height, ms } = block(lock);
-        settle.run(hash, height, ms, lock.tx);
-        buy.run(
-          lock.tx,
-          listing.id,
-          listing.sellerAddress,
-          buyer.text,
-          priceOf(lock),
-          lock.state,
-          ms,
-          escrowOf(lock, address),
-        );
-        tell.run(lock.tx, lock.state, ms);
-        open.run(lock.tx, `${lock.tx}#0`, address, lock.datum, lock.locked, nextAt(lock));
+        const { tx, state, datum, locked } = lock;
+        const { payBy, submitResult, unlock, externalDisputeUnlock } = lock.deadlines;
+        settle.run(hash, height, ms, tx);
+        buy.run(tx, listing.id, listing.sellerAddress, buyer.text, priceOf(lock), creatorsOf(lock), state, ms);
+        const times = [payBy, submitResult, unlock, externalDisputeUnlock];
+        open.run(tx, `${tx}#0`, address, datum, locked, ...times, nextAt(lock));
+        tell.run(tx, height, ms, state, datum, locked);
       }
     });
   }
 
-  #settlements(locks: readonly Lock[]): void {
-    const insert = this.database.prepare(
-      `INSERT INTO settlements (tx_id, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms,
-         listing_id, mode, payer, amount_lovelace, header_digest, terms_digest)
-       VALUES (?1, 'payment:' || ?1, ?2, 'submitted', ?3, 1, ?4, ?4, ?5, 'protected', ?6, ?7, ?8, ?1)`,
+  #payments(locks: readonly Lock[]): void {
+    const send = this.database.prepare(
+      `INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms)
+       VALUES (?1, 'payment', 'payment:' || ?1, ?2, 'submitted', ?3, 1, ?4, ?4)`,
+    );
+    const pay = this.database.prepare(
+      `INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, terms_digest)
+       VALUES (?1, ?2, 'protected', ?3, ?4, ?5, ?6, ?1)`,
     );
     const { listing, buyer } = this.#smith;
-    for (const { tx, cbor, ttl } of locks) {
-      insert.run(tx, cbor, ttl, Date.now(), listing.id, buyer.text, PRICE, "00".repeat(32));
+    for (const lock of locks) {
+      send.run(lock.tx, lock.cbor, lock.ttl, Date.now());
+      pay.run(lock.tx, listing.id, buyer.text, priceOf(lock), creatorsOf(lock), "00".repeat(32));
     }
   }
 

@@ -134,9 +134,9 @@ function breakOff(world: World, id: string): void {
   for (const file of files) {
     const db = new DatabaseSync(join(folder, file));
     db.exec("PRAGMA busy_timeout = 5000");
-    const market = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'settlements'").get() !== undefined;
+    const market = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'payments'").get() !== undefined;
     if (market) {
-      const change = db.prepare("UPDATE settlements SET delivered_at_ms = NULL WHERE tx_id = ?").run(id);
+      const change = db.prepare("UPDATE payments SET delivered_at_ms = NULL WHERE tx_id = ?").run(id);
       changed += Number(change.changes);
     }
     db.close();

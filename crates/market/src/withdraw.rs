@@ -122,7 +122,7 @@ impl<D: Database, C: Chain> Withdrawal<'_, D, C> {
     async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(State, Withdrawn)>, WithdrawError> {
         let mut oldest = None;
         for mut entry in entries {
-            self.outbox.look(&mut entry, Some(&self.tip), self.now).await?;
+            self.outbox.insist(&mut entry, &self.tip, self.now).await?;
             if entry.state.is_open() {
                 oldest = oldest.or(Some((entry.state, self.withdrawn(&entry)?)));
             }

@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use cardano::{ScriptHash, TxHash, TxRef};
 use escrow::{Deployment, Parameters};
-use market::{contents::InDatabase, watch::Watch};
+use market::{chain_state::Lead, contents::InDatabase, watch::Watch};
 use support::{NOON, block, ledger::Ledger, list, person, sales::Platform};
 
 /// Counts the most contents that one batch answers.
@@ -72,7 +72,7 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
         contents: &InDatabase(&database),
         deployment: Some(&deployment),
         sells: true,
-        trusts_future_blocks: false,
+        lead: Lead::Bounded,
         now: NOON + 60_000,
         calls_left: &|| 40,
     };

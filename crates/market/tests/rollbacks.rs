@@ -37,6 +37,7 @@ use escrow::{
 };
 use market::{
     ListingId,
+    chain_state::Lead,
     contents::InDatabase,
     fees::creator_share,
     listing::DeliveryMode,
@@ -323,7 +324,7 @@ impl World {
             contents: &InDatabase(&database),
             deployment: Some(&self.deployment),
             sells: false,
-            trusts_future_blocks: false,
+            lead: Lead::Bounded,
             now: self.ledger.tip().time_ms + later_ms,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };

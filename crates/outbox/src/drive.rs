@@ -220,6 +220,17 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         Ok(step)
     }
 
+    /// As [`Outbox::look`], but what no block has is submitted again at once: somebody asks for it.
+    ///
+    /// # Errors
+    /// As [`Outbox::look`].
+    pub async fn insist(&self, entry: &mut Entry, tip: &Tip, now: Millis) -> Result<(), OutboxError> {
+        if self.look(entry, Some(tip), now).await? == Step::Wait && entry.state.is_open() {
+            self.submit_again(entry, now).await?;
+        }
+        Ok(())
+    }
+
     /// Drives an entry as far as the patience reaches. `first` for one that was written down just now.
     ///
     /// # Errors

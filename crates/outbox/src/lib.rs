@@ -33,7 +33,7 @@ mod wallet;
 pub use decide::{ChainSays, EXPIRY_GRACE_SLOTS, RESEND_UNANSWERED_MS, RESEND_UNSEEN_MS, Step, decide};
 pub use drive::{Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, open, overdue, rechecked};
 pub use entry::{Draft, ENTRY_JSON, Entry, Guard, Kind, State};
-pub use statements::{by_id, change, live_for, open_of_kinds, recheck_above, recheck_block, to_recheck, write_down};
+pub use statements::{block_is_there, by_id, change, live_for, open_of_kinds, recheck, to_recheck, write_down};
 pub use wallet::{MAX_LAG_MS, WalletSnapshot, snapshot};
 
 /// The tables of an outbox, as migrations apply them: tests on SQLite run on it.

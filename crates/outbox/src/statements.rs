@@ -88,23 +88,33 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     ))
 }
 
-/// The statement that reads entries that a rollback may have removed, those of the lowest blocks first.
+/// The statement that has entries asked for again that are in blocks above one height and up to another.
 #[must_use]
-pub fn to_recheck(most: u32) -> Statement {
-    statement!(format!("SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 ORDER BY block_height LIMIT {most}"))
-}
-
-/// The statement that has entries in blocks above this one asked for again.
-#[must_use]
-pub fn recheck_above(height: u64) -> Statement {
-    statement!("UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1", height)
-}
-
-/// The statement that has the entries in a block that is gone asked for again.
-#[must_use]
-pub fn recheck_block(height: u64, block: &TxHash) -> Statement {
+pub fn recheck(above: u64, up_to: u64) -> Statement {
     statement!(
-        "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height = ?1 AND block_hash = ?2",
+        "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 AND recheck = 0",
+        above,
+        up_to
+    )
+}
+
+/// The statement that reads entries to be asked for again that are in these blocks.
+#[must_use]
+pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
+             ORDER BY block_height LIMIT {most}"
+        ),
+        serde_json::json!(blocks).to_string()
+    )
+}
+
+/// The statement that notes that a block is on the chain, and with it what it has.
+#[must_use]
+pub fn block_is_there(height: u64, block: &TxHash) -> Statement {
+    statement!(
+        "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
         height,
         block
     )

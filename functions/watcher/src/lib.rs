@@ -12,10 +12,7 @@ use edge::{
     d1::D1,
 };
 use keys::PlatformKeys;
-use market::{
-    chain_state::Lead,
-    watch::{Report, TickError, Watch},
-};
+use market::watch::{Report, TickError, Watch};
 use settings::Settings;
 use worker::{
     Context, Env, Method, Request, Response, ScheduleContext, ScheduledEvent, console_error, console_log, event,
@@ -75,7 +72,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
         contents: &contents,
         deployment: settings.deployment.as_ref(),
         sells: settings.sells,
-        trusts_future_blocks: settings.lead == Lead::LocalLedger,
+        lead: settings.lead,
         now: edge::now_ms(),
         calls_left: &|| usage.calls_left(),
     };

@@ -204,7 +204,7 @@ impl World {
         let (address, signed) = self.signed(request, 1);
         json!({
             "request": request.seal(&self.authority), "mode": "wallet", "owner": address.to_string(),
-            "key": signed.key, "signature": signed.signature, "maxPerPaymentAda": 10, "dailyBudgetAda": 30,
+            "key": hex::encode(&signed.key), "signature": hex::encode(&signed.signature), "maxPerPaymentAda": 10, "dailyBudgetAda": 30,
         })
     }
 

@@ -18,7 +18,7 @@ mod wallet;
 use std::collections::{BTreeMap, VecDeque};
 
 use cardano::{
-    TxHash,
+    Lovelace, TxHash,
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::History,
@@ -43,6 +43,8 @@ use crate::contents::Contents;
 const CALLS_PER_JOB: u32 = 8;
 /// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
+/// What fees and collateral of a tick's actions come to, amply.
+const FEES: Lovelace = Lovelace::from_ada(200);
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
 
@@ -52,13 +54,15 @@ struct Means<'a, K, A> {
     keys: &'a K,
     arbiter: &'a A,
     view: &'a View<'a>,
+    /// What the platform's wallet needs.
+    needs: Lovelace,
 }
 
 /// Results whose time is nearly over, by their purchases: why they are not posted yet.
 type Pressing = BTreeMap<TxHash, String>;
 
 /// Something to do.
-enum Work {
+enum Task {
     Pay(Owed),
     Do(Job),
 }
@@ -74,14 +78,15 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         (due, owed): (Vec<Due>, Vec<Owed>),
         report: &mut Report,
     ) -> Result<Vec<(Due, Millis)>, TickError> {
-        let means = Means { deployment, keys, arbiter, view };
+        let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
+        let means = Means { deployment, keys, arbiter, view, needs };
         let mut pressing = Pressing::new();
         let (judged, waiting) = self.judge_all(due, &means, &mut pressing, report).await?;
         if keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
             report.alarms.push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
         }
-        let mut work: VecDeque<Work> = owed.into_iter().map(Work::Pay).collect();
-        work.extend(Job::sort(judged).into_iter().map(Work::Do));
+        let mut work: VecDeque<Task> = owed.into_iter().map(Task::Pay).collect();
+        work.extend(Job::sort(judged).into_iter().map(Task::Do));
         self.do_all(work, &means, &mut pressing, report).await?;
         for (purchase, why) in pressing {
             report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
@@ -93,7 +98,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// the acting.
     async fn do_all(
         &self,
-        mut work: VecDeque<Work>,
+        mut work: VecDeque<Task>,
         means: &Means<'_, impl Keys, impl Arbiter>,
         pressing: &mut Pressing,
         report: &mut Report,
@@ -108,13 +113,13 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let purchases: Vec<TxHash> = cases.iter().map(|judged| judged.due.purchase).collect();
             let late: Vec<Statement> = cases.iter().map(|judged| due::put_off(&judged.due, means.view.clock)).collect();
             let done = match next {
-                Work::Pay(owed) => self.pay_creator(&owed, means, &mut platform, report).await.map(|()| vec![]),
-                Work::Do(job) => self.do_job(job, means, &mut platform, pressing, report).await,
+                Task::Pay(owed) => self.pay_creator(&owed, means, &mut platform, report).await.map(|()| vec![]),
+                Task::Do(job) => self.do_job(job, means, &mut platform, pressing, report).await,
             };
             match done {
                 Ok(singly) => {
                     unserved = 0;
-                    singly.into_iter().rev().for_each(|judged| work.push_front(Work::Do(Job::alone(judged))));
+                    singly.into_iter().rev().for_each(|judged| work.push_front(Task::Do(Job::alone(judged))));
                 }
                 Err(TickError::Chain(ChainError::BudgetExhausted)) => return Ok(()),
                 Err(error @ (TickError::Chain(_) | TickError::Contents(_))) => {
@@ -145,7 +150,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<(), TickError> {
         let Some(key) = means.keys.seller() else { return Ok(()) };
-        let platform = self.platform(platform, key, means.view).await?;
+        let platform = self.platform(platform, key, means.needs, means.view).await?;
         // Nobody evaluates a plain payment before it is sent: only what is shown pays for it.
         platform.distrust();
         let plan = TxPlan {
@@ -180,7 +185,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     }
 }
 
-impl Work {
+impl Task {
     fn cases(&self) -> &[Judged] {
         match self {
             Self::Pay(_) => &[],

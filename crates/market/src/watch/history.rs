@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cardano::{
-    TxHash,
+    TxHash, TxRef,
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::{AddressTransaction, History, Place},
@@ -54,36 +54,40 @@ enum Read {
     NoCalls,
 }
 
-#[derive(Deserialize)]
+/// A transaction that the provider listed and did not hand out.
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Unread {
+pub(super) struct Unread {
     tx: TxHash,
-    height: u64,
+    pub height: u64,
     position: u64,
     at_ms: Millis,
 }
 
+impl From<Unread> for AddressTransaction {
+    fn from(Unread { tx, height, position, at_ms }: Unread) -> Self {
+        Self { tx, place: Place { height, position }, time_ms: at_ms }
+    }
+}
+
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Reads on, page after page, as far as this tick's share reaches.
+    /// Reads on, page after page, as far as this tick's share reaches: up to which block.
     pub(super) async fn read_history(
         &self,
         deployment: &Deployment,
         reading: &Reading,
         view: &View<'_>,
         report: &mut Report,
-    ) -> Result<(), TickError> {
+    ) -> Result<u64, TickError> {
         let address = deployment.address().to_string();
         let mut share = Share { foreign: MAX_FOREIGN, unserved: 0 };
-        let (mut next, mut again) = (reading.next, self.unread().await?);
-        loop {
-            if (self.calls_left)() == 0 {
-                return Ok(());
-            }
+        let (mut next, mut again) = (reading.next, reading.unread.iter().copied().map(Into::into).collect());
+        while (self.calls_left)() > 0 {
             let page = match self.chain.address_transactions(&address, next, PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
                     report.note(&"the address's history", &error);
-                    return Ok(());
+                    break;
                 }
             };
             let full = page.len() == PAGE;
@@ -91,12 +95,13 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             // if it went away again.
             let page: Vec<_> = page.into_iter().filter(|listed| listed.place.height <= view.tip.height).collect();
             let last = self.read_page(&page, std::mem::take(&mut again), &mut share, view, report).await?;
-            let Some(last) = last else { return Ok(()) };
+            let Some(last) = last else { break };
             next = Some(Place { position: last.position.saturating_add(1), ..last });
             if !full || page.last().is_none_or(|listed| listed.place != last) {
-                return Ok(());
+                break;
             }
         }
+        Ok(next.map_or(0, |next| next.height))
     }
 
     /// Reads the transactions of a page; the place of the last one that is done with.
@@ -110,12 +115,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<Option<Place>, TickError> {
         let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
         let mut ours = self.ours(&listed).await?;
-        let (mut found, mut marks, mut last) = (vec![], vec![], None);
+        let (mut found, mut marks, mut last): (Vec<Found>, _, _) = (vec![], vec![], None);
         for (place, listed) in listed.into_iter().enumerate() {
             let is_new = place < page.len();
             let read = match ours.remove(&listed.tx) {
                 Some(entry) => self.read_ours(entry, view, report).await,
-                None => self.read_foreign(listed, share, report).await,
+                None => self.read_foreign(listed, &found, share, report).await,
             };
             match read {
                 Read::NoCalls if is_new => break,
@@ -173,14 +178,20 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
     }
 
-    async fn read_foreign(&self, listed: &AddressTransaction, share: &mut Share, report: &mut Report) -> Read {
+    async fn read_foreign(
+        &self,
+        listed: &AddressTransaction,
+        before: &[Found],
+        share: &mut Share,
+        report: &mut Report,
+    ) -> Read {
         if share.foreign == 0 || share.unserved >= MAX_UNSERVED || (self.calls_left)() < CALLS_PER_TRANSACTION {
             return Read::NoCalls;
         }
         share.foreign = share.foreign.saturating_sub(1);
         let read = match self.chain.transaction(&listed.tx).await {
             Ok(Some(cbor)) => match TransactionEffects::read(&cbor) {
-                Ok(effects) => self.if_valid(listed, effects).await,
+                Ok(effects) => self.if_valid(listed, effects, before).await,
                 Err(error) => {
                     report.note(&listed.tx, &error);
                     report.skipped = report.skipped.saturating_add(1);
@@ -200,14 +211,22 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         read
     }
 
-    /// What a transaction did, if it spent an escrow of ours and its scripts succeeded.
-    async fn if_valid(&self, listed: &AddressTransaction, effects: TransactionEffects) -> Result<Read, TickError> {
-        let ours = statement!(
-            "SELECT purchase_id FROM escrows WHERE utxo IN (SELECT value FROM json_each(?1)) LIMIT 1",
-            json!(effects.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
-        );
-        if self.database.run(ours).await?.first().is_none() {
-            return Ok(Read::Passed);
+    /// What a transaction did, if its scripts succeeded and it spent an escrow of ours, or what was made of one before.
+    async fn if_valid(
+        &self,
+        listed: &AddressTransaction,
+        effects: TransactionEffects,
+        before: &[Found],
+    ) -> Result<Read, TickError> {
+        let goes_on = |input: &TxRef| before.iter().any(|found| found.effects.id == input.tx);
+        if !effects.spent.iter().any(goes_on) {
+            let ours = statement!(
+                "SELECT purchase_id FROM escrows WHERE utxo IN (SELECT value FROM json_each(?1)) LIMIT 1",
+                json!(effects.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
+            );
+            if self.database.run(ours).await?.first().is_none() {
+                return Ok(Read::Passed);
+            }
         }
         Ok(match self.chain.inclusion_of(&listed.tx).await? {
             Some(block) if block.valid => {
@@ -217,21 +236,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             None => Read::NotNow,
         })
     }
+}
 
-    /// What the provider did not hand out before.
-    async fn unread(&self) -> Result<Vec<AddressTransaction>, TickError> {
-        let read = statement!(format!(
-            "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
-             ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
-        ));
-        let unread: Vec<Unread> = self.database.run(read).await?.all_json()?;
-        let listed = unread.into_iter().map(|Unread { tx, height, position, at_ms }| AddressTransaction {
-            tx,
-            place: Place { height, position },
-            time_ms: at_ms,
-        });
-        Ok(listed.collect())
-    }
+/// The statement that reads what the provider did not hand out before, as [`Unread`].
+pub(super) fn unread() -> Statement {
+    statement!(format!(
+        "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
+         ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
+    ))
 }
 
 /// The statement that notes that a transaction is to be asked for again.

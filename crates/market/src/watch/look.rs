@@ -9,25 +9,24 @@ use cardano::{
 use outbox::{Entry, Kind, State, Step, rechecked};
 use sql::{Database, DatabaseError};
 
-use super::{CALLS_KEPT, Report, TickError, View, Watch, reading::Reading, steps::Found};
+use super::{CALLS_KEPT, Report, TickError, View, Watch, steps::Found};
 use crate::contents::Contents;
 
 /// After so many that the provider said nothing about, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Looks after what was stored as open or doubtful when the tick began. Whether anything changed. One entry that cannot
+    /// Looks after entries that may have been removed, or whose end is not known. Whether anything changed. One entry that cannot
     /// be asked for, or not be changed, keeps no other waiting: anyone can hand in payments.
     pub(super) async fn look_after(
         &self,
-        reading: &mut Reading,
+        mut entries: Vec<Entry>,
         view: &View<'_>,
         report: &mut Report,
     ) -> Result<bool, TickError> {
-        self.recheck_unseen(reading, &view.tip, report).await?;
         let mut found = Vec::new();
         let (mut changed, mut unserved) = (false, 0_u32);
-        for entry in reading.rechecks.iter_mut().chain(&mut reading.open) {
+        for entry in &mut entries {
             if (self.calls_left)() <= CALLS_KEPT || unserved >= MAX_UNSERVED {
                 break;
             }

@@ -3,7 +3,7 @@
 //! ```text
 //! tick:  what is stored ─> newest block ─> rollback? undo ─> entries of ours: in a block, sent again, over
 //!        ─> escrows that are due: decide, act ─> what spent those that only wait ─> the address's history, as far as
-//!        calls are left
+//!        calls are left; what it tells is acted on at once
 //! ```
 //!
 //! Every change of a purchase follows from what the chain shows; every action goes through the outbox. A tick may be killed
@@ -33,24 +33,25 @@ use cardano::{
     slots::Millis,
 };
 use escrow::Deployment;
-use outbox::{Outbox, OutboxError};
+use outbox::{Outbox, OutboxError, recheck};
 use serde::Serialize;
 use sql::{Database, DatabaseError, Statement};
 
 use crate::{
-    chain_state,
+    chain_state::{self, Lead},
     contents::{Contents, ContentsError},
     transitions::Transitions,
 };
 use counted::Counted;
 pub use due::Holder;
 use due::{Due, Owed};
-use reading::Reading;
+use reading::{Reading, SeenBlock};
+
+/// Escrows that are due, and creators who are owed.
+type Work = (Vec<Due>, Vec<Owed>);
 
 /// Outside calls that looking after entries leaves for what is due.
 const CALLS_KEPT: u32 = 16;
-/// How far ahead of the wall clock the newest block may be.
-const MAX_AHEAD_MS: Millis = 2 * 60_000;
 
 /// Why a tick ended early. What it wrote stays; the next goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -155,9 +156,8 @@ pub struct Watch<'a, D, C, K> {
     pub deployment: Option<&'a Deployment>,
     /// Whether to act as the seller of record: to post results and to collect.
     pub sells: bool,
-    /// Whether the newest block's time counts however far it is ahead of the wall clock: on a local ledger, where time can
-    /// be moved forward.
-    pub trusts_future_blocks: bool,
+    /// How far the newest block's time may be ahead of the wall clock: a provider that tells more is not believed.
+    pub lead: Lead,
     /// The wall clock, POSIX ms.
     pub now: Millis,
     /// How many outside calls are left.
@@ -193,7 +193,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             contents: self.contents,
             deployment: self.deployment,
             sells: self.sells,
-            trusts_future_blocks: self.trusts_future_blocks,
+            lead: self.lead,
             now: self.now,
             calls_left: self.calls_left,
         };
@@ -207,7 +207,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn run(&self, keys: &impl Keys, arbiter: &impl Arbiter, report: &mut Report) -> Result<(), TickError> {
         let mut reading = Reading::load(self.database).await?;
         let tip = self.chain.tip().await?;
-        if tip.time_ms > self.now.saturating_add(MAX_AHEAD_MS) && !self.trusts_future_blocks {
+        let clock = self.lead.clock(tip.time_ms, self.now);
+        if clock < tip.time_ms {
             let ahead = tip.time_ms.saturating_sub(self.now) / 1_000;
             report
                 .alarms
@@ -221,55 +222,66 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let view = View {
             deployment: self.deployment,
             tip,
-            clock: self.now.max(tip.time_ms),
+            clock,
             rollbacks: reading.rollbacks,
             read_to: reading.next.map_or(0, |next| next.height),
             seller,
         };
-        let Some(mut work) = self.begin(&view, keys, report).await? else { return Ok(()) };
-        if self.look_after(&mut reading, &view, report).await? {
+        let Some((mut work, doubtful)) = self.begin(&view, &reading, keys, report).await? else { return Ok(()) };
+        let mut entries = self.gone_with(doubtful, &tip, report).await?;
+        entries.append(&mut reading.open);
+        if self.look_after(entries, &view, report).await? {
             work = self.read_due(&view).await?;
         }
-        if let Some(deployment) = self.deployment {
+        let Some(deployment) = self.deployment else { return Ok(()) };
+        let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
+        self.follow_all(waiting, &view, report).await?;
+        let known = report.steps;
+        let read_to = self.read_history(deployment, &reading, &view, report).await?;
+        if report.steps > known {
+            let view = View { read_to, ..view };
+            let work = self.read_due(&view).await?;
             let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
             self.follow_all(waiting, &view, report).await?;
-            self.read_history(deployment, &reading, &view, report).await?;
         }
         Ok(())
     }
 
-    /// Notes the newest block, before anything is written that depends on it, and reads what is due; `None` where another
-    /// tick undid a rollback meanwhile.
+    /// Notes the newest block, before anything is written that depends on it, and reads what is due and which blocks a
+    /// rollback may have removed that have entries of ours; `None` where another tick undid a rollback meanwhile.
     async fn begin(
         &self,
         view: &View<'_>,
+        reading: &Reading,
         keys: &impl Keys,
         report: &mut Report,
-    ) -> Result<Option<(Vec<Due>, Vec<Owed>)>, TickError> {
+    ) -> Result<Option<(Work, Vec<SeenBlock>)>, TickError> {
         let acts_as =
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
         let [again, noted] = due::acts_as(&acts_as);
         let mut statements = vec![
+            recheck(reading.known_to, view.tip.height),
             reading::note_block(&view.tip, view.rollbacks),
             again,
             noted,
             due::due(view.clock, 0),
             due::owed(),
+            rollback::doubtful(),
             chain_state::note(&view.tip),
         ];
         statements.extend(housekeeping::statements(self.now, &view.tip));
         let done = self.database.batch(statements).await?;
-        let [block, _, _, due, owed, ..] = done.as_slice() else {
+        let [_, block, _, _, due, owed, doubtful, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if block.first().is_none() {
             report.notes.push("another tick undid a rollback meanwhile".into());
             return Ok(None);
         }
-        Ok(Some((due.all_json()?, owed.all_json()?)))
+        Ok(Some(((due.all_json()?, owed.all_json()?), doubtful.all_json()?)))
     }
 
-    async fn read_due(&self, view: &View<'_>) -> Result<(Vec<Due>, Vec<Owed>), TickError> {
+    async fn read_due(&self, view: &View<'_>) -> Result<Work, TickError> {
         let [due, owed] = sql::exactly(self.database.batch(vec![due::due(view.clock, 0), due::owed()]).await?)?;
         Ok((due.all_json()?, owed.all_json()?))
     }

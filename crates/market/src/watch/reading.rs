@@ -1,19 +1,17 @@
 //! What is stored of earlier ticks: how far the chain was read, which blocks were seen, what of ours is to be asked for.
 
 use cardano::{TxHash, chain::Tip, history::Place};
-use outbox::{Entry, Kind, open_of_kinds, to_recheck};
+use outbox::{Entry, Kind, open_of_kinds};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use super::rollback;
+use super::history::{self, Unread};
 
 /// Entries whose end is not known, of each sort, that one tick looks after, those that expire first. Anyone can hand in
 /// payments that never get into a block: they must not keep actions waiting.
 const MAX_ACTIONS: u32 = 6;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
-/// Entries that a rollback may have removed that one tick asks for.
-const MAX_RECHECKED: u32 = 12;
 /// A place after all transactions of a block: no block has a million.
 const END_OF_BLOCK: i64 = 1_000_000;
 
@@ -43,12 +41,12 @@ pub(super) struct Reading {
     pub next: Option<Place>,
     /// The newest block that a tick saw.
     pub newest: Option<SeenBlock>,
-    /// Newer blocks that have transactions of ours, as whoever found these saw them; newest first.
-    pub unseen: Vec<SeenBlock>,
+    /// Its height, or that of the block to which a rollback was undone.
+    pub known_to: u64,
+    /// Transactions of the escrow address that the provider did not hand out.
+    pub unread: Vec<Unread>,
     /// Entries whose end is not known.
     pub open: Vec<Entry>,
-    /// Entries that a rollback may have removed.
-    pub rechecks: Vec<Entry>,
 }
 
 impl Reading {
@@ -60,24 +58,23 @@ impl Reading {
             statement!(
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
-            rollback::unseen(),
+            history::unread(),
             open_of_kinds(&ACTIONS, MAX_ACTIONS),
             open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
-            rechecks(),
         ];
-        let [progress, newest, unseen, actions, payments, withdrawals, rechecks] =
-            exactly(database.batch(statements).await?)?;
+        let [progress, newest, unread, actions, payments, withdrawals] = exactly(database.batch(statements).await?)?;
         let progress: Option<Progress> = progress.first_json()?;
         let progress = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
         let open = [Entry::all(&actions)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
+        let newest: Option<SeenBlock> = newest.first_json()?;
         Ok(Self {
             rollbacks: progress.rollbacks,
             next: next_of(progress.height, progress.position),
-            newest: newest.first_json()?,
-            unseen: unseen.all_json()?,
+            newest,
+            known_to: newest.map_or(0, |newest| newest.height),
+            unread: unread.all_json()?,
             open: open.concat(),
-            rechecks: Entry::all(&rechecks)?,
         })
     }
 
@@ -97,11 +94,6 @@ impl Reading {
         }
         statement
     }
-}
-
-/// The statement that reads which entries a rollback may have removed.
-pub(super) fn rechecks() -> Statement {
-    to_recheck(MAX_RECHECKED)
 }
 
 fn next_of(height: u64, position: i64) -> Option<Place> {

@@ -1,27 +1,30 @@
 //! Rollbacks: found by a block that is not where it was, undone down to the newest block that is.
 //!
-//! Steps of escrows above it are deleted and found again. Entries above it are asked for again, some in each tick: one that
-//! is in a block keeps its purchase, one that is in none is open again, and its purchase waits for it. Blocks that came and
-//! went between two ticks are noticed by the entries that were seen in them.
+//! Steps of escrows above it are deleted and found again. Blocks above it that have entries of ours are looked for, some in
+//! each tick, and the entries of those that are gone asked for again: one that is in a block keeps its purchase, one that is
+//! in none is open again, and its purchase waits for it. So are blocks that no tick saw: they may have come and gone between
+//! two ticks.
 
 use cardano::{
     chain::{Chain, Tip},
     evaluation::Evaluate,
     history::History,
 };
-use outbox::{Entry, recheck_above, recheck_block};
+use outbox::{Entry, block_is_there, recheck, to_recheck};
 use sql::{Database, Statement, exactly, statement};
 
 use super::{
     CALLS_KEPT, Report, TickError, Watch,
-    reading::{self, Reading, SeenBlock},
+    reading::{Reading, SeenBlock},
 };
 use crate::{contents::Contents, purchase::escrows_follow_steps};
 
 /// Blocks that are looked at, going back in growing steps, to find one that is still there.
 const MAX_LOOKS: usize = 8;
-/// Blocks with entries of ours, newer than any that a tick saw, that are looked at in one tick.
-const MAX_UNSEEN: u32 = 12;
+/// Blocks with entries of ours that a rollback may have removed that are looked at in one tick, and entries in those that
+/// are gone.
+const MAX_DOUBTFUL: u32 = 12;
+const MAX_RECHECKED: u32 = 12;
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
     /// Whether this tick may go on: the newest known block is still on the chain, or what came after it was undone.
@@ -85,7 +88,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// any more that was found before; then what came after the block.
     async fn undo(&self, fork: u64, reading: &mut Reading) -> Result<bool, TickError> {
         let affected = statement!(
-            "SELECT json_group_array(DISTINCT purchase_id) FROM escrow_steps WHERE height > ?1 AND tx_id <> purchase_id",
+            "SELECT json_group_array(DISTINCT purchase_id) FROM escrow_steps \
+             INDEXED BY escrow_steps_by_height WHERE height > ?1 AND tx_id <> purchase_id",
             fork
         );
         let [gone_back, affected] = exactly(self.database.batch(vec![reading.go_back(fork), affected]).await?)?;
@@ -99,60 +103,51 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         undone.extend([
             own("DELETE FROM chain_unread WHERE height > ?1 AND (SELECT rollbacks FROM chain_reading) = ?2"),
             own("DELETE FROM chain_blocks WHERE height > ?1 AND (SELECT rollbacks FROM chain_reading) = ?2"),
-            recheck_above(fork),
-            reading::rechecks(),
+            recheck(fork, u64::MAX),
         ]);
-        let undone = self.database.batch(undone).await?;
-        reading.newest = None;
-        reading.unseen.clear();
-        reading.rechecks = undone.last().map(Entry::all).transpose()?.unwrap_or_default();
+        self.database.batch(undone).await?;
+        reading.known_to = fork;
+        reading.unread.retain(|unread| unread.height <= fork);
         Ok(true)
     }
 
-    /// Has entries asked for again that are in blocks that no tick saw and that are gone.
-    pub(super) async fn recheck_unseen(
+    /// The entries of ours in those of these blocks that are gone. What is in the others is where it was.
+    pub(super) async fn gone_with(
         &self,
-        reading: &mut Reading,
+        blocks: Vec<SeenBlock>,
         tip: &Tip,
         report: &mut Report,
-    ) -> Result<(), TickError> {
-        let mut statements: Vec<Statement> = Vec::new();
-        for seen in &reading.unseen {
-            // Of a block that the provider has not reached nothing can be said yet.
-            if seen.height > tip.height {
-                continue;
-            }
+    ) -> Result<Vec<Entry>, TickError> {
+        let (mut statements, mut gone) = (vec![], vec![]);
+        for block in blocks {
             if (self.calls_left)() <= CALLS_KEPT {
                 break;
             }
-            match self.is_there(seen, tip).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    report.notes.push(format!("block {} is gone", seen.height));
-                    statements.push(recheck_block(seen.height, &seen.hash));
-                }
-                Err(TickError::Chain(error)) => {
-                    report.note(&seen.hash, &error);
+            match self.is_there(&block, tip).await {
+                Ok(true) => statements.push(block_is_there(block.height, &block.hash)),
+                Ok(false) => gone.push(block.hash),
+                Err(error) => {
+                    report.note(&block.hash, &error);
                     break;
                 }
-                Err(error) => return Err(error),
             }
         }
-        if statements.is_empty() {
-            return Ok(());
+        if !gone.is_empty() {
+            report.notes.push(format!("{} blocks with entries of ours are gone", gone.len()));
         }
-        statements.push(reading::rechecks());
+        if gone.is_empty() && statements.is_empty() {
+            return Ok(vec![]);
+        }
+        statements.push(to_recheck(&gone, MAX_RECHECKED));
         let done = self.database.batch(statements).await?;
-        reading.rechecks = done.last().map(Entry::all).transpose()?.unwrap_or_default();
-        Ok(())
+        Ok(done.last().map(Entry::all).transpose()?.unwrap_or_default())
     }
 }
 
-/// The statement that reads the blocks with entries of ours that are newer than any that a tick saw, newest first.
-pub(super) fn unseen() -> Statement {
+/// The statement that reads the lowest blocks with entries of ours that a rollback may have removed.
+pub(super) fn doubtful() -> Statement {
     statement!(format!(
-        "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox \
-         WHERE state = 'included' AND block_height > (SELECT coalesce(max(height), 0) FROM chain_blocks) \
-         GROUP BY block_height, block_hash ORDER BY block_height DESC LIMIT {MAX_UNSEEN}"
+        "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox WHERE recheck = 1 \
+         GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_DOUBTFUL}"
     ))
 }

@@ -15,6 +15,7 @@ use escrow::{
 };
 use market::{
     ListingId,
+    chain_state::Lead,
     contents::InDatabase,
     fees::creator_share,
     listing::DeliveryMode,
@@ -207,7 +208,7 @@ impl Sales {
             contents: &InDatabase(database),
             deployment: Some(&self.deployment),
             sells: true,
-            trusts_future_blocks: false,
+            lead: Lead::Bounded,
             now,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
