@@ -27,9 +27,9 @@ pub enum FieldError {
 }
 
 /// The fields of a body. Unknown ones are ignored.
-pub struct Body(Map<String, Value>);
+pub struct JsonBody(Map<String, Value>);
 
-impl Body {
+impl JsonBody {
     /// Reads a bounded body that must be a JSON object.
     pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
         let bytes = read_request(request, MAX_BODY).await?;

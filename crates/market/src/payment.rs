@@ -226,7 +226,7 @@ impl NewPayment<'_> {
     }
 
     fn why(&self, known: Option<PaymentRecord>, found: &InTheWay) -> Claim {
-        let refused = |record: &PaymentRecord| record.entry.state == outbox::State::Refused;
+        let refused = |record: &PaymentRecord| record.entry.state == outbox::EntryState::Refused;
         if let Some(known) = known.filter(|known| !refused(known)) {
             return Claim::Known(Box::new(known));
         }

@@ -86,21 +86,6 @@ fn only_hashes_of_tokens_are_stored() {
 }
 
 #[test]
-fn the_demo_account_is_made_once_with_limits_that_no_session_can_change() {
-    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let wallet = person(50).enterprise_address();
-    let demo = block(account::demo(&db, &wallet, NOON)).unwrap();
-    assert_eq!((demo.owner.as_str(), demo.wallet_address), (DEMO_OWNER, wallet));
-    assert_eq!((demo.max_per_payment, demo.daily_budget), (Lovelace::from_ada(10), Lovelace::from_ada(30)));
-    assert_eq!(block(account::demo(&db, &wallet, NOON + 1)).unwrap(), demo);
-    sign_up(&db, 1, NOON);
-    let limits = account::limits(Some(100), Some(500)).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
-    assert_eq!(block(account::demo(&db, &wallet, NOON)).unwrap(), demo);
-    assert_eq!(reread(&db, 1, NOON).daily_budget, Lovelace::from_ada(500));
-}
-
-#[test]
 fn limits_are_whole_ada_within_their_ranges() {
     for (per_payment, daily) in [(1, 1), (100, 100), (100, 500), (1, 500)] {
         let limits = account::limits(Some(per_payment), Some(daily)).unwrap();

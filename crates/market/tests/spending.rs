@@ -313,7 +313,7 @@ fn an_expired_payment_frees_its_input_and_promises_no_change() {
 
 /// What becomes of a payment after it was claimed.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum SpendEnd {
     Open,
     Included,
     Refused,
@@ -327,7 +327,7 @@ proptest! {
     #[test]
     fn spends_never_exceed_the_budget_and_equal_what_was_not_given_back(
         payments in proptest::collection::vec((1u64..8, prop_oneof![
-            Just(End::Open), Just(End::Included), Just(End::Refused), Just(End::Expired),
+            Just(SpendEnd::Open), Just(SpendEnd::Included), Just(SpendEnd::Refused), Just(SpendEnd::Expired),
         ]), 1..24),
     ) {
         let (db, account, key) = market(6, 15);
@@ -341,10 +341,10 @@ proptest! {
             if granted {
                 let tx = it.tx();
                 match end {
-                    End::Open => expected += price,
-                    End::Included => { settled(&db, &tx); expected += price; }
-                    End::Refused => prop_assert!(refuse(&db, &tx)),
-                    End::Expired => prop_assert!(step(&db, &tx, &Step::Expire)),
+                    SpendEnd::Open => expected += price,
+                    SpendEnd::Included => { settled(&db, &tx); expected += price; }
+                    SpendEnd::Refused => prop_assert!(refuse(&db, &tx)),
+                    SpendEnd::Expired => prop_assert!(step(&db, &tx, &Step::Expire)),
                 }
             }
             prop_assert_eq!(spent_today(&db, 1, NOON), expected);

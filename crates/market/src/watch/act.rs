@@ -32,9 +32,9 @@ use escrow::{
 use outbox::{Draft, Kind};
 use sql::{Database, Statement};
 
-use self::{job::Job, judge::Judged, wallet::Platform};
+use self::{job::Job, judge::Judged, wallet::SellerWallet};
 use super::{
-    Arbiter, Keys, Report, TickError, View, Watch,
+    ArbiterClient, Keys, Report, TickError, TickView, Watch,
     due::{self, Due, Owed},
 };
 use crate::contents::Contents;
@@ -51,7 +51,7 @@ struct Means<'a, K, A> {
     deployment: &'a Deployment,
     keys: &'a K,
     arbiter: &'a A,
-    view: &'a View<'a>,
+    view: &'a TickView<'a>,
 }
 
 /// Results whose time is nearly over, by their purchases: why they are not posted yet.
@@ -69,8 +69,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         deployment: &Deployment,
         keys: &impl Keys,
-        arbiter: &impl Arbiter,
-        view: &View<'_>,
+        arbiter: &impl ArbiterClient,
+        view: &TickView<'_>,
         (due, owed): (Vec<Due>, Vec<Owed>),
         report: &mut Report,
     ) -> Result<Vec<(Due, Millis)>, TickError> {
@@ -94,7 +94,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn do_all(
         &self,
         mut work: VecDeque<Task>,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(), TickError> {
@@ -140,8 +140,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn pay_creator(
         &self,
         owed: &Owed,
-        means: &Means<'_, impl Keys, impl Arbiter>,
-        platform: &mut Option<Platform>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
+        platform: &mut Option<SellerWallet>,
         report: &mut Report,
     ) -> Result<(), TickError> {
         let Some(key) = means.keys.seller() else { return Ok(()) };
@@ -169,7 +169,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         judged: &Judged,
         why: &dyn std::fmt::Display,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(), TickError> {
@@ -201,7 +201,7 @@ impl<K, A> Means<'_, K, A> {
         ChainTime { tip_slot: self.view.tip.slot, now: self.view.clock }
     }
 
-    const fn planner<'a>(&'a self, platform: &'a Platform) -> Planner<'a> {
+    const fn planner<'a>(&'a self, platform: &'a SellerWallet) -> Planner<'a> {
         Planner { deployment: self.deployment, parameters: &platform.parameters, slots: &SlotConfig::PREPROD }
     }
 }

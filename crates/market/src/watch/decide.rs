@@ -141,10 +141,10 @@ mod tests {
     }
 
     /// State, whether the result is right, a mismatch was found, the time; what the seller, the buyer and both do.
-    type Row = (State, bool, bool, Millis, [NextStep; 3]);
+    type DecisionRow = (State, bool, bool, Millis, [NextStep; 3]);
 
     #[rustfmt::skip]
-    const CASES: &[Row] = &[
+    const CASES: &[DecisionRow] = &[
         (FundsLocked,        true,  false, 0,             [PostResult, Wait(SUBMIT), PostResult]),
         (FundsLocked,        true,  true,  0,             [PostResult, Wait(SUBMIT), PostResult]),
         (FundsLocked,        true,  false, SUBMIT - LATE, [REST, Wait(SUBMIT), Wait(SUBMIT)]),

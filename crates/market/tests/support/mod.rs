@@ -19,13 +19,13 @@ use market::{
     ListingId,
     account::{self, Account, NewWallet, Token},
     catalogue::{self, Quota, Stored},
-    challenge::{Challenge, Challenger, Purpose},
+    challenge::{Challenge, Challenger},
     contents::InDatabase,
     listing::{DeliveryMode, NewListing},
     payment::{Claim, NewPayment},
     transitions::Transitions,
 };
-use outbox::{Entry, Follow, Step};
+use outbox::{Decision, Entry, Follow};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 
@@ -71,7 +71,7 @@ pub fn token(number: u8) -> Token {
 }
 
 pub fn challenge(owner: Address, place: u8, now: u64) -> Challenge {
-    Challenger::new(&MASTER).unwrap().give(Purpose::SIGN_IN, &owner, place, now)
+    Challenger::new(&MASTER).unwrap().give(&owner, place, now)
 }
 
 /// Signs somebody in for the first time.
@@ -186,7 +186,7 @@ pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
 }
 
 /// Writes a step of an entry down with what follows; whether it changed the entry.
-pub fn step(db: &Sqlite, tx: &TxHash, step: &Step) -> bool {
+pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     let entry = entry(db, tx);
     let mut statements = outbox::change(&entry, step, NOON);
     statements.extend(Transitions.follow(&entry, step).unwrap());
