@@ -12,7 +12,6 @@ const MAX_BODY: usize = 8 << 10;
 /// A body, or the field of it, that is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// Not JSON.
     #[error("body: must be JSON ({0})")]
     NotJson(String),
     /// Not an object.

@@ -75,7 +75,6 @@ impl Methods {
 /// A listing's terms, and the clock of escrow matters.
 #[derive(Clone, Debug)]
 pub struct Priced {
-    /// The terms.
     pub terms: Rc<ListingTerms>,
     /// The later of the wall clock and the newest block's time, POSIX ms.
     pub clock: Millis,

@@ -32,7 +32,6 @@ const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 enum WrittenBy {
     /// This one, which is to submit it.
     This(Entry, WalletSnapshot),
-    /// Another.
     Another(Entry),
 }
 

@@ -17,7 +17,7 @@ use cardano::{
     keys::SigningKey,
     params::ProtocolParameters,
     tx::build::{
-        BuildError, BuiltTx, Draft, NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity, Wallet, build, sweep,
+        BuildError, BuiltTx, NewOutput, ReferenceInput, ScriptInput, TxPlan, UnsignedTx, Validity, Wallet, build, sweep,
     },
 };
 use serde::Deserialize;
@@ -97,7 +97,7 @@ fn run(scenario: &TxScenario) -> Result<Result<Json, BuildError>, Box<dyn Error>
     let keys: Vec<&SigningKey> = keys.iter().collect();
     let wallet = Wallet { address: scenario.wallet, utxos: &scenario.utxos, reserved: &scenario.reserved };
     let validity = Validity { from: scenario.valid_from, until: scenario.valid_until };
-    let sign = |draft: Draft| draft.sign(&keys);
+    let sign = |draft: UnsignedTx| draft.sign(&keys);
     if let Some(to) = &scenario.sweep_to {
         let to: PaymentAddress = to.parse()?;
         let swept = sweep(&wallet, to, scenario.reserve, validity, &scenario.params);

@@ -100,7 +100,6 @@ const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 A
 /// The service wallet that an account gets on its first sign-in. One that has a wallet keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewWallet {
-    /// Its address.
     pub address: Address,
     /// The version of the master secret that its key is derived from.
     pub key_version: u32,
@@ -240,7 +239,6 @@ pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
 /// What a live session's owner sees of the account, but for the balance, which the chain knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountView {
-    /// The account.
     pub account: Account,
     /// Spent today, of the daily budget.
     pub spent_today: Lovelace,

@@ -45,9 +45,7 @@ pub type Way<'a> = (DeliveryMode, &'a dyn PaymentMethod);
 
 /// One request's view of the world.
 pub struct Checkout<'a, D, C, V, Z, K> {
-    /// The database.
     pub database: &'a D,
-    /// The chain.
     pub chain: &'a C,
     /// Signature checks.
     pub signatures: &'a V,
@@ -72,9 +70,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
 /// What was bought before, for who proves to be the buyer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redelivered {
-    /// The purchase.
     pub purchase: TxHash,
-    /// The content.
     pub content: String,
 }
 

@@ -45,7 +45,7 @@ use market::{
     purchase,
     watch::Watch,
 };
-use outbox::{Draft, Kind, State, Step as EntryStep, write_down};
+use outbox::{Decision, Draft, EntryState, Kind, write_down};
 use proptest::prelude::*;
 use serde_json::Value;
 use support::{
@@ -344,7 +344,7 @@ impl World {
                     return;
                 };
                 if let Some(inclusion) = self.ledger.inclusion(tx) {
-                    step(&self.db, tx, &EntryStep::Include(inclusion));
+                    step(&self.db, tx, &Decision::Include(inclusion));
                 }
             }
             ChainEvent::RollBack { blocks, coins } => self.ledger.roll_back(blocks, coins),
@@ -539,5 +539,5 @@ fn payments_that_get_nowhere_keep_no_action_of_ours_waiting() {
     let action = world.sends(Kind::Payout, "payout:of a sale");
     world.ledger.mine();
     world.tick(u32::MAX, u32::MAX, 0);
-    assert_eq!(entry(&world.db, &action).state, State::Included);
+    assert_eq!(entry(&world.db, &action).state, EntryState::Included);
 }

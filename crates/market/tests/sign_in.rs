@@ -6,11 +6,11 @@ mod support;
 
 use cardano::Lovelace;
 use market::{
-    account::{self, DAY_MS, DEMO_OWNER, NewWallet, SESSION_MS},
+    account::{self, DAY_MS, NewWallet, SESSION_MS},
     challenge::CHALLENGE_MS,
 };
 use sql::sqlite::Sqlite;
-use support::{NOON, block, challenge, one, person, reread, sign_up, token};
+use support::{NOON, block, challenge, one, person, sign_up, token};
 
 fn wallet(number: u8, key_version: u32) -> NewWallet {
     NewWallet { address: person(number).enterprise_address(), key_version }

@@ -22,7 +22,6 @@ pub enum ChainSays {
         /// The newest block's slot.
         tip_slot: Option<u64>,
     },
-    /// It is in this block.
     InBlock(Inclusion),
     /// A node took it when it was submitted just now.
     Accepted,

@@ -70,7 +70,6 @@ pub enum OutboxError {
 pub enum Standing {
     /// In a block, with at least as many newer ones as were asked for.
     Confirmed {
-        /// The block.
         block: Inclusion,
         /// Newer blocks, as far as is known.
         confirmations: u64,
@@ -100,9 +99,7 @@ pub struct Settled {
 /// The outbox of a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Outbox<'a, D, C, F> {
-    /// The database.
     pub database: &'a D,
-    /// The chain.
     pub chain: &'a C,
     /// What follows from changes.
     pub follow: &'a F,

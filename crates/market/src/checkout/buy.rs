@@ -47,11 +47,9 @@ const PATIENCE_MS: Millis = 25_000;
 /// What is bought, and who pays.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
-    /// The account.
     pub account: &'a Account,
     /// Its service wallet's key.
     pub key: &'a SigningKey,
-    /// The listing.
     pub terms: &'a ListingTerms,
     /// How to pay.
     pub mode: DeliveryMode,

@@ -52,7 +52,6 @@ pub enum NextStep {
 /// Nothing to do unless the chain shows something new.
 const REST: NextStep = NextStep::Wait(Millis::MAX);
 
-/// Decides.
 #[must_use]
 pub fn decide(facts: &EscrowFacts<'_>) -> NextStep {
     let EscrowFacts { sells, buys, .. } = *facts;

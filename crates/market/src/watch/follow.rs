@@ -1,7 +1,9 @@
 //! Escrows of ours are followed by their own outputs: what spent this one, and into what. Nothing that others put at the
 //! escrow's address comes between.
 
-use cardano::{TxHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, tx::TransactionUtxos};
+use cardano::{
+    TxHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, slots::Millis, tx::TransactionUtxos,
+};
 use outbox::{Entry, by_id};
 use sql::Database;
 
@@ -16,6 +18,8 @@ use crate::contents::Contents;
 const MAX_STEPS: usize = 8;
 /// Outside calls that following one step takes.
 const CALLS_PER_STEP: u32 = 3;
+/// When an escrow is looked at that this tick did not come to.
+const SOON_MS: Millis = 60_000;
 /// After so many that the provider said nothing about, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
 
@@ -34,7 +38,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// Looks what became of escrows on which there is nothing to do before the time that stands with each.
     pub(super) async fn follow_all(
         &self,
-        waiting: Vec<(Due, u64)>,
+        waiting: Vec<(Due, Millis)>,
         view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<(), TickError> {
@@ -42,7 +46,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let mut statements = Vec::new();
         for (due, until) in waiting {
             if (self.calls_left)() < CALLS_PER_STEP || unserved >= MAX_UNSERVED {
-                statements.push(due::put_off(&due, view.clock));
+                statements.push(due::look_again(&due, view.clock.saturating_add(SOON_MS)));
                 continue;
             }
             match self.follow(&due.utxo, view, report).await {
@@ -76,9 +80,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let Some(spent_by) = output.map(|output| output.spent_by) else { break };
             let Some(by) = spent_by else { return Ok(fate) };
             let Some(found) = self.found(&by, view, report).await? else { break };
-            let signature = self.record(vec![found], view, report).await?;
+            let stands = self.record(vec![found], view, report).await?;
             fate = Fate::Spent;
-            let Some(next) = signature.into_iter().next() else { return Ok(fate) };
+            let Some(next) = stands.into_iter().next() else { return Ok(fate) };
             at = next;
         }
         Ok(if fate == Fate::Spent { fate } else { Fate::Unknown })

@@ -146,9 +146,7 @@ pub trait Keys {
 
 /// One tick's view of the world.
 pub struct Watch<'a, D, C, K> {
-    /// The database.
     pub database: &'a D,
-    /// The chain.
     pub chain: &'a C,
     /// What is sold.
     pub contents: &'a K,

@@ -159,7 +159,6 @@ impl Paying {
         self.built.facts.tx_id
     }
 
-    /// Claims it.
     pub fn claim(&self, db: &Sqlite, now: u64) -> Claim {
         let new = NewPayment {
             tx: self.tx(),
