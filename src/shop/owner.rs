@@ -73,13 +73,13 @@ impl Shelf for OwnerShop<'_> {
 
 /// What of a purchase's public JSON a buyer is told first.
 #[derive(Deserialize)]
-struct Made {
+struct PurchaseMade {
     id: TxHash,
-    escrow: Option<MadeEscrow>,
+    escrow: Option<EscrowMade>,
 }
 
 #[derive(Deserialize)]
-struct MadeEscrow {
+struct EscrowMade {
     deadlines: Option<Value>,
 }
 
@@ -129,7 +129,7 @@ impl Shop for OwnerShop<'_> {
             }
             Err(error) => return Err(not_bought(error, mode, terms.price_lovelace)),
         };
-        let made: Made = serde_json::from_str(&bought.purchase)
+        let made: PurchaseMade = serde_json::from_str(&bought.purchase)
             .map_err(|error| ShopError::Unavailable(format!("a purchase cannot be read: {error}")))?;
         if !bought.already_owned {
             self.attribute(&database, &made.id).await;

@@ -151,17 +151,16 @@ pub fn transfer_method(lookup: &Lookup<'_>, deployment: &Deployment) -> Result<T
     let unknown = |_| SettingError { name: ESCROW_TRANSFER_METHOD.into(), problem: "must be escrow or masumi" };
     let method =
         lookup(ESCROW_TRANSFER_METHOD).map_or(Ok(TransferMethod::default()), |name| name.parse().map_err(unknown))?;
-    method.check_deployment(deployment).map_err(|_| SettingError {
+    method.check_deployment(deployment).map(|()| method).map_err(|_| SettingError {
         name: ESCROW_TRANSFER_METHOD.into(),
         problem: "may be masumi only where the escrow is the published blueprint (cargo xtask escrow deploy --blueprint)",
-    })?;
-    Ok(method)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use x402_cardano::escrow::method::PUBLISHED_BLUEPRINT;
+    use x402_cardano::escrow::PUBLISHED_BLUEPRINT;
 
     fn record(blueprint: Option<&str>) -> String {
         let blueprint = blueprint.map_or(String::new(), |hash| format!(r#","blueprintSha256":"{hash}""#));

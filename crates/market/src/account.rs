@@ -100,7 +100,6 @@ const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 A
 /// The service wallet that an account gets on its first sign-in. One that has a wallet keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewWallet {
-    /// Its address.
     pub address: Address,
     /// The version of the master secret that its key is derived from.
     pub key_version: u32,
@@ -239,8 +238,7 @@ pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
 
 /// What a live session's owner sees of the account, but for the balance, which the chain knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The account.
+pub struct AccountView {
     pub account: Account,
     /// Spent today, of the daily budget.
     pub spent_today: Lovelace,
@@ -252,11 +250,11 @@ pub struct View {
     pub figures: String,
 }
 
-/// Reads [`View`] in one batch; `None` where there is no such session.
+/// Reads [`AccountView`] in one batch; `None` where there is no such session.
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<View>, DatabaseError> {
+pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<AccountView>, DatabaseError> {
     let hash = token.hash();
     let spent = format!("SELECT CAST({} AS TEXT)", crate::payment::spent_on(SESSION_OWNER, "?3"));
     let purchases = format!(
@@ -283,7 +281,7 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
         return Ok(None);
     };
     let spent_today = spent.first().and_then(|text| text.parse().ok());
-    Ok(Some(View {
+    Ok(Some(AccountView {
         account,
         spent_today: spent_today.ok_or_else(|| DatabaseError("today's sum cannot be read".into()))?,
         purchases: format!("[{}]", purchases.rows.join(",")),

@@ -7,8 +7,8 @@
 //!
 //! An answer carries the digest, not the nonce: the server makes every digest that it can have given this owner in the
 //! last five minutes (ten windows of 128 places: one MAC for each window, one hash for each place) and looks for it.
-//! Nobody without the key knows any of them before it is given out. That one is answered once, the claim of its digest
-//! promises: a row with a unique key, written with what the answer gives.
+//! Nobody without the key knows any of them before it is given out. Each is answered once: its digest is the
+//! unique key of a row that is written with what the answer gives.
 
 use cardano::{Address, ContentHash, hash::blake2b};
 use hkdf::Hkdf;
@@ -85,7 +85,7 @@ impl Challenger {
         })
     }
 
-    fn window(&self, owner: &Address, number: u64) -> Window {
+    fn window(&self, owner: &Address, number: u64) -> ChallengeWindow {
         let owner = owner.to_string();
         let mut mac = self.0.clone();
         for part in [LABEL, "\n", &owner, "\n"] {
@@ -97,7 +97,7 @@ impl Challenger {
         for part in [LABEL, "\n", &owner, "\n", &nonce] {
             signed.update(part.as_bytes());
         }
-        Window(signed)
+        ChallengeWindow(signed)
     }
 }
 
@@ -107,9 +107,9 @@ const fn end(number: u64) -> u64 {
 }
 
 /// All challenges of one owner and window, hashed up to the number of their place.
-struct Window(Sha256);
+struct ChallengeWindow(Sha256);
 
-impl Window {
+impl ChallengeWindow {
     fn digest(&self, place: u8) -> ContentHash {
         ContentHash::new(self.0.clone().chain_update(hex::encode([place])).finalize().into())
     }

@@ -7,12 +7,12 @@ mod support;
 use cardano::{chain::Chain, keys::Native};
 use market::{
     ListingId,
-    catalogue::{self, Terms},
+    catalogue::{self, ListingTerms},
     checkout::{Checkout, Redelivered, Unavailable},
     contents::InDatabase,
     payment::Claim,
 };
-use outbox::{Sleep, Step};
+use outbox::{Decision, Sleep};
 use sql::{Database, sqlite::Sqlite};
 use support::{
     NOON, Paying, block, given,
@@ -29,14 +29,14 @@ impl Sleep for NoSleep {
     async fn sleep(&self, _: u64) {}
 }
 
-fn terms(db: &Sqlite, listing: &ListingId) -> Terms {
+fn terms(db: &Sqlite, listing: &ListingId) -> ListingTerms {
     block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
 }
 
 fn again(
     db: &Sqlite,
     ledger: &Ledger,
-    terms: &Terms,
+    terms: &ListingTerms,
     buyer: &str,
     wanted: u64,
 ) -> Result<Option<Redelivered>, Unavailable> {
@@ -74,7 +74,7 @@ fn a_signature_opens_nothing_earlier_than_the_payment_does() {
         let early = again(&db, &ledger, &terms, &buyer, 2);
         assert_eq!(early, Err(Unavailable::Unconfirmed(paying.tx())));
         let found = ledger.inclusion(&paying.tx()).unwrap();
-        step(&db, &paying.tx(), &Step::Include(found));
+        step(&db, &paying.tx(), &Decision::Include(found));
     }
     ledger.mine();
     assert!(again(&db, &ledger, &terms, &buyer, 2).is_err());
@@ -87,7 +87,7 @@ fn a_signature_opens_nothing_earlier_than_the_payment_does() {
 
 #[test]
 fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_content() {
-    for end in [Step::Refuse("no".into()), Step::Expire] {
+    for end in [Decision::Refuse("no".into()), Decision::Expire] {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let (account, key) = sign_up(&db, 1, NOON);
         let listing = list(&db, 1, PRICE);

@@ -32,9 +32,9 @@ use escrow::{
 use outbox::{Draft, Kind};
 use sql::{Database, Statement};
 
-use self::{job::Job, judge::Judged, wallet::Platform};
+use self::{job::Job, judge::Judged, wallet::SellerWallet};
 use super::{
-    Arbiter, Keys, Report, TickError, View, Watch,
+    ArbiterClient, Keys, Report, TickError, TickView, Watch,
     due::{self, Due, Owed},
 };
 use crate::contents::Contents;
@@ -53,7 +53,7 @@ struct Means<'a, K, A> {
     deployment: &'a Deployment,
     keys: &'a K,
     arbiter: &'a A,
-    view: &'a View<'a>,
+    view: &'a TickView<'a>,
     /// What the platform's wallet needs.
     needs: Lovelace,
 }
@@ -73,8 +73,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         deployment: &Deployment,
         keys: &impl Keys,
-        arbiter: &impl Arbiter,
-        view: &View<'_>,
+        arbiter: &impl ArbiterClient,
+        view: &TickView<'_>,
         (due, owed): (Vec<Due>, Vec<Owed>),
         report: &mut Report,
     ) -> Result<Vec<(Due, Millis)>, TickError> {
@@ -99,7 +99,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn do_all(
         &self,
         mut work: VecDeque<Task>,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(), TickError> {
@@ -145,8 +145,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn pay_creator(
         &self,
         owed: &Owed,
-        means: &Means<'_, impl Keys, impl Arbiter>,
-        platform: &mut Option<Platform>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
+        platform: &mut Option<SellerWallet>,
         report: &mut Report,
     ) -> Result<(), TickError> {
         let Some(key) = means.keys.seller() else { return Ok(()) };
@@ -174,7 +174,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         judged: &Judged,
         why: &dyn std::fmt::Display,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(), TickError> {
@@ -206,7 +206,7 @@ impl<K, A> Means<'_, K, A> {
         ChainTime { tip_slot: self.view.tip.slot, now: self.view.clock }
     }
 
-    const fn planner<'a>(&'a self, platform: &'a Platform) -> Planner<'a> {
+    const fn planner<'a>(&'a self, platform: &'a SellerWallet) -> Planner<'a> {
         Planner { deployment: self.deployment, parameters: &platform.parameters, slots: &SlotConfig::PREPROD }
     }
 }

@@ -25,7 +25,7 @@ use market::{
     payment::{Claim, Identifier, NewPayment},
     transitions::Transitions,
 };
-use outbox::{Entry, Follow, Step};
+use outbox::{Decision, Entry, Follow};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 
@@ -159,7 +159,6 @@ impl Paying {
         self.built.facts.tx_id
     }
 
-    /// Claims it.
     pub fn claim(&self, db: &Sqlite, now: u64) -> Claim {
         self.claim_by(db, ContentHash::of(&self.built.cbor), None, now)
     }
@@ -191,7 +190,7 @@ pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
 }
 
 /// Writes a step of an entry down with what follows; whether it changed the entry.
-pub fn step(db: &Sqlite, tx: &TxHash, step: &Step) -> bool {
+pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     let entry = entry(db, tx);
     let mut statements = outbox::change(&entry, step, NOON);
     statements.extend(Transitions.follow(&entry, step).unwrap());
