@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import * as oauth from "oauth4webapi";
 import { startWorld, type World } from "../accounts/world.ts";
-import { json, post, send } from "../helpers/http.ts";
+import { type Answer, json, post, send, usage } from "../helpers/http.ts";
 import { freePort, runPackage } from "../helpers/program.ts";
 import { legacy } from "../mcp/endpoint.ts";
-import { approve, CALLBACK, type Connected, requestOn } from "./client.ts";
+import { approve, CALLBACK, type Connected, requestOn, start, type Tokens, token } from "./client.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 10 };
 /** The service here has no TLS: that is all that is forgiven. */
@@ -126,6 +126,30 @@ describe("a strict client", () => {
     const asked = oauth.authorizationCodeGrantRequest(server, client, oauth.None(), parameters, CALLBACK, other, LOCAL);
     const answer = oauth.processAuthorizationCodeResponse(server, client, await asked);
     await assert.rejects(answer, isInvalidGrant, "another verifier");
+  });
+});
+
+describe("what clients wait ten seconds for", () => {
+  it("is answered within one batch of the database, and without the chain", async () => {
+    const within = (answer: Answer, batches: number) => {
+      assert.ok(answer.status === 200 || answer.status === 201, answer.text);
+      const cost = usage(answer);
+      assert.ok(cost.batches <= batches && cost.calls === 0, `${answer.url}: ${JSON.stringify(cost)}`);
+      return answer;
+    };
+    const known = `${world.api}/.well-known`;
+    for (const path of ["oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"]) {
+      within(await send(`${known}/${path}`), 0);
+    }
+    const redirect_uris = [CALLBACK];
+    const registration = within(await post(`${world.api}/oauth/register`, { redirect_uris }), 1);
+    const client_id = json<{ client_id: string }>(registration, 201).client_id;
+    const { url, verifier } = start(world.api, client_id);
+    const code = new URL(await visit(url)).searchParams.get("code") as string;
+    const form = { grant_type: "authorization_code", code, client_id, redirect_uri: CALLBACK, code_verifier: verifier };
+    const { access_token, refresh_token } = json<Tokens>(within(await token(world.api, form), 1));
+    within(await token(world.api, { grant_type: "refresh_token", refresh_token, client_id }), 1);
+    within(await legacy(`${world.api}/mcp`, access_token, "initialize", { protocolVersion: "2025-11-25" }), 1);
   });
 });
 
