@@ -57,7 +57,10 @@ describe("protected purchases at once", () => {
     await everyInputOnce(world.ledger, chain.transactions);
     const purchases = bought.map(({ purchase }) => purchase);
     for (const held of await locked(purchases)) assert.ok(held >= PRICE, "the price, and the buyer's collateral");
-    const signatures = world.rows("SELECT DISTINCT terms_digest FROM payments JOIN outbox USING (tx_id) WHERE wallet = ?", account.address);
+    const signatures = world.rows(
+      "SELECT DISTINCT terms_digest FROM payments JOIN outbox USING (tx_id) WHERE wallet = ?",
+      account.address,
+    );
     assert.equal(signatures.length, AFFORDABLE, "each under terms of its own");
     await balanced(world, account);
   });
