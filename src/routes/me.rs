@@ -9,7 +9,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, LimitsError},
     catalogue,
-    checkout::{BuyError, Checkout, Order},
+    checkout::{self, BuyError, Checkout, Order},
     contents::Contents,
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
@@ -111,6 +111,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     if bought.status == Status::Refunded {
         return Err(AccountError::Refunded.into());
     }
+    checkout::must_be_confirmed(&database, &app.chain()?, &id, app.methods()?.confirmations).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
     let content = app.contents()?.get(&hash.ok_or_else(missing)?).await?;

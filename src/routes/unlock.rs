@@ -20,7 +20,7 @@ use edge::{
 use market::{
     ListingId,
     catalogue::ListingTerms,
-    checkout::{self, Checkout, PayError, Presented, Way},
+    checkout::{self, Checkout, PayError, Presented, Unavailable, Way},
     proof::Proof,
 };
 use worker::{Request, Response, console_log};
@@ -54,6 +54,9 @@ pub enum UnlockError {
     /// The client's identifier belongs to another payment.
     #[error(transparent)]
     IdentifierTaken(PayError),
+    /// Paid, and not as deep in the chain as it has to be.
+    #[error(transparent)]
+    Unconfirmed(Unavailable),
 }
 
 /// One request at the paywall.

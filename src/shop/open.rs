@@ -23,11 +23,11 @@ use x402_cardano::{
     wire::{PaymentRequirements, SettlementResponse},
 };
 
-use super::{Counter, priced, unavailable};
+use super::{Counter, SCHEDULE, priced, unavailable};
 use crate::{
     app::App,
     limits::Limiter,
-    paywall::{self, Methods, Priced, SCHEDULE},
+    paywall::{self, Methods, Priced},
 };
 
 /// The shop for agents with wallets of their own.

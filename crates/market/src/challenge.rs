@@ -25,7 +25,8 @@ const PLACES: u8 = 128;
 pub const CHALLENGE_MS: u64 = WINDOWS * WINDOW_MS;
 /// Separates the key of challenges from anything else ever derived from the same secret.
 const KEY_DOMAIN: &[u8] = b"surety:challenges:v1";
-/// The first line of what is signed.
+
+/// The first line of what is signed: what an answer is good for.
 const LABEL: &str = "service:signin:v1";
 
 /// What an owner's wallet is to sign.
@@ -158,9 +159,10 @@ mod tests {
     #[test]
     fn another_owner_or_key_has_other_challenges() {
         let given = challenger().give(&owner(1), 0, NOW);
-        assert!(found(&given, &challenger(), NOW).is_some());
+        let ours = challenger();
+        assert!(found(&given, &ours, NOW).is_some());
         assert!(found(&given, &Challenger::new(&[8; 32]).unwrap(), NOW).is_none());
-        assert!(challenger().find(&owner(2), given.digest.as_bytes(), NOW).is_none());
+        assert!(ours.find(&owner(2), given.digest.as_bytes(), NOW).is_none());
     }
 
     #[test]

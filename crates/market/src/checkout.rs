@@ -35,7 +35,7 @@ use crate::{
     contents::{Contents, ContentsError},
     fees::creator_share,
     listing::DeliveryMode,
-    payment,
+    payment::{self, PaymentRecord},
     purchase::{self, Owned, Status},
     transitions::Transitions,
 };
@@ -86,6 +86,11 @@ pub enum Unavailable {
     /// The content cannot be read.
     #[error(transparent)]
     Contents(#[from] ContentsError),
+    /// A purchase is in a block, with fewer newer ones than are waited for.
+    #[error(
+        "the payment {0} is in a block, and newer ones are waited for: try again in a minute; nothing is paid twice"
+    )]
+    Unconfirmed(TxHash),
 }
 
 impl From<OutboxError> for Unavailable {
@@ -171,19 +176,20 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     /// # Errors
     /// Something cannot be asked.
     pub async fn redeliver(&self, terms: &ListingTerms, buyers: &[String]) -> Result<Option<Redelivered>, Unavailable> {
-        let reads = vec![purchase::owned(&terms.id, buyers), payment::open(&terms.id, buyers)];
-        let [owned, open] = exactly(self.database.batch(reads).await?)?;
+        let reads = vec![purchase::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers)];
+        let [owned, paid] = exactly(self.database.batch(reads).await?)?;
         let mut found = owned.first_json::<Owned>()?.map(|owned| owned.id);
         if found.is_none() {
-            found = self.find_included(&open).await?;
+            found = self.find_included(&paid).await?;
         }
         let Some(purchase) = found else { return Ok(None) };
+        must_be_confirmed(self.database, self.chain, &purchase, self.confirmations).await?;
         Ok(Some(Redelivered { purchase, content: self.content(terms).await? }))
     }
 
-    async fn find_included(&self, open: &Rows) -> Result<Option<TxHash>, Unavailable> {
+    async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
-        for mut record in payment::all(open)? {
+        for mut record in payment::all(paid)? {
             if let Decision::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
                 return Ok(Some(record.entry.tx));
             }
@@ -206,6 +212,38 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
             None => Ok((None, Some(self.content(terms).await?))),
         }
     }
+}
+
+/// How many newer blocks there are than that of a purchase, as far as is asked for: none is, where none is waited for.
+async fn confirmations_of(
+    database: &impl Database,
+    chain: &impl Chain,
+    purchase: &TxHash,
+    wanted: u64,
+) -> Result<(Inclusion, u64), Unavailable> {
+    let record = database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
+    let block = record.and_then(|record| record.entry.block);
+    let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
+    let newer = if wanted == 0 { 0 } else { chain.tip().await?.height.saturating_sub(block.height) };
+    Ok((block, newer))
+}
+
+/// Content is handed out again only for what is as certain as it had to be the first time: whoever proves to have paid
+/// a moment ago has no more to show than the payment itself. Asks nothing where one block is enough.
+///
+/// # Errors
+/// [`Unavailable::Unconfirmed`], or what cannot be asked.
+pub async fn must_be_confirmed(
+    database: &impl Database,
+    chain: &impl Chain,
+    purchase: &TxHash,
+    wanted: u64,
+) -> Result<(), Unavailable> {
+    if wanted == 0 {
+        return Ok(());
+    }
+    let (_, newer) = confirmations_of(database, chain, purchase, wanted).await?;
+    if newer >= wanted { Ok(()) } else { Err(Unavailable::Unconfirmed(*purchase)) }
 }
 
 fn no_content(terms: &ListingTerms) -> DatabaseError {

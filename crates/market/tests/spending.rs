@@ -14,7 +14,7 @@ use cardano::{ContentHash, Lovelace, TxHash, chain::Utxo, keys::SigningKey};
 use market::{
     ListingId,
     account::{self, Account, DAY_MS},
-    payment::{Claim, NotGranted},
+    payment::{Claim, Identifier, NotGranted},
 };
 use outbox::{Decision, EntryState, WalletSnapshot, snapshot};
 use proptest::prelude::*;
@@ -133,6 +133,19 @@ fn the_same_listing_is_bought_once_until_it_is_refunded() {
     assert_eq!(second.claim(&db, NOON), Claim::Owned(first.tx()), "when it is bought");
     one(&db, "UPDATE purchases SET status = 'refunded' RETURNING id");
     assert!(is_new(&second.claim(&db, NOON)));
+}
+
+#[test]
+fn a_name_for_a_payment_that_another_header_claimed_is_not_kept() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let first = Paying { account: None, ..paying(&account, &key, &listing, 1, 2 * ADA) };
+    assert!(is_new(&first.claim(&db, NOON)));
+    let identifier =
+        Identifier { id: "a-strangers-name-0001".into(), payload: ContentHash::of(b"a stranger's payload") };
+    let copied = first.claim_by(&db, ContentHash::of(b"a stranger's header"), Some(identifier), NOON);
+    assert!(matches!(copied, Claim::Known(_)));
+    assert_eq!(count(&db, "payment_identifiers"), "0", "it would open what the other header paid for");
 }
 
 #[test]

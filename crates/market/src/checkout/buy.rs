@@ -21,7 +21,7 @@ use x402_cardano::{
     method::{OfferError, Offered, PaymentMethod},
 };
 
-use super::{Checkout, Unavailable, buyers_of, creator_part, no_content};
+use super::{Checkout, Unavailable, buyers_of, creator_part, must_be_confirmed, no_content};
 use crate::{
     account::Account,
     catalogue::ListingTerms,
@@ -219,6 +219,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     }
 
     async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {
+        let Checkout { database, chain, confirmations, .. } = *self.checkout;
+        must_be_confirmed(database, chain, &owned.id, confirmations).await?;
         let content = self.checkout.content(self.order.terms).await?;
         let purchase = purchase::one(self.checkout.database, &owned.id).await?;
         let purchase = purchase.ok_or_else(|| DatabaseError(format!("purchase {} is gone", owned.id)))?;

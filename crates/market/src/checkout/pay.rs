@@ -9,12 +9,12 @@ use x402_cardano::{
     method::{Offered, recognise},
     settlement::{NotSettled, Settlement, SettlementEvidence},
     wire::{
-        HeaderError, Network, PaymentPayload, SettlementResponse,
+        HeaderError, InvalidAccepted, Network, PaymentPayload, SettlementResponse,
         payment_identifier::{InvalidPaymentId, payload_digest},
     },
 };
 
-use super::{Checkout, Unavailable, creator_part, in_x402, is_refunded, no_content};
+use super::{Checkout, Unavailable, confirmations_of, creator_part, in_x402, is_refunded, no_content};
 use crate::{
     catalogue::ListingTerms,
     contents::Contents,
@@ -203,11 +203,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
         let Attempt { terms, presented, .. } = attempt;
-        let ways: Vec<_> = self.ways.iter().filter(|(mode, _)| terms.modes.contains(mode)).copied().collect();
-        let methods: Vec<_> = ways.iter().map(|(_, method)| *method).collect();
+        let methods: Vec<_> = self.ways.iter().map(|(_, method)| *method).collect();
         let (method, offered) = recognise(&methods, &terms.sale(), &presented.payload.accepted)?;
-        let mode = ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
+        let mode = self.ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
         let mode = mode.ok_or(Refusal::Requirements("no way to pay has this method"))?;
+        if !terms.modes.contains(&mode) {
+            return Err(PayError::Refused(InvalidAccepted::Differs("extra").into()));
+        }
         let payment = &presented.payment;
         let verified = verify(method, &offered, payment, self.chain, self.signatures, self.moment()).await?;
         Ok((mode, offered, verified))
@@ -293,10 +295,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.
     async fn owned(&self, purchase: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
-        let record = self.database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
-        let block = record.and_then(|record| record.entry.block);
-        let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
-        let settlement = Settlement::Confirmed(SettlementEvidence::Block { inclusion: block, confirmations: 0 });
+        let (block, newer) = confirmations_of(self.database, self.chain, purchase, self.confirmations).await?;
+        let evidence = SettlementEvidence::Block { inclusion: block, confirmations: newer };
+        let enough = newer >= self.confirmations;
+        let settlement = if enough { Settlement::Confirmed(evidence) } else { Settlement::Pending(Some(evidence)) };
         answer(settlement, purchase, payer)
     }
 }

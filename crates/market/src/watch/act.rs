@@ -18,7 +18,7 @@ mod wallet;
 use std::collections::{BTreeMap, VecDeque};
 
 use cardano::{
-    TxHash,
+    Lovelace, TxHash,
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::History,
@@ -43,6 +43,8 @@ use crate::contents::Contents;
 const CALLS_PER_JOB: u32 = 8;
 /// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
+/// What fees and collateral of a tick's actions come to, amply.
+const FEES: Lovelace = Lovelace::from_ada(200);
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
 
@@ -52,6 +54,8 @@ struct Means<'a, K, A> {
     keys: &'a K,
     arbiter: &'a A,
     view: &'a TickView<'a>,
+    /// What the platform's wallet needs.
+    needs: Lovelace,
 }
 
 /// Results whose time is nearly over, by their purchases: why they are not posted yet.
@@ -74,7 +78,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         (due, owed): (Vec<Due>, Vec<Owed>),
         report: &mut Report,
     ) -> Result<Vec<(Due, Millis)>, TickError> {
-        let means = Means { deployment, keys, arbiter, view };
+        let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
+        let means = Means { deployment, keys, arbiter, view, needs };
         let mut pressing = Pressing::new();
         let (judged, waiting) = self.judge_all(due, &means, &mut pressing, report).await?;
         if keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
@@ -145,7 +150,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<(), TickError> {
         let Some(key) = means.keys.seller() else { return Ok(()) };
-        let platform = self.platform(platform, key, means.view).await?;
+        let platform = self.platform(platform, key, means.needs, means.view).await?;
         // Nobody evaluates a plain payment before it is sent: only what is shown pays for it.
         platform.distrust();
         let plan = TxPlan {

@@ -22,7 +22,7 @@ use market::{
     challenge::{Challenge, Challenger},
     contents::InDatabase,
     listing::{DeliveryMode, NewListing},
-    payment::{Claim, NewPayment},
+    payment::{Claim, Identifier, NewPayment},
     transitions::Transitions,
 };
 use outbox::{Decision, Entry, Follow};
@@ -160,6 +160,11 @@ impl Paying {
     }
 
     pub fn claim(&self, db: &Sqlite, now: u64) -> Claim {
+        self.claim_by(db, ContentHash::of(&self.built.cbor), None, now)
+    }
+
+    /// Claims it by another header, and under a client's name for it.
+    pub fn claim_by(&self, db: &Sqlite, header: ContentHash, identifier: Option<Identifier>, now: u64) -> Claim {
         let new = NewPayment {
             tx: self.tx(),
             cbor: &self.built.cbor,
@@ -169,9 +174,9 @@ impl Paying {
             payer: self.payer,
             amount: Lovelace::new(self.price).unwrap(),
             creator: Lovelace::ZERO,
-            header: ContentHash::of(&self.built.cbor),
+            header,
             terms_digest: self.terms_digest,
-            identifier: None,
+            identifier,
             spend: self.account.as_ref().map(|account| (account, self.built.facts.inputs.as_slice())),
             content: None,
         };

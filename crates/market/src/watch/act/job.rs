@@ -83,7 +83,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             return Ok(Vec::new());
         }
         let Some(key) = means.keys.seller() else { return Ok(Vec::new()) };
-        let platform = self.platform(platform, key, means.view).await?;
+        let platform = self.platform(platform, key, means.needs, means.view).await?;
         let planned = self.plan_all(job.0, means, platform, pressing, report).await?;
         let Some(first) = planned.first() else { return Ok(Vec::new()) };
         let Some((kind, _)) = step(&first.judged) else { return Ok(Vec::new()) };

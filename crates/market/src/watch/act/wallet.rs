@@ -56,17 +56,18 @@ impl SellerWallet {
     }
 }
 
+/// A datum costs nothing to spend, a script less than what the output must hold for it.
 fn is_dust(utxo: &Utxo) -> bool {
-    let plain = utxo.value.assets.is_empty() && utxo.inline_datum.is_none() && utxo.datum_hash.is_none();
-    plain && utxo.reference_script.is_none() && utxo.value.lovelace < DUST
+    utxo.value.assets.is_empty() && utxo.value.lovelace < DUST
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// What the platform's wallet may spend now.
+    /// What the platform's wallet may spend now: as much as is needed, or all.
     pub(super) async fn platform<'p>(
         &self,
         platform: &'p mut Option<SellerWallet>,
         key: &SigningKey,
+        needs: Lovelace,
         view: &TickView<'_>,
     ) -> Result<&'p mut SellerWallet, TickError> {
         let known = match platform.take() {
@@ -74,10 +75,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             None => {
                 let address = key.enterprise_address();
                 let parameters = self.chain.protocol_parameters().await?;
-                let shown = self.chain.utxos_at(&address.to_string(), |_| false).await?;
                 let reads = snapshot(&address, view.tip.slot, self.now);
                 let [sent, reserved] = exactly(self.database.batch(reads.into()).await?)?;
                 let snapshot = WalletSnapshot::read(&address, &sent, &reserved)?;
+                let free = |utxo: &&Utxo| !snapshot.reserved.contains(&utxo.reference) && !is_dust(utxo);
+                let enough = |shown: &[Utxo]| {
+                    shown.iter().filter(free).map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
+                };
+                let shown = self.chain.utxos_at(&address.to_string(), enough).await?;
                 let utxos = snapshot.spendable(&shown);
                 let shown = shown.into_iter().map(|utxo| utxo.reference).collect();
                 SellerWallet { parameters, address, snapshot, utxos, shown }
