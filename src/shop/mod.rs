@@ -59,6 +59,6 @@ mod tests {
     #[test]
     fn a_call_looks_for_the_last_time_well_before_its_time_is_over() {
         assert!(SCHEDULE.iter().sum::<u64>() + 5_000 <= MAX_CALL_MS);
-        assert!(MAX_CALL_MS < 45_000);
+        const { assert!(MAX_CALL_MS < 45_000) };
     }
 }
