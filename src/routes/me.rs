@@ -9,7 +9,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, LimitsError},
     catalogue,
-    checkout::{BuyError, Checkout, Order},
+    checkout::{BuyError, Checkout, Order, is_confirmed},
     contents::Contents,
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
@@ -110,6 +110,10 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     }
     if bought.status == Status::Refunded {
         return Err(AccountError::Refunded.into());
+    }
+    let asked = app.methods()?.confirmations;
+    if !is_confirmed(&database, &app.chain()?, &id, asked, app.now_ms()).await? {
+        return Err(AccountError::Pending(BuyError::Pending(id)).into());
     }
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;

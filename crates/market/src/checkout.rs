@@ -20,7 +20,7 @@ use cardano::{
     chain::{Chain, ChainError, Inclusion},
     slots::{Millis, SlotConfig},
 };
-use outbox::{Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, Step};
+use outbox::{Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, Step, by_id};
 pub use pay::{Paid, PayError, Presented};
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 use x402_cardano::{
@@ -177,7 +177,14 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
             found = self.find_included(&open).await?;
         }
         let Some(purchase) = found else { return Ok(None) };
+        if !self.is_confirmed(&purchase).await? {
+            return Ok(None);
+        }
         Ok(Some(Redelivered { purchase, content: self.content(terms).await? }))
+    }
+
+    async fn is_confirmed(&self, purchase: &TxHash) -> Result<bool, Unavailable> {
+        is_confirmed(self.database, self.chain, purchase, self.confirmations, self.now).await
     }
 
     async fn find_included(&self, open: &Rows) -> Result<Option<TxHash>, Unavailable> {
@@ -202,6 +209,32 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
             None => Ok((None, Some(self.content(terms).await?))),
         }
     }
+}
+
+/// Whether a payment that is on record has as many newer blocks above its own as are asked for: a purchase is recorded when
+/// the first block has it. After an hour no number that can be asked for is missing.
+///
+/// # Errors
+/// Something cannot be asked.
+pub async fn is_confirmed(
+    database: &impl Database,
+    chain: &impl Chain,
+    tx: &TxHash,
+    asked: u64,
+    now: Millis,
+) -> Result<bool, Unavailable> {
+    const LONG_AGO_MS: Millis = 60 * 60 * 1_000;
+    if asked == 0 {
+        return Ok(true);
+    }
+    let entry = Entry::first(&database.run(by_id(tx)).await?)?;
+    let Some(block) = entry.and_then(|entry| entry.block) else { return Ok(false) };
+    if block.time_ms.saturating_add(LONG_AGO_MS) < now {
+        return Ok(true);
+    }
+    let tip = chain.tip().await?;
+    let block = chain.inclusion_of(tx).await?;
+    Ok(block.is_some_and(|block| tip.height.saturating_sub(block.height) >= asked))
 }
 
 fn no_content(terms: &Terms) -> DatabaseError {

@@ -251,6 +251,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         for _ in 0..MAX_ROUNDS {
             let (claim, beside) = new.claim(self.database, reading.clone(), self.now).await?;
             content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
+            let confirmed = match &claim {
+                Claim::Owned(purchase) => self.is_confirmed(purchase).await?,
+                _ => false,
+            };
             match claim {
                 Claim::New(mut entry) => {
                     let settled = self.settle(&mut entry, Some(None)).await?;
@@ -262,12 +266,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     attempt.may_resume(&record, false)?;
                     return self.resume(attempt, *record).await;
                 }
-                Claim::Owned(purchase) => {
+                Claim::Owned(purchase) if confirmed => {
                     let content = content.ok_or_else(|| no_content(terms))?;
                     return Ok(Paid { content, settlement: self.owned(&purchase, &payer).await? });
                 }
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
-                Claim::Paying(other) => {
+                Claim::Paying(other) | Claim::Owned(other) => {
                     let record = self.database.run(payment::record(&other)).await?.first_json::<PaymentRecord>()?;
                     let Some(record) = record else { continue };
                     match self.resume(attempt, record).await {

@@ -21,7 +21,6 @@ use crate::{
 
 /// Rules that need nothing but the payment.
 const RULES: &[Rule] = &[
-    inputs::are_few,
     network::network_id,
     network::output_addresses,
     plain::has_no_other_part,
@@ -72,6 +71,8 @@ pub async fn verify(
     moment: Moment,
 ) -> Result<VerifiedPayment, VerifyError> {
     let case = Case::new(offered, payment)?;
+    // Only where they have to be looked up.
+    inputs::are_few(&case)?;
     judge_alone(method, &case, moment)?;
     witnesses::verify(signatures, payment).await?;
     let mut facts = Facts::of_payer(chain, payment).await?;
