@@ -22,6 +22,9 @@ export interface SoakOptions {
 const TRAFFIC_SHARE = 0.6;
 /** Ticks, a minute of chain time each, by which every escrow must be over once the traffic ends. */
 const LAST_TICKS = 110;
+/** Who acts at once in a round. */
+const HONEST = 4;
+const HOSTILE = 4;
 /** Milliseconds between looks whether a transaction waits for a block. */
 const BLOCK_MS = 200;
 
@@ -64,7 +67,7 @@ class Miner {
       const { mempool } = json<{ mempool: number }>(await send(`${world.ledger.url}/control/`));
       if (mempool === 0) continue;
       await world.ledger.block();
-      if (!this.rollbacks || !random.chance(0.06)) continue;
+      if (!this.rollbacks || !random.chance(0.2)) continue;
       const blocks = 1 + random.below(2);
       await world.ledger.rollback(blocks, true);
       await world.ledger.block(blocks + 1);
@@ -94,7 +97,10 @@ async function play({ world, random, traffic, figures, miner, until }: Course): 
     const kills = round % 9 === 5;
     // A payment that the provider forgets is sent again after a minute, which nobody here has.
     if (random.chance(0.5)) await faults.some({ forgetful: false });
-    const work = [traffic.honest(), traffic.honest(), traffic.hostile(), traffic.hostile()];
+    const work = [
+      ...Array.from({ length: HONEST }, () => traffic.honest()),
+      ...Array.from({ length: HOSTILE }, () => traffic.hostile()),
+    ];
     if (kills) {
       await pause(300 + random.below(700));
       figures["workers killed"] += 1;
@@ -191,7 +197,9 @@ async function reckon(world: World, traffic: Traffic, figures: Figures): Promise
   }
   figures["content delivered unpaid"] = traffic.stolen;
   for (const { listing, id } of traffic.delivered) {
-    if (!paidFor.has(`${listing.id} ${id}`)) figures["content delivered unpaid"] += 1;
+    if (paidFor.has(`${listing.id} ${id}`)) continue;
+    figures["content delivered unpaid"] += 1;
+    console.error(`delivered unpaid: ${listing.id} for ${id}: ${JSON.stringify(await world.ledger.tx(id))}`);
   }
   for (const [creator, due] of expected) {
     let got = 0n;

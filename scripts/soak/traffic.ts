@@ -117,6 +117,7 @@ export class Traffic {
     this.#figures["hostile requests"] += 1;
     const ways = [
       () => this.#copies(),
+      () => this.#steals(),
       () => this.#paysTooLittle(),
       () => this.#paysTwiceWithOneCoin(),
       () => this.#signsForNothing(),
@@ -166,7 +167,9 @@ export class Traffic {
       if (/expired|_ttl_|not_on_chain/.test(refusal)) payment = undefined;
       return `402 ${refusal}`;
     });
-    if (payment) this.#public.push({ payment, listing });
+    // One that was never broadcast is known to its payer and the service alone.
+    if (payment && (await this.#world.ledger.tx(payment.tx))?.state === "block")
+      this.#public.push({ payment, listing });
     this.#sold({ id, listing, mode: "instant", wallet });
   }
 
@@ -191,10 +194,12 @@ export class Traffic {
   #tried(answer: Answer, { content }: Offered): void {
     this.attempts += 1;
     this.#counted(answer);
-    if (answer.text.includes(content.trim())) this.stolen += 1;
+    if (!answer.text.includes(content.trim())) return;
+    this.stolen += 1;
+    console.error(`stolen: ${answer.url}`);
   }
 
-  /** A payment seen on its way, presented by somebody else: in another header, with another one's signature. */
+  /** A payment seen on its way, presented by somebody else, who knows the transaction and not the header that came with it. */
   async #copies(): Promise<void> {
     const seen = this.#public.at(-1 - this.#random.below(Math.max(1, Math.min(5, this.#public.length))));
     if (!seen) return;
@@ -203,8 +208,33 @@ export class Traffic {
     const header = Buffer.from(JSON.stringify(payload)).toString("base64");
     this.#tried(await present(this.#world, listing, { header }), listing);
     const proof = await unlockProof(this.#world.person("thief"), listing.id);
-    const headers = { "payment-signature": payment.header, "x-service-proof": proof };
+    const headers = { "payment-signature": header, "x-service-proof": proof };
     this.#tried(await send(unlockUrl(this.#world, listing), { headers }), listing);
+  }
+
+  /** A payer who broadcasts before he asks, and a thief who sees it on the way and asks first, again and again. */
+  async #steals(): Promise<void> {
+    const [wallet, listing] = [await this.#buyer(), this.#listing("instant")];
+    const payment = await makeOut(this.#world, wallet, listing);
+    await this.#world.ledger.submit(payment.cbor);
+    this.#doubtful.push({ id: payment.tx, listing, mode: "instant" });
+    const thief = this.#world.person("thief");
+    for (let tries = 0; tries < 3; tries++) {
+      const headers = { "payment-signature": payment.header };
+      this.#tried(await send(unlockUrl(this.#world, listing), { headers }), listing);
+      const proof = await unlockProof(thief, listing.id);
+      this.#tried(
+        await send(unlockUrl(this.#world, listing), { headers: { ...headers, "x-service-proof": proof } }),
+        listing,
+      );
+    }
+    const own = { "payment-signature": payment.header, "x-service-proof": await unlockProof(wallet, listing.id) };
+    await patiently("a payment that was public first", async () => {
+      const answer = this.#counted(await send(unlockUrl(this.#world, listing), { headers: own }));
+      if (answer.status !== 200) return `${answer.status} ${answer.text}`;
+      this.#sold({ id: payment.tx, listing, mode: "instant", wallet });
+      return { done: true };
+    });
   }
 
   async #paysTooLittle(): Promise<void> {

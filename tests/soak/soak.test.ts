@@ -12,5 +12,7 @@ it(`a minute of honest and hostile traffic, seed ${SEED}`, { timeout: 420_000 },
   const figures = await soak({ minutes: MINUTES, seed: SEED });
   print(figures, { minutes: MINUTES, seed: SEED });
   for (const name of MUST_BE_ZERO) assert.equal(figures[name], 0, name);
-  assert.ok(figures.purchases >= 8, `${figures.purchases} purchases`);
+  // It could not fail if nothing had happened.
+  assert.ok(figures.purchases >= 10, `${figures.purchases} purchases`);
+  assert.ok(figures["hostile requests"] >= 10 && figures["requests that met a fault"] > 0 && figures.rollbacks > 0);
 });
