@@ -96,6 +96,7 @@ impl ApiError {
                 UnlockError::UnknownListing => ErrorAnswer::not_found(text()),
                 UnlockError::Malformed(_) => ErrorAnswer::bad_request(text()),
                 UnlockError::IdentifierTaken(_) => ErrorAnswer::conflict(text()),
+                UnlockError::Unconfirmed(_) => ErrorAnswer::unavailable(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
             Self::Account(error) => match error {
@@ -151,6 +152,7 @@ impl From<Unavailable> for ApiError {
             Unavailable::Database(error) => error.into(),
             Unavailable::Chain(error) => error.into(),
             Unavailable::Contents(error) => error.into(),
+            Unavailable::Unconfirmed(_) => UnlockError::Unconfirmed(error).into(),
         }
     }
 }

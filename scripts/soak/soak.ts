@@ -192,8 +192,10 @@ async function reckon(world: World, traffic: Traffic, figures: Figures): Promise
     const collateral = story?.steps.at(-1)?.collateral ?? 0n;
     const won = now?.status === (mode === "instant" ? "settled" : "withdrawn");
     if (won) paidOut += price + collateral;
-    else figures["honest sales lost"] += 1;
-    if (won && sale.wallet && !(await reads(world, sale))) figures["honest sales lost"] += 1;
+    if (won && (await reads(world, sale))) continue;
+    figures["honest sales lost"] += 1;
+    const events = now?.events.map(({ status }) => status);
+    console.error(`lost: ${mode} ${id} of ${listing.id}: ${now?.status} [${events}], ${sale.by}`);
   }
   figures["content delivered unpaid"] = traffic.stolen;
   for (const { listing, id } of traffic.delivered) {
@@ -205,6 +207,7 @@ async function reckon(world: World, traffic: Traffic, figures: Figures): Promise
     let got = 0n;
     for (const tx of chain.txs.values()) got += flowsOf(tx).of(creator);
     figures["lovelace missing"] += Number(due > got ? due - got : got - due);
+    if (due !== got) console.error(`a creator has ${got}, and should have ${due}: ${strays(chain, creator, traffic)}`);
     const { sellerReputation } = json<{ sellerReputation?: { score: number } }>(
       await send(`${world.api}/creators/${creator}`),
     );
@@ -215,6 +218,14 @@ async function reckon(world: World, traffic: Traffic, figures: Figures): Promise
   figures["lovelace out"] = Number(paidOut);
   figures["outside calls for each purchase"] = Math.round((10 * traffic.calls) / Math.max(1, paidFor.size)) / 10;
   figures["D1 rows"] = rows(world);
+}
+
+/** Payments to a creator that belong to no sale: transactions, and what they paid. */
+function strays(chain: Chain, creator: string, { sales }: Traffic): string {
+  const known = new Set(sales.map(({ id }) => id));
+  const paid = [...chain.txs.values()].map((tx) => [tx.hash, flowsOf(tx).of(creator)] as const);
+  const all = paid.filter(([hash, lovelace]) => lovelace !== 0n && !known.has(hash));
+  return all.map(([hash, lovelace]) => `${hash} ${lovelace}`).join(", ");
 }
 
 /** Whether who paid can read what was bought, still. */

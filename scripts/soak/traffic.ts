@@ -36,6 +36,8 @@ export interface Sale {
   readonly mode: "instant" | "protected";
   /** Who can come back for it with a signature. */
   readonly wallet?: Wallet;
+  /** How it came about. */
+  readonly by: string;
 }
 
 export class Traffic {
@@ -170,13 +172,13 @@ export class Traffic {
     // One that was never broadcast is known to its payer and the service alone.
     if (payment && (await this.#world.ledger.tx(payment.tx))?.state === "block")
       this.#public.push({ payment, listing });
-    this.#sold({ id, listing, mode: "instant", wallet });
+    this.#sold({ id, listing, mode: "instant", wallet, by: "a buyer" });
   }
 
   async #protected(): Promise<Wallet & { lock?: string }> {
     const [wallet, listing] = [await this.#buyer(), this.#listing("protected")];
     const id = await fromOutside(this.#world, wallet, listing);
-    this.#sold({ id, listing, mode: "protected", wallet });
+    this.#sold({ id, listing, mode: "protected", wallet, by: "a buyer" });
     return Object.assign(wallet, { lock: id });
   }
 
@@ -187,7 +189,7 @@ export class Traffic {
     const buy = async () => this.#counted(await account.tryBuy(listing.id, mode));
     const id = await fromServiceWallet(buy, listing);
     // What an account owns already is no new sale.
-    if (this.sales.every((sale) => sale.id !== id)) this.#sold({ id, listing, mode });
+    if (this.sales.every((sale) => sale.id !== id)) this.#sold({ id, listing, mode, by: "a service wallet" });
   }
 
   /** Whether an answer hands something out. */
@@ -217,7 +219,7 @@ export class Traffic {
     const [wallet, listing] = [await this.#buyer(), this.#listing("instant")];
     const payment = await makeOut(this.#world, wallet, listing);
     await this.#world.ledger.submit(payment.cbor);
-    this.#doubtful.push({ id: payment.tx, listing, mode: "instant" });
+    this.#doubtful.push({ id: payment.tx, listing, mode: "instant", by: "a payer who broadcast first" });
     const thief = this.#world.person("thief");
     for (let tries = 0; tries < 3; tries++) {
       const headers = { "payment-signature": payment.header };
@@ -232,7 +234,7 @@ export class Traffic {
     await patiently("a payment that was public first", async () => {
       const answer = this.#counted(await send(unlockUrl(this.#world, listing), { headers: own }));
       if (answer.status !== 200) return `${answer.status} ${answer.text}`;
-      this.#sold({ id: payment.tx, listing, mode: "instant", wallet });
+      this.#sold({ id: payment.tx, listing, mode: "instant", wallet, by: "a payer who broadcast first" });
       return { done: true };
     });
   }
@@ -260,7 +262,7 @@ export class Traffic {
         this.attempts += 1;
         if (paid.status === 200) this.delivered.push({ listing, id: payment.tx });
         // Whether it was answered or not, one that is in a block is a sale.
-        this.#doubtful.push({ id: payment.tx, listing, mode: "instant", wallet });
+        this.#doubtful.push({ id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" });
       }),
     );
   }

@@ -9,7 +9,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, LimitsError},
     catalogue,
-    checkout::{BuyError, Checkout, Order, is_confirmed},
+    checkout::{self, BuyError, Checkout, Order},
     contents::Contents,
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
@@ -20,7 +20,7 @@ use worker::{Request, Response};
 
 use crate::{
     app::App,
-    body::Body,
+    body::JsonBody,
     error::ApiError,
     limits::Limiter,
     paywall::{self, Priced, SCHEDULE},
@@ -86,7 +86,7 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
     app.limit_client(Limiter::Session, &request).await?;
     let Session { account, token } = Session::of(app, &request).await?;
     app.limit(Limiter::Account, &account.owner).await?;
-    let body = Body::read(&mut request).await?;
+    let body = JsonBody::read(&mut request).await?;
     let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
     let limits = account::limits(per_payment, daily).map_err(AccountError::from)?;
     if !account::set_limits(&app.database()?, &token, limits, app.now_ms()).await? {
@@ -111,10 +111,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     if bought.status == Status::Refunded {
         return Err(AccountError::Refunded.into());
     }
-    let asked = app.methods()?.confirmations;
-    if !is_confirmed(&database, &app.chain()?, &id, asked, app.now_ms()).await? {
-        return Err(AccountError::Pending(BuyError::Pending(id)).into());
-    }
+    checkout::must_be_confirmed(&database, &app.chain()?, &id, app.methods()?.confirmations).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
     let content = app.contents()?.get(&hash.ok_or_else(missing)?).await?;
@@ -126,7 +123,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     app.limit_client(Limiter::Session, &request).await?;
     let Session { account, .. } = Session::of(app, &request).await?;
     app.limit(Limiter::Buy, &account.owner).await?;
-    let body = Body::read(&mut request).await?;
+    let body = JsonBody::read(&mut request).await?;
     let (id, mode) = (body.text("listingId")?, body.text("mode")?);
     let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
     let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;

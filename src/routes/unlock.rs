@@ -19,8 +19,8 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::Terms,
-    checkout::{self, Checkout, PayError, Presented, Way},
+    catalogue::ListingTerms,
+    checkout::{self, Checkout, PayError, Presented, Unavailable, Way},
     proof::Proof,
 };
 use worker::{Request, Response, console_log};
@@ -54,13 +54,16 @@ pub enum UnlockError {
     /// The client's identifier belongs to another payment.
     #[error(transparent)]
     IdentifierTaken(PayError),
+    /// Paid, and not as deep in the chain as it has to be.
+    #[error(transparent)]
+    Unconfirmed(Unavailable),
 }
 
 /// One request at the paywall.
 struct Gate<'a> {
     app: &'a App,
     request: &'a Request,
-    terms: Rc<Terms>,
+    terms: Rc<ListingTerms>,
     clock: Millis,
     methods: Rc<Methods>,
     database: D1,

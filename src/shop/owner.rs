@@ -10,7 +10,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, DEMO_OWNER},
     catalogue::{self, Filter, Page},
-    checkout::{BuyError, Checkout, Order, buyers_of},
+    checkout::{self, BuyError, Checkout, Order, buyers_of},
     contents::Contents,
     payment::{self, NotGranted},
     purchase::{self, Owned, Status},
@@ -21,22 +21,18 @@ use serde_json::Value;
 use sql::{Database, exactly};
 use worker::Request;
 
-use super::{Counter, priced, unavailable};
-use crate::{
-    app::App,
-    limits::Limiter,
-    paywall::{Priced, SCHEDULE},
-};
+use super::{Counter, SCHEDULE, priced, unavailable};
+use crate::{app::App, limits::Limiter, paywall::Priced};
 
 /// The shop for the agent of an account.
 pub struct OwnerShop<'a> {
     counter: Counter<'a>,
-    caller: Caller,
+    caller: &'a Caller,
 }
 
 impl<'a> OwnerShop<'a> {
     /// For this caller.
-    pub const fn new(app: &'a App, request: &'a Request, caller: Caller) -> Self {
+    pub const fn new(app: &'a App, request: &'a Request, caller: &'a Caller) -> Self {
         Self { counter: Counter { app, request }, caller }
     }
 
@@ -77,13 +73,13 @@ impl Shelf for OwnerShop<'_> {
 
 /// What of a purchase's public JSON a buyer is told first.
 #[derive(Deserialize)]
-struct Made {
+struct PurchaseMade {
     id: TxHash,
-    escrow: Option<MadeEscrow>,
+    escrow: Option<EscrowMade>,
 }
 
 #[derive(Deserialize)]
-struct MadeEscrow {
+struct EscrowMade {
     deadlines: Option<Value>,
 }
 
@@ -133,7 +129,7 @@ impl Shop for OwnerShop<'_> {
             }
             Err(error) => return Err(not_bought(error, mode, terms.price_lovelace)),
         };
-        let made: Made = serde_json::from_str(&bought.purchase)
+        let made: PurchaseMade = serde_json::from_str(&bought.purchase)
             .map_err(|error| ShopError::Unavailable(format!("a purchase cannot be read: {error}")))?;
         if !bought.already_owned {
             self.attribute(&database, &made.id).await;
@@ -183,6 +179,12 @@ impl Shop for OwnerShop<'_> {
         }
         if with_content && owned.status == Status::Refunded {
             return Err(ShopError::Refunded);
+        }
+        if with_content {
+            let (chain, methods) =
+                (self.app().chain().map_err(unavailable)?, self.app().methods().map_err(unavailable)?);
+            let confirmed = checkout::must_be_confirmed(&database, &chain, tx, methods.confirmations).await;
+            confirmed.map_err(unavailable)?;
         }
         let (listed_hash, content) = self.content(&owned.listing_id).await?;
         let purchase = shown.first().map(str::to_owned);

@@ -20,22 +20,22 @@ use cardano::{
     chain::{Chain, ChainError, Inclusion},
     slots::{Millis, SlotConfig},
 };
-use outbox::{Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, Step, by_id};
+use outbox::{Decision, Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
 pub use pay::{Paid, PayError, Presented};
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 use x402_cardano::{
     exact::Moment,
     method::{OfferError, Offered, PaymentMethod},
-    settlement::{Evidence, Settlement},
+    settlement::{Settlement, SettlementEvidence},
 };
 
 use crate::{
     account::Account,
-    catalogue::Terms,
+    catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     fees::creator_share,
     listing::DeliveryMode,
-    payment,
+    payment::{self, PaymentRecord},
     purchase::{self, Owned, Status},
     transitions::Transitions,
 };
@@ -45,9 +45,7 @@ pub type Way<'a> = (DeliveryMode, &'a dyn PaymentMethod);
 
 /// One request's view of the world.
 pub struct Checkout<'a, D, C, V, Z, K> {
-    /// The database.
     pub database: &'a D,
-    /// The chain.
     pub chain: &'a C,
     /// Signature checks.
     pub signatures: &'a V,
@@ -72,9 +70,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
 /// What was bought before, for who proves to be the buyer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redelivered {
-    /// The purchase.
     pub purchase: TxHash,
-    /// The content.
     pub content: String,
 }
 
@@ -90,6 +86,11 @@ pub enum Unavailable {
     /// The content cannot be read.
     #[error(transparent)]
     Contents(#[from] ContentsError),
+    /// A purchase is in a block, with fewer newer ones than are waited for.
+    #[error(
+        "the payment {0} is in a block, and newer ones are waited for: try again in a minute; nothing is paid twice"
+    )]
+    Unconfirmed(TxHash),
 }
 
 impl From<OutboxError> for Unavailable {
@@ -106,7 +107,12 @@ impl From<OutboxError> for Unavailable {
 ///
 /// # Errors
 /// A quote that cannot be made: a fault of the configuration.
-pub fn quote(ways: &[Way<'_>], terms: &Terms, clock: Millis, nonce: [u8; 32]) -> Result<Vec<Offered>, OfferError> {
+pub fn quote(
+    ways: &[Way<'_>],
+    terms: &ListingTerms,
+    clock: Millis,
+    nonce: [u8; 32],
+) -> Result<Vec<Offered>, OfferError> {
     let offered = ways.iter().filter(|(mode, _)| terms.modes.contains(mode));
     offered.map(|(_, method)| method.offer(&terms.sale(), clock, nonce)).collect()
 }
@@ -128,9 +134,9 @@ struct Waiting<'a> {
 }
 
 impl Follow for Waiting<'_> {
-    fn follow(&self, entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError> {
+    fn follow(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
         let mut statements = Transitions.follow(entry, step)?;
-        if matches!(step, Step::Include(_)) {
+        if matches!(step, Decision::Include(_)) {
             if self.delivers && !(self.hung_up)() {
                 statements.push(payment::mark_delivered(&entry.tx, self.now));
             }
@@ -169,41 +175,38 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     ///
     /// # Errors
     /// Something cannot be asked.
-    pub async fn redeliver(&self, terms: &Terms, buyers: &[String]) -> Result<Option<Redelivered>, Unavailable> {
-        let reads = vec![purchase::owned(&terms.id, buyers), payment::open(&terms.id, buyers)];
-        let [owned, open] = exactly(self.database.batch(reads).await?)?;
+    pub async fn redeliver(&self, terms: &ListingTerms, buyers: &[String]) -> Result<Option<Redelivered>, Unavailable> {
+        let reads = vec![purchase::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers)];
+        let [owned, paid] = exactly(self.database.batch(reads).await?)?;
         let mut found = owned.first_json::<Owned>()?.map(|owned| owned.id);
         if found.is_none() {
-            found = self.find_included(&open).await?;
+            found = self.find_included(&paid).await?;
         }
         let Some(purchase) = found else { return Ok(None) };
-        if !self.is_confirmed(&purchase).await? {
-            return Ok(None);
-        }
+        must_be_confirmed(self.database, self.chain, &purchase, self.confirmations).await?;
         Ok(Some(Redelivered { purchase, content: self.content(terms).await? }))
     }
 
-    async fn is_confirmed(&self, purchase: &TxHash) -> Result<bool, Unavailable> {
-        is_confirmed(self.database, self.chain, purchase, self.confirmations, self.now).await
-    }
-
-    async fn find_included(&self, open: &Rows) -> Result<Option<TxHash>, Unavailable> {
+    async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
-        for mut record in payment::all(open)? {
-            if let Step::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
+        for mut record in payment::all(paid)? {
+            if let Decision::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
                 return Ok(Some(record.entry.tx));
             }
         }
         Ok(None)
     }
 
-    async fn content(&self, terms: &Terms) -> Result<String, Unavailable> {
+    async fn content(&self, terms: &ListingTerms) -> Result<String, Unavailable> {
         let content = self.contents.get(&terms.content_hash).await?;
         content.ok_or_else(|| no_content(terms).into())
     }
 
     /// The content that a claim read beside it, or that is kept elsewhere and read before it.
-    async fn content_before_claim(&self, terms: &Terms) -> Result<(Option<Statement>, Option<String>), Unavailable> {
+    async fn content_before_claim(
+        &self,
+        terms: &ListingTerms,
+    ) -> Result<(Option<Statement>, Option<String>), Unavailable> {
         match self.contents.reading(&terms.content_hash) {
             Some(statement) => Ok((Some(statement), None)),
             None => Ok((None, Some(self.content(terms).await?))),
@@ -211,43 +214,54 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     }
 }
 
-/// Whether a payment that is on record has as many newer blocks above its own as are asked for: a purchase is recorded when
-/// the first block has it. After an hour no number that can be asked for is missing.
-///
-/// # Errors
-/// Something cannot be asked.
-pub async fn is_confirmed(
+/// How many newer blocks there are than that of a purchase, as far as is asked for: none is, where none is waited for.
+async fn confirmations_of(
     database: &impl Database,
     chain: &impl Chain,
-    tx: &TxHash,
-    asked: u64,
-    now: Millis,
-) -> Result<bool, Unavailable> {
-    const LONG_AGO_MS: Millis = 60 * 60 * 1_000;
-    if asked == 0 {
-        return Ok(true);
-    }
-    let entry = Entry::first(&database.run(by_id(tx)).await?)?;
-    let Some(block) = entry.and_then(|entry| entry.block) else { return Ok(false) };
-    if block.time_ms.saturating_add(LONG_AGO_MS) < now {
-        return Ok(true);
+    purchase: &TxHash,
+    wanted: u64,
+) -> Result<(Inclusion, u64), Unavailable> {
+    let record = database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
+    let block = record.and_then(|record| record.entry.block);
+    let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
+    if wanted == 0 {
+        return Ok((block, 0));
     }
     let tip = chain.tip().await?;
-    let block = chain.inclusion_of(tx).await?;
-    Ok(block.is_some_and(|block| tip.height.saturating_sub(block.height) >= asked))
+    // Newer blocks count only above a block that still has it: a rollback may have taken the one on record.
+    let shown = chain.inclusion_of(purchase).await?;
+    Ok((block, shown.map_or(0, |shown| tip.height.saturating_sub(shown.height))))
 }
 
-fn no_content(terms: &Terms) -> DatabaseError {
+/// Content is handed out again only for what is as certain as it had to be the first time: whoever proves to have paid
+/// a moment ago has no more to show than the payment itself. Asks nothing where one block is enough.
+///
+/// # Errors
+/// [`Unavailable::Unconfirmed`], or what cannot be asked.
+pub async fn must_be_confirmed(
+    database: &impl Database,
+    chain: &impl Chain,
+    purchase: &TxHash,
+    wanted: u64,
+) -> Result<(), Unavailable> {
+    if wanted == 0 {
+        return Ok(());
+    }
+    let (_, newer) = confirmations_of(database, chain, purchase, wanted).await?;
+    if newer >= wanted { Ok(()) } else { Err(Unavailable::Unconfirmed(*purchase)) }
+}
+
+fn no_content(terms: &ListingTerms) -> DatabaseError {
     DatabaseError(format!("the content of {} is not there", terms.id))
 }
 
 /// How a driven payment stands, in x402's words.
 fn in_x402(standing: Standing) -> Settlement {
-    let evidence = |block: Inclusion, confirmations| Evidence::Block { inclusion: block, confirmations };
+    let evidence = |block: Inclusion, confirmations| SettlementEvidence::Block { inclusion: block, confirmations };
     match standing {
         Standing::Confirmed { block, confirmations } => Settlement::Confirmed(evidence(block, confirmations)),
         Standing::Pending { block: Some((block, newer)), .. } => Settlement::Pending(Some(evidence(block, newer))),
-        Standing::Pending { submitted, .. } => Settlement::Pending(submitted.then_some(Evidence::Mempool)),
+        Standing::Pending { submitted, .. } => Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool)),
         Standing::Refused(reason) => Settlement::Refused(reason),
         Standing::Expired => Settlement::Expired,
     }

@@ -99,17 +99,13 @@ pub enum Claim {
 pub enum NotGranted {
     /// Over the limit per purchase.
     #[error("over the limit of {} per purchase: raise it (PUT /me/agent-limits)", limit.display_tada())]
-    PerPayment {
-        /// The limit.
-        limit: Lovelace,
-    },
+    PerPayment { limit: Lovelace },
     /// Over the daily limit.
     #[error(
         "over the daily limit: {} of {} are spent today (UTC); raise it (PUT /me/agent-limits) or try again tomorrow",
         spent.display_tada(), limit.display_tada()
     )]
     Daily {
-        /// The limit.
         limit: Lovelace,
         /// Spent today.
         spent: Lovelace,
@@ -226,7 +222,7 @@ impl NewPayment<'_> {
     }
 
     fn why(&self, known: Option<PaymentRecord>, found: &InTheWay) -> Claim {
-        let refused = |record: &PaymentRecord| record.entry.state == outbox::State::Refused;
+        let refused = |record: &PaymentRecord| record.entry.state == outbox::EntryState::Refused;
         if let Some(known) = known.filter(|known| !refused(known)) {
             return Claim::Known(Box::new(known));
         }
@@ -275,17 +271,19 @@ impl NewPayment<'_> {
     }
 
     /// The identifier, unless another payload has it, with the transaction that answers it: the one by which the buyer
-    /// owns the listing, or else this one.
+    /// owns the listing, or else this one. It opens what was paid for, so none is kept for what another header claimed.
     fn identify(&self, facts: &serde_json::Value, now: Millis) -> Statement {
         statement!(
             format!(
                 "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
                  SELECT ?2 ->> '$.listing', ?2 ->> '$.identifier', ?2 ->> '$.payload', coalesce({OWNED}, {PAYING}, ?1), ?3 \
-                 WHERE ?2 ->> '$.identifier' IS NOT NULL ON CONFLICT DO NOTHING"
+                 WHERE ?2 ->> '$.identifier' IS NOT NULL \
+                   AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?4) ON CONFLICT DO NOTHING"
             ),
             self.tx,
             facts.to_string(),
             now,
+            self.header,
         )
     }
 }
@@ -323,6 +321,19 @@ pub fn open(listing: &str, buyers: &[String]) -> Statement {
         records()
             + "p.listing_id = ?1 AND p.payer IN (SELECT value FROM json_each(?2)) \
                AND outbox.state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 3",
+        listing,
+        json!(buyers).to_string()
+    )
+}
+
+/// The statement that reads the payments for a listing by these buyers that may be in a block by now, those that are
+/// open first, as [`PaymentRecord`]s. A ledger's refusal proves little: somebody else may have handed the payment in.
+#[must_use]
+pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
+    statement!(
+        records()
+            + "p.listing_id = ?1 AND p.payer IN (SELECT value FROM json_each(?2)) AND outbox.state <> 'included' \
+               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, created_at_ms DESC LIMIT 3",
         listing,
         json!(buyers).to_string()
     )

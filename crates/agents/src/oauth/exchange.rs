@@ -145,17 +145,28 @@ pub async fn exchange(
     request: &TokenRequest,
     now_ms: u64,
 ) -> Result<Tokens, OAuthError> {
-    let client_auth = match &request.assertion {
-        None => "none",
-        Some(assertion) => {
+    let read = |token: &str, kind| {
+        let claims = Claims::read(token, kind, authority.secrets(), authority.issuer());
+        claims.ok_or_else(OAuthError::invalid_grant)
+    };
+    let client_auth = match (&request.assertion, &request.exchange) {
+        // Who refreshes does so as the code was redeemed: the row knows how.
+        (None, Exchange::Refresh { .. }) => "none",
+        (None, Exchange::Code { code, .. }) => {
+            read(code, TokenKind::Code)?;
+            let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
+            if client.metadata.keys.is_some() {
+                return Err(OAuthError::invalid_client(
+                    "this client has keys: it proves itself with a client_assertion",
+                ));
+            }
+            "none"
+        }
+        (Some(assertion), _) => {
             let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
             assertion::authenticate(db, documents, port, authority, &client, assertion, now_ms).await?;
             "private_key_jwt"
         }
-    };
-    let read = |token: &str, kind| {
-        let claims = Claims::read(token, kind, authority.secrets(), authority.issuer());
-        claims.ok_or_else(OAuthError::invalid_grant)
     };
     let (claims, rows) = match &request.exchange {
         Exchange::Code { code, verifier, redirect_uri } => {

@@ -21,10 +21,10 @@ use x402_cardano::{
     method::{OfferError, Offered, PaymentMethod},
 };
 
-use super::{Checkout, Unavailable, buyers_of, creator_part, no_content};
+use super::{Checkout, Unavailable, buyers_of, creator_part, must_be_confirmed, no_content};
 use crate::{
     account::Account,
-    catalogue::Terms,
+    catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     listing::DeliveryMode,
     payment::{self, Claim, NewPayment, NotGranted, PaymentRecord},
@@ -47,12 +47,10 @@ const PATIENCE_MS: Millis = 25_000;
 /// What is bought, and who pays.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
-    /// The account.
     pub account: &'a Account,
     /// Its service wallet's key.
     pub key: &'a SigningKey,
-    /// The listing.
-    pub terms: &'a Terms,
+    pub terms: &'a ListingTerms,
     /// How to pay.
     pub mode: DeliveryMode,
     /// 32 random bytes: quotes are made under it, and tries that collide are spread by it.
@@ -151,7 +149,7 @@ struct ChainView {
 /// What one try came to.
 enum Tried {
     /// It stands so.
-    Settled(Entry, Standing, Vec<Rows>, Option<String>),
+    Settled(Box<Entry>, Standing, Vec<Rows>, Option<String>),
     /// Another payment of the wallet was quicker.
     Again,
     /// An equal purchase was quicker, or is known by now.
@@ -205,9 +203,6 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         ];
         let [owned, open, over, refused, sent, reserved] = exactly(database.batch(reads).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
-            if !self.checkout.is_confirmed(&owned.id).await? {
-                return Err(BuyError::Pending(owned.id));
-            }
             return self.owned(&owned).await.map(Some);
         }
         if let Some(PaymentRecord { mut entry, .. }) = payment::all(&open)?.into_iter().next() {
@@ -224,6 +219,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     }
 
     async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {
+        let Checkout { database, chain, confirmations, .. } = *self.checkout;
+        must_be_confirmed(database, chain, &owned.id, confirmations).await?;
         let content = self.checkout.content(self.order.terms).await?;
         let purchase = purchase::one(self.checkout.database, &owned.id).await?;
         let purchase = purchase.ok_or_else(|| DatabaseError(format!("purchase {} is gone", owned.id)))?;
@@ -335,7 +332,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         };
         let content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
         let settled = self.checkout.settle(&mut entry, Some(Some(known))).await?;
-        Ok(Tried::Settled(entry, settled.standing, settled.followed, content))
+        Ok(Tried::Settled(Box::new(entry), settled.standing, settled.followed, content))
     }
 
     fn build(

@@ -2,13 +2,13 @@
 //! escrow's address comes between.
 
 use cardano::{
-    TxHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, slots::Millis, tx::TransactionEffects,
+    TxHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, slots::Millis, tx::TransactionUtxos,
 };
 use outbox::{Entry, by_id};
 use sql::Database;
 
 use super::{
-    Report, TickError, View, Watch,
+    Report, TickError, TickView, Watch,
     due::{self, Due},
     steps::Found,
 };
@@ -39,7 +39,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn follow_all(
         &self,
         waiting: Vec<(Due, Millis)>,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<(), TickError> {
         let mut unserved = 0_u32;
@@ -67,7 +67,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     }
 
     /// Follows an escrow from the output that it was last known to be.
-    pub(super) async fn follow(&self, from: &TxRef, view: &View<'_>, report: &mut Report) -> Result<Fate, TickError> {
+    pub(super) async fn follow(
+        &self,
+        from: &TxRef,
+        view: &TickView<'_>,
+        report: &mut Report,
+    ) -> Result<Fate, TickError> {
         let (mut at, mut fate) = (*from, Fate::Unspent);
         for _ in 0..MAX_STEPS {
             let outputs = self.chain.outputs_of(&at.tx).await?.unwrap_or_default();
@@ -87,7 +92,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn found(
         &self,
         tx: &TxHash,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<Option<Found>, TickError> {
         let own = Entry::first(&self.database.run(by_id(tx)).await?)?;
@@ -98,8 +103,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 None => return Ok(None),
             },
         };
-        let effects = match TransactionEffects::read(&cbor) {
-            Ok(effects) => effects,
+        let utxos = match TransactionUtxos::read(&cbor) {
+            Ok(utxos) => utxos,
             Err(error) => {
                 report.skipped = report.skipped.saturating_add(1);
                 report.note(tx, &error);
@@ -107,6 +112,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         };
         let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && block.height <= view.tip.height);
-        Ok(block.map(|block| Found { effects, height: block.height, time_ms: block.time_ms }))
+        Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
     }
 }

@@ -115,6 +115,16 @@ fn an_assertion_signed_with_a_key_that_the_client_does_not_publish_is_refused() 
 }
 
 #[test]
+fn a_client_that_says_to_have_a_key_redeems_nothing_without_it() {
+    let keyed = Keyed::new(ClientKey::es256());
+    let code = keyed.world.code(DOCUMENT);
+    let error = keyed.world.token(&redemption(DOCUMENT, &code)).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidClient);
+    let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
+    assert!(keyed.redeem(&code, &assertion).is_ok(), "who has the key still can");
+}
+
+#[test]
 fn an_assertion_of_a_client_without_keys_is_refused() {
     let world = World::new();
     world.web.publish(DOCUMENT, &document());

@@ -69,8 +69,8 @@ fn a_signature_of_another_wallet_approves_nothing() {
     let request = world.consent(&client);
     let mut body = world.approval(&request);
     let (_, signed) = world.signed(&request, 2);
-    body["key"] = json!(signed.key);
-    body["signature"] = json!(signed.signature);
+    body["key"] = json!(hex::encode(&signed.key));
+    body["signature"] = json!(hex::encode(&signed.signature));
     assert!(matches!(world.check(&body), Err(ApprovalError::Signature(_))));
 }
 
@@ -83,8 +83,8 @@ fn a_signature_for_signing_in_connects_no_agent() {
     let signin = cardano::ContentHash::of(format!("service:signin:v1\n{owner}\n{}", request.id).as_bytes());
     let signed = cardano::cip8::sign(&key, &owner, signin.as_bytes()).unwrap();
     let mut body = world.approval(&request);
-    body["key"] = json!(signed.key);
-    body["signature"] = json!(signed.signature);
+    body["key"] = json!(hex::encode(&signed.key));
+    body["signature"] = json!(hex::encode(&signed.signature));
     assert!(matches!(world.check(&body), Err(ApprovalError::Signature(_))));
 }
 

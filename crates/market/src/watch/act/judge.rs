@@ -8,7 +8,7 @@ use super::{Means, Pressing};
 use crate::{
     contents::Contents,
     watch::{
-        Arbiter, Keys, Report, TickError, View, Watch,
+        ArbiterClient, Keys, Report, TickError, TickView, Watch,
         decide::{EscrowFacts, NextStep, decide},
         due::{self, Due},
     },
@@ -36,7 +36,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn judge_all(
         &self,
         mut due: Vec<Due>,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), TickError> {
@@ -84,7 +84,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn judge(
         &self,
         due: &Due,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         report: &mut Report,
     ) -> Result<(Datum, NextStep, Option<ContentHash>), TickError> {
         let datum = due.datum()?;
@@ -120,11 +120,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 }
 
 /// Whether a first result can no longer be posted.
-fn is_over(datum: &Datum, view: &View<'_>) -> bool {
+fn is_over(datum: &Datum, view: &TickView<'_>) -> bool {
     datum.window(Action::SubmitResult).is_some_and(|window| window.timing(view.clock, 0) == Timing::Over)
 }
 
-fn is_pressing(datum: &Datum, view: &View<'_>) -> bool {
+fn is_pressing(datum: &Datum, view: &TickView<'_>) -> bool {
     let ours = view.seller.is_some() && datum.seller.key_address() == view.seller;
     ours && !datum.has_result() && datum.deadlines.submit_result < view.clock.saturating_add(PRESSING_MS)
 }

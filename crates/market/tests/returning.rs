@@ -1,0 +1,105 @@
+//! Buyers who come back and prove with a signature that they paid.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use cardano::{chain::Chain, keys::Native};
+use market::{
+    ListingId,
+    catalogue::{self, ListingTerms},
+    checkout::{Checkout, Redelivered, Unavailable},
+    contents::InDatabase,
+    payment::Claim,
+};
+use outbox::{Decision, Sleep};
+use sql::{Database, sqlite::Sqlite};
+use support::{
+    NOON, Paying, block, given,
+    ledger::{Ledger, Tx},
+    list, paying_for, payment, sign_up, step,
+};
+
+const PRICE: u64 = 5_000_000;
+const UNTIL: u64 = u64::MAX >> 12;
+
+struct NoSleep;
+
+impl Sleep for NoSleep {
+    async fn sleep(&self, _: u64) {}
+}
+
+fn terms(db: &Sqlite, listing: &ListingId) -> ListingTerms {
+    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+}
+
+fn again(
+    db: &Sqlite,
+    ledger: &Ledger,
+    terms: &ListingTerms,
+    buyer: &str,
+    wanted: u64,
+) -> Result<Option<Redelivered>, Unavailable> {
+    ledger.calls.set(0);
+    let checkout = Checkout {
+        database: db,
+        chain: ledger,
+        signatures: &Native,
+        sleep: &NoSleep,
+        contents: &InDatabase(db),
+        ways: &[],
+        now: NOON,
+        clock: NOON,
+        schedule: &[],
+        confirmations: wanted,
+        hung_up: &|| false,
+    };
+    block(checkout.redeliver(terms, &[buyer.to_owned()]))
+}
+
+#[test]
+fn a_signature_opens_nothing_earlier_than_the_payment_does() {
+    let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+    let (account, key) = sign_up(&db, 1, NOON);
+    let listing = list(&db, 1, PRICE);
+    let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
+    let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
+    assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
+    assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+    ledger.mine();
+    let (buyer, terms) = (account.wallet_address.to_string(), terms(&db, &listing));
+
+    // In a block, found by the signed request itself, and then on record.
+    for _ in 0..2 {
+        let early = again(&db, &ledger, &terms, &buyer, 2);
+        assert_eq!(early, Err(Unavailable::Unconfirmed(paying.tx())));
+        let found = ledger.inclusion(&paying.tx()).unwrap();
+        step(&db, &paying.tx(), &Decision::Include(found));
+    }
+    ledger.mine();
+    assert!(again(&db, &ledger, &terms, &buyer, 2).is_err());
+    ledger.mine();
+    assert_eq!(block(Chain::tip(&ledger)).unwrap().height, ledger.inclusion(&paying.tx()).unwrap().height + 2);
+    let bought = again(&db, &ledger, &terms, &buyer, 2).unwrap().unwrap();
+    assert_eq!((bought.purchase, bought.content.as_str()), (paying.tx(), "content 1"));
+    assert!(again(&db, &ledger, &terms, &buyer, 0).unwrap().is_some());
+}
+
+#[test]
+fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_content() {
+    for end in [Decision::Refuse("no".into()), Decision::Expire] {
+        let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+        let (account, key) = sign_up(&db, 1, NOON);
+        let listing = list(&db, 1, PRICE);
+        let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
+        let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
+        assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
+        assert!(step(&db, &paying.tx(), &end));
+        let (buyer, terms) = (account.wallet_address.to_string(), terms(&db, &listing));
+        assert_eq!(again(&db, &ledger, &terms, &buyer, 0), Ok(None), "{end:?}");
+        assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+        ledger.mine();
+        let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
+        assert_eq!(bought.purchase, paying.tx(), "{end:?}");
+    }
+}
