@@ -273,6 +273,11 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                 Ok(None) => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
                 Err(_) => ChainSays::Nothing,
             };
+            // Blocks on top count only where this look shows the block below them: a rollback may have taken it.
+            newer = match (&tip, &says) {
+                (Some(tip), ChainSays::InBlock(block)) => tip.height.saturating_sub(block.height),
+                _ => 0,
+            };
             match decide(entry, &says, now) {
                 // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
                 Decision::Reopen | Decision::Move(_) => {}
@@ -288,9 +293,6 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                         _ => {}
                     }
                 }
-            }
-            if let (Some(tip), Some(block)) = (tip, entry.block) {
-                newer = tip.height.saturating_sub(block.height);
             }
         }
         let standing = confirmed(entry, newer, patience.confirmations).unwrap_or(Standing::Pending {
