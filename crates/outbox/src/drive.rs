@@ -280,10 +280,18 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                         Step::Refuse(reason) if changed => {
                             return Ok(Settled { standing: Standing::Refused(reason), followed });
                         }
-                        Step::Expire => return Ok(Settled { standing: Standing::Expired, followed }),
+                        // Another request saw more: what it wrote down counts.
+                        Step::Refuse(_) | Step::Expire if !changed => {
+                            let known = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?;
+                            *entry = known.unwrap_or_else(|| entry.clone());
+                        }
                         _ => {}
                     }
                 }
+            }
+            // What ended in no block, and is in none now, is not waited for.
+            if matches!(says, ChainSays::InNoBlock { .. }) && entry.state == State::Expired {
+                return Ok(Settled { standing: Standing::Expired, followed });
             }
             if let (Some(tip), Some(block)) = (tip, entry.block) {
                 newer = tip.height.saturating_sub(block.height);
