@@ -26,6 +26,8 @@ use crate::{
 
 /// Longest that a request asks the chain: purchases take 20 to 60 seconds.
 const MAX_REQUEST_MS: u64 = 60_000;
+/// The same for a tool call: clients give one up near 60 seconds, and an answer at 45 says what to do next.
+pub const MAX_CALL_MS: u64 = 42_000;
 
 thread_local! {
     /// The place of this isolate's next challenge; it begins anywhere, so that isolates seldom give equal ones.
@@ -33,17 +35,24 @@ thread_local! {
     static NEXT_PLACE: Cell<Option<u8>> = const { Cell::new(None) };
 }
 
-/// One request's view of the worker's bindings.
+/// One request's view of the worker's bindings. Clones are the same request's.
+#[derive(Clone)]
 pub struct App {
     env: Env,
     usage: Usage,
     now_ms: u64,
+    max_ms: u64,
     settings: OnceCell<Rc<Settings>>,
 }
 
 impl App {
     pub fn new(env: Env) -> Self {
-        Self { env, usage: Usage::default(), now_ms: edge::now_ms(), settings: OnceCell::new() }
+        Self { env, usage: Usage::default(), now_ms: edge::now_ms(), max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
+    }
+
+    /// The same for a tool call, which has less time.
+    pub fn for_tool_call(&self) -> Self {
+        Self { max_ms: MAX_CALL_MS, ..self.clone() }
     }
 
     pub const fn usage(&self) -> &Usage {
@@ -57,7 +66,7 @@ impl App {
 
     /// POSIX ms at which the request stops asking the chain, and answers with what it knows.
     const fn until(&self) -> u64 {
-        self.now_ms.saturating_add(MAX_REQUEST_MS)
+        self.now_ms.saturating_add(self.max_ms)
     }
 
     /// Waiting, within the request's time.

@@ -12,7 +12,6 @@ const MAX_BODY: usize = 8 << 10;
 /// A body, or the field of it, that is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// Not JSON.
     #[error("body: must be JSON ({0})")]
     NotJson(String),
     /// Not an object.
@@ -27,9 +26,9 @@ pub enum FieldError {
 }
 
 /// The fields of a body. Unknown ones are ignored.
-pub struct Body(Map<String, Value>);
+pub struct JsonBody(Map<String, Value>);
 
-impl Body {
+impl JsonBody {
     /// Reads a bounded body that must be a JSON object.
     pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
         let bytes = read_request(request, MAX_BODY).await?;

@@ -66,7 +66,6 @@ pub enum Endpoint {
 /// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Resolved {
-    /// A route.
     Route(Endpoint),
     /// `OPTIONS` of a path with these methods.
     Preflight(&'static str),

@@ -9,7 +9,7 @@ use edge::{
 };
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, Terms},
+    catalogue::{self, ListingTerms},
     chain_state,
     checkout::Way,
 };
@@ -31,7 +31,7 @@ const KEPT_MS: Millis = 60_000;
 pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
 
 thread_local! {
-    static TERMS: RefCell<HashMap<String, (Millis, Rc<Terms>)>> = RefCell::new(HashMap::new());
+    static TERMS: RefCell<HashMap<String, (Millis, Rc<ListingTerms>)>> = RefCell::new(HashMap::new());
 }
 
 /// The ways to pay that the operator configured.
@@ -75,8 +75,7 @@ impl Methods {
 /// A listing's terms, and the clock of escrow matters.
 #[derive(Clone, Debug)]
 pub struct Priced {
-    /// The terms.
-    pub terms: Rc<Terms>,
+    pub terms: Rc<ListingTerms>,
     /// The later of the wall clock and the newest block's time, POSIX ms.
     pub clock: Millis,
 }
@@ -85,7 +84,7 @@ pub struct Priced {
 /// listing offers protection.
 pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Result<Option<Priced>, ApiError> {
     let (now, lead) = (app.now_ms(), app.settings()?.lead);
-    let fresh = |(read, _): &&(Millis, Rc<Terms>)| now.saturating_sub(*read) < KEPT_MS;
+    let fresh = |(read, _): &&(Millis, Rc<ListingTerms>)| now.saturating_sub(*read) < KEPT_MS;
     let kept = TERMS.with_borrow(|kept| kept.get(id.as_str()).filter(fresh).map(|(_, terms)| terms.clone()));
     if let Some(terms) = kept {
         let clock = if terms.modes.contains(&DeliveryMode::Protected) {
@@ -96,7 +95,7 @@ pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Resu
         return Ok(Some(Priced { terms, clock }));
     }
     let [terms, time] = exactly(database.batch(vec![catalogue::terms(id), chain_state::read_time()]).await?)?;
-    let Some(terms) = terms.first_json::<Terms>()?.map(Rc::new) else {
+    let Some(terms) = terms.first_json::<ListingTerms>()?.map(Rc::new) else {
         return Ok(None);
     };
     TERMS.with_borrow_mut(|kept| {
@@ -109,7 +108,12 @@ pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Resu
 }
 
 /// The whole 402: every way to pay, and why payment is asked for.
-pub fn payment_required(terms: &Terms, accepts: Vec<PaymentRequirements>, url: &Url, code: &str) -> PaymentRequired {
+pub fn payment_required(
+    terms: &ListingTerms,
+    accepts: Vec<PaymentRequirements>,
+    url: &Url,
+    code: &str,
+) -> PaymentRequired {
     let mut resource = url.clone();
     resource.set_query(None);
     resource.set_fragment(None);

@@ -15,14 +15,14 @@ use edge::{
 };
 use worker::{Context, Env, Method, Request, Response, Result, console_error, console_log, event};
 
-use crate::settings::Settings;
+use crate::settings::ArbiterSettings;
 
 /// Bytes of a body: an output of which JSON escapes every character (6 bytes for 1), and the rest of a request.
 const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
 /// Why a request is not answered as it asked.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum RequestError {
     #[error("no such path")]
     NoSuchPath,
     #[error("this path takes only {0}")]
@@ -39,7 +39,7 @@ enum Refusal {
     Fault(#[from] Fault),
 }
 
-impl Refusal {
+impl RequestError {
     /// What the caller is told.
     fn answer(&self) -> ErrorAnswer {
         let text = || self.to_string();
@@ -64,7 +64,7 @@ impl Refusal {
     }
 }
 
-impl From<worker::Error> for Refusal {
+impl From<worker::Error> for RequestError {
     fn from(error: worker::Error) -> Self {
         Self::Fault(error.into())
     }
@@ -80,29 +80,29 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
     Ok(response)
 }
 
-async fn answer(request: Request, env: &Env) -> Result<Response, Refusal> {
+async fn answer(request: Request, env: &Env) -> Result<Response, RequestError> {
     // Unusable settings first: a misconfigured arbiter serves nothing at all.
-    let settings = Settings::of(env).map_err(Fault::from)?;
+    let settings = ArbiterSettings::of(env).map_err(Fault::from)?;
     match (request.path().as_str(), request.method()) {
         ("/disputes/resolve", Method::Post) => resolve(request, env, &settings).await,
         ("/disputes/resolve", Method::Options) => Ok(Response::empty()?.with_status(204)),
-        ("/disputes/resolve", _) => Err(Refusal::WrongMethod("POST, OPTIONS")),
+        ("/disputes/resolve", _) => Err(RequestError::WrongMethod("POST, OPTIONS")),
         ("/health", Method::Get) => health(&settings),
-        ("/health", _) => Err(Refusal::WrongMethod("GET")),
-        _ => Err(Refusal::NoSuchPath),
+        ("/health", _) => Err(RequestError::WrongMethod("GET")),
+        _ => Err(RequestError::NoSuchPath),
     }
 }
 
 /// That it is ready, and the wallet that pays the fees: to be funded by the operator.
-fn health(settings: &Settings) -> Result<Response, Refusal> {
+fn health(settings: &ArbiterSettings) -> Result<Response, RequestError> {
     let wallet = settings.key.enterprise_address();
     let health = serde_json::json!({ "ok": true, "network": "preprod", "wallet": wallet });
     Ok(answer::json(health.to_string())?)
 }
 
-async fn resolve(mut request: Request, env: &Env, settings: &Settings) -> Result<Response, Refusal> {
+async fn resolve(mut request: Request, env: &Env, settings: &ArbiterSettings) -> Result<Response, RequestError> {
     if !settings.token.admits(&Bearer::of(&request)?) {
-        return Err(Refusal::NoToken);
+        return Err(RequestError::NoToken);
     }
     let body = read_request(&mut request, MAX_BODY).await?;
     let dispute = ResolveRequest::parse(&body)?;

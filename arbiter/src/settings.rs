@@ -15,7 +15,7 @@ use worker::Env;
 const MIN_TOKEN: usize = 24;
 
 /// The arbiter's configuration.
-pub struct Settings {
+pub struct ArbiterSettings {
     pub token: SharedToken,
     pub key: SigningKey,
     pub deployment: Deployment,
@@ -26,14 +26,14 @@ pub struct Settings {
 }
 
 thread_local! {
-    static SETTINGS: Kept<Settings> = const { RefCell::new(None) };
+    static SETTINGS: Kept<ArbiterSettings> = const { RefCell::new(None) };
 }
 
 const fn unusable(name: &'static str, problem: &'static str) -> SettingError {
     SettingError { name: Cow::Borrowed(name), problem }
 }
 
-impl Settings {
+impl ArbiterSettings {
     /// This isolate's settings: read and checked until they are right, then kept.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
         settings::once(&SETTINGS, || Self::read(&settings::of(env)), |_| true)

@@ -6,14 +6,11 @@ use cardano::{
     cip8::{Cip8Error, DataSignature, SignedMessage},
 };
 use edge::{answer, ed25519::WebCrypto};
-use market::{
-    account::{self, NewWallet, Token},
-    challenge::Purpose,
-};
+use market::account::{self, NewWallet, Token};
 use serde_json::json;
 use worker::{Request, Response};
 
-use crate::{app::App, body::Body, error::ApiError, limits::Limiter, session::Shown};
+use crate::{app::App, body::JsonBody, error::ApiError, limits::Limiter, session::Shown};
 
 /// Why nobody is signed in.
 #[derive(Debug, thiserror::Error)]
@@ -32,14 +29,14 @@ pub enum SignInError {
 /// A challenge for an address.
 pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Challenge, &request).await?;
-    let body = Body::read(&mut request).await?;
+    let body = JsonBody::read(&mut request).await?;
     let owner = address(&body, "address")?;
-    let challenge = app.challenger()?.give(Purpose::SIGN_IN, &owner, app.next_place()?, app.now_ms());
+    let challenge = app.challenger()?.give(&owner, app.next_place()?, app.now_ms());
     let answer = json!({ "owner": owner, "digest": challenge.digest, "expiresAt": challenge.expires_at });
     Ok(answer::private_json(answer.to_string())?)
 }
 
-fn address(body: &Body, name: &'static str) -> Result<Address, ApiError> {
+fn address(body: &JsonBody, name: &'static str) -> Result<Address, ApiError> {
     let address = Address::parse_cip30(body.text(name)?);
     Ok(address.map_err(|error| SignInError::Address(name, error))?)
 }
@@ -47,12 +44,12 @@ fn address(body: &Body, name: &'static str) -> Result<Address, ApiError> {
 /// A session, for a signed challenge.
 pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::SignIn, &request).await?;
-    let body = Body::read(&mut request).await?;
+    let body = JsonBody::read(&mut request).await?;
     let owner = address(&body, "owner")?;
     let (key, signature) = (body.text("key")?, body.text("signature")?);
     let signed = DataSignature::from_hex(key, signature).map_err(SignInError::from)?;
     let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(SignInError::from)?;
-    let challenge = app.challenger()?.find(Purpose::SIGN_IN, &owner, message.payload(), app.now_ms());
+    let challenge = app.challenger()?.find(&owner, message.payload(), app.now_ms());
     let challenge = challenge.ok_or(SignInError::NoChallenge)?;
     let unverified = message.check(&owner, challenge.digest.as_bytes()).map_err(SignInError::from)?;
     unverified.verify(&WebCrypto).await.map_err(|error| SignInError::Signature(error.into()))?;

@@ -52,11 +52,11 @@ pub enum ListingError {
 
 thread_local! {
     /// The catalogue as this isolate last read it, by its version. D1 is asked for the version each time.
-    static CATALOGUE: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static CATALOGUE: RefCell<Option<KeptCatalogue>> = const { RefCell::new(None) };
 }
 
 #[derive(Clone)]
-struct Kept {
+struct KeptCatalogue {
     version: i64,
     page: Rc<catalogue::Page>,
 }
@@ -78,7 +78,7 @@ async fn whole(app: &App, request: &Request) -> Result<Response, ApiError> {
         (None, Some(kept)) => kept.page,
         (page, _) => {
             let page = page.map(Rc::new).ok_or_else(|| Fault::Inconsistent("a catalogue without listings".into()))?;
-            CATALOGUE.set(Some(Kept { version: read.version, page: page.clone() }));
+            CATALOGUE.set(Some(KeptCatalogue { version: read.version, page: page.clone() }));
             page
         }
     };

@@ -1,17 +1,24 @@
 //! `POST /mcp`, `POST /mcp/open`
 
+use std::{pin::pin, time::Duration};
+
 use agents::{
     mcp::{
-        self, dispatch,
-        dispatch::{RpcAnswer, Toolset},
-        message::{self, MAX_MESSAGE_BYTES, RpcCode, RpcError},
+        self,
+        dispatch::{self, RpcAnswer},
+        message::{self, MAX_MESSAGE_BYTES, Message, RpcCode, RpcError},
         open::OpenTools,
+        progress::{self, ProgressToken},
         revision::Headers,
         tools::OwnerTools,
     },
-    oauth::grant,
+    oauth::grant::{self, Caller},
 };
 use edge::{bearer::Bearer, http};
+use futures_util::{
+    future::{Either, select},
+    stream::{self, StreamExt},
+};
 use worker::{Request, Response};
 
 use crate::{
@@ -21,9 +28,12 @@ use crate::{
     shop::{OpenCounter, OwnerShop},
 };
 
+/// Seconds between two notifications of a call's progress.
+const PROGRESS_S: u32 = 3;
+
 /// A message of an agent whose owner signed in. Nothing is answered to anybody else, not even `initialize`: a client that
 /// got an answer without a token would never ask for one.
-pub async fn signed_in(app: &App, mut request: Request) -> Result<Response, ApiError> {
+pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError> {
     if let Some(refusal) = stranger(app, &request)? {
         return Ok(refusal);
     }
@@ -37,41 +47,110 @@ pub async fn signed_in(app: &App, mut request: Request) -> Result<Response, ApiE
     let Some(caller) = grant::caller(&app.database()?, &authority, &token, app.now_ms()).await? else {
         return unauthorized(&authority.challenge(true));
     };
-    let body = http::read_request(&mut request, MAX_MESSAGE_BYTES).await?;
-    let key = caller.grant.clone();
-    let tools = OwnerTools(OwnerShop::new(app, &request, caller));
-    respond(app, &request, &tools, &body, &key).await
+    respond(app, request, Visitor::Agent(Box::new(caller))).await
 }
 
 /// A message of an agent with a wallet of its own.
-pub async fn open(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    if let Some(refusal) = stranger(app, &request)? {
-        return Ok(refusal);
+pub async fn open(app: &App, request: Request) -> Result<Response, ApiError> {
+    match stranger(app, &request)? {
+        Some(refusal) => Ok(refusal),
+        None => respond(app, request, Visitor::Anybody).await,
     }
-    let body = http::read_request(&mut request, MAX_MESSAGE_BYTES).await?;
-    let key = crate::limits::client(&request)?;
-    let tools = OpenTools(OpenCounter::new(app, &request));
-    respond(app, &request, &tools, &body, &key).await
 }
 
-async fn respond(
-    app: &App,
-    request: &Request,
-    tools: &impl Toolset,
-    body: &[u8],
-    key: &str,
-) -> Result<Response, ApiError> {
-    let message = match message::parse(body) {
+/// Who sent a message, and so which tools there are.
+enum Visitor {
+    /// The agent of an account.
+    Agent(Box<Caller>),
+    /// Somebody with a wallet of their own, or none.
+    Anybody,
+}
+
+/// A message on its way to its answer.
+struct Exchange {
+    app: App,
+    request: Request,
+    visitor: Visitor,
+    mirrored: Mirrored,
+}
+
+/// The headers that repeat what a message says.
+struct Mirrored {
+    version: Option<String>,
+    method: Option<String>,
+    name: Option<String>,
+}
+
+impl Mirrored {
+    fn of(request: &Request) -> Result<Self, ApiError> {
+        let header = |name| request.headers().get(name);
+        let (version, method) = (header("mcp-protocol-version")?, header("mcp-method")?);
+        Ok(Self { version, method, name: header("mcp-name")? })
+    }
+
+    fn headers(&self) -> Headers<'_> {
+        let Self { version, method, name } = self;
+        Headers { protocol_version: version.as_deref(), method: method.as_deref(), name: name.as_deref() }
+    }
+}
+
+impl Exchange {
+    async fn answer(self, message: Message) -> RpcAnswer {
+        let Self { app, request, visitor, mirrored } = &self;
+        let headers = mirrored.headers();
+        match visitor {
+            Visitor::Agent(caller) => {
+                dispatch::answer(&OwnerTools(OwnerShop::new(app, request, caller)), &headers, message).await
+            }
+            Visitor::Anybody => dispatch::answer(&OpenTools(OpenCounter::new(app, request)), &headers, message).await,
+        }
+    }
+}
+
+async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Response, ApiError> {
+    let body = http::read_request(&mut request, MAX_MESSAGE_BYTES).await?;
+    let message = match message::parse(&body) {
         Ok(message) => message,
         Err(error) => return write(error.into()),
     };
     if message.calls_tool() {
-        app.limit(Limiter::Tool, key).await?;
+        match &visitor {
+            Visitor::Agent(caller) => app.limit(Limiter::Tool, &caller.grant).await?,
+            Visitor::Anybody => app.limit_client(Limiter::Tool, &request).await?,
+        }
     }
-    let header = |name| request.headers().get(name);
-    let (version, method, name) = (header("mcp-protocol-version")?, header("mcp-method")?, header("mcp-name")?);
-    let headers = Headers { protocol_version: version.as_deref(), method: method.as_deref(), name: name.as_deref() };
-    write(dispatch::answer(tools, &headers, message).await)
+    let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
+    let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
+    let exchange = Exchange { app: app.for_tool_call(), request, visitor, mirrored };
+    match progress {
+        Some(token) => stream(token, exchange.answer(message)),
+        None => write(exchange.answer(message).await),
+    }
+}
+
+/// Tells every few seconds that the call is at work, and then its answer.
+fn stream(token: ProgressToken, answer: impl Future<Output = RpcAnswer> + 'static) -> Result<Response, ApiError> {
+    let started = (0_u32, Box::pin(answer));
+    let later = stream::unfold(Some(started), move |working| {
+        let token = token.clone();
+        async move {
+            let (seconds, answer) = working?;
+            if seconds == 0 {
+                return Some((token.event(0), Some((PROGRESS_S, answer))));
+            }
+            let pause = pin!(edge::sleep(Duration::from_secs(PROGRESS_S.into())));
+            Some(match select(answer, pause).await {
+                Either::Left((answer, _)) => (progress::last_event(&answer), None),
+                Either::Right(((), answer)) => {
+                    (token.event(seconds), Some((seconds.saturating_add(PROGRESS_S), answer)))
+                }
+            })
+        }
+    });
+    let mut response = Response::from_stream(later.map(|event| Ok::<_, worker::Error>(event.into_bytes())))?;
+    response.headers_mut().set("content-type", "text/event-stream")?;
+    response.headers_mut().set("cache-control", "no-store")?;
+    Ok(response)
 }
 
 fn write(answer: RpcAnswer) -> Result<Response, ApiError> {

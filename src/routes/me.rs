@@ -20,7 +20,7 @@ use worker::{Request, Response};
 
 use crate::{
     app::App,
-    body::Body,
+    body::JsonBody,
     error::ApiError,
     limits::Limiter,
     paywall::{self, Priced, SCHEDULE},
@@ -86,7 +86,7 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
     app.limit_client(Limiter::Session, &request).await?;
     let Session { account, token } = Session::of(app, &request).await?;
     app.limit(Limiter::Account, &account.owner).await?;
-    let body = Body::read(&mut request).await?;
+    let body = JsonBody::read(&mut request).await?;
     let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
     let limits = account::limits(per_payment, daily).map_err(AccountError::from)?;
     if !account::set_limits(&app.database()?, &token, limits, app.now_ms()).await? {
@@ -123,7 +123,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     app.limit_client(Limiter::Session, &request).await?;
     let Session { account, .. } = Session::of(app, &request).await?;
     app.limit(Limiter::Buy, &account.owner).await?;
-    let body = Body::read(&mut request).await?;
+    let body = JsonBody::read(&mut request).await?;
     let (id, mode) = (body.text("listingId")?, body.text("mode")?);
     let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
     let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;

@@ -140,7 +140,6 @@ fn has_type(request: &Request, expected: &str) -> Result<bool, ApiError> {
     Ok(sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected))
 }
 
-/// Tokens.
 pub async fn token(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Token, &request).await?;
     let authority = app.authority(&request)?;

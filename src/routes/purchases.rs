@@ -67,7 +67,7 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
 }
 
 #[derive(Deserialize)]
-struct Verdict {
+struct VerdictBody {
     verification: Verification,
 }
 
@@ -76,7 +76,7 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
     app.limit_client(Limiter::Verdict, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = read_request(&mut request, MAX_BODY).await?;
-    let verdict: Verdict = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
+    let verdict: VerdictBody = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
     let database = app.database()?;
     let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
     let bought = bought.ok_or(PurchaseError::Unknown)?;

@@ -19,7 +19,7 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::Terms,
+    catalogue::ListingTerms,
     checkout::{self, Checkout, PayError, Presented, Unavailable, Way},
     proof::Proof,
 };
@@ -63,7 +63,7 @@ pub enum UnlockError {
 struct Gate<'a> {
     app: &'a App,
     request: &'a Request,
-    terms: Rc<Terms>,
+    terms: Rc<ListingTerms>,
     clock: Millis,
     methods: Rc<Methods>,
     database: D1,

@@ -4,6 +4,7 @@ mod open;
 mod owner;
 
 use agents::mcp::shop::ShopError;
+use cardano::slots::Millis;
 use edge::d1::D1;
 use market::{
     ListingId,
@@ -18,6 +19,10 @@ use crate::{
     error::ApiError,
     paywall::{self, Priced},
 };
+
+/// Waits in ms before each look for a payment in a block: shorter than a tool call may take, so that there is time for the
+/// looks themselves and for an answer that says what to call next.
+const SCHEDULE: [Millis; 9] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000];
 
 /// Whatever of ours fails: the client may try again.
 fn unavailable(error: impl Into<ApiError>) -> ShopError {
@@ -43,5 +48,17 @@ impl Counter<'_> {
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
         let database = self.app.database().map_err(unavailable)?;
         catalogue::one(&database, id).await.map_err(unavailable)?.ok_or(ShopError::NoListing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SCHEDULE;
+    use crate::app::MAX_CALL_MS;
+
+    #[test]
+    fn a_call_looks_for_the_last_time_well_before_its_time_is_over() {
+        assert!(SCHEDULE.iter().sum::<u64>() + 5_000 <= MAX_CALL_MS);
+        assert!(MAX_CALL_MS < 45_000);
     }
 }

@@ -23,11 +23,11 @@ use x402_cardano::{
     wire::{PaymentRequirements, SettlementResponse},
 };
 
-use super::{Counter, priced, unavailable};
+use super::{Counter, SCHEDULE, priced, unavailable};
 use crate::{
     app::App,
     limits::Limiter,
-    paywall::{self, Methods, Priced, SCHEDULE},
+    paywall::{self, Methods, Priced},
 };
 
 /// The shop for agents with wallets of their own.
@@ -51,7 +51,7 @@ impl Shelf for OpenCounter<'_> {
 }
 
 /// A listing at the open counter, with what is the same for asking and paying.
-struct Sale<'a> {
+struct OpenSale<'a> {
     counter: &'a Counter<'a>,
     priced: Priced,
     methods: Rc<Methods>,
@@ -65,7 +65,7 @@ impl OpenShop for OpenCounter<'_> {
         let database = app.database().map_err(unavailable)?;
         let priced = priced(app, &database, id).await?;
         let (methods, contents) = (app.methods().map_err(unavailable)?, app.contents().map_err(unavailable)?);
-        let sale = Sale { counter: &self.0, priced, methods, database, contents };
+        let sale = OpenSale { counter: &self.0, priced, methods, database, contents };
         if shown.payment.is_some() {
             app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;
         } else if shown.proof.is_some() {
@@ -90,7 +90,7 @@ impl OpenShop for OpenCounter<'_> {
     }
 }
 
-impl Sale<'_> {
+impl OpenSale<'_> {
     /// The terms, and why they are shown. `pending` is the entry under which a payment is on its way: the only one to show
     /// meanwhile.
     fn ask(

@@ -21,22 +21,18 @@ use serde_json::Value;
 use sql::{Database, exactly};
 use worker::Request;
 
-use super::{Counter, priced, unavailable};
-use crate::{
-    app::App,
-    limits::Limiter,
-    paywall::{Priced, SCHEDULE},
-};
+use super::{Counter, SCHEDULE, priced, unavailable};
+use crate::{app::App, limits::Limiter, paywall::Priced};
 
 /// The shop for the agent of an account.
 pub struct OwnerShop<'a> {
     counter: Counter<'a>,
-    caller: Caller,
+    caller: &'a Caller,
 }
 
 impl<'a> OwnerShop<'a> {
     /// For this caller.
-    pub const fn new(app: &'a App, request: &'a Request, caller: Caller) -> Self {
+    pub const fn new(app: &'a App, request: &'a Request, caller: &'a Caller) -> Self {
         Self { counter: Counter { app, request }, caller }
     }
 
@@ -77,13 +73,13 @@ impl Shelf for OwnerShop<'_> {
 
 /// What of a purchase's public JSON a buyer is told first.
 #[derive(Deserialize)]
-struct Made {
+struct PurchaseMade {
     id: TxHash,
-    escrow: Option<MadeEscrow>,
+    escrow: Option<EscrowMade>,
 }
 
 #[derive(Deserialize)]
-struct MadeEscrow {
+struct EscrowMade {
     deadlines: Option<Value>,
 }
 
@@ -133,7 +129,7 @@ impl Shop for OwnerShop<'_> {
             }
             Err(error) => return Err(not_bought(error, mode, terms.price_lovelace)),
         };
-        let made: Made = serde_json::from_str(&bought.purchase)
+        let made: PurchaseMade = serde_json::from_str(&bought.purchase)
             .map_err(|error| ShopError::Unavailable(format!("a purchase cannot be read: {error}")))?;
         if !bought.already_owned {
             self.attribute(&database, &made.id).await;

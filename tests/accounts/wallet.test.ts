@@ -145,6 +145,16 @@ describe("POST /me/buy", () => {
     await balanced(world, account);
   });
 
+  it("costs at most six batches of the database, and fewer statements than the smallest plan allows", async () => {
+    const [listing, { account }] = [await world.list(), await owner(20n * ADA)];
+    const answer = await account.tryBuy(listing.id);
+    assert.equal(json<Bought>(answer).content, listing.content);
+    const { batches, statements, calls } = usage(answer);
+    console.log(`POST /me/buy: ${batches} batches, ${statements} statements, ${calls} outside calls`);
+    assert.ok(batches <= 6, `${batches} batches`);
+    assert.ok(statements <= 40, `${statements} statements`);
+  });
+
   it("what is owned already comes again for nothing", async () => {
     const [listing, { account }] = [await world.list(), await owner(20n * ADA)];
     const first = await account.buy(listing.id);

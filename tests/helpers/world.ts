@@ -43,14 +43,24 @@ export interface WorldOptions {
   readonly arbiter?: boolean;
   /** Another wrangler.toml of the API. */
   readonly config?: string;
+  /** Variables of all workers, beyond or instead of the stack's. */
+  readonly vars?: Record<string, string>;
 }
 
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config } = options;
+  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config, vars } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
-  const stack = await startStack({ state, ...watched, blockTime, escrow, arbiter, ...(config && { config }) });
+  const stack = await startStack({
+    state,
+    ...watched,
+    blockTime,
+    escrow,
+    arbiter,
+    ...(config && { config }),
+    ...(vars && { vars }),
+  });
   const ledger = control(stack.ledger);
   let people = 0;
   const person = (what: string, options: Partial<WalletOptions> = {}) =>

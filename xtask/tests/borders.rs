@@ -15,12 +15,11 @@ const TOOLS: [&str; 1] = ["xtask"];
 /// What only [`RUNTIME`] may name: the runtime's own interfaces.
 const OF_THE_RUNTIME: [&str; 6] = ["worker", "worker-sys", "wasm-bindgen", "wasm-bindgen-futures", "js-sys", "web-sys"];
 /// What neither a domain crate nor a worker may name: edge has the clock, the randomness and the network for them.
-const OUTSIDE: [&str; 14] = [
+const OUTSIDE: [&str; 13] = [
     "getrandom",
     "rand",
     "rand_core",
     "uuid",
-    "ulid",
     "chrono",
     "reqwest",
     "ureq",

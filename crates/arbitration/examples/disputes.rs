@@ -46,7 +46,7 @@ struct Arguments {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Scenario {
+struct DisputeScenario {
     listing_id: String,
     content_hash: ContentHash,
     posted: String,
@@ -67,9 +67,9 @@ struct Stage {
     locks: u64,
 }
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type Failable<T> = Result<T, Box<dyn Error>>;
 
-fn main() -> Outcome<()> {
+fn main() -> Failable<()> {
     let Arguments { provider, record } = Arguments::parse();
     let mut stage = Stage {
         deployment: serde_json::from_str(&std::fs::read_to_string(record)?)?,
@@ -87,7 +87,7 @@ fn main() -> Outcome<()> {
 }
 
 impl Stage {
-    fn play(&mut self, scenario: &Scenario) -> Outcome<serde_json::Value> {
+    fn play(&mut self, scenario: &DisputeScenario) -> Failable<serde_json::Value> {
         let mut escrow = self.lock(scenario)?;
         let lock = escrow.utxo.reference.tx;
         let result = Step::SubmitResult(result_hash(&lock, &scenario.posted));
@@ -114,7 +114,7 @@ impl Stage {
         }))
     }
 
-    fn lock(&mut self, scenario: &Scenario) -> Outcome<Escrow> {
+    fn lock(&mut self, scenario: &DisputeScenario) -> Failable<Escrow> {
         self.locks = self.locks.checked_add(1).ok_or("too many locks")?;
         let tip = self.provider.tip()?;
         let datum = Datum {
@@ -149,7 +149,7 @@ impl Stage {
     }
 
     /// One step, with the most units that a transaction may use: only the fee is higher for it.
-    fn step(&self, escrow: &Escrow, step: &Step) -> Outcome<Escrow> {
+    fn step(&self, escrow: &Escrow, step: &Step) -> Failable<Escrow> {
         let slots = SlotConfig::PREPROD;
         let planner = Planner { deployment: &self.deployment, parameters: &self.parameters, slots: &slots };
         let tip = self.provider.tip()?;
@@ -159,7 +159,7 @@ impl Stage {
         self.first_output(&tx)
     }
 
-    fn send(&self, plan: &TxPlan, key: &SigningKey) -> Outcome<TxHash> {
+    fn send(&self, plan: &TxPlan, key: &SigningKey) -> Failable<TxHash> {
         let address = key.enterprise_address();
         let utxos: Vec<Utxo> = self.provider.utxos_at(&address.to_string())?;
         let wallet = Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() };
@@ -169,7 +169,7 @@ impl Stage {
         Ok(built.facts.tx_id)
     }
 
-    fn first_output(&self, tx: &TxHash) -> Outcome<Escrow> {
+    fn first_output(&self, tx: &TxHash) -> Failable<Escrow> {
         let outputs = self.provider.outputs_of(tx)?.ok_or("not in a block")?;
         let first = outputs.into_iter().next().ok_or("no output")?;
         Ok(Escrow::read(first.utxo, &self.deployment)?)

@@ -45,7 +45,6 @@ pub use statements::SCHEMA;
 pub struct Arbiter<'a, D, C, Z> {
     /// Its own database.
     pub database: &'a D,
-    /// The chain.
     pub chain: &'a C,
     /// Waiting.
     pub sleep: &'a Z,

@@ -16,8 +16,8 @@ use escrow::{
     spend::Spent,
 };
 use outbox::{
-    Draft, Entry, Kind, Outbox, RESEND_UNANSWERED_MS, Sleep, State, Step, WalletSnapshot, by_id, live_for, open,
-    snapshot, write_down,
+    Decision, Draft, Entry, EntryState, Kind, Outbox, RESEND_UNANSWERED_MS, Sleep, WalletSnapshot, by_id, live_for,
+    open, snapshot, write_down,
 };
 use sql::{Database, exactly};
 
@@ -32,7 +32,6 @@ const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 enum WrittenBy {
     /// This one, which is to submit it.
     This(Entry, WalletSnapshot),
-    /// Another.
     Another(Entry),
 }
 
@@ -67,12 +66,12 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// went on before the window, by its parties.
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<Resolution, ResolveError> {
         if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
-            if entry.state != State::Included {
+            if entry.state != EntryState::Included {
                 self.outbox().look(&mut entry, Some(&disputed.tip), self.now).await?;
             }
             return Ok(award.paid(by));
         }
-        let outputs = self.effects_of(&by).await?.made;
+        let outputs = self.utxos_of(&by).await?.made;
         Ok(match disputed.escrow.spent_into(&outputs, self.deployment) {
             Spent::Ended(_) => award.paid(by),
             Spent::Continues(_) => award.overtaken(by),
@@ -88,14 +87,14 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         mut now: Millis,
     ) -> Result<Option<TxHash>, ResolveError> {
         for wait in ANSWER_MS {
-            if entry.state != State::Claimed || now >= entry.attempted_at_ms.saturating_add(RESEND_UNANSWERED_MS) {
+            if entry.state != EntryState::Claimed || now >= entry.attempted_at_ms.saturating_add(RESEND_UNANSWERED_MS) {
                 break;
             }
             self.sleep.sleep(wait).await;
             now = now.saturating_add(wait);
             entry = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?.ok_or(ResolveError::Busy)?;
         }
-        if self.outbox().look(&mut entry, Some(&disputed.tip), now).await? == Step::Reopen {
+        if self.outbox().look(&mut entry, Some(&disputed.tip), now).await? == Decision::Reopen {
             self.outbox().look(&mut entry, Some(&disputed.tip), now).await?;
         }
         taken(&entry)
@@ -184,8 +183,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
 /// The transaction, if a node took it; `None` where it has ended without effect.
 fn taken(entry: &Entry) -> Result<Option<TxHash>, ResolveError> {
     match entry.state {
-        State::Submitted | State::Included => Ok(Some(entry.tx)),
-        State::Claimed => Err(ResolveError::Unanswered),
-        State::Refused | State::Expired => Ok(None),
+        EntryState::Submitted | EntryState::Included => Ok(Some(entry.tx)),
+        EntryState::Claimed => Err(ResolveError::Unanswered),
+        EntryState::Refused | EntryState::Expired => Ok(None),
     }
 }

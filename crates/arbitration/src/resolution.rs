@@ -28,7 +28,6 @@ pub(crate) struct Award {
 pub enum Resolution {
     /// A node took the settlement, or the chain has it.
     Paid {
-        /// The verdict.
         verdict: Finding,
         /// Who gets how much.
         payout: Split,
@@ -37,7 +36,6 @@ pub enum Resolution {
     },
     /// Decided, and to be paid once the arbiters' window opens.
     Signed {
-        /// The verdict.
         verdict: Finding,
         /// Who will get how much.
         payout: Split,

@@ -18,7 +18,7 @@ use cardano::{
     TxHash, TxRef,
     chain::{Chain, ChainError},
     evaluation::Evaluate,
-    tx::TransactionEffects,
+    tx::TransactionUtxos,
 };
 use escrow::{Action, Datum, Deployment, State, plan::Escrow, rules::Rule};
 use outbox::Sleep;
@@ -47,8 +47,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             }
         }
         let mut walk = noted.unwrap_or(Walk { reached: *own, tried: 0, lock: None });
-        let mut effects = self.effects_of(&walk.reached.tx).await?;
-        let reached = effects.made.iter().find(|made| made.reference == walk.reached);
+        let mut utxos = self.utxos_of(&walk.reached.tx).await?;
+        let reached = utxos.made.iter().find(|made| made.reference == walk.reached);
         let mut current = Escrow::read(reached.ok_or(ResolveError::Lagging)?.clone(), self.deployment)?;
         for _ in 0..MAX_READS {
             if current.datum.state == State::FundsLocked {
@@ -56,13 +56,13 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
                 self.database.run(note_walk(own, &Walk { lock: Some(lock), ..walk })).await?;
                 return Ok(lock);
             }
-            let spent_from: BTreeSet<TxHash> = effects.by_script.iter().map(|input| input.tx).collect();
+            let spent_from: BTreeSet<TxHash> = utxos.by_script.iter().map(|input| input.tx).collect();
             let next = usize::try_from(walk.tried).ok().and_then(|tried| spent_from.into_iter().nth(tried));
-            let earlier = self.effects_of(&next.ok_or(ResolveError::NeverLocked)?).await?;
-            match before(&current, &effects, &earlier, self.deployment) {
+            let earlier = self.utxos_of(&next.ok_or(ResolveError::NeverLocked)?).await?;
+            match before(&current, &utxos, &earlier, self.deployment) {
                 Some(escrow) => {
                     walk = Walk { reached: escrow.utxo.reference, tried: 0, lock: None };
-                    (current, effects) = (escrow, earlier);
+                    (current, utxos) = (escrow, earlier);
                 }
                 None => walk.tried = walk.tried.saturating_add(1),
             }
@@ -72,9 +72,9 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 
     /// What a transaction in a block did.
-    pub(crate) async fn effects_of(&self, tx: &TxHash) -> Result<TransactionEffects, ResolveError> {
+    pub(crate) async fn utxos_of(&self, tx: &TxHash) -> Result<TransactionUtxos, ResolveError> {
         let cbor = self.chain.transaction(tx).await?.ok_or(ResolveError::Lagging)?;
-        TransactionEffects::read(&cbor).map_err(|error| ChainError::Malformed(error.to_string()).into())
+        TransactionUtxos::read(&cbor).map_err(|error| ChainError::Malformed(error.to_string()).into())
     }
 }
 
@@ -88,8 +88,8 @@ fn lock_in(first: &Escrow) -> Result<TxHash, ResolveError> {
 /// The escrow that continues as `current`: made by the earlier transaction, and released by a script to the later.
 fn before(
     current: &Escrow,
-    later: &TransactionEffects,
-    earlier: &TransactionEffects,
+    later: &TransactionUtxos,
+    earlier: &TransactionUtxos,
     deployment: &Deployment,
 ) -> Option<Escrow> {
     let released = earlier.made.iter().filter(|made| later.by_script.contains(&made.reference));

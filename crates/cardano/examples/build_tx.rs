@@ -17,14 +17,14 @@ use cardano::{
     keys::SigningKey,
     params::ProtocolParameters,
     tx::build::{
-        BuildError, BuiltTx, Draft, NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity, Wallet, build, sweep,
+        BuildError, BuiltTx, NewOutput, ReferenceInput, ScriptInput, TxPlan, UnsignedTx, Validity, Wallet, build, sweep,
     },
 };
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 #[derive(Deserialize)]
-struct Scenario {
+struct TxScenario {
     params: ProtocolParameters,
     seeds: Vec<String>,
     wallet: Address,
@@ -69,7 +69,7 @@ struct PlannedScriptInput {
 
 fn main() -> Result<(), Box<dyn Error>> {
     for line in stdin().lock().lines() {
-        let scenario: Scenario = serde_json::from_str(&line?)?;
+        let scenario: TxScenario = serde_json::from_str(&line?)?;
         let answer = run(&scenario)?.unwrap_or_else(|error| {
             let kind: String = format!("{error:?}").chars().take_while(char::is_ascii_alphanumeric).collect();
             json!({ "error": error.to_string(), "kind": kind, "missing": missing(&error) })
@@ -88,7 +88,7 @@ fn missing(error: &BuildError) -> Option<Lovelace> {
     }
 }
 
-fn run(scenario: &Scenario) -> Result<Result<Json, BuildError>, Box<dyn Error>> {
+fn run(scenario: &TxScenario) -> Result<Result<Json, BuildError>, Box<dyn Error>> {
     let mut keys = Vec::new();
     for seed in &scenario.seeds {
         let seed: [u8; 32] = hex::decode(seed)?.try_into().map_err(|_| "a seed has 32 bytes")?;
@@ -97,7 +97,7 @@ fn run(scenario: &Scenario) -> Result<Result<Json, BuildError>, Box<dyn Error>> 
     let keys: Vec<&SigningKey> = keys.iter().collect();
     let wallet = Wallet { address: scenario.wallet, utxos: &scenario.utxos, reserved: &scenario.reserved };
     let validity = Validity { from: scenario.valid_from, until: scenario.valid_until };
-    let sign = |draft: Draft| draft.sign(&keys);
+    let sign = |draft: UnsignedTx| draft.sign(&keys);
     if let Some(to) = &scenario.sweep_to {
         let to: PaymentAddress = to.parse()?;
         let swept = sweep(&wallet, to, scenario.reserve, validity, &scenario.params);
@@ -110,7 +110,7 @@ fn run(scenario: &Scenario) -> Result<Result<Json, BuildError>, Box<dyn Error>> 
     Ok(build(&plan, &wallet, &scenario.params).and_then(sign).map(|tx| json!({ "tx": describe(&tx) })))
 }
 
-fn plan(scenario: &Scenario, validity: Validity) -> Result<TxPlan, Box<dyn Error>> {
+fn plan(scenario: &TxScenario, validity: Validity) -> Result<TxPlan, Box<dyn Error>> {
     let mut plan = TxPlan {
         inputs: scenario.inputs.clone(),
         required_signers: scenario.required_signers.clone(),

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Request {
+enum WalletRequest {
     Sign { seed: String, address: Address, payload: String },
     Verify { key: String, signature: String, address: Address, payload: String },
 }
@@ -31,14 +31,14 @@ fn main() -> Anyhow<()> {
     Ok(())
 }
 
-fn answer(request: Request) -> Anyhow<serde_json::Value> {
+fn answer(request: WalletRequest) -> Anyhow<serde_json::Value> {
     Ok(match request {
-        Request::Sign { seed, address, payload } => {
+        WalletRequest::Sign { seed, address, payload } => {
             let seed = hex::decode(seed)?.try_into().map_err(|_| "a seed has 32 bytes")?;
             let signed = cip8::sign(&SigningKey::from_seed(&seed)?, &address, &hex::decode(payload)?)?;
             serde_json::json!({ "key": hex::encode(signed.key), "signature": hex::encode(signed.signature) })
         }
-        Request::Verify { key, signature, address, payload } => {
+        WalletRequest::Verify { key, signature, address, payload } => {
             let verdict = verify(&key, &signature, &address, &hex::decode(payload)?);
             serde_json::json!({ "verdict": verdict.map_or_else(|reason| reason.to_string(), |()| "ok".to_owned()) })
         }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 pub use outputs::{TransactionOutputs, outputs};
 pub use parameters::protocol_parameters;
 pub use stream::{AnswerReader, Collect};
-pub use unspent::{Balance, End, Holdings, Page, UnspentPage, utxos};
+pub use unspent::{End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, utxos};
 
 use crate::{
     chain::{ChainError, Inclusion, Tip},
@@ -28,22 +28,22 @@ use crate::{
 /// Transactions on one page that are read at most; Blockfrost gives 100.
 const MAX_LISTED: usize = 1_000;
 
-type Answer<T> = Result<T, ChainError>;
+type ChainResult<T> = Result<T, ChainError>;
 
-fn malformed<T>(what: &str) -> Answer<T> {
+fn malformed<T>(what: &str) -> ChainResult<T> {
     Err(ChainError::Malformed(what.to_owned()))
 }
 
-fn json<'a, T: Deserialize<'a>>(body: &'a [u8], what: &str) -> Answer<T> {
+fn json<'a, T: Deserialize<'a>>(body: &'a [u8], what: &str) -> ChainResult<T> {
     serde_json::from_slice(body).map_err(|error| ChainError::Malformed(format!("{what}: {error}")))
 }
 
-fn seconds_to_ms(seconds: u64) -> Answer<u64> {
+fn seconds_to_ms(seconds: u64) -> ChainResult<u64> {
     seconds.checked_mul(1_000).map_or_else(|| malformed("a time out of range"), Ok)
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct BlockJson {
     hash: TxHash,
     height: u64,
     slot: u64,
@@ -54,8 +54,8 @@ struct Block {
 ///
 /// # Errors
 /// Not of the documented shape.
-pub fn tip(body: &[u8]) -> Answer<Tip> {
-    let block: Block = json(body, "block")?;
+pub fn tip(body: &[u8]) -> ChainResult<Tip> {
+    let block: BlockJson = json(body, "block")?;
     Ok(Tip { hash: block.hash, height: block.height, slot: block.slot, time_ms: seconds_to_ms(block.time)? })
 }
 
@@ -68,7 +68,7 @@ struct InEpoch {
 ///
 /// # Errors
 /// It is not told.
-pub fn epoch(body: &[u8]) -> Answer<u64> {
+pub fn epoch(body: &[u8]) -> ChainResult<u64> {
     json(body, "epoch").map(|InEpoch { epoch }| epoch)
 }
 
@@ -86,7 +86,7 @@ struct Transaction {
 ///
 /// # Errors
 /// Not of the documented shape, or of another transaction than asked for.
-pub fn inclusion(body: &[u8], asked: &TxHash) -> Answer<Inclusion> {
+pub fn inclusion(body: &[u8], asked: &TxHash) -> ChainResult<Inclusion> {
     let tx: Transaction = json(body, "transaction")?;
     if tx.hash != *asked {
         return malformed("another transaction than asked for");
@@ -112,7 +112,7 @@ struct Listed {
 ///
 /// # Errors
 /// Not of the documented shape, or out of order.
-pub fn address_transactions(body: &[u8]) -> Answer<Vec<AddressTransaction>> {
+pub fn address_transactions(body: &[u8]) -> ChainResult<Vec<AddressTransaction>> {
     let listed: Vec<Listed> = json(body, "transactions of an address")?;
     if listed.len() > MAX_LISTED {
         return malformed("too many transactions");
@@ -121,7 +121,7 @@ pub fn address_transactions(body: &[u8]) -> Answer<Vec<AddressTransaction>> {
         let place = Place { height: tx.block_height, position: tx.tx_index };
         Ok(AddressTransaction { tx: tx.tx_hash, place, time_ms: seconds_to_ms(tx.block_time)? })
     };
-    let transactions: Vec<AddressTransaction> = listed.into_iter().map(transaction).collect::<Answer<_>>()?;
+    let transactions: Vec<AddressTransaction> = listed.into_iter().map(transaction).collect::<ChainResult<_>>()?;
     if transactions.is_sorted_by(|earlier, later| earlier.place < later.place) {
         Ok(transactions)
     } else {
@@ -130,7 +130,7 @@ pub fn address_transactions(body: &[u8]) -> Answer<Vec<AddressTransaction>> {
 }
 
 #[derive(Deserialize)]
-struct Cbor {
+struct CborJson {
     cbor: String,
 }
 
@@ -138,8 +138,8 @@ struct Cbor {
 ///
 /// # Errors
 /// Not of the documented shape, or of another transaction than asked for.
-pub fn transaction(body: &[u8], asked: &TxHash) -> Answer<Vec<u8>> {
-    let Cbor { cbor } = json(body, "transaction's CBOR")?;
+pub fn transaction(body: &[u8], asked: &TxHash) -> ChainResult<Vec<u8>> {
+    let CborJson { cbor } = json(body, "transaction's CBOR")?;
     let bytes = hex::decode(cbor).or_else(|_| malformed("a transaction that is not hexadecimal"))?;
     match transaction_id(&bytes) {
         Ok(id) if id == *asked => Ok(bytes),

@@ -1,6 +1,6 @@
 //! The port to the chain. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -59,13 +59,6 @@ impl Utxo {
     pub fn is_plain(&self) -> bool {
         self.value.assets.is_empty() && self.reference_script.is_none()
     }
-}
-
-/// The lovelace in plain outputs that are not reserved: whether these are enough to pay from.
-#[must_use]
-pub fn plain_lovelace(utxos: &[Utxo], reserved: &BTreeSet<TxRef>) -> Lovelace {
-    let free = utxos.iter().filter(|utxo| utxo.is_plain() && !reserved.contains(&utxo.reference));
-    free.map(|utxo| utxo.value.lovelace).sum()
 }
 
 /// An output of a known transaction, and whether it is still there.

@@ -29,7 +29,7 @@ pub trait Evaluate {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EvaluationResponse {
     result: Outcome,
 }
 
@@ -51,7 +51,7 @@ struct Units {
 /// Not of the documented shape.
 pub fn evaluation(body: &[u8]) -> Result<Evaluation, ChainError> {
     let malformed = |what: &str| ChainError::Malformed(format!("evaluation: {what}"));
-    let answer: Answer = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;
+    let answer: EvaluationResponse = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;
     match answer.result {
         Outcome::EvaluationFailure(reason) => {
             Ok(Evaluation::Refused(reason.to_string().chars().take(MAX_REASON).collect()))

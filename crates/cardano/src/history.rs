@@ -1,8 +1,8 @@
 //! The port to the chain's past: which blocks there are, and which transactions an address was part of. What each did is
-//! read from its bytes ([`Chain::transaction`], [`TransactionEffects`]).
+//! read from its bytes ([`Chain::transaction`], [`TransactionUtxos`]).
 //!
 //! [`Chain::transaction`]: crate::chain::Chain::transaction
-//! [`TransactionEffects`]: crate::tx::TransactionEffects
+//! [`TransactionUtxos`]: crate::tx::TransactionUtxos
 
 use crate::{
     chain::{ChainError, Tip},

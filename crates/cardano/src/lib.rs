@@ -2,7 +2,7 @@
 //! the [`chain::Chain`] port through which everything outside is asked.
 //!
 //! Nothing here reads a clock, a random source or the network by itself.
-
+#![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod address;

@@ -11,7 +11,6 @@ pub enum Bearer {
     Absent,
     /// A header that carries no bearer token.
     Malformed,
-    /// A token.
     Token(String),
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use cardano::{
     Lovelace, TxHash,
-    blockfrost::{self, AnswerReader, Balance, Collect, End, Holdings, TransactionOutputs, UnspentPage},
+    blockfrost::{self, AnswerReader, Collect, End, Holdings, LovelaceReader, TransactionOutputs, UnspentPage},
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation},
     history::{AddressTransaction, History, Place},
@@ -245,7 +245,7 @@ impl Chain for Blockfrost {
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
         // An address that no transaction ever named is unknown: it holds nothing.
-        let balance = self.collect(&format!("/addresses/{address}"), Balance::default).await?;
+        let balance = self.collect(&format!("/addresses/{address}"), LovelaceReader::default).await?;
         Ok(balance.unwrap_or(Lovelace::ZERO))
     }
 

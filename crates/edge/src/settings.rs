@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, cell::RefCell, rc::Rc, thread::LocalKey};
 
-use cardano::{ContentHash, keys::SigningKey};
+use cardano::keys::SigningKey;
 use escrow::Deployment;
 use market::chain_state::Lead;
 use worker::Env;
@@ -18,8 +18,6 @@ pub const ESCROW_DEPLOYMENT: &str = "ESCROW_DEPLOYMENT";
 pub const ESCROW_TRANSFER_METHOD: &str = "ESCROW_TRANSFER_METHOD";
 /// The problem of a setting that is not there.
 pub const NOT_SET: &str = "is not set";
-/// Digest ([`Deployment::blueprint_sha256`]) of the published blueprint that the method `masumi` names.
-const MASUMI_BLUEPRINT: &str = "6249de17bb87c5246106af6b0f33de22b44ca24b9c1445fa36d10eb8b583dec7";
 
 /// A variable or secret that is missing or unusable. The text names it and says what to set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -153,31 +151,16 @@ pub fn transfer_method(lookup: &Lookup<'_>, deployment: &Deployment) -> Result<T
     let unknown = |_| SettingError { name: ESCROW_TRANSFER_METHOD.into(), problem: "must be escrow or masumi" };
     let method =
         lookup(ESCROW_TRANSFER_METHOD).map_or(Ok(TransferMethod::default()), |name| name.parse().map_err(unknown))?;
-    check_transfer_method(deployment, method)?;
-    Ok(method)
-}
-
-/// That a deployment is the contract that the method promises: `masumi` names the published blueprint, whose terms buyers'
-/// clients know without reading ours.
-///
-/// # Errors
-/// It is another contract.
-pub fn check_transfer_method(deployment: &Deployment, method: TransferMethod) -> Result<(), SettingError> {
-    let published = || {
-        let blueprint = deployment.blueprint_sha256.as_ref().map(ContentHash::to_string);
-        blueprint.as_deref() == Some(MASUMI_BLUEPRINT)
-    };
-    if method.name() != "masumi" || published() {
-        return Ok(());
-    }
-    let problem =
-        "may be masumi only where the escrow is the published blueprint (cargo xtask escrow deploy --blueprint)";
-    Err(SettingError { name: ESCROW_TRANSFER_METHOD.into(), problem })
+    method.check_deployment(deployment).map(|()| method).map_err(|_| SettingError {
+        name: ESCROW_TRANSFER_METHOD.into(),
+        problem: "may be masumi only where the escrow is the published blueprint (cargo xtask escrow deploy --blueprint)",
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use x402_cardano::escrow::PUBLISHED_BLUEPRINT;
 
     fn record(blueprint: Option<&str>) -> String {
         let blueprint = blueprint.map_or(String::new(), |hash| format!(r#","blueprintSha256":"{hash}""#));
@@ -200,7 +183,7 @@ mod tests {
 
     #[test]
     fn masumi_names_only_the_published_blueprint() {
-        assert!(method("masumi", Some(MASUMI_BLUEPRINT)).is_ok());
+        assert!(method("masumi", Some(&PUBLISHED_BLUEPRINT.to_string())).is_ok());
         for other in [None, Some("00".repeat(32))] {
             let error = method("masumi", other.as_deref()).unwrap_err();
             assert!(error.to_string().starts_with("ESCROW_TRANSFER_METHOD may be masumi only"), "{error}");

@@ -7,7 +7,7 @@ use cardano::{
 };
 use pallas_primitives::PlutusData;
 
-use crate::codec::{self, NotOurs, Reader, bytes, constr};
+use crate::codec::{self, DataReader, NotOurs, bytes, constr};
 
 /// An address in a datum.
 pub type PlutusAddress = PaymentAddress;
@@ -15,7 +15,7 @@ pub type PlutusAddress = PaymentAddress;
 /// Credentials and addresses to and from Plutus data (Plutus V3's `Credential` and `Address`).
 pub(crate) trait AsData: Sized {
     fn to_data(self) -> PlutusData;
-    fn read(reader: &mut Reader<'_>, what: &'static str) -> Result<Self, NotOurs>;
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs>;
 }
 
 impl AsData for Credential {
@@ -23,7 +23,7 @@ impl AsData for Credential {
         constr(u8::from(self.is_script()), vec![bytes(self.hash())])
     }
 
-    fn read(reader: &mut Reader<'_>, what: &'static str) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs> {
         let (index, mut fields) = reader.constr(what)?;
         let hash = reader.next(&mut fields)?.fixed_bytes(what)?;
         reader.close(fields)?;
@@ -44,7 +44,7 @@ impl AsData for PaymentAddress {
         constr(0, vec![self.payment.to_data(), stake])
     }
 
-    fn read(reader: &mut Reader<'_>, what: &'static str) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs> {
         let mut fields = reader.the_constr(0, what)?;
         let payment = Credential::read(reader.next(&mut fields)?, what)?;
         let stake = read_option(reader.next(&mut fields)?, what, |reader| {
@@ -66,15 +66,15 @@ impl<T: AsData> AsData for Option<T> {
         }
     }
 
-    fn read(reader: &mut Reader<'_>, what: &'static str) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs> {
         read_option(reader, what, |reader| T::read(reader, what))
     }
 }
 
 fn read_option<T>(
-    reader: &mut Reader<'_>,
+    reader: &mut DataReader<'_>,
     what: &'static str,
-    read: impl FnOnce(&mut Reader<'_>) -> Result<T, NotOurs>,
+    read: impl FnOnce(&mut DataReader<'_>) -> Result<T, NotOurs>,
 ) -> Result<Option<T>, NotOurs> {
     let (index, mut fields) = reader.constr(what)?;
     let value = match index {
@@ -106,7 +106,7 @@ pub(crate) mod tests {
         #[test]
         fn data_round_trips(address in any_address()) {
             let cbor = codec::to_cbor(&address.to_data());
-            let mut reader = Reader::new(&cbor).unwrap();
+            let mut reader = DataReader::new(&cbor).unwrap();
             prop_assert_eq!(PlutusAddress::read(&mut reader, "address"), Ok(address));
             prop_assert_eq!(reader.end(), Ok(()));
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     address::{AsData, PlutusAddress},
-    codec::{NotOurs, OpenItem, Reader, bytes, constr, integer, to_cbor},
+    codec::{DataReader, NotOurs, OpenItem, bytes, constr, integer, to_cbor},
     deadlines::Deadlines,
 };
 
@@ -68,7 +68,7 @@ impl State {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>) -> Result<Self, NotOurs> {
         let (index, fields) = reader.constr("state")?;
         reader.close(fields)?;
         Self::ALL.into_iter().find(|state| u64::from(state.index()) == index).ok_or(NotOurs::Shape("state"))
@@ -119,13 +119,13 @@ impl Datum {
     /// # Errors
     /// [`NotOurs`] for everything that is not exactly this type.
     pub fn from_cbor(cbor: &[u8]) -> Result<Self, NotOurs> {
-        let mut reader = Reader::new(cbor)?;
+        let mut reader = DataReader::new(cbor)?;
         let datum = Self::read(&mut reader)?;
         reader.end()?;
         Ok(datum)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>) -> Result<Self, NotOurs> {
         let open = reader.the_constr(0, "datum")?;
         let mut next = DatumFields { reader, open };
         let datum = Self {
@@ -211,12 +211,12 @@ impl Datum {
 
 /// The fields, each of which must come next.
 struct DatumFields<'r, 'b> {
-    reader: &'r mut Reader<'b>,
+    reader: &'r mut DataReader<'b>,
     open: OpenItem,
 }
 
 impl<'b> DatumFields<'_, 'b> {
-    fn reader(&mut self) -> Result<&mut Reader<'b>, NotOurs> {
+    fn reader(&mut self) -> Result<&mut DataReader<'b>, NotOurs> {
         self.reader.next(&mut self.open)
     }
 

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Nothing here does I/O, reads a clock or a random source.
-
+#![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod address;

@@ -100,7 +100,6 @@ const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 A
 /// The service wallet that an account gets on its first sign-in. One that has a wallet keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewWallet {
-    /// Its address.
     pub address: Address,
     /// The version of the master secret that its key is derived from.
     pub key_version: u32,
@@ -186,26 +185,6 @@ pub async fn sign_out(db: &impl Database, token: &Token, now_ms: u64) -> Result<
     Ok(db.run(end).await?.first().is_some())
 }
 
-/// Makes the account of the shared demo wallet, if it is not there.
-///
-/// # Errors
-/// The database cannot be asked.
-pub async fn demo(db: &impl Database, wallet: &Address, now_ms: u64) -> Result<Account, DatabaseError> {
-    let insert = statement!(
-        "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
-         VALUES (?1, ?2, ?6, CAST(?3 AS INTEGER), CAST(?4 AS INTEGER), ?5) ON CONFLICT DO NOTHING",
-        DEMO_OWNER,
-        wallet.to_string(),
-        DEFAULT_MAX_PER_PAYMENT,
-        DEFAULT_DAILY_BUDGET,
-        now_ms,
-        i64::from(DEMO_KEY_VERSION),
-    );
-    let read = statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE owner = ?1"), DEMO_OWNER);
-    let [_, account] = exactly(db.batch(vec![insert, read]).await?)?;
-    account.first_json()?.ok_or_else(|| DatabaseError("no demo account".into()))
-}
-
 /// Limits out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {
@@ -259,8 +238,7 @@ pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
 
 /// What a live session's owner sees of the account, but for the balance, which the chain knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The account.
+pub struct AccountView {
     pub account: Account,
     /// Spent today, of the daily budget.
     pub spent_today: Lovelace,
@@ -272,11 +250,11 @@ pub struct View {
     pub figures: String,
 }
 
-/// Reads [`View`] in one batch; `None` where there is no such session.
+/// Reads [`AccountView`] in one batch; `None` where there is no such session.
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<View>, DatabaseError> {
+pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<AccountView>, DatabaseError> {
     let hash = token.hash();
     let spent = format!("SELECT CAST({} AS TEXT)", crate::payment::spent_on(SESSION_OWNER, "?3"));
     let purchases = format!(
@@ -303,7 +281,7 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
         return Ok(None);
     };
     let spent_today = spent.first().and_then(|text| text.parse().ok());
-    Ok(Some(View {
+    Ok(Some(AccountView {
         account,
         spent_today: spent_today.ok_or_else(|| DatabaseError("today's sum cannot be read".into()))?,
         purchases: format!("[{}]", purchases.rows.join(",")),

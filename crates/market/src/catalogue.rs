@@ -129,7 +129,7 @@ pub(crate) fn seller_figures(address: &str) -> String {
 /// What a paywall needs to know of a listing; the content is not part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Terms {
+pub struct ListingTerms {
     /// The listing.
     pub id: String,
     /// For the payment's description.
@@ -146,7 +146,7 @@ pub struct Terms {
     pub hidden: bool,
 }
 
-impl Terms {
+impl ListingTerms {
     /// What is sold, as quotes commit to it.
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {
@@ -159,7 +159,7 @@ impl Terms {
     }
 }
 
-/// The statement that reads a listing's [`Terms`]: the card, which holds them all, and whether it is hidden.
+/// The statement that reads a listing's [`ListingTerms`]: the card, which holds them all, and whether it is hidden.
 #[must_use]
 pub fn terms(id: &ListingId) -> Statement {
     statement!(
@@ -173,12 +173,6 @@ pub fn terms(id: &ListingId) -> Statement {
 #[must_use]
 pub fn content_hash(id: &str) -> Statement {
     statement!("SELECT json_quote(content_hash) FROM listings WHERE id = ?1", id)
-}
-
-/// The statement that reads what a listing sells, as plain text, from a database that holds contents itself.
-#[must_use]
-pub fn content(id: &str) -> Statement {
-    statement!("SELECT content FROM contents WHERE hash = (SELECT content_hash FROM listings WHERE id = ?1)", id)
 }
 
 /// The order of a page of listings.

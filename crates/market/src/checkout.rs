@@ -20,18 +20,18 @@ use cardano::{
     chain::{Chain, ChainError, Inclusion},
     slots::{Millis, SlotConfig},
 };
-use outbox::{Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, Step};
+use outbox::{Decision, Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
 pub use pay::{Paid, PayError, Presented};
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 use x402_cardano::{
     exact::Moment,
     method::{OfferError, Offered, PaymentMethod},
-    settlement::{Evidence, Settlement},
+    settlement::{Settlement, SettlementEvidence},
 };
 
 use crate::{
     account::Account,
-    catalogue::Terms,
+    catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     fees::creator_share,
     listing::DeliveryMode,
@@ -45,9 +45,7 @@ pub type Way<'a> = (DeliveryMode, &'a dyn PaymentMethod);
 
 /// One request's view of the world.
 pub struct Checkout<'a, D, C, V, Z, K> {
-    /// The database.
     pub database: &'a D,
-    /// The chain.
     pub chain: &'a C,
     /// Signature checks.
     pub signatures: &'a V,
@@ -72,9 +70,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
 /// What was bought before, for who proves to be the buyer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redelivered {
-    /// The purchase.
     pub purchase: TxHash,
-    /// The content.
     pub content: String,
 }
 
@@ -111,7 +107,12 @@ impl From<OutboxError> for Unavailable {
 ///
 /// # Errors
 /// A quote that cannot be made: a fault of the configuration.
-pub fn quote(ways: &[Way<'_>], terms: &Terms, clock: Millis, nonce: [u8; 32]) -> Result<Vec<Offered>, OfferError> {
+pub fn quote(
+    ways: &[Way<'_>],
+    terms: &ListingTerms,
+    clock: Millis,
+    nonce: [u8; 32],
+) -> Result<Vec<Offered>, OfferError> {
     let offered = ways.iter().filter(|(mode, _)| terms.modes.contains(mode));
     offered.map(|(_, method)| method.offer(&terms.sale(), clock, nonce)).collect()
 }
@@ -133,9 +134,9 @@ struct Waiting<'a> {
 }
 
 impl Follow for Waiting<'_> {
-    fn follow(&self, entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError> {
+    fn follow(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
         let mut statements = Transitions.follow(entry, step)?;
-        if matches!(step, Step::Include(_)) {
+        if matches!(step, Decision::Include(_)) {
             if self.delivers && !(self.hung_up)() {
                 statements.push(payment::mark_delivered(&entry.tx, self.now));
             }
@@ -174,7 +175,7 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     ///
     /// # Errors
     /// Something cannot be asked.
-    pub async fn redeliver(&self, terms: &Terms, buyers: &[String]) -> Result<Option<Redelivered>, Unavailable> {
+    pub async fn redeliver(&self, terms: &ListingTerms, buyers: &[String]) -> Result<Option<Redelivered>, Unavailable> {
         let reads = vec![purchase::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers)];
         let [owned, paid] = exactly(self.database.batch(reads).await?)?;
         let mut found = owned.first_json::<Owned>()?.map(|owned| owned.id);
@@ -189,20 +190,23 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
         for mut record in payment::all(paid)? {
-            if let Step::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
+            if let Decision::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
                 return Ok(Some(record.entry.tx));
             }
         }
         Ok(None)
     }
 
-    async fn content(&self, terms: &Terms) -> Result<String, Unavailable> {
+    async fn content(&self, terms: &ListingTerms) -> Result<String, Unavailable> {
         let content = self.contents.get(&terms.content_hash).await?;
         content.ok_or_else(|| no_content(terms).into())
     }
 
     /// The content that a claim read beside it, or that is kept elsewhere and read before it.
-    async fn content_before_claim(&self, terms: &Terms) -> Result<(Option<Statement>, Option<String>), Unavailable> {
+    async fn content_before_claim(
+        &self,
+        terms: &ListingTerms,
+    ) -> Result<(Option<Statement>, Option<String>), Unavailable> {
         match self.contents.reading(&terms.content_hash) {
             Some(statement) => Ok((Some(statement), None)),
             None => Ok((None, Some(self.content(terms).await?))),
@@ -242,17 +246,17 @@ pub async fn must_be_confirmed(
     if newer >= wanted { Ok(()) } else { Err(Unavailable::Unconfirmed(*purchase)) }
 }
 
-fn no_content(terms: &Terms) -> DatabaseError {
+fn no_content(terms: &ListingTerms) -> DatabaseError {
     DatabaseError(format!("the content of {} is not there", terms.id))
 }
 
 /// How a driven payment stands, in x402's words.
 fn in_x402(standing: Standing) -> Settlement {
-    let evidence = |block: Inclusion, confirmations| Evidence::Block { inclusion: block, confirmations };
+    let evidence = |block: Inclusion, confirmations| SettlementEvidence::Block { inclusion: block, confirmations };
     match standing {
         Standing::Confirmed { block, confirmations } => Settlement::Confirmed(evidence(block, confirmations)),
         Standing::Pending { block: Some((block, newer)), .. } => Settlement::Pending(Some(evidence(block, newer))),
-        Standing::Pending { submitted, .. } => Settlement::Pending(submitted.then_some(Evidence::Mempool)),
+        Standing::Pending { submitted, .. } => Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool)),
         Standing::Refused(reason) => Settlement::Refused(reason),
         Standing::Expired => Settlement::Expired,
     }

@@ -9,9 +9,10 @@ use std::{fmt, str::FromStr};
 use cardano::{Address, ContentHash, Lovelace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use ulid::Ulid;
 use url::Url;
 
-use draft::{Draft, Text, Texts};
+use draft::{ListingDraft, Text, Texts};
 
 /// Characters of a title.
 pub const MAX_TITLE: usize = 120;
@@ -36,23 +37,12 @@ pub struct ListingId(String);
 #[error("not a listing id")]
 pub struct ListingIdError;
 
-const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-
 impl ListingId {
     /// A new id from the time (POSIX ms, 48 bits) and 80 random bits, as the ULID specification lays them out.
     #[must_use]
     pub fn new(now_ms: u64, random: [u8; 10]) -> Self {
-        let mut bytes = [0; 16];
-        let (time, rest) = bytes.split_at_mut(6);
-        time.copy_from_slice(&now_ms.to_be_bytes()[2..]);
-        rest.copy_from_slice(&random);
-        let number = u128::from_be_bytes(bytes);
-        // 26 digits of 5 bits, the most significant first.
-        let digits = (0..130).step_by(5).rev().filter_map(|shift| {
-            let digit = usize::try_from((number >> shift) & 31).ok()?;
-            CROCKFORD.get(digit).copied().map(char::from)
-        });
-        Self("lst_".chars().chain(digits).collect())
+        let random = random.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
+        Self(format!("lst_{}", Ulid::from_parts(now_ms, random)))
     }
 
     /// The id as text.
@@ -72,8 +62,10 @@ impl FromStr for ListingId {
     type Err = ListingIdError;
 
     fn from_str(text: &str) -> Result<Self, ListingIdError> {
-        let ulid = text.strip_prefix("lst_").ok_or(ListingIdError)?;
-        if ulid.len() != 26 || !ulid.bytes().all(|b| CROCKFORD.contains(&b)) {
+        let digits = text.strip_prefix("lst_").ok_or(ListingIdError)?;
+        let ulid = Ulid::from_string(digits).map_err(|_| ListingIdError)?;
+        // Each id has one spelling: the library reads lower case, too.
+        if ulid.to_string() != digits {
             return Err(ListingIdError);
         }
         Ok(Self(text.to_owned()))
@@ -194,7 +186,7 @@ impl NewListing {
     /// # Errors
     /// The first field, in the API's order, that breaks a rule. Unknown fields are ignored.
     pub fn read(body: &[u8], seller: Option<Address>) -> Result<Self, InvalidField> {
-        let draft = Draft::read(body)?;
+        let draft = ListingDraft::read(body)?;
         let title = text(draft.title, "title", MAX_TITLE, |c| c.is_control())?;
         let description =
             text(draft.description, "description", MAX_DESCRIPTION, |c| c.is_control() && !matches!(c, '\n' | '\t'))?;

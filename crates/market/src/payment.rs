@@ -99,17 +99,13 @@ pub enum Claim {
 pub enum NotGranted {
     /// Over the limit per purchase.
     #[error("over the limit of {} per purchase: raise it (PUT /me/agent-limits)", limit.display_tada())]
-    PerPayment {
-        /// The limit.
-        limit: Lovelace,
-    },
+    PerPayment { limit: Lovelace },
     /// Over the daily limit.
     #[error(
         "over the daily limit: {} of {} are spent today (UTC); raise it (PUT /me/agent-limits) or try again tomorrow",
         spent.display_tada(), limit.display_tada()
     )]
     Daily {
-        /// The limit.
         limit: Lovelace,
         /// Spent today.
         spent: Lovelace,
@@ -226,7 +222,7 @@ impl NewPayment<'_> {
     }
 
     fn why(&self, known: Option<PaymentRecord>, found: &InTheWay) -> Claim {
-        let refused = |record: &PaymentRecord| record.entry.state == outbox::State::Refused;
+        let refused = |record: &PaymentRecord| record.entry.state == outbox::EntryState::Refused;
         if let Some(known) = known.filter(|known| !refused(known)) {
             return Claim::Known(Box::new(known));
         }

@@ -45,7 +45,6 @@ pub enum ProofError {
     /// Not base64 of the JSON that it should be.
     #[error("X-Service-Proof must be base64 of JSON with address, timestamp, key and signature")]
     Malformed,
-    /// Too old.
     #[error("the proof in X-Service-Proof is older than 5 minutes: sign a new one")]
     TooOld,
     /// From the future.

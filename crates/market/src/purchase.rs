@@ -149,7 +149,6 @@ pub struct NewEscrow {
     pub index: u16,
     /// Its address, bech32.
     pub address: String,
-    /// Its datum.
     pub datum: Datum,
     /// What it holds.
     pub locked: Lovelace,
@@ -302,7 +301,6 @@ pub async fn of_buyers(
 pub struct Owned {
     /// The purchase: the payment's or the lock's transaction id.
     pub id: TxHash,
-    /// The listing.
     pub listing_id: String,
     /// How it was bought.
     pub mode: DeliveryMode,

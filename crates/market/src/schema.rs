@@ -8,4 +8,5 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0004_payments.sql"),
     include_str!("../../../d1-migrations/0005_purchases.sql"),
     include_str!("../../../d1-migrations/0006_chain.sql"),
+    include_str!("../../../d1-migrations/0007_agents.sql"),
 ];

@@ -7,7 +7,7 @@ use cardano::{
     tx::{AddressKind, OutputDatum, SignedTx},
 };
 use escrow::{Datum, PlutusAddress};
-use outbox::{Entry, Follow, Kind, Step};
+use outbox::{Decision, Entry, Follow, Kind};
 use sql::{DatabaseError, Statement, statement};
 
 use crate::purchase::{NewEscrow, Status, purchases_follow, record, record_escrow};
@@ -20,7 +20,7 @@ const ACTED_ON: &str = "SELECT purchase_id FROM outbox_purchases WHERE tx_id = ?
 pub struct Transitions;
 
 impl Follow for Transitions {
-    fn follow(&self, entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError> {
+    fn follow(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
         match entry.kind {
             Kind::Payment => payment(entry, step),
             Kind::Withdrawal => Ok(vec![]),
@@ -31,12 +31,12 @@ impl Follow for Transitions {
     }
 }
 
-fn payment(entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError> {
+fn payment(entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
     Ok(match step {
-        Step::Include(block) => included(entry, block)?,
-        Step::Move(block) => moved(&entry.tx, block),
-        Step::Reopen => gone(&entry.tx),
-        Step::Wait | Step::Submit | Step::Accept | Step::Refuse(_) | Step::Expire => vec![],
+        Decision::Include(block) => included(entry, block)?,
+        Decision::Move(block) => moved(&entry.tx, block),
+        Decision::Reopen => gone(&entry.tx),
+        Decision::Wait | Decision::Submit | Decision::Accept | Decision::Refuse(_) | Decision::Expire => vec![],
     })
 }
 
@@ -88,12 +88,12 @@ fn gone(tx: &TxHash) -> Vec<Statement> {
 }
 
 /// What an action does shows in the purchases that it acts on; one that took no effect is due again.
-fn action(tx: &TxHash, step: &Step) -> Vec<Statement> {
-    if matches!(step, Step::Wait | Step::Submit) {
+fn action(tx: &TxHash, step: &Decision) -> Vec<Statement> {
+    if matches!(step, Decision::Wait | Decision::Submit) {
         return vec![];
     }
     let mut statements = purchases_follow(ACTED_ON, &tx.to_string()).to_vec();
-    if matches!(step, Step::Refuse(_) | Step::Expire) {
+    if matches!(step, Decision::Refuse(_) | Decision::Expire) {
         statements.push(statement!(
             format!(
                 "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN ({ACTED_ON}) \

@@ -12,7 +12,9 @@ use cardano::{
         build::{BuildError, BuiltTx, Sweep, Validity, Wallet, sweep},
     },
 };
-use outbox::{Draft, Entry, Kind, Outbox, OutboxError, State, WalletSnapshot, open, overdue, snapshot, write_down};
+use outbox::{
+    Draft, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, open, overdue, snapshot, write_down,
+};
 use sql::{Database, DatabaseError, exactly};
 
 use crate::{account::Account, transitions::Transitions};
@@ -72,7 +74,7 @@ impl From<OutboxError> for WithdrawError {
 }
 
 /// A withdrawal in the making.
-struct Withdrawal<'a, D, C> {
+struct WithdrawalRun<'a, D, C> {
     outbox: Outbox<'a, D, C, Transitions>,
     wallet: Address,
     owner: Address,
@@ -100,9 +102,9 @@ pub async fn withdraw(
     let reads = vec![overdue(&wallet, tip.slot), open(&wallet, Kind::Withdrawal)];
     let [over, open] = exactly(database.batch(reads).await?)?;
     outbox.close(Entry::all(&over)?, &tip, now).await?;
-    let withdrawal = Withdrawal { outbox, wallet, owner, key, tip, now };
+    let withdrawal = WithdrawalRun { outbox, wallet, owner, key, tip, now };
     let unfinished = withdrawal.unfinished(Entry::all(&open)?).await?;
-    if let Some((State::Claimed, withdrawn)) = unfinished {
+    if let Some((EntryState::Claimed, withdrawn)) = unfinished {
         return Ok(withdrawn);
     }
     for _ in 0..MAX_TRIES {
@@ -117,9 +119,9 @@ pub async fn withdraw(
     Err(WithdrawError::Busy)
 }
 
-impl<D: Database, C: Chain> Withdrawal<'_, D, C> {
+impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
     /// Looks for withdrawals that were begun. The oldest that is still open, and how far it is.
-    async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(State, Withdrawn)>, WithdrawError> {
+    async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(EntryState, Withdrawn)>, WithdrawError> {
         let mut oldest = None;
         for mut entry in entries {
             self.outbox.insist(&mut entry, &self.tip, self.now).await?;
@@ -151,7 +153,7 @@ impl<D: Database, C: Chain> Withdrawal<'_, D, C> {
         let mut entry = written.first().map(Entry::first).transpose()?.flatten().ok_or(WithdrawError::Busy)?;
         let reason = self.outbox.submit_first(&mut entry, Some(&snapshot), self.now).await?;
         match reason {
-            Some(reason) if entry.state == State::Refused => Err(WithdrawError::Ledger(reason)),
+            Some(reason) if entry.state == EntryState::Refused => Err(WithdrawError::Ledger(reason)),
             _ => Ok(Withdrawn { tx, lovelace }),
         }
     }

@@ -31,17 +31,17 @@ const LISTINGS: u8 = 4;
 
 /// What happens to purchases.
 #[derive(Clone, Debug)]
-enum Event {
+enum FigureEvent {
     Bought { listing: u8, status: usize },
     Changed { purchase: usize, status: usize },
     RolledBack { purchase: usize },
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = FigureEvent> {
     prop_oneof![
-        2 => (0..LISTINGS, 0..STATES.len()).prop_map(|(listing, status)| Event::Bought { listing, status }),
-        4 => (any::<usize>(), 0..STATES.len()).prop_map(|(purchase, status)| Event::Changed { purchase, status }),
-        1 => any::<usize>().prop_map(|purchase| Event::RolledBack { purchase }),
+        2 => (0..LISTINGS, 0..STATES.len()).prop_map(|(listing, status)| FigureEvent::Bought { listing, status }),
+        4 => (any::<usize>(), 0..STATES.len()).prop_map(|(purchase, status)| FigureEvent::Changed { purchase, status }),
+        1 => any::<usize>().prop_map(|purchase| FigureEvent::RolledBack { purchase }),
     ]
 }
 
@@ -99,11 +99,11 @@ fn figures(db: &Sqlite) -> [(String, String); 3] {
     ]
 }
 
-fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, made: &mut u32, event: &Event) {
+fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, made: &mut u32, event: &FigureEvent) {
     let run = |statement| drop(block(db.run(statement)).unwrap());
     let pick = |live: &[String], purchase: usize| live.get(purchase.checked_rem(live.len()).unwrap_or(0)).cloned();
     match event {
-        Event::Bought { listing, status } => {
+        FigureEvent::Bought { listing, status } => {
             let (id, seller) = listings.get(usize::from(*listing)).unwrap();
             *made += 1;
             let tx = format!("{made:064x}");
@@ -118,11 +118,11 @@ fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, mad
             ));
             live.push(tx);
         }
-        Event::Changed { purchase, status } => {
+        FigureEvent::Changed { purchase, status } => {
             let Some(tx) = pick(live, *purchase) else { return };
             run(statement!("UPDATE purchases SET status = ?2 WHERE id = ?1", tx, STATES[*status]));
         }
-        Event::RolledBack { purchase } => {
+        FigureEvent::RolledBack { purchase } => {
             let Some(tx) = pick(live, *purchase) else { return };
             run(statement!("DELETE FROM purchases WHERE id = ?1", tx.as_str()));
             live.retain(|it| *it != tx);
@@ -151,7 +151,7 @@ fn the_recount_sees_sales_and_reputation() {
     let listings = listings(&db);
     let (mut live, mut made) = (Vec::new(), 0);
     for status in [0, 8, 9] {
-        apply(&db, &listings, &mut live, &mut made, &Event::Bought { listing: 0, status });
+        apply(&db, &listings, &mut live, &mut made, &FigureEvent::Bought { listing: 0, status });
     }
     let [sales, sellers, listed] = figures(&db);
     assert!(sales.0.contains(",2]"), "{}", sales.0);

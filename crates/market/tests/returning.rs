@@ -13,7 +13,7 @@ use market::{
     payment::Claim,
     transitions::Transitions,
 };
-use outbox::{Entry, Outbox, Patience, Sleep, Standing, Step};
+use outbox::{Decision, Entry, Outbox, Patience, Sleep, Standing};
 use sql::{Database, sqlite::Sqlite};
 use support::{
     NOON, Paying, block, entry, given, inclusion,
@@ -75,7 +75,7 @@ fn a_signature_opens_nothing_earlier_than_the_payment_does() {
         let early = again(&db, &ledger, &terms, &buyer, 2);
         assert_eq!(early, Err(Unavailable::Unconfirmed(paying.tx())));
         let found = ledger.inclusion(&paying.tx()).unwrap();
-        step(&db, &paying.tx(), &Step::Include(found));
+        step(&db, &paying.tx(), &Decision::Include(found));
     }
     ledger.mine();
     assert!(again(&db, &ledger, &terms, &buyer, 2).is_err());
@@ -88,7 +88,7 @@ fn a_signature_opens_nothing_earlier_than_the_payment_does() {
 
 #[test]
 fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_content() {
-    for end in [Step::Refuse("no".into()), Step::Expire] {
+    for end in [Decision::Refuse("no".into()), Decision::Expire] {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let (account, key) = sign_up(&db, 1, NOON);
         let listing = list(&db, 1, PRICE);
@@ -114,7 +114,7 @@ fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
     let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
     assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
     let read = entry(&db, &paying.tx());
-    assert!(step(&db, &paying.tx(), &Step::Expire));
+    assert!(step(&db, &paying.tx(), &Decision::Expire));
 
     let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
     let patience = Patience { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
@@ -138,7 +138,7 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
     let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
     assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
     let mut read = Entry { valid_until: 0, ..entry(&db, &paying.tx()) };
-    assert!(step(&db, &paying.tx(), &Step::Include(inclusion(1))));
+    assert!(step(&db, &paying.tx(), &Decision::Include(inclusion(1))));
 
     let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
     let patience = Patience { sleep: &NoSleep, schedule: &[500], confirmations: 0 };

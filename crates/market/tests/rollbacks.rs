@@ -45,7 +45,7 @@ use market::{
     purchase,
     watch::Watch,
 };
-use outbox::{Draft, Kind, State, Step as EntryStep, write_down};
+use outbox::{Decision, Draft, EntryState, Kind, write_down};
 use proptest::prelude::*;
 use serde_json::Value;
 use support::{
@@ -58,7 +58,7 @@ use support::{
 
 /// What happens.
 #[derive(Clone, Debug)]
-enum Event {
+enum ChainEvent {
     /// Somebody pays; `lasts` says for how many blocks the payment may wait.
     Pay {
         listing: u8,
@@ -89,17 +89,17 @@ enum Event {
     },
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = ChainEvent> {
     prop_oneof![
         3 => (0..3u8, 0..4u8, any::<bool>(), prop_oneof![Just(3u64), Just(1_000)])
-            .prop_map(|(listing, payer, protected, lasts)| Event::Pay { listing, payer, protected, lasts }),
+            .prop_map(|(listing, payer, protected, lasts)| ChainEvent::Pay { listing, payer, protected, lasts }),
         8 => (any::<usize>(), any::<usize>(), 0..=8u64, any::<bool>())
-            .prop_map(|(escrow, way, share, pays_creator)| Event::Step { escrow, way, share, pays_creator }),
-        6 => Just(Event::Block),
-        3 => any::<usize>().prop_map(|payment| Event::Seen { payment }),
-        1 => (1..=5usize, any::<u64>()).prop_map(|(blocks, coins)| Event::RollBack { blocks, coins }),
+            .prop_map(|(escrow, way, share, pays_creator)| ChainEvent::Step { escrow, way, share, pays_creator }),
+        6 => Just(ChainEvent::Block),
+        3 => any::<usize>().prop_map(|payment| ChainEvent::Seen { payment }),
+        1 => (1..=5usize, any::<u64>()).prop_map(|(blocks, coins)| ChainEvent::RollBack { blocks, coins }),
         4 => (prop_oneof![1 => 0..8u32, 1 => Just(u32::MAX)], prop_oneof![1 => 1..12u32, 1 => Just(u32::MAX)])
-            .prop_map(|(writes, calls)| Event::Tick { writes, calls }),
+            .prop_map(|(writes, calls)| ChainEvent::Tick { writes, calls }),
     ]
 }
 
@@ -334,21 +334,21 @@ impl World {
         self.ledger.silent_from.set(u32::MAX);
     }
 
-    fn happens(&mut self, event: &Event) {
+    fn happens(&mut self, event: &ChainEvent) {
         match *event {
-            Event::Pay { listing, payer, protected, lasts } => self.pay(listing, payer, protected, lasts),
-            Event::Step { escrow, way, share, pays_creator } => self.step(escrow, way, share, pays_creator),
-            Event::Block => self.ledger.mine(),
-            Event::Seen { payment } => {
+            ChainEvent::Pay { listing, payer, protected, lasts } => self.pay(listing, payer, protected, lasts),
+            ChainEvent::Step { escrow, way, share, pays_creator } => self.step(escrow, way, share, pays_creator),
+            ChainEvent::Block => self.ledger.mine(),
+            ChainEvent::Seen { payment } => {
                 let Some((tx, ..)) = self.payments.get(payment.checked_rem(self.payments.len()).unwrap_or(0)) else {
                     return;
                 };
                 if let Some(inclusion) = self.ledger.inclusion(tx) {
-                    step(&self.db, tx, &EntryStep::Include(inclusion));
+                    step(&self.db, tx, &Decision::Include(inclusion));
                 }
             }
-            Event::RollBack { blocks, coins } => self.ledger.roll_back(blocks, coins),
-            Event::Tick { writes, calls } => self.tick(writes, calls, 0),
+            ChainEvent::RollBack { blocks, coins } => self.ledger.roll_back(blocks, coins),
+            ChainEvent::Tick { writes, calls } => self.tick(writes, calls, 0),
         }
     }
 
@@ -539,5 +539,5 @@ fn payments_that_get_nowhere_keep_no_action_of_ours_waiting() {
     let action = world.sends(Kind::Payout, "payout:of a sale");
     world.ledger.mine();
     world.tick(u32::MAX, u32::MAX, 0);
-    assert_eq!(entry(&world.db, &action).state, State::Included);
+    assert_eq!(entry(&world.db, &action).state, EntryState::Included);
 }

@@ -6,11 +6,11 @@ mod support;
 
 use cardano::Lovelace;
 use market::{
-    account::{self, DAY_MS, DEMO_OWNER, NewWallet, SESSION_MS},
+    account::{self, DAY_MS, NewWallet, SESSION_MS},
     challenge::CHALLENGE_MS,
 };
 use sql::sqlite::Sqlite;
-use support::{NOON, block, challenge, one, person, reread, sign_up, token};
+use support::{NOON, block, challenge, one, person, sign_up, token};
 
 fn wallet(number: u8, key_version: u32) -> NewWallet {
     NewWallet { address: person(number).enterprise_address(), key_version }
@@ -83,21 +83,6 @@ fn only_hashes_of_tokens_are_stored() {
     assert_eq!(one(&db, "SELECT token_hash FROM sessions"), token(1).hash());
     assert_eq!(one(&db, "SELECT claimed_by FROM challenge_claims"), token(1).hash());
     assert_ne!(token(1).hash(), token(1).reveal());
-}
-
-#[test]
-fn the_demo_account_is_made_once_with_limits_that_no_session_can_change() {
-    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let wallet = person(50).enterprise_address();
-    let demo = block(account::demo(&db, &wallet, NOON)).unwrap();
-    assert_eq!((demo.owner.as_str(), demo.wallet_address), (DEMO_OWNER, wallet));
-    assert_eq!((demo.max_per_payment, demo.daily_budget), (Lovelace::from_ada(10), Lovelace::from_ada(30)));
-    assert_eq!(block(account::demo(&db, &wallet, NOON + 1)).unwrap(), demo);
-    sign_up(&db, 1, NOON);
-    let limits = account::limits(Some(100), Some(500)).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
-    assert_eq!(block(account::demo(&db, &wallet, NOON)).unwrap(), demo);
-    assert_eq!(reread(&db, 1, NOON).daily_budget, Lovelace::from_ada(500));
 }
 
 #[test]

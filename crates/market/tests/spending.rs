@@ -16,7 +16,7 @@ use market::{
     account::{self, Account, DAY_MS},
     payment::{Claim, Identifier, NotGranted},
 };
-use outbox::{State, Step, WalletSnapshot, snapshot};
+use outbox::{Decision, EntryState, WalletSnapshot, snapshot};
 use proptest::prelude::*;
 use sql::{Database, exactly, sqlite::Sqlite};
 use support::{
@@ -54,11 +54,11 @@ fn is_new(claim: &Claim) -> bool {
 }
 
 fn settled(db: &Sqlite, tx: &TxHash) {
-    step(db, tx, &Step::Include(inclusion(1)));
+    step(db, tx, &Decision::Include(inclusion(1)));
 }
 
 fn refuse(db: &Sqlite, tx: &TxHash) -> bool {
-    step(db, tx, &Step::Refuse("no".into()))
+    step(db, tx, &Decision::Refuse("no".into()))
 }
 
 fn count(db: &Sqlite, table: &str) -> String {
@@ -180,8 +180,8 @@ fn a_refused_or_expired_payment_gives_back_its_spend_and_its_inputs() {
         let lost = paying(&account, &key, &first, 1, 5 * ADA);
         assert!(is_new(&lost.claim(&db, NOON)));
         if expire {
-            step(&db, &lost.tx(), &Step::Accept);
-            step(&db, &lost.tx(), &Step::Expire);
+            step(&db, &lost.tx(), &Decision::Accept);
+            step(&db, &lost.tx(), &Decision::Expire);
         } else {
             assert!(refuse(&db, &lost.tx()));
         }
@@ -197,7 +197,7 @@ fn a_payment_that_was_given_up_and_is_in_a_block_after_all_counts() {
     let listing = list(&db, 1, 5 * ADA);
     let late = paying(&account, &key, &listing, 1, 5 * ADA);
     assert!(is_new(&late.claim(&db, NOON)));
-    step(&db, &late.tx(), &Step::Expire);
+    step(&db, &late.tx(), &Decision::Expire);
     assert_eq!(spent_today(&db, 1, NOON), 0);
     settled(&db, &late.tx());
     assert_eq!(spent_today(&db, 1, NOON), 5 * ADA);
@@ -242,8 +242,10 @@ fn a_payment_that_was_given_up_is_given_up_for_everybody() {
     let it = paying(&account, &key, &listing, 1, 5 * ADA);
     assert!(is_new(&it.claim(&db, NOON)));
     assert!(refuse(&db, &it.tx()));
-    assert!(!refuse(&db, &it.tx()) && !step(&db, &it.tx(), &Step::Accept) && !step(&db, &it.tx(), &Step::Expire));
-    assert_eq!(entry(&db, &it.tx()).state, State::Refused, "its share of the limits is given back");
+    assert!(
+        !refuse(&db, &it.tx()) && !step(&db, &it.tx(), &Decision::Accept) && !step(&db, &it.tx(), &Decision::Expire)
+    );
+    assert_eq!(entry(&db, &it.tx()).state, EntryState::Refused, "its share of the limits is given back");
 }
 
 #[test]
@@ -275,7 +277,7 @@ fn change_is_spendable_once_a_node_has_the_payment_and_inputs_never_twice() {
         let claimed = known(&db, &account, NOON);
         assert!(claimed.in_flight);
         assert_eq!(claimed.spendable(&shown), [], "not before a node has it");
-        step(&db, &it.tx(), &Step::Accept);
+        step(&db, &it.tx(), &Decision::Accept);
         if number % 2 == 0 {
             settled(&db, &it.tx());
         }
@@ -319,14 +321,14 @@ fn an_expired_payment_frees_its_input_and_promises_no_change() {
     let listing = list(&db, 1, 2 * ADA);
     let it = paying_for(&account, &listing, &payment(&account, &key, &shown, 2 * ADA, UNTIL), 2 * ADA);
     assert!(is_new(&it.claim(&db, NOON)));
-    step(&db, &it.tx(), &Step::Accept);
-    step(&db, &it.tx(), &Step::Expire);
+    step(&db, &it.tx(), &Decision::Accept);
+    step(&db, &it.tx(), &Decision::Expire);
     assert_eq!(known(&db, &account, NOON).spendable(&shown), shown);
 }
 
 /// What becomes of a payment after it was claimed.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum SpendEnd {
     Open,
     Included,
     Refused,
@@ -340,7 +342,7 @@ proptest! {
     #[test]
     fn spends_never_exceed_the_budget_and_equal_what_was_not_given_back(
         payments in proptest::collection::vec((1u64..8, prop_oneof![
-            Just(End::Open), Just(End::Included), Just(End::Refused), Just(End::Expired),
+            Just(SpendEnd::Open), Just(SpendEnd::Included), Just(SpendEnd::Refused), Just(SpendEnd::Expired),
         ]), 1..24),
     ) {
         let (db, account, key) = market(6, 15);
@@ -354,10 +356,10 @@ proptest! {
             if granted {
                 let tx = it.tx();
                 match end {
-                    End::Open => expected += price,
-                    End::Included => { settled(&db, &tx); expected += price; }
-                    End::Refused => prop_assert!(refuse(&db, &tx)),
-                    End::Expired => prop_assert!(step(&db, &tx, &Step::Expire)),
+                    SpendEnd::Open => expected += price,
+                    SpendEnd::Included => { settled(&db, &tx); expected += price; }
+                    SpendEnd::Refused => prop_assert!(refuse(&db, &tx)),
+                    SpendEnd::Expired => prop_assert!(step(&db, &tx, &Decision::Expire)),
                 }
             }
             prop_assert_eq!(spent_today(&db, 1, NOON), expected);

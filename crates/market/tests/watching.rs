@@ -18,7 +18,7 @@ use market::{
     purchase::{self, Verification},
     watch::Report,
 };
-use outbox::{Entry, State, Step};
+use outbox::{Decision, Entry, EntryState};
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use support::{
     NOON, block, entry, fresh_escrow, one, person,
@@ -115,7 +115,7 @@ fn what_overtakes_an_action_of_ours_is_recorded_and_the_action_given_up() {
     sales.ledger.mempool.borrow_mut().clear();
     sales.does(&lock, Action::SetRefundRequested);
     sales.ticks(2);
-    assert_eq!(entry(&sales.db, &ours.tx).state, State::Refused);
+    assert_eq!(entry(&sales.db, &ours.tx).state, EntryState::Refused);
     sales.ticks(2);
     assert_eq!(sales.status(&lock), "Disputed", "the result was posted to what it became");
 }
@@ -185,7 +185,7 @@ fn escrows_without_a_key_of_ours_are_in_nobodys_way() {
         .collect();
     sales.ledger.mine();
     for lock in &strangers {
-        step(&sales.db, lock, &Step::Include(sales.ledger.inclusion(lock).unwrap()));
+        step(&sales.db, lock, &Decision::Include(sales.ledger.inclusion(lock).unwrap()));
     }
     // Their seller is somebody else.
     let datum =
@@ -203,7 +203,7 @@ fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ledger.mine();
-    step(&sales.db, &lock, &Step::Include(sales.ledger.inclusion(&lock).unwrap()));
+    step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
     // Nothing is left to pay for results with.
     let all: Vec<_> = sales.ledger.unspent().into_iter().map(|utxo| utxo.reference).collect();
     let wallet = sales.platform.seller.enterprise_address().to_string();
@@ -274,7 +274,7 @@ fn of_two_sales_whose_creator_would_be_paid_by_one_transaction_one_is_credited_a
 fn what_refused_and_expired_payments_leave_goes_away() {
     let sales = Sales::new();
     let (refused, live) = (sales.sell(&person(11)), sales.sell(&person(12)));
-    step(&sales.db, &refused, &Step::Refuse("spent elsewhere".into()));
+    step(&sales.db, &refused, &Decision::Refuse("spent elsewhere".into()));
     sales.ledger.mempool.borrow_mut().retain(|tx| tx.id == live);
     sales.ticks(3);
     let rows =

@@ -2,7 +2,7 @@
 
 use cardano::{chain::Inclusion, slots::Millis};
 
-use crate::entry::{Entry, State};
+use crate::entry::{Entry, EntryState};
 
 /// How long after a submission without an answer the same bytes are submitted again.
 pub const RESEND_UNANSWERED_MS: Millis = 5_000;
@@ -22,7 +22,6 @@ pub enum ChainSays {
         /// The newest block's slot.
         tip_slot: Option<u64>,
     },
-    /// It is in this block.
     InBlock(Inclusion),
     /// A node took it when it was submitted just now.
     Accepted,
@@ -37,7 +36,7 @@ pub enum ChainSays {
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Decision {
     /// Nothing, until the chain says something else.
     Wait,
     /// Begin another attempt and submit the same bytes.
@@ -58,49 +57,51 @@ pub enum Step {
 
 /// Decides. `now` is POSIX ms.
 #[must_use]
-pub fn decide(entry: &Entry, says: &ChainSays, now: Millis) -> Step {
+pub fn decide(entry: &Entry, says: &ChainSays, now: Millis) -> Decision {
     match (says, entry.state) {
-        (ChainSays::Nothing, _) => Step::Wait,
-        (ChainSays::InBlock(block), State::Included)
+        (ChainSays::Nothing, _) => Decision::Wait,
+        (ChainSays::InBlock(block), EntryState::Included)
             if entry.block.map(|known| known.block) == Some(block.block) && block.valid =>
         {
-            Step::Wait
+            Decision::Wait
         }
-        (ChainSays::InBlock(block), State::Included) if block.valid => Step::Move(*block),
-        (ChainSays::InBlock(block), _) if block.valid => Step::Include(*block),
-        (ChainSays::InBlock(_), State::Included) => Step::Reopen,
-        (ChainSays::InBlock(_), State::Refused) => Step::Wait,
-        (ChainSays::InBlock(_), _) => Step::Refuse("its scripts failed: it took the collateral only".into()),
-        (ChainSays::InNoBlock { .. }, State::Included) => Step::Reopen,
-        (ChainSays::InNoBlock { tip_slot }, State::Claimed | State::Submitted) => unseen(entry, *tip_slot, now),
-        (ChainSays::Accepted, State::Claimed) => Step::Accept,
-        (ChainSays::Refused { reason, only_attempt: true }, State::Claimed) if entry.kind.ends_by_refusal() => {
-            Step::Refuse(reason.clone())
+        (ChainSays::InBlock(block), EntryState::Included) if block.valid => Decision::Move(*block),
+        (ChainSays::InBlock(block), _) if block.valid => Decision::Include(*block),
+        (ChainSays::InBlock(_), EntryState::Included) => Decision::Reopen,
+        (ChainSays::InBlock(_), EntryState::Refused) => Decision::Wait,
+        (ChainSays::InBlock(_), _) => Decision::Refuse("its scripts failed: it took the collateral only".into()),
+        (ChainSays::InNoBlock { .. }, EntryState::Included) => Decision::Reopen,
+        (ChainSays::InNoBlock { tip_slot }, EntryState::Claimed | EntryState::Submitted) => {
+            unseen(entry, *tip_slot, now)
+        }
+        (ChainSays::Accepted, EntryState::Claimed) => Decision::Accept,
+        (ChainSays::Refused { reason, only_attempt: true }, EntryState::Claimed) if entry.kind.ends_by_refusal() => {
+            Decision::Refuse(reason.clone())
         }
         // The ledger also refuses what an earlier attempt brought in: a refusal proves nothing then.
-        (ChainSays::InNoBlock { .. } | ChainSays::Accepted | ChainSays::Refused { .. }, _) => Step::Wait,
+        (ChainSays::InNoBlock { .. } | ChainSays::Accepted | ChainSays::Refused { .. }, _) => Decision::Wait,
     }
 }
 
-fn unseen(entry: &Entry, tip_slot: Option<u64>, now: Millis) -> Step {
+fn unseen(entry: &Entry, tip_slot: Option<u64>, now: Millis) -> Decision {
     if tip_slot.is_some_and(|slot| slot >= entry.valid_until.saturating_add(EXPIRY_GRACE_SLOTS)) {
-        return Step::Expire;
+        return Decision::Expire;
     }
-    let patience = if entry.state == State::Claimed { RESEND_UNANSWERED_MS } else { RESEND_UNSEEN_MS };
-    if now >= entry.attempted_at_ms.saturating_add(patience) { Step::Submit } else { Step::Wait }
+    let patience = if entry.state == EntryState::Claimed { RESEND_UNANSWERED_MS } else { RESEND_UNSEEN_MS };
+    if now >= entry.attempted_at_ms.saturating_add(patience) { Decision::Submit } else { Decision::Wait }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::entry::Kind;
-    use State::{Claimed, Expired, Included, Refused, Submitted};
+    use EntryState::{Claimed, Expired, Included, Refused, Submitted};
     use cardano::TxHash;
 
     const END: u64 = 1_000;
     const AT: Millis = 50_000;
 
-    fn entry(kind: Kind, state: State) -> Entry {
+    fn entry(kind: Kind, state: EntryState) -> Entry {
         let block = (state == Included).then_some(block(1, true));
         let tx = TxHash::new([9; 32]);
         Entry { tx, kind, cbor: vec![], state, valid_until: END, attempts: 1, attempted_at_ms: AT, block }
@@ -110,7 +111,7 @@ mod tests {
         Inclusion { block: TxHash::new([number; 32]), height: 7, slot: 900, time_ms: AT, valid }
     }
 
-    fn step(state: State, says: &ChainSays, now: Millis) -> Step {
+    fn step(state: EntryState, says: &ChainSays, now: Millis) -> Decision {
         decide(&entry(Kind::Payment, state), says, now)
     }
 
@@ -121,39 +122,39 @@ mod tests {
         let found = ChainSays::InBlock(block(2, true));
         let failed = ChainSays::InBlock(block(2, false));
         let refused = |only_attempt| ChainSays::Refused { reason: "no".into(), only_attempt };
-        let fails = || Step::Refuse("its scripts failed: it took the collateral only".into());
+        let fails = || Decision::Refuse("its scripts failed: it took the collateral only".into());
         let (unanswered, unseen) = (AT + RESEND_UNANSWERED_MS, AT + RESEND_UNSEEN_MS);
         let table = [
-            (Claimed, ChainSays::Nothing, u64::MAX, Step::Wait),
-            (Claimed, here(None), unanswered - 1, Step::Wait),
-            (Claimed, here(None), unanswered, Step::Submit),
-            (Claimed, here(Some(END + EXPIRY_GRACE_SLOTS - 1)), AT, Step::Wait),
-            (Claimed, here(over), AT, Step::Expire),
-            (Claimed, found.clone(), AT, Step::Include(block(2, true))),
+            (Claimed, ChainSays::Nothing, u64::MAX, Decision::Wait),
+            (Claimed, here(None), unanswered - 1, Decision::Wait),
+            (Claimed, here(None), unanswered, Decision::Submit),
+            (Claimed, here(Some(END + EXPIRY_GRACE_SLOTS - 1)), AT, Decision::Wait),
+            (Claimed, here(over), AT, Decision::Expire),
+            (Claimed, found.clone(), AT, Decision::Include(block(2, true))),
             (Claimed, failed.clone(), AT, fails()),
-            (Claimed, ChainSays::Accepted, AT, Step::Accept),
-            (Claimed, refused(true), AT, Step::Refuse("no".into())),
-            (Claimed, refused(false), AT, Step::Wait),
-            (Submitted, here(None), unseen - 1, Step::Wait),
-            (Submitted, here(None), unseen, Step::Submit),
-            (Submitted, here(over), AT, Step::Expire),
-            (Submitted, found.clone(), AT, Step::Include(block(2, true))),
+            (Claimed, ChainSays::Accepted, AT, Decision::Accept),
+            (Claimed, refused(true), AT, Decision::Refuse("no".into())),
+            (Claimed, refused(false), AT, Decision::Wait),
+            (Submitted, here(None), unseen - 1, Decision::Wait),
+            (Submitted, here(None), unseen, Decision::Submit),
+            (Submitted, here(over), AT, Decision::Expire),
+            (Submitted, found.clone(), AT, Decision::Include(block(2, true))),
             (Submitted, failed.clone(), AT, fails()),
-            (Submitted, ChainSays::Accepted, AT, Step::Wait),
-            (Submitted, refused(true), AT, Step::Wait),
-            (Included, here(over), unseen, Step::Reopen),
-            (Included, ChainSays::InBlock(block(1, true)), AT, Step::Wait),
-            (Included, found.clone(), AT, Step::Move(block(2, true))),
-            (Included, failed.clone(), AT, Step::Reopen),
-            (Included, ChainSays::Nothing, unseen, Step::Wait),
-            (Refused, here(over), unseen, Step::Wait),
-            (Refused, found.clone(), AT, Step::Include(block(2, true))),
-            (Refused, failed.clone(), AT, Step::Wait),
-            (Refused, refused(true), AT, Step::Wait),
-            (Expired, here(over), unseen, Step::Wait),
-            (Expired, found, AT, Step::Include(block(2, true))),
+            (Submitted, ChainSays::Accepted, AT, Decision::Wait),
+            (Submitted, refused(true), AT, Decision::Wait),
+            (Included, here(over), unseen, Decision::Reopen),
+            (Included, ChainSays::InBlock(block(1, true)), AT, Decision::Wait),
+            (Included, found.clone(), AT, Decision::Move(block(2, true))),
+            (Included, failed.clone(), AT, Decision::Reopen),
+            (Included, ChainSays::Nothing, unseen, Decision::Wait),
+            (Refused, here(over), unseen, Decision::Wait),
+            (Refused, found.clone(), AT, Decision::Include(block(2, true))),
+            (Refused, failed.clone(), AT, Decision::Wait),
+            (Refused, refused(true), AT, Decision::Wait),
+            (Expired, here(over), unseen, Decision::Wait),
+            (Expired, found, AT, Decision::Include(block(2, true))),
             (Expired, failed, AT, fails()),
-            (Expired, ChainSays::Accepted, AT, Step::Wait),
+            (Expired, ChainSays::Accepted, AT, Decision::Wait),
         ];
         for (state, says, now, expected) in table {
             assert_eq!(step(state, &says, now), expected, "{state:?}, {says:?}, {now}");
@@ -164,8 +165,8 @@ mod tests {
     fn a_refused_payout_stays_because_the_next_would_not_exclude_it() {
         let refused = ChainSays::Refused { reason: "no".into(), only_attempt: true };
         for kind in [Kind::Payment, Kind::Withdrawal, Kind::Collect, Kind::Settlement] {
-            assert_eq!(decide(&entry(kind, Claimed), &refused, AT), Step::Refuse("no".into()));
+            assert_eq!(decide(&entry(kind, Claimed), &refused, AT), Decision::Refuse("no".into()));
         }
-        assert_eq!(decide(&entry(Kind::Payout, Claimed), &refused, AT), Step::Wait);
+        assert_eq!(decide(&entry(Kind::Payout, Claimed), &refused, AT), Decision::Wait);
     }
 }

@@ -8,8 +8,8 @@ use cardano::{
 use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
-    decide::{ChainSays, EXPIRY_GRACE_SLOTS, Step, decide},
-    entry::{ENTRY_JSON, Entry, Kind, State},
+    decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, decide},
+    entry::{ENTRY_JSON, Entry, EntryState, Kind},
     statements::{begin_attempt, by_id, change},
     wallet::WalletSnapshot,
 };
@@ -26,12 +26,12 @@ pub trait Follow {
     ///
     /// # Errors
     /// What is stored cannot be read.
-    fn follow(&self, entry: &Entry, step: &Step) -> Result<Vec<Statement>, DatabaseError>;
+    fn follow(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError>;
 }
 
 /// Nothing follows.
 impl Follow for () {
-    fn follow(&self, _: &Entry, _: &Step) -> Result<Vec<Statement>, DatabaseError> {
+    fn follow(&self, _: &Entry, _: &Decision) -> Result<Vec<Statement>, DatabaseError> {
         Ok(vec![])
     }
 }
@@ -70,7 +70,6 @@ pub enum OutboxError {
 pub enum Standing {
     /// In a block, with at least as many newer ones as were asked for.
     Confirmed {
-        /// The block.
         block: Inclusion,
         /// Newer blocks, as far as is known.
         confirmations: u64,
@@ -100,9 +99,7 @@ pub struct Settled {
 /// The outbox of a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Outbox<'a, D, C, F> {
-    /// The database.
     pub database: &'a D,
-    /// The chain.
     pub chain: &'a C,
     /// What follows from changes.
     pub follow: &'a F,
@@ -113,7 +110,12 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub async fn apply(&self, entry: &mut Entry, step: &Step, now: Millis) -> Result<(bool, Vec<Rows>), DatabaseError> {
+    pub async fn apply(
+        &self,
+        entry: &mut Entry,
+        step: &Decision,
+        now: Millis,
+    ) -> Result<(bool, Vec<Rows>), DatabaseError> {
         let mut statements = change(entry, step, now);
         if statements.is_empty() {
             return Ok((false, vec![]));
@@ -124,13 +126,15 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         let changed = answers.first().is_some_and(|first| first.first().is_some());
         let followed = answers.split_off(own.min(answers.len()));
         match step {
-            Step::Include(block) | Step::Move(block) => (entry.state, entry.block) = (State::Included, Some(*block)),
+            Decision::Include(block) | Decision::Move(block) => {
+                (entry.state, entry.block) = (EntryState::Included, Some(*block))
+            }
             _ if !changed => {}
-            Step::Accept => entry.state = State::Submitted,
-            Step::Reopen => (entry.state, entry.block, entry.attempted_at_ms) = (State::Submitted, None, 0),
-            Step::Refuse(_) => entry.state = State::Refused,
-            Step::Expire => entry.state = State::Expired,
-            Step::Wait | Step::Submit => {}
+            Decision::Accept => entry.state = EntryState::Submitted,
+            Decision::Reopen => (entry.state, entry.block, entry.attempted_at_ms) = (EntryState::Submitted, None, 0),
+            Decision::Refuse(_) => entry.state = EntryState::Refused,
+            Decision::Expire => entry.state = EntryState::Expired,
+            Decision::Wait | Decision::Submit => {}
         }
         Ok((changed, followed))
     }
@@ -199,20 +203,20 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         if !entry.state.is_open() || tx == by {
             return Ok(false);
         }
-        Ok(self.apply(&mut entry, &Step::Refuse(format!("{by} was first")), now).await?.0)
+        Ok(self.apply(&mut entry, &Decision::Refuse(format!("{by} was first")), now).await?.0)
     }
 
     /// Looks at the chain once and does what follows. What was done.
     ///
     /// # Errors
     /// The database or the chain cannot be asked.
-    pub async fn look(&self, entry: &mut Entry, tip: Option<&Tip>, now: Millis) -> Result<Step, OutboxError> {
+    pub async fn look(&self, entry: &mut Entry, tip: Option<&Tip>, now: Millis) -> Result<Decision, OutboxError> {
         let says = match self.chain.inclusion_of(&entry.tx).await? {
             Some(block) => ChainSays::InBlock(block),
             None => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
         };
         let step = decide(entry, &says, now);
-        if step == Step::Submit {
+        if step == Decision::Submit {
             self.submit_again(entry, now).await?;
         } else {
             self.apply(entry, &step, now).await?;
@@ -225,7 +229,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
     /// # Errors
     /// As [`Outbox::look`].
     pub async fn insist(&self, entry: &mut Entry, tip: &Tip, now: Millis) -> Result<(), OutboxError> {
-        if self.look(entry, Some(tip), now).await? == Step::Wait && entry.state.is_open() {
+        if self.look(entry, Some(tip), now).await? == Decision::Wait && entry.state.is_open() {
             self.submit_again(entry, now).await?;
         }
         Ok(())
@@ -246,7 +250,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         let mut newer = 0;
         if let Some(wallet) = first
             && let Some(reason) = self.submit_first(entry, wallet, now).await?
-            && entry.state == State::Refused
+            && entry.state == EntryState::Refused
         {
             return Ok(Settled { standing: Standing::Refused(reason), followed });
         }
@@ -271,17 +275,17 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
             };
             match decide(entry, &says, now) {
                 // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
-                Step::Reopen | Step::Move(_) => {}
-                Step::Submit => self.submit_again(entry, now).await?,
+                Decision::Reopen | Decision::Move(_) => {}
+                Decision::Submit => self.submit_again(entry, now).await?,
                 step => {
                     let (changed, rows) = self.apply(entry, &step, now).await?;
                     match step {
-                        Step::Include(_) => followed = rows,
-                        Step::Refuse(reason) if changed => {
+                        Decision::Include(_) => followed = rows,
+                        Decision::Refuse(reason) if changed => {
                             return Ok(Settled { standing: Standing::Refused(reason), followed });
                         }
                         // Another request saw more: what it wrote down counts.
-                        Step::Refuse(_) | Step::Expire if !changed => {
+                        Decision::Refuse(_) | Decision::Expire if !changed => {
                             let known = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?;
                             *entry = known.unwrap_or_else(|| entry.clone());
                         }
@@ -290,7 +294,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                 }
             }
             // What ended in no block, and is in none now, is not waited for.
-            if matches!(says, ChainSays::InNoBlock { .. }) && entry.state == State::Expired {
+            if matches!(says, ChainSays::InNoBlock { .. }) && entry.state == EntryState::Expired {
                 return Ok(Settled { standing: Standing::Expired, followed });
             }
             if let (Some(tip), Some(block)) = (tip, entry.block) {
@@ -299,7 +303,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         }
         let standing = confirmed(entry, newer, patience.confirmations).unwrap_or(Standing::Pending {
             block: entry.block.map(|block| (block, newer)),
-            submitted: entry.state == State::Submitted,
+            submitted: entry.state == EntryState::Submitted,
         });
         Ok(Settled { standing, followed })
     }
@@ -315,14 +319,14 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         for mut entry in entries {
             let was = entry.state;
             let step = self.look(&mut entry, Some(tip), now).await?;
-            found |= was == State::Refused && matches!(step, Step::Include(_));
+            found |= was == EntryState::Refused && matches!(step, Decision::Include(_));
         }
         Ok(found)
     }
 }
 
 fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<Standing> {
-    let block = entry.block.filter(|_| entry.state == State::Included && newer >= asked)?;
+    let block = entry.block.filter(|_| entry.state == EntryState::Included && newer >= asked)?;
     Some(Standing::Confirmed { block, confirmations: newer })
 }
 

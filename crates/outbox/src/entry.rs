@@ -7,7 +7,7 @@ use sql::{DatabaseError, Rows};
 /// How far a transaction got. In text: the lowercase name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum EntryState {
     /// Written down; it is not known whether a node took it.
     Claimed,
     /// A node took it.
@@ -20,7 +20,7 @@ pub enum State {
     Expired,
 }
 
-impl State {
+impl EntryState {
     /// Whether its end is not known.
     #[must_use]
     pub const fn is_open(self) -> bool {
@@ -86,7 +86,7 @@ pub struct Entry {
     /// The only bytes that are submitted for it.
     pub cbor: Vec<u8>,
     /// How far it got.
-    pub state: State,
+    pub state: EntryState,
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
     /// Submissions that were begun; writing it down begins the first.
@@ -109,7 +109,7 @@ struct EntryRow {
     tx: TxHash,
     kind: Kind,
     cbor: String,
-    state: State,
+    state: EntryState,
     valid_until: u64,
     attempts: u32,
     attempted_at_ms: Millis,

@@ -4,7 +4,7 @@ use cardano::{TxHash, TxRef, chain::Inclusion, slots::Millis};
 use sql::{Statement, statement};
 
 use crate::{
-    decide::Step,
+    decide::Decision,
     entry::{Draft, ENTRY_JSON, Entry, Kind},
 };
 
@@ -136,7 +136,7 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
 /// The statements that write a step down, with the reservations that follow. The first answers the transaction's id where
 /// the step changed the entry; none for steps that change nothing.
 #[must_use]
-pub fn change(entry: &Entry, step: &Step, now: Millis) -> Vec<Statement> {
+pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
     let tx = entry.tx;
     let free = || {
         statement!(
@@ -146,19 +146,19 @@ pub fn change(entry: &Entry, step: &Step, now: Millis) -> Vec<Statement> {
         )
     };
     match step {
-        Step::Wait | Step::Submit => vec![],
-        Step::Accept => vec![statement!(
+        Decision::Wait | Decision::Submit => vec![],
+        Decision::Accept => vec![statement!(
             "UPDATE outbox SET state = 'submitted' WHERE tx_id = ?1 AND state = 'claimed' RETURNING tx_id",
             tx
         )],
-        Step::Include(block) => vec![
+        Decision::Include(block) => vec![
             in_block(&tx, block, "state <> 'included'"),
             // What it only put up is whole again; what it spent stays reserved until every provider must know.
             statement!("DELETE FROM reservations WHERE tx_id = ?1 AND collateral = 1", tx),
             statement!("UPDATE reservations SET over_at_ms = ?2 WHERE tx_id = ?1", tx, now.saturating_add(SETTLED_MS)),
         ],
-        Step::Move(block) => vec![in_block(&tx, block, "state = 'included'")],
-        Step::Reopen => vec![
+        Decision::Move(block) => vec![in_block(&tx, block, "state = 'included'")],
+        Decision::Reopen => vec![
             statement!(
                 "UPDATE outbox SET state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, \
                  block_time_ms = NULL, attempted_at_ms = 0, recheck = 0 WHERE tx_id = ?1 AND state = 'included' \
@@ -167,7 +167,7 @@ pub fn change(entry: &Entry, step: &Step, now: Millis) -> Vec<Statement> {
             ),
             statement!("UPDATE reservations SET over_at_ms = NULL WHERE tx_id = ?1", tx),
         ],
-        Step::Refuse(reason) => vec![
+        Decision::Refuse(reason) => vec![
             statement!(
                 "UPDATE outbox SET state = 'refused', reason = ?3 WHERE tx_id = ?1 AND attempts = ?2 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",
@@ -177,7 +177,7 @@ pub fn change(entry: &Entry, step: &Step, now: Millis) -> Vec<Statement> {
             ),
             free(),
         ],
-        Step::Expire => vec![
+        Decision::Expire => vec![
             statement!(
                 "UPDATE outbox SET state = 'expired', reason = 'it was in no block in time' WHERE tx_id = ?1 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",

@@ -19,7 +19,7 @@ use sql::{DatabaseError, Rows, Statement, statement};
 
 use crate::{
     decide::EXPIRY_GRACE_SLOTS,
-    entry::{ENTRY_JSON, Entry, State},
+    entry::{ENTRY_JSON, Entry, EntryState},
 };
 
 /// How far back a provider's view may be, in ms: transactions of ours that are older are in every view.
@@ -76,7 +76,7 @@ impl WalletSnapshot {
             read.reserved.insert(tx_in.parse().map_err(|_| broken("an input"))?);
         }
         for entry in Entry::all(sent)? {
-            if entry.state == State::Claimed {
+            if entry.state == EntryState::Claimed {
                 read.in_flight = true;
                 continue;
             }
@@ -84,7 +84,7 @@ impl WalletSnapshot {
             // One that was refused and is in a block all the same has no reservations any more.
             read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx));
-            if entry.state == State::Submitted {
+            if entry.state == EntryState::Submitted {
                 read.waiting.push((tx.id, entry.cbor));
             }
         }

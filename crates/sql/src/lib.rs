@@ -28,7 +28,6 @@ pub enum Param {
     Null,
     /// A whole number that a double holds exactly: counts, slots, POSIX ms.
     Integer(i64),
-    /// Text.
     Text(String),
 }
 

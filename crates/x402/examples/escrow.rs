@@ -22,7 +22,7 @@ use x402_cardano::{
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct EscrowRequest {
     seed: String,
     script_hash: ScriptHash,
     deployment: Parameters,
@@ -53,7 +53,7 @@ fn bytes(text: &str) -> Fallible<[u8; 32]> {
     Ok(hex::decode(text)?.try_into().map_err(|_| "expected 32 bytes")?)
 }
 
-fn answer(request: Request) -> Fallible<Value> {
+fn answer(request: EscrowRequest) -> Fallible<Value> {
     let seller = SigningKey::from_seed(&bytes(&request.seed)?)?;
     let seller_address = seller.enterprise_address();
     let deployment = Deployment {
@@ -79,7 +79,7 @@ fn answer(request: Request) -> Fallible<Value> {
     }
 }
 
-fn lock(request: &Request, terms: &AuthorizedTerms) -> Fallible<Value> {
+fn lock(request: &EscrowRequest, terms: &AuthorizedTerms) -> Fallible<Value> {
     let missing = "a lock needs a transaction, a payer and parameters";
     let tx = SignedTx::parse(&STANDARD.decode(request.transaction.as_ref().ok_or(missing)?)?)?;
     let parameters = serde_json::to_vec(request.parameters.as_ref().ok_or(missing)?)?;

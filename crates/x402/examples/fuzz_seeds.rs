@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let datum = datum(extra, &buyer, State::FundsLocked);
         let transaction = transaction(&datum.to_cbor(), &buyer)?;
         write("transaction", name, &transaction)?;
-        write("effects", name, &transaction)?;
+        write("utxos", name, &transaction)?;
     }
     for action in Action::ALL {
         if let Some(redeemer) = Redeemer::plain(action) {

@@ -23,7 +23,7 @@ use cardano::{
 pub use facts::{Facts, InputState, MAX_INPUT_TRANSACTIONS};
 pub use judge::{verify, verify_with_facts};
 pub use payment::{InvalidPayload, Payment};
-pub use rules::{Case, Situation};
+pub use rules::{PaymentContext, Situation};
 
 use crate::{Refusal, escrow::VerifiedLock, wire::Amount};
 

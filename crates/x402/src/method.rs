@@ -26,7 +26,7 @@ pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE};
 use crate::{
     Refusal,
     escrow::{AuthorizedTerms, TermsDigest, VerifiedLock},
-    exact::{Case, Situation},
+    exact::{PaymentContext, Situation},
     wire::{Accepted, ConfirmationPolicy, InvalidAccepted, PaymentRequirements},
 };
 
@@ -83,7 +83,7 @@ pub trait PaymentMethod {
     ///
     /// # Errors
     /// The first rule that the payment breaks.
-    fn check(&self, case: &Case<'_>) -> Result<(), Refusal>;
+    fn check(&self, case: &PaymentContext<'_>) -> Result<(), Refusal>;
 
     /// Its own rules about the payment on its chain, with the owner of the output that the nonce names; and the escrow
     /// that the payment makes, if it makes one.

@@ -11,7 +11,7 @@ use crate::{
 
 /// The strongest that is known of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
+pub enum SettlementEvidence {
     /// A node took it from us.
     Mempool,
     /// It is in a block.
@@ -27,9 +27,9 @@ pub enum Evidence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
     /// The evidence meets the policy.
-    Confirmed(Evidence),
+    Confirmed(SettlementEvidence),
     /// Not yet.
-    Pending(Option<Evidence>),
+    Pending(Option<SettlementEvidence>),
     /// The ledger refused the transaction: nothing was paid.
     Refused(String),
     /// The transaction can no longer be included: nothing was paid.
@@ -59,7 +59,7 @@ refusals! {
     }
 }
 
-impl Evidence {
+impl SettlementEvidence {
     /// Whether this is what the policy asks for, or more.
     #[must_use]
     pub fn meets(&self, policy: ConfirmationPolicy) -> bool {
@@ -104,7 +104,7 @@ impl Settlement {
             Self::Confirmed(evidence) => Some(evidence.extra()),
             Self::Pending(evidence) => Some(SettlementExtra {
                 status: SettlementStatus::Pending,
-                confirmations: evidence.as_ref().map(Evidence::confirmations).filter(|count| *count >= 0),
+                confirmations: evidence.as_ref().map(SettlementEvidence::confirmations).filter(|count| *count >= 0),
                 transaction_id: Some(tx.to_string()),
             }),
             Self::Refused(_) | Self::Expired => None,
@@ -128,9 +128,9 @@ mod tests {
 
     const TX: TxHash = TxHash::new([7; 32]);
 
-    fn block(confirmations: u64) -> Evidence {
+    fn block(confirmations: u64) -> SettlementEvidence {
         let inclusion = Inclusion { block: TxHash::new([8; 32]), height: 7, slot: 90_000, time_ms: 0, valid: true };
-        Evidence::Block { inclusion, confirmations }
+        SettlementEvidence::Block { inclusion, confirmations }
     }
 
     fn told(settlement: &Settlement) -> Value {
@@ -145,9 +145,11 @@ mod tests {
 
     #[test]
     fn a_policy_is_met_by_what_it_asks_for_or_more() {
-        let meets = |evidence: Evidence, n| evidence.meets(ConfirmationPolicy::new(n).unwrap());
-        assert!(meets(Evidence::Mempool, -1) && meets(block(0), -1) && meets(block(0), 0) && meets(block(3), 2));
-        assert!(!meets(Evidence::Mempool, 0) && !meets(block(0), 1) && !meets(block(1), 2));
+        let meets = |evidence: SettlementEvidence, n| evidence.meets(ConfirmationPolicy::new(n).unwrap());
+        assert!(
+            meets(SettlementEvidence::Mempool, -1) && meets(block(0), -1) && meets(block(0), 0) && meets(block(3), 2)
+        );
+        assert!(!meets(SettlementEvidence::Mempool, 0) && !meets(block(0), 1) && !meets(block(1), 2));
     }
 
     #[test]
@@ -156,10 +158,10 @@ mod tests {
         assert_eq!(told(&Settlement::Confirmed(block(2))), confirmed);
         assert_eq!(Settlement::Confirmed(block(2)).refusal(), None);
         let mempool = json!([true, null, { "status": "mempool", "confirmations": -1 }]);
-        assert_eq!(told(&Settlement::Confirmed(Evidence::Mempool)), mempool);
+        assert_eq!(told(&Settlement::Confirmed(SettlementEvidence::Mempool)), mempool);
         let pending = json!([false, "settlement_pending", { "status": "pending", "transactionId": TX.to_string() }]);
         assert_eq!(told(&Settlement::Pending(None)), pending);
-        assert_eq!(told(&Settlement::Pending(Some(Evidence::Mempool))), pending);
+        assert_eq!(told(&Settlement::Pending(Some(SettlementEvidence::Mempool))), pending);
         assert_eq!(told(&Settlement::Pending(Some(block(1))))[2]["confirmations"], 1);
         let refused = json!([false, "exact_cardano_settlement_definitively_rejected", null]);
         assert_eq!(told(&Settlement::Refused("FeeTooSmallUTxO".into())), refused);

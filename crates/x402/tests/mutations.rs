@@ -28,55 +28,55 @@ use x402_cardano::{
     wire::PaymentPayload,
 };
 
-type Change = Box<dyn Fn(&mut Payment)>;
+type PaymentChange = Box<dyn Fn(&mut Payment)>;
 
-fn on(change: impl Fn(&mut Payment) + 'static) -> Change {
+fn on(change: impl Fn(&mut Payment) + 'static) -> PaymentChange {
     Box::new(change)
 }
 
 /// A change of the payload's JSON.
-fn wire(change: impl Fn(&mut serde_json::Value) + Clone + 'static) -> Change {
+fn wire(change: impl Fn(&mut serde_json::Value) + Clone + 'static) -> PaymentChange {
     on(move |payment| payment.wire = Some(Box::new(change.clone())))
 }
 
 /// A change of one field of `accepted`.
-fn accepted(field: &'static str, value: serde_json::Value) -> Change {
+fn accepted(field: &'static str, value: serde_json::Value) -> PaymentChange {
     wire(move |json| json["accepted"][field] = value.clone())
 }
 
-fn extra(field: &'static str, value: serde_json::Value) -> Change {
+fn extra(field: &'static str, value: serde_json::Value) -> PaymentChange {
     wire(move |json| json["accepted"]["extra"][field] = value.clone())
 }
 
-fn payload(field: &'static str, value: serde_json::Value) -> Change {
+fn payload(field: &'static str, value: serde_json::Value) -> PaymentChange {
     wire(move |json| json["payload"][field] = value.clone())
 }
 
 /// A change of the transaction's bytes after it was signed.
-fn cbor(change: impl Fn(Vec<u8>) -> Vec<u8> + Clone + 'static) -> Change {
+fn cbor(change: impl Fn(Vec<u8>) -> Vec<u8> + Clone + 'static) -> PaymentChange {
     on(move |payment| payment.cbor = Some(Box::new(change.clone())))
 }
 
-fn body(key: u64, value: Cbor) -> Change {
+fn body(key: u64, value: Cbor) -> PaymentChange {
     on(move |payment| payment.body.push((key, value.clone())))
 }
 
-fn witness_set(key: u64, value: Cbor) -> Change {
+fn witness_set(key: u64, value: Cbor) -> PaymentChange {
     on(move |payment| payment.witness_set.push((key, value.clone())))
 }
 
-fn spends(change: impl Fn(&mut cardano::chain::Utxo) + 'static) -> Change {
+fn spends(change: impl Fn(&mut cardano::chain::Utxo) + 'static) -> PaymentChange {
     on(move |payment| match &mut payment.inputs[1].state {
         InputState::Unspent(utxo) => change(utxo),
         _ => unreachable!(),
     })
 }
 
-fn pays(change: impl Fn(&mut Made) + 'static) -> Change {
+fn pays(change: impl Fn(&mut Made) + 'static) -> PaymentChange {
     on(move |payment| change(&mut payment.outputs[0]))
 }
 
-fn changes(change: impl Fn(&mut Made) + 'static) -> Change {
+fn changes(change: impl Fn(&mut Made) + 'static) -> PaymentChange {
     on(move |payment| change(&mut payment.outputs[1]))
 }
 
@@ -114,7 +114,7 @@ const EXPIRED: &str = "invalid_exact_cardano_payload_ttl_expired";
 /// What HTTP answers with 400: the payment cannot be read. Everything else is a 402.
 const MALFORMED: [&str; 3] = [PAYLOAD, DECODE, NONCE];
 
-fn mutations_of_the_payload() -> Vec<(&'static str, Change, &'static str)> {
+fn mutations_of_the_payload() -> Vec<(&'static str, PaymentChange, &'static str)> {
     vec![
         ("version 1", wire(|json| json["x402Version"] = json!(1)), PAYLOAD),
         ("version as text", wire(|json| json["x402Version"] = json!("2")), PAYLOAD),
@@ -217,7 +217,7 @@ fn mutations_of_the_payload() -> Vec<(&'static str, Change, &'static str)> {
     ]
 }
 
-fn mutations_of_the_transaction() -> Vec<(&'static str, Change, &'static str)> {
+fn mutations_of_the_transaction() -> Vec<(&'static str, PaymentChange, &'static str)> {
     vec![
         (
             "a byte cut off",
@@ -601,7 +601,7 @@ fn headers_that_are_no_payload_are_refused() {
 /// The passing twins: what looks odd and is right.
 #[test]
 fn every_change_that_does_not_matter_is_accepted() {
-    let cases: Vec<(&str, Change)> = vec![
+    let cases: Vec<(&str, PaymentChange)> = vec![
         ("the network by its alias", accepted("network", json!("cip34:0-1"))),
         ("no resource", wire(|json| drop(json.as_object_mut().unwrap().remove("resource")))),
         ("a field beside the payload", wire(|json| json["clientVersion"] = json!("1"))),

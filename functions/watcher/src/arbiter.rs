@@ -4,7 +4,7 @@ use edge::{
     Usage,
     http::{CallError, answer},
 };
-use market::watch::{Arbiter, Dispute};
+use market::watch::{ArbiterClient, Dispute};
 use serde::Deserialize;
 use serde_json::json;
 use worker::{Env, Headers, Method, Request, RequestInit};
@@ -53,7 +53,7 @@ impl Bound<'_> {
     }
 }
 
-impl Arbiter for Bound<'_> {
+impl ArbiterClient for Bound<'_> {
     async fn resolve(&self, dispute: &Dispute<'_>) -> Result<String, String> {
         self.ask(dispute).await.map_err(|error| error.to_string())
     }

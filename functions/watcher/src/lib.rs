@@ -13,7 +13,7 @@ use edge::{
 };
 use keys::PlatformKeys;
 use market::watch::{Report, TickError, Watch};
-use settings::Settings;
+use settings::WatcherSettings;
 use worker::{
     Context, Env, Method, Request, Response, ScheduleContext, ScheduledEvent, console_error, console_log, event,
 };
@@ -38,7 +38,7 @@ async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<
 }
 
 async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
-    if !Settings::of(env)?.answers {
+    if !WatcherSettings::of(env)?.answers {
         return Ok(ErrorAnswer::not_found("no such path").into_response()?);
     }
     if (request.method(), request.path().as_str()) != (Method::Post, "/tick") {
@@ -60,7 +60,7 @@ fn told(report: &Report, usage: &Usage) -> String {
 }
 
 async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
-    let settings = Settings::of(env)?;
+    let settings = WatcherSettings::of(env)?;
     let usage = Usage::new(settings.calls_per_tick, reads);
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .leading(settings.lead);

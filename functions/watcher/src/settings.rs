@@ -15,7 +15,7 @@ use worker::Env;
 const MOST_CALLS_PER_TICK: u32 = 900;
 
 /// The watcher's settings.
-pub struct Settings {
+pub struct WatcherSettings {
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
     pub deployment: Option<Deployment>,
@@ -31,11 +31,11 @@ pub struct Settings {
 }
 
 thread_local! {
-    static SETTINGS: Kept<Settings> = const { RefCell::new(None) };
+    static SETTINGS: Kept<WatcherSettings> = const { RefCell::new(None) };
     static KEYS: Kept<KeyStore> = const { RefCell::new(None) };
 }
 
-impl Settings {
+impl WatcherSettings {
     /// This isolate's settings.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
         settings::once(&SETTINGS, || Self::read(&settings::of(env)), |_| true)

@@ -158,7 +158,8 @@ pub fn parse(body: &[u8]) -> Result<Message, RpcError> {
     }
 }
 
-fn is_id(id: &Value) -> bool {
+/// Whether it can name a request, or its progress: a string or a whole number.
+pub(super) fn is_id(id: &Value) -> bool {
     match id {
         Value::String(text) => text.chars().count() <= MAX_ID,
         Value::Number(number) => number.is_i64() || number.is_u64(),

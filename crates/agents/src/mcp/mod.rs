@@ -6,12 +6,13 @@
 //!                                        │ endpoint: OwnerTools<impl Shop>  │  OpenTools<impl OpenShop>
 //! ```
 //!
-//! Stateless: no session, no stream, nothing remembered between messages. Sources: the transport, versioning, discovery
+//! Stateless: no session, nothing remembered between messages; a stream only as the answer to one call (`progress`). Sources: the transport, versioning, discovery
 //! and tools pages of MCP's revisions; x402's `specs/transports-v2/mcp.md`.
 
 pub mod dispatch;
 pub mod message;
 pub mod open;
+pub mod progress;
 pub mod revision;
 pub mod shop;
 pub mod tools;

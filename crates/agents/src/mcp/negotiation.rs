@@ -66,7 +66,7 @@ fn a_client_may_shake_hands_after_it_discovered() {
 }
 
 /// What is asked: headers of version and method, `_meta`; and what comes back: status, and the error's code or 0.
-type Row<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<Value>, (u16, i64));
+type NegotiationCase<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<Value>, (u16, i64));
 
 #[test]
 fn headers_and_body_name_one_revision_that_we_speak() {
@@ -77,7 +77,7 @@ fn headers_and_body_name_one_revision_that_we_speak() {
     odd_capabilities["io.modelcontextprotocol/clientCapabilities"] = json!("all");
     let mut odd_version = meta(NEW);
     odd_version["io.modelcontextprotocol/protocolVersion"] = json!(1);
-    let rows: Vec<Row<'_>> = vec![
+    let rows: Vec<NegotiationCase<'_>> = vec![
         ("before there was a header", None, None, None, (200, 0)),
         ("2025-03-26", Some("2025-03-26"), None, None, (200, 0)),
         ("2025-06-18", Some("2025-06-18"), None, None, (200, 0)),

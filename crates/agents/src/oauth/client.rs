@@ -50,7 +50,6 @@ pub struct ClientMetadata {
 /// A client that we know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// Its id.
     pub id: String,
     /// What it says of itself.
     pub metadata: ClientMetadata,

@@ -100,7 +100,6 @@ impl DocumentUrl {
         self.0.as_str()
     }
 
-    /// Its host.
     #[must_use]
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()

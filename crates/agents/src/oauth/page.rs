@@ -41,6 +41,8 @@ fn page(title: &str, main: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="robots" content="noindex";
                 title { (title) " · Surety" }
+                // None, so that browsers do not look for one.
+                link rel="icon" href="data:,";
                 link rel="stylesheet" href=(STYLE.0);
                 script type="module" src=(SCRIPT.0) {}
             }

@@ -32,7 +32,6 @@ pub enum RedirectUriError {
     /// With a user's name or password.
     #[error("redirect URIs must not contain a user name or password")]
     UserInformation,
-    /// With a fragment.
     #[error("redirect URIs must not contain a fragment")]
     Fragment,
 }

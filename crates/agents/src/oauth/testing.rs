@@ -27,7 +27,6 @@ use super::{
     grant::{self, Caller},
 };
 
-const AGENTS: &str = include_str!("../../../../d1-migrations/0007_agents.sql");
 pub(super) const BASE: &str = "https://surety.example.com";
 pub(super) const NOW: u64 = 1_790_000_000_000;
 pub(super) const CALLBACK: &str = "http://127.0.0.1/callback";
@@ -140,9 +139,8 @@ pub(super) struct World {
 
 impl World {
     pub fn new() -> Self {
-        let migrations: Vec<&str> = market::schema::MIGRATIONS.iter().copied().chain([AGENTS]).collect();
         Self {
-            db: Sqlite::of(&migrations).unwrap(),
+            db: Sqlite::of(market::schema::MIGRATIONS).unwrap(),
             authority: authority(BASE, 7),
             web: Web::default(),
             now: RefCell::new(NOW),

@@ -12,7 +12,7 @@ use cardano::{
     fees::ExUnits,
     params::{ProtocolParameters, Rational},
     slots::{Millis, SlotConfig},
-    tx::TransactionEffects,
+    tx::TransactionUtxos,
 };
 use futures_lite::future::{pending, yield_now};
 use outbox::Sleep;
@@ -35,7 +35,7 @@ pub enum Submit {
 #[derive(Clone)]
 struct Handed {
     cbor: Vec<u8>,
-    effects: TransactionEffects,
+    utxos: TransactionUtxos,
 }
 
 #[derive(Default)]
@@ -80,8 +80,8 @@ impl Ledger {
 
     fn unspent(&self) -> BTreeMap<TxRef, Utxo> {
         let all = self.all();
-        let made = all.iter().flat_map(|tx| tx.effects.made.iter().cloned()).chain(self.given.borrow().clone());
-        let spent: BTreeSet<TxRef> = all.iter().flat_map(|tx| tx.effects.spent.iter().copied()).collect();
+        let made = all.iter().flat_map(|tx| tx.utxos.made.iter().cloned()).chain(self.given.borrow().clone());
+        let spent: BTreeSet<TxRef> = all.iter().flat_map(|tx| tx.utxos.spent.iter().copied()).collect();
         made.map(|utxo| (utxo.reference, utxo)).filter(|(reference, _)| !spent.contains(reference)).collect()
     }
 
@@ -95,16 +95,16 @@ impl Ledger {
 
     /// Takes a transaction into the mempool, or refuses it.
     pub fn hand_in(&self, cbor: &[u8]) -> Result<(), &'static str> {
-        let effects = TransactionEffects::read(cbor).unwrap();
+        let utxos = TransactionUtxos::read(cbor).unwrap();
         let unspent = self.unspent();
-        if !effects.spent.iter().all(|spent| unspent.contains_key(spent)) {
+        if !utxos.spent.iter().all(|spent| unspent.contains_key(spent)) {
             return Err("BadInputsUTxO");
         }
         let slot = self.tip_slot();
-        if effects.ttl.is_some_and(|ttl| slot >= ttl) || effects.validity_start.is_some_and(|start| slot < start) {
+        if utxos.ttl.is_some_and(|ttl| slot >= ttl) || utxos.validity_start.is_some_and(|start| slot < start) {
             return Err("OutsideValidityIntervalUTxO");
         }
-        self.mempool.borrow_mut().push(Handed { cbor: cbor.to_vec(), effects });
+        self.mempool.borrow_mut().push(Handed { cbor: cbor.to_vec(), utxos });
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl Ledger {
     /// The transactions in blocks that spent an output.
     pub fn spenders(&self, spent: &TxRef) -> Vec<TxHash> {
         let blocks = self.blocks.borrow();
-        blocks.iter().filter(|(_, tx)| tx.effects.spent.contains(spent)).map(|(_, tx)| tx.effects.id).collect()
+        blocks.iter().filter(|(_, tx)| tx.utxos.spent.contains(spent)).map(|(_, tx)| tx.utxos.id).collect()
     }
 }
 
@@ -174,22 +174,22 @@ impl Chain for Ledger {
         let spent_by = |reference: &TxRef| self.spenders(reference).first().copied();
         let traced = |utxo: Utxo| TracedOutput { spent_by: spent_by(&utxo.reference), utxo, collateral: false };
         let blocks = self.blocks.borrow().clone();
-        let found = blocks.into_iter().find(|(_, handed)| handed.effects.id == *tx);
-        self.asked(|| found.map(|(_, handed)| handed.effects.made.into_iter().map(traced).collect())).await
+        let found = blocks.into_iter().find(|(_, handed)| handed.utxos.id == *tx);
+        self.asked(|| found.map(|(_, handed)| handed.utxos.made.into_iter().map(traced).collect())).await
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
         let blocks = self.blocks.borrow().clone();
-        self.asked(|| blocks.into_iter().find(|(_, handed)| handed.effects.id == *tx).map(|(_, handed)| handed.cbor))
+        self.asked(|| blocks.into_iter().find(|(_, handed)| handed.utxos.id == *tx).map(|(_, handed)| handed.cbor))
             .await
     }
 
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError> {
-        self.asked(|| self.mempool.borrow().iter().any(|handed| handed.effects.id == *tx)).await
+        self.asked(|| self.mempool.borrow().iter().any(|handed| handed.utxos.id == *tx)).await
     }
 
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
-        self.asked(|| self.blocks.borrow().iter().find(|(_, handed)| handed.effects.id == *tx).map(|(block, _)| *block))
+        self.asked(|| self.blocks.borrow().iter().find(|(_, handed)| handed.utxos.id == *tx).map(|(block, _)| *block))
             .await
     }
 
@@ -228,9 +228,9 @@ impl Chain for Ledger {
 
 impl Evaluate for Ledger {
     async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
-        let effects = TransactionEffects::read(cbor).unwrap();
-        let inputs: BTreeSet<TxRef> = effects.spent.into_iter().collect();
-        let by_script = inputs.iter().enumerate().filter(|(_, input)| effects.by_script.contains(input));
+        let utxos = TransactionUtxos::read(cbor).unwrap();
+        let inputs: BTreeSet<TxRef> = utxos.spent.into_iter().collect();
+        let by_script = inputs.iter().enumerate().filter(|(_, input)| utxos.by_script.contains(input));
         let units: BTreeMap<usize, ExUnits> = by_script.map(|(place, _)| (place, LITTLE)).collect();
         self.asked(|| Evaluation::Accepted(units)).await
     }

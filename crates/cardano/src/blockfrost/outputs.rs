@@ -2,9 +2,9 @@
 //! tell it.
 
 use super::{
-    Answer, json, malformed,
+    ChainResult, json, malformed,
     stream::{self, Collect},
-    unspent::{MAX_OUTPUTS, Output},
+    unspent::{MAX_OUTPUTS, OutputJson},
 };
 use crate::{chain::TracedOutput, hash::TxHash};
 
@@ -33,7 +33,7 @@ impl Collect for TransactionOutputs {
     type Out = Vec<TracedOutput>;
     const LIST: Option<&'static str> = Some("outputs");
 
-    fn field(&mut self, name: &str, text: &str) -> Answer<()> {
+    fn field(&mut self, name: &str, text: &str) -> ChainResult<()> {
         if name == "hash" {
             self.answered = text.parse() == Ok(self.asked);
             if !self.answered {
@@ -43,12 +43,12 @@ impl Collect for TransactionOutputs {
         Ok(())
     }
 
-    fn element(&mut self, text: &[u8]) -> Answer<bool> {
+    fn element(&mut self, text: &[u8]) -> ChainResult<bool> {
         self.bytes = self.bytes.saturating_add(text.len());
         if self.bytes > MAX_OUTPUTS_JSON || self.outputs.len() >= MAX_OUTPUTS {
             return malformed("too many outputs of a transaction");
         }
-        let output: Output = json(text, "an output of a transaction")?;
+        let output: OutputJson = json(text, "an output of a transaction")?;
         if output.address.is_none() {
             return malformed("an output without an address");
         }
@@ -57,7 +57,7 @@ impl Collect for TransactionOutputs {
         Ok(true)
     }
 
-    fn out(self) -> Answer<Vec<TracedOutput>> {
+    fn out(self) -> ChainResult<Vec<TracedOutput>> {
         if self.answered { Ok(self.outputs) } else { malformed("outputs of a transaction without its hash") }
     }
 }
@@ -66,6 +66,6 @@ impl Collect for TransactionOutputs {
 ///
 /// # Errors
 /// Not of the documented shape, or of another transaction than asked for.
-pub fn outputs(body: &[u8], asked: &TxHash) -> Answer<Vec<TracedOutput>> {
+pub fn outputs(body: &[u8], asked: &TxHash) -> ChainResult<Vec<TracedOutput>> {
     stream::whole(body, TransactionOutputs::of(*asked))
 }

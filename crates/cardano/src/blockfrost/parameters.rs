@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Answer, json, malformed};
+use super::{ChainResult, json, malformed};
 use crate::params::{ProtocolParameters, Rational};
 
 /// Entries of a cost model that are read at most (Plutus V3 has 297 now).
@@ -27,12 +27,12 @@ impl Number {
         }
     }
 
-    fn whole(&self, what: &str) -> Answer<u64> {
+    fn whole(&self, what: &str) -> ChainResult<u64> {
         self.text().parse().or_else(|_| malformed(what))
     }
 
     /// The exact decimal fraction that was written.
-    fn fraction(&self, what: &str) -> Answer<Rational> {
+    fn fraction(&self, what: &str) -> ChainResult<Rational> {
         let text = self.text();
         let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
         let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -46,7 +46,7 @@ impl Number {
 }
 
 #[derive(Deserialize)]
-struct Parameters {
+struct ParametersJson {
     min_fee_a: Number,
     min_fee_b: Number,
     max_tx_size: Number,
@@ -72,8 +72,8 @@ struct CostModels {
 ///
 /// # Errors
 /// Not of the documented shape, or a parameter with which nothing could be checked (such as a zero price per byte).
-pub fn protocol_parameters(body: &[u8]) -> Answer<ProtocolParameters> {
-    let p: Parameters = json(body, "protocol parameters")?;
+pub fn protocol_parameters(body: &[u8]) -> ChainResult<ProtocolParameters> {
+    let p: ParametersJson = json(body, "protocol parameters")?;
     let parameters = ProtocolParameters {
         min_fee_a: p.min_fee_a.whole("min_fee_a")?,
         min_fee_b: p.min_fee_b.whole("min_fee_b")?,

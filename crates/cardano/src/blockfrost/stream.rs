@@ -6,7 +6,7 @@
 
 use actson::{JsonEvent, JsonParser, feeder::JsonFeeder, options::JsonParserOptionsBuilder};
 
-use super::{Answer, malformed};
+use super::{ChainResult, malformed};
 use crate::chain::ChainError;
 
 /// Bytes of one text or number: a datum in hexadecimal is the longest, under 33 kB.
@@ -27,19 +27,19 @@ pub trait Collect {
     ///
     /// # Errors
     /// Not what is documented.
-    fn field(&mut self, _name: &str, _text: &str) -> Answer<()> {
+    fn field(&mut self, _name: &str, _text: &str) -> ChainResult<()> {
         Ok(())
     }
     /// Takes an element, as JSON; whether further ones are wanted.
     ///
     /// # Errors
     /// Not what is documented.
-    fn element(&mut self, json: &[u8]) -> Answer<bool>;
+    fn element(&mut self, json: &[u8]) -> ChainResult<bool>;
     /// What was made of all.
     ///
     /// # Errors
     /// Something is missing.
-    fn out(self) -> Answer<Self::Out>;
+    fn out(self) -> ChainResult<Self::Out>;
 }
 
 /// Reads an answer piece by piece, in bounded memory.
@@ -56,7 +56,7 @@ pub struct AnswerReader<C> {
     list: List,
     /// What came before in this element, and up to where in the answer.
     element: Option<(Vec<u8>, usize)>,
-    ended: Option<Answer<()>>,
+    ended: Option<ChainResult<()>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl<C: Collect> AnswerReader<C> {
     ///
     /// # Errors
     /// Not of the documented shape, or cut short.
-    pub fn finish(mut self) -> Answer<C::Out> {
+    pub fn finish(mut self) -> ChainResult<C::Out> {
         match self.ended.take() {
             Some(Err(error)) => return Err(error),
             Some(Ok(())) => {}
@@ -149,7 +149,7 @@ impl<C: Collect> AnswerReader<C> {
     }
 
     /// Reads this piece; whether further ones are wanted.
-    fn read(&mut self) -> Answer<bool> {
+    fn read(&mut self) -> ChainResult<bool> {
         loop {
             let event = self.parser.next_event().or_else(|error| malformed(&format!("an answer's JSON: {error}")))?;
             match event {
@@ -171,7 +171,7 @@ impl<C: Collect> AnswerReader<C> {
     }
 
     /// Takes the next event; whether further ones are wanted.
-    fn take(&mut self, event: JsonEvent) -> Answer<bool> {
+    fn take(&mut self, event: JsonEvent) -> ChainResult<bool> {
         match event {
             JsonEvent::StartObject | JsonEvent::StartArray => self.begin(event)?,
             JsonEvent::EndObject | JsonEvent::EndArray => {
@@ -198,7 +198,7 @@ impl<C: Collect> AnswerReader<C> {
         Ok(true)
     }
 
-    fn begin(&mut self, event: JsonEvent) -> Answer<()> {
+    fn begin(&mut self, event: JsonEvent) -> ChainResult<()> {
         // The bracket was the last byte that was read.
         let place = self.parser.parsed_bytes().saturating_sub(1);
         let is_list = event == JsonEvent::StartArray
@@ -216,7 +216,7 @@ impl<C: Collect> AnswerReader<C> {
         Ok(())
     }
 
-    fn end_element(&mut self) -> Answer<bool> {
+    fn end_element(&mut self) -> ChainResult<bool> {
         self.keep()?;
         match self.element.take() {
             Some((text, _)) => self.collected.element(&text),
@@ -225,7 +225,7 @@ impl<C: Collect> AnswerReader<C> {
     }
 
     /// Keeps what was read of the element since the last time.
-    fn keep(&mut self) -> Answer<()> {
+    fn keep(&mut self) -> ChainResult<()> {
         let Some((text, kept)) = &mut self.element else { return Ok(()) };
         let read = self.parser.parsed_bytes();
         let range = kept.saturating_sub(self.before)..read.saturating_sub(self.before);

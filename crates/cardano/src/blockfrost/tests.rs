@@ -158,7 +158,7 @@ fn unspent(tx: u8, index: u16, lovelace: u64, tokens: usize) -> serde_json::Valu
         "data_hash": null, "inline_datum": null, "reference_script_hash": null })
 }
 
-fn page(outputs: &[serde_json::Value]) -> Page {
+fn page(outputs: &[serde_json::Value]) -> UnspentOutputs {
     stream::whole(json!(outputs).to_string().as_bytes(), UnspentPage::at("addr_test1")).unwrap()
 }
 
@@ -202,7 +202,7 @@ fn reading_from_both_ends_goes_on_until_they_meet() {
 
 #[test]
 fn a_balance_is_read_past_any_number_of_tokens() {
-    let read = |body: &str| stream::whole(body.as_bytes(), Balance::default());
+    let read = |body: &str| stream::whole(body.as_bytes(), LovelaceReader::default());
     let body = json!({ "address": "addr_test1", "amount": unspent(1, 0, 7_000_000, 5_000)["amount"], "script": false });
     assert_eq!(read(&body.to_string()).unwrap().get(), 7_000_000);
     assert_eq!(read(r#"{"amount":[]}"#).unwrap().get(), 0);

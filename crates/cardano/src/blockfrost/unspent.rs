@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{
-    Answer, json, malformed,
+    ChainResult, json, malformed,
     stream::{self, Collect},
 };
 use crate::{
@@ -26,18 +26,18 @@ const MAX_ASSETS: usize = 2_000;
 const MAX_TOKENS: usize = 20_000;
 
 #[derive(Deserialize)]
-struct Amount {
+struct QuantityJson {
     unit: String,
     quantity: String,
 }
 
-fn value(amounts: Vec<Amount>) -> Answer<Value> {
+fn value(amounts: Vec<QuantityJson>) -> ChainResult<Value> {
     if amounts.len() > MAX_ASSETS {
         return malformed("an output with too many assets");
     }
     let mut lovelace = None;
     let mut assets = BTreeMap::new();
-    for Amount { unit, quantity } in amounts {
+    for QuantityJson { unit, quantity } in amounts {
         if unit == "lovelace" {
             let amount: Lovelace = quantity.parse().or_else(|_| malformed("an amount of lovelace"))?;
             if lovelace.replace(amount).is_some() {
@@ -58,10 +58,10 @@ fn value(amounts: Vec<Amount>) -> Answer<Value> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Output {
+pub(super) struct OutputJson {
     pub(super) address: Option<String>,
     tx_hash: Option<TxHash>,
-    amount: Vec<Amount>,
+    amount: Vec<QuantityJson>,
     output_index: u16,
     data_hash: Option<String>,
     inline_datum: Option<String>,
@@ -72,8 +72,8 @@ pub(super) struct Output {
     pub(super) consumed_by_tx: Option<TxHash>,
 }
 
-impl Output {
-    pub(super) fn utxo(self, tx: TxHash, address: &str) -> Answer<Utxo> {
+impl OutputJson {
+    pub(super) fn utxo(self, tx: TxHash, address: &str) -> ChainResult<Utxo> {
         let datum_hash = match self.data_hash.map(hex::decode) {
             None => None,
             Some(Ok(bytes)) => Some(bytes.try_into().or_else(|_| malformed("a datum hash"))?),
@@ -93,21 +93,21 @@ impl Output {
 
 /// `/addresses/{address}`: the lovelace there, however many tokens are.
 #[derive(Debug, Default)]
-pub struct Balance(Option<Lovelace>);
+pub struct LovelaceReader(Option<Lovelace>);
 
-impl Collect for Balance {
+impl Collect for LovelaceReader {
     type Out = Lovelace;
     const LIST: Option<&'static str> = Some("amount");
 
-    fn element(&mut self, text: &[u8]) -> Answer<bool> {
-        let Amount { unit, quantity } = json(text, "an amount at an address")?;
+    fn element(&mut self, text: &[u8]) -> ChainResult<bool> {
+        let QuantityJson { unit, quantity } = json(text, "an amount at an address")?;
         if unit == "lovelace" {
             self.0 = Some(quantity.parse().or_else(|_| malformed("an amount of lovelace"))?);
         }
         Ok(self.0.is_none())
     }
 
-    fn out(self) -> Answer<Lovelace> {
+    fn out(self) -> ChainResult<Lovelace> {
         Ok(self.0.unwrap_or(Lovelace::ZERO))
     }
 }
@@ -116,12 +116,12 @@ impl Collect for Balance {
 #[derive(Debug)]
 pub struct UnspentPage {
     address: String,
-    page: Page,
+    page: UnspentOutputs,
 }
 
 /// Outputs on one page, and how many the provider listed.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct UnspentOutputs {
     /// Those that are kept.
     pub utxos: Vec<Utxo>,
     /// All of them.
@@ -132,19 +132,19 @@ impl UnspentPage {
     /// For the answer about this address (bech32).
     #[must_use]
     pub fn at(address: &str) -> Self {
-        Self { address: address.to_owned(), page: Page::default() }
+        Self { address: address.to_owned(), page: UnspentOutputs::default() }
     }
 }
 
 impl Collect for UnspentPage {
-    type Out = Page;
+    type Out = UnspentOutputs;
     const LIST: Option<&'static str> = None;
 
-    fn element(&mut self, text: &[u8]) -> Answer<bool> {
+    fn element(&mut self, text: &[u8]) -> ChainResult<bool> {
         if self.page.listed.len() >= MAX_OUTPUTS {
             return malformed("too many outputs");
         }
-        let output: Output = json(text, "an unspent output")?;
+        let output: OutputJson = json(text, "an unspent output")?;
         let Some(tx) = output.tx_hash else { return malformed("an unspent output without its transaction") };
         let utxo = output.utxo(tx, &self.address)?;
         self.page.listed.push(utxo.reference);
@@ -153,7 +153,7 @@ impl Collect for UnspentPage {
         Ok(true)
     }
 
-    fn out(self) -> Answer<Page> {
+    fn out(self) -> ChainResult<UnspentOutputs> {
         Ok(self.page)
     }
 }
@@ -162,7 +162,7 @@ impl Collect for UnspentPage {
 ///
 /// # Errors
 /// Not of the documented shape.
-pub fn utxos(body: &[u8], address: &str) -> Answer<Vec<Utxo>> {
+pub fn utxos(body: &[u8], address: &str) -> ChainResult<Vec<Utxo>> {
     stream::whole(body, UnspentPage::at(address)).map(|page| page.utxos)
 }
 
@@ -196,7 +196,7 @@ impl End {
 
 impl Holdings {
     /// Takes the next page from an end; whether there is more between the ends. A full page has so many outputs.
-    pub fn take(&mut self, end: End, page: Page, full: usize) -> bool {
+    pub fn take(&mut self, end: End, page: UnspentOutputs, full: usize) -> bool {
         let met = page.listed.iter().any(|listed| self.seen.get(listed).is_some_and(|other| *other != end));
         let more = page.listed.len() >= full && !met;
         self.utxos.extend(page.utxos.into_iter().filter(|utxo| !self.seen.contains_key(&utxo.reference)));

@@ -46,14 +46,14 @@ pub const MAX_SIGNATURE_BYTES: usize = 512;
 
 /// Which of the two parts of a `signData` answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CosePart {
     /// The COSE_Key.
     Key,
     /// The COSE_Sign1.
     Signature,
 }
 
-impl Part {
+impl CosePart {
     const fn max_bytes(self) -> usize {
         match self {
             Self::Key => MAX_KEY_BYTES,
@@ -62,7 +62,7 @@ impl Part {
     }
 }
 
-impl std::fmt::Display for Part {
+impl std::fmt::Display for CosePart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Key => "key (COSE_Key)",
@@ -76,22 +76,22 @@ impl std::fmt::Display for Part {
 pub enum Cip8Error {
     /// Not hexadecimal.
     #[error("the {0} is not hexadecimal")]
-    NotHex(Part),
+    NotHex(CosePart),
     /// Longer than any wallet's.
     #[error("the {0} is too large")]
-    TooLarge(Part),
+    TooLarge(CosePart),
     /// Not CBOR of the right shape, or with a repeated map key.
     #[error("the {0} is not well-formed")]
-    Malformed(Part),
+    Malformed(CosePart),
     /// Indefinite lengths, integers longer than they need to be, or bytes after the end.
     #[error("the {0} is not encoded as wallets do: definite lengths, shortest integers, nothing after the end")]
-    NotCanonical(Part),
+    NotCanonical(CosePart),
     /// The key is not an octet key pair (`kty` 1).
     #[error("the key is not of type OKP")]
     KeyType,
     /// The key's or the signature's algorithm is not EdDSA (-8).
     #[error("the {0} is not for the algorithm EdDSA")]
-    Algorithm(Part),
+    Algorithm(CosePart),
     /// The key's curve is not Ed25519 (6).
     #[error("the key is not on the curve Ed25519")]
     Curve,
@@ -106,7 +106,7 @@ pub enum Cip8Error {
     KeyOperations,
     /// A parameter of the key, or a header of the signature, that no wallet emits.
     #[error("the {0} has a parameter that is not part of CIP-8")]
-    UnknownParameter(Part),
+    UnknownParameter(CosePart),
     /// No protected header `address`.
     #[error("the signature does not name the address that signs")]
     NoAddress,
@@ -172,8 +172,8 @@ impl SignedMessage {
     /// # Errors
     /// Every deviation from what wallets emit; see the module.
     pub fn parse(cose_key: &[u8], cose_sign1: &[u8]) -> Result<Self, Cip8Error> {
-        let key = parse::key(cbor::decode(cose_key, Part::Key)?)?;
-        let sign1 = parse::sign1(cbor::decode(cose_sign1, Part::Signature)?)?;
+        let key = parse::key(cbor::decode(cose_key, CosePart::Key)?)?;
+        let sign1 = parse::sign1(cbor::decode(cose_sign1, CosePart::Signature)?)?;
         key.matches_key_id(sign1.key_id.as_deref(), &sign1.address)?;
         Ok(Self {
             public_key: key.public_key,

@@ -6,7 +6,7 @@ use coset::{
     iana::{self, EnumI64},
 };
 
-use super::{ADDRESS, Cip8Error, HASHED, Part, VERSION, cbor, into_bytes, label};
+use super::{ADDRESS, Cip8Error, CosePart, HASHED, VERSION, cbor, into_bytes, label};
 use crate::{address::Address, hash::KeyHash};
 
 /// What a COSE_Key says.
@@ -28,12 +28,12 @@ pub(super) struct Sign1 {
 }
 
 pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
-    let key = CoseKey::from_cbor_value(value).map_err(|_| Cip8Error::Malformed(Part::Key))?;
+    let key = CoseKey::from_cbor_value(value).map_err(|_| Cip8Error::Malformed(CosePart::Key))?;
     if key.kty != KeyType::Assigned(iana::KeyType::OKP) {
         return Err(Cip8Error::KeyType);
     }
     if !is_eddsa(key.alg.as_ref()) {
-        return Err(Cip8Error::Algorithm(Part::Key));
+        return Err(Cip8Error::Algorithm(CosePart::Key));
     }
     // Libraries may mark a key for verifying; a mark for anything else contradicts its use.
     let verifying = KeyOperation::Assigned(iana::KeyOperation::Verify);
@@ -41,7 +41,7 @@ pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
         return Err(Cip8Error::KeyOperations);
     }
     if !key.base_iv.is_empty() {
-        return Err(Cip8Error::UnknownParameter(Part::Key));
+        return Err(Cip8Error::UnknownParameter(CosePart::Key));
     }
     let (mut curve, mut public_key) = (None, None);
     for (name, value) in key.params {
@@ -52,7 +52,7 @@ pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
         } else if name == label(iana::OkpKeyParameter::D) {
             return Err(Cip8Error::PrivatePart);
         } else {
-            return Err(Cip8Error::UnknownParameter(Part::Key));
+            return Err(Cip8Error::UnknownParameter(CosePart::Key));
         }
     }
     if curve != Some(Value::from(iana::EllipticCurve::Ed25519.to_i64())) {
@@ -79,9 +79,9 @@ impl Key {
 }
 
 pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
-    let message = CoseSign1::from_cbor_value(value).map_err(|_| Cip8Error::Malformed(Part::Signature))?;
+    let message = CoseSign1::from_cbor_value(value).map_err(|_| Cip8Error::Malformed(CosePart::Signature))?;
     let protected_bytes = message.protected.original_data.as_deref().unwrap_or_default();
-    cbor::item(protected_bytes, Part::Signature)?;
+    cbor::item(protected_bytes, CosePart::Signature)?;
     let protected_headers = protected_bytes.to_vec();
 
     let signature = message.signature.as_slice().try_into().map_err(|_| Cip8Error::SignatureLength)?;
@@ -91,12 +91,12 @@ pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
 
     let mut protected = message.protected.header;
     if !is_eddsa(protected.alg.take().as_ref()) {
-        return Err(Cip8Error::Algorithm(Part::Signature));
+        return Err(Cip8Error::Algorithm(CosePart::Signature));
     }
     let key_id = some_bytes(std::mem::take(&mut protected.key_id));
     let address = take_text(&mut protected, ADDRESS).ok_or(Cip8Error::NoAddress)?;
     if !protected.is_empty() {
-        return Err(Cip8Error::UnknownParameter(Part::Signature));
+        return Err(Cip8Error::UnknownParameter(CosePart::Signature));
     }
     let address = into_bytes(address).ok_or(Cip8Error::NoAddress)?;
     let address = Address::from_bytes(&address).map_err(Cip8Error::Address)?;
@@ -114,7 +114,7 @@ fn hashed(mut unprotected: Header) -> Result<Option<bool>, Cip8Error> {
         Some(Value::Bool(hashed)) => Some(hashed),
         Some(_) => return Err(Cip8Error::Hashed),
     };
-    if unprotected.is_empty() { Ok(hashed) } else { Err(Cip8Error::UnknownParameter(Part::Signature)) }
+    if unprotected.is_empty() { Ok(hashed) } else { Err(Cip8Error::UnknownParameter(CosePart::Signature)) }
 }
 
 /// Takes the header with this text label out of the map. `coset` has refused repeated labels.

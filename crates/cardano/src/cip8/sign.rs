@@ -3,7 +3,7 @@
 use ciborium::Value;
 use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1Builder, Header, HeaderBuilder, iana};
 
-use super::{ADDRESS, Cip8Error, HASHED, Part};
+use super::{ADDRESS, Cip8Error, CosePart, HASHED};
 use crate::{address::Address, keys::SigningKey};
 
 /// What CIP-30's `signData` returns (there in hexadecimal).
@@ -21,13 +21,13 @@ impl DataSignature {
     /// # Errors
     /// [`Cip8Error::TooLarge`], [`Cip8Error::NotHex`].
     pub fn from_hex(key: &str, signature: &str) -> Result<Self, Cip8Error> {
-        let bytes = |text: &str, part: Part| {
+        let bytes = |text: &str, part: CosePart| {
             if text.len() > part.max_bytes().saturating_mul(2) {
                 return Err(Cip8Error::TooLarge(part));
             }
             hex::decode(text).map_err(|_| Cip8Error::NotHex(part))
         };
-        Ok(Self { key: bytes(key, Part::Key)?, signature: bytes(signature, Part::Signature)? })
+        Ok(Self { key: bytes(key, CosePart::Key)?, signature: bytes(signature, CosePart::Signature)? })
     }
 }
 

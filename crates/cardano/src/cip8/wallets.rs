@@ -12,11 +12,11 @@ const FIXTURE: &str = include_str!("../../../../tests/fixtures/cip8/wallets.json
 struct Fixture {
     digest: String,
     plain_seed: String,
-    signatures: Vec<Signed>,
+    signatures: Vec<WalletVector>,
 }
 
 #[derive(Deserialize)]
-struct Signed {
+struct WalletVector {
     library: String,
     keys: String,
     address: Address,
@@ -30,7 +30,7 @@ fn fixture() -> (Fixture, [u8; 32]) {
     (fixture, digest)
 }
 
-fn verdict(signed: &Signed, claimed: &Address, payload: &[u8]) -> Result<(), Cip8Error> {
+fn verdict(signed: &WalletVector, claimed: &Address, payload: &[u8]) -> Result<(), Cip8Error> {
     let DataSignature { key, signature } = DataSignature::from_hex(&signed.key, &signed.signature)?;
     let it = SignedMessage::parse(&key, &signature)?.check(claimed, payload)?;
     Ok(Native::verify(&it.public_key, &it.message, &it.signature)?)

@@ -16,11 +16,11 @@ const CASES: &str = include_str!("../../../../tests/fixtures/cip8/strictness.jso
 
 #[derive(Deserialize)]
 struct Cases {
-    cases: Vec<Case>,
+    cases: Vec<KeyVector>,
 }
 
 #[derive(Deserialize)]
-struct Case {
+struct KeyVector {
     about: String,
     message: String,
     pub_key: String,
@@ -28,7 +28,7 @@ struct Case {
     refused_by: Option<String>,
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<KeyVector> {
     serde_json::from_str::<Cases>(CASES).unwrap().cases
 }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! What a plain payment consists of is decoded into types; what else may be in a transaction is kept as bytes
-//! under its name ([`Part`]), so that a caller can refuse, or look into, what it did not expect.
+//! under its name ([`TxPart`]), so that a caller can refuse, or look into, what it did not expect.
 //! The reader is stricter than the ledger's: each difference is one where honest wallets do not tread
 //! (lengths longer than needed, duplicate keys in any map, nesting over [`MAX_CBOR_DEPTH`]).
 //!
@@ -65,14 +65,14 @@ pub struct SignedTx {
     /// The flag that says whether its scripts are expected to succeed.
     pub is_valid: bool,
     /// Everything else that is in it: the CBOR of each such part.
-    pub parts: BTreeMap<Part, Vec<u8>>,
+    pub parts: BTreeMap<TxPart, Vec<u8>>,
     cbor: Vec<u8>,
 }
 
 /// A part of a transaction that a plain payment does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names are those of the ledger's CDDL")]
-pub enum Part {
+pub enum TxPart {
     Certificates,
     Withdrawals,
     Mint,

@@ -2,10 +2,10 @@
 
 pub mod build;
 mod decode;
-mod effects;
+mod utxos;
 
 pub use decode::{
-    AddressKind, AuxiliaryData, CborError, DecodeError, MAX_CBOR_DEPTH, MAX_TX_BYTES, Output, OutputDatum, Part,
-    SignedTx, VkeyWitness,
+    AddressKind, AuxiliaryData, CborError, DecodeError, MAX_CBOR_DEPTH, MAX_TX_BYTES, Output, OutputDatum, SignedTx,
+    TxPart, VkeyWitness,
 };
-pub use effects::{EffectsError, MAX_TX_IN_BLOCK, TransactionEffects, transaction_id};
+pub use utxos::{MAX_TX_IN_BLOCK, TransactionUtxos, TransactionUtxosError, transaction_id};

@@ -7,7 +7,7 @@
 mod reader;
 mod writer;
 
-pub(crate) use reader::{OpenItem, Reader};
+pub(crate) use reader::{DataReader, OpenItem};
 pub(crate) use writer::{bytes, constr, integer, list, map, to_cbor};
 
 /// The most bytes of a datum or redeemer that are looked at: a whole transaction's (Conway, `maxTxSize`).

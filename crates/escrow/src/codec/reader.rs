@@ -16,7 +16,7 @@ const GENERAL_CONSTRUCTOR_TAG: u64 = 102;
 const POSITIVE_TAG: u64 = 2;
 const NEGATIVE_TAG: u64 = 3;
 
-pub(crate) struct Reader<'b> {
+pub(crate) struct DataReader<'b> {
     decoder: Decoder<'b>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct OpenItem {
     enclosed: bool,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> DataReader<'b> {
     pub(crate) fn new(bytes: &'b [u8]) -> Result<Self, NotOurs> {
         if bytes.len() > MAX_DATA_BYTES {
             return Err(NotOurs::TooLong);

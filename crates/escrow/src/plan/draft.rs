@@ -7,7 +7,7 @@ use cardano::{
     chain::ChainError,
     evaluation::{Evaluate, Evaluation},
     fees::ExUnits,
-    tx::build::{BuildError, Draft, ScriptInput, TxPlan, Wallet, build},
+    tx::build::{BuildError, ScriptInput, TxPlan, UnsignedTx, Wallet, build},
 };
 
 use super::{ChainTime, Escrow, PlanError, Planner, Step};
@@ -41,7 +41,7 @@ impl Planner<'_> {
         step: &Step,
         time: ChainTime,
         wallet: &Wallet<'_>,
-    ) -> Result<Draft, DraftError> {
+    ) -> Result<UnsignedTx, DraftError> {
         let plan = self.plan(escrow, step, time)?;
         self.draft_of(provider, plan, wallet).await
     }
@@ -55,7 +55,7 @@ impl Planner<'_> {
         provider: &impl Evaluate,
         plan: TxPlan,
         wallet: &Wallet<'_>,
-    ) -> Result<Draft, DraftError> {
+    ) -> Result<UnsignedTx, DraftError> {
         let first = build(&plan, wallet, self.parameters)?;
         let units = match provider.evaluate(&first.unsigned_cbor()?).await? {
             Evaluation::Refused(reason) => return Err(DraftError::Refused(reason)),

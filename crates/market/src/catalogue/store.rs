@@ -46,7 +46,6 @@ pub enum NoRoom {
 pub enum Stored {
     /// The listing: new, or made by the same offer before.
     Listing {
-        /// Its id.
         id: String,
         /// The listing as JSON.
         json: String,

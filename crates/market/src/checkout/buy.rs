@@ -24,7 +24,7 @@ use x402_cardano::{
 use super::{Checkout, Unavailable, buyers_of, creator_part, must_be_confirmed, no_content};
 use crate::{
     account::Account,
-    catalogue::Terms,
+    catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     listing::DeliveryMode,
     payment::{self, Claim, NewPayment, NotGranted, PaymentRecord},
@@ -47,12 +47,10 @@ const PATIENCE_MS: Millis = 25_000;
 /// What is bought, and who pays.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
-    /// The account.
     pub account: &'a Account,
     /// Its service wallet's key.
     pub key: &'a SigningKey,
-    /// The listing.
-    pub terms: &'a Terms,
+    pub terms: &'a ListingTerms,
     /// How to pay.
     pub mode: DeliveryMode,
     /// 32 random bytes: quotes are made under it, and tries that collide are spread by it.
@@ -151,7 +149,7 @@ struct ChainView {
 /// What one try came to.
 enum Tried {
     /// It stands so.
-    Settled(Entry, Standing, Vec<Rows>, Option<String>),
+    Settled(Box<Entry>, Standing, Vec<Rows>, Option<String>),
     /// Another payment of the wallet was quicker.
     Again,
     /// An equal purchase was quicker, or is known by now.
@@ -334,7 +332,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         };
         let content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
         let settled = self.checkout.settle(&mut entry, Some(Some(known))).await?;
-        Ok(Tried::Settled(entry, settled.standing, settled.followed, content))
+        Ok(Tried::Settled(Box::new(entry), settled.standing, settled.followed, content))
     }
 
     fn build(

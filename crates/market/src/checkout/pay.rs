@@ -1,22 +1,22 @@
 //! A payment that somebody hands over: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain, keys::VerifyEd25519};
-use outbox::{Entry, Outbox, Sleep, State};
+use outbox::{Entry, EntryState, Outbox, Sleep};
 use sql::{Database, DatabaseError, exactly};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, VerifyError, verify},
     method::{Offered, recognise},
-    settlement::{Evidence, NotSettled, Settlement},
+    settlement::{NotSettled, Settlement, SettlementEvidence},
     wire::{
-        HeaderError, Network, PaymentPayload, SettlementResponse,
+        HeaderError, InvalidAccepted, Network, PaymentPayload, SettlementResponse,
         payment_identifier::{InvalidPaymentId, payload_digest},
     },
 };
 
 use super::{Checkout, Unavailable, confirmations_of, creator_part, in_x402, is_refunded, no_content};
 use crate::{
-    catalogue::Terms,
+    catalogue::ListingTerms,
     contents::Contents,
     listing::DeliveryMode,
     payment::{self, Claim, Identified, Identifier, NewPayment, PaymentRecord},
@@ -127,7 +127,7 @@ impl From<VerifyError> for PayError {
 
 /// A payment and what it is held against.
 struct Attempt<'a> {
-    terms: &'a Terms,
+    terms: &'a ListingTerms,
     presented: &'a Presented,
     /// The address whose owner signed the request itself.
     proven: Option<Address>,
@@ -152,7 +152,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     ///
     /// # Errors
     /// Why nothing is delivered now.
-    pub async fn pay(&self, terms: &Terms, presented: &Presented, proven: Option<Address>) -> Result<Paid, PayError> {
+    pub async fn pay(
+        &self,
+        terms: &ListingTerms,
+        presented: &Presented,
+        proven: Option<Address>,
+    ) -> Result<Paid, PayError> {
         let attempt = Attempt { terms, presented, proven };
         let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
         let reads = vec![payment::record(presented.tx()), payment::identified(&terms.id, id)];
@@ -179,11 +184,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     /// Whether a payment that was claimed before is to be taken up where it is. One that the ledger refused is verified
     /// anew, unless it did get into a block after all: a node also refuses what somebody else handed in first.
     async fn still_stands(&self, entry: &mut Entry) -> Result<bool, PayError> {
-        if entry.state == State::Refused {
+        if entry.state == EntryState::Refused {
             let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
             outbox.look(entry, None, self.now).await.map_err(Unavailable::from)?;
         }
-        Ok(entry.state != State::Refused)
+        Ok(entry.state != EntryState::Refused)
     }
 
     async fn resume(&self, attempt: &Attempt<'_>, record: PaymentRecord) -> Result<Paid, PayError> {
@@ -198,11 +203,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
         let Attempt { terms, presented, .. } = attempt;
-        let ways: Vec<_> = self.ways.iter().filter(|(mode, _)| terms.modes.contains(mode)).copied().collect();
-        let methods: Vec<_> = ways.iter().map(|(_, method)| *method).collect();
+        let methods: Vec<_> = self.ways.iter().map(|(_, method)| *method).collect();
         let (method, offered) = recognise(&methods, &terms.sale(), &presented.payload.accepted)?;
-        let mode = ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
+        let mode = self.ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
         let mode = mode.ok_or(Refusal::Requirements("no way to pay has this method"))?;
+        if !terms.modes.contains(&mode) {
+            return Err(PayError::Refused(InvalidAccepted::Differs("extra").into()));
+        }
         let payment = &presented.payment;
         let verified = verify(method, &offered, payment, self.chain, self.signatures, self.moment()).await?;
         Ok((mode, offered, verified))
@@ -271,8 +278,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     let record = self.database.run(payment::record(&other)).await?.first_json::<PaymentRecord>()?;
                     let Some(record) = record else { continue };
                     match self.resume(attempt, record).await {
-                        Err(PayError::NotSettled(Refusal::Settlement(ended), _))
-                            if matches!(ended, NotSettled::LedgerRefused(_) | NotSettled::Expired) => {}
+                        Err(PayError::NotSettled(
+                            Refusal::Settlement(NotSettled::LedgerRefused(_) | NotSettled::Expired),
+                            _,
+                        )) => {}
                         done => return done,
                     }
                 }
@@ -287,7 +296,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     /// What is told where the payer owns the listing already: the original transaction, in its block.
     async fn owned(&self, purchase: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
         let (block, newer) = confirmations_of(self.database, self.chain, purchase, self.confirmations).await?;
-        let evidence = Evidence::Block { inclusion: block, confirmations: newer };
+        let evidence = SettlementEvidence::Block { inclusion: block, confirmations: newer };
         let enough = newer >= self.confirmations;
         let settlement = if enough { Settlement::Confirmed(evidence) } else { Settlement::Pending(Some(evidence)) };
         answer(settlement, purchase, payer)

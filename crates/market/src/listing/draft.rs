@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for Texts {
 /// The fields of an offer. Unknown ones are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Draft {
+pub(super) struct ListingDraft {
     pub(super) title: Text<{ MAX_TITLE * UTF8 }>,
     pub(super) description: Text<{ MAX_DESCRIPTION * UTF8 }>,
     pub(super) price_lovelace: Text<SHORT>,
@@ -161,7 +161,7 @@ pub(super) struct Draft {
     pub(super) category: Text<SHORT>,
 }
 
-impl Draft {
+impl ListingDraft {
     /// Reads a body.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ mod wallet;
 use std::collections::{BTreeMap, VecDeque};
 
 use cardano::{
-    TxHash,
+    Lovelace, TxHash,
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::History,
@@ -32,9 +32,9 @@ use escrow::{
 use outbox::{Draft, Kind};
 use sql::{Database, Statement};
 
-use self::{job::Job, judge::Judged, wallet::Platform};
+use self::{job::Job, judge::Judged, wallet::SellerWallet};
 use super::{
-    Arbiter, Keys, Report, TickError, View, Watch,
+    ArbiterClient, Keys, Report, TickError, TickView, Watch,
     due::{self, Due, Owed},
 };
 use crate::contents::Contents;
@@ -43,6 +43,8 @@ use crate::contents::Contents;
 const CALLS_PER_JOB: u32 = 8;
 /// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
+/// What fees and collateral of a tick's actions come to, amply.
+const FEES: Lovelace = Lovelace::from_ada(200);
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
 
@@ -51,7 +53,9 @@ struct Means<'a, K, A> {
     deployment: &'a Deployment,
     keys: &'a K,
     arbiter: &'a A,
-    view: &'a View<'a>,
+    view: &'a TickView<'a>,
+    /// What the platform's wallet needs.
+    needs: Lovelace,
 }
 
 /// Results whose time is nearly over, by their purchases: why they are not posted yet.
@@ -69,12 +73,13 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         deployment: &Deployment,
         keys: &impl Keys,
-        arbiter: &impl Arbiter,
-        view: &View<'_>,
+        arbiter: &impl ArbiterClient,
+        view: &TickView<'_>,
         (due, owed): (Vec<Due>, Vec<Owed>),
         report: &mut Report,
     ) -> Result<Vec<(Due, Millis)>, TickError> {
-        let means = Means { deployment, keys, arbiter, view };
+        let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
+        let means = Means { deployment, keys, arbiter, view, needs };
         let mut pressing = Pressing::new();
         let (judged, waiting) = self.judge_all(due, &means, &mut pressing, report).await?;
         if keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
@@ -94,7 +99,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn do_all(
         &self,
         mut work: VecDeque<Task>,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(), TickError> {
@@ -140,12 +145,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn pay_creator(
         &self,
         owed: &Owed,
-        means: &Means<'_, impl Keys, impl Arbiter>,
-        platform: &mut Option<Platform>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
+        platform: &mut Option<SellerWallet>,
         report: &mut Report,
     ) -> Result<(), TickError> {
         let Some(key) = means.keys.seller() else { return Ok(()) };
-        let platform = self.platform(platform, key, means.view).await?;
+        let platform = self.platform(platform, key, means.needs, means.view).await?;
         // Nobody evaluates a plain payment before it is sent: only what is shown pays for it.
         platform.distrust();
         let plan = TxPlan {
@@ -169,7 +174,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         judged: &Judged,
         why: &dyn std::fmt::Display,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(), TickError> {
@@ -201,7 +206,7 @@ impl<K, A> Means<'_, K, A> {
         ChainTime { tip_slot: self.view.tip.slot, now: self.view.clock }
     }
 
-    const fn planner<'a>(&'a self, platform: &'a Platform) -> Planner<'a> {
+    const fn planner<'a>(&'a self, platform: &'a SellerWallet) -> Planner<'a> {
         Planner { deployment: self.deployment, parameters: &platform.parameters, slots: &SlotConfig::PREPROD }
     }
 }

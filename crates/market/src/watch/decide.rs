@@ -52,7 +52,6 @@ pub enum NextStep {
 /// Nothing to do unless the chain shows something new.
 const REST: NextStep = NextStep::Wait(Millis::MAX);
 
-/// Decides.
 #[must_use]
 pub fn decide(facts: &EscrowFacts<'_>) -> NextStep {
     let EscrowFacts { sells, buys, .. } = *facts;
@@ -141,10 +140,10 @@ mod tests {
     }
 
     /// State, whether the result is right, a mismatch was found, the time; what the seller, the buyer and both do.
-    type Row = (State, bool, bool, Millis, [NextStep; 3]);
+    type DecisionRow = (State, bool, bool, Millis, [NextStep; 3]);
 
     #[rustfmt::skip]
-    const CASES: &[Row] = &[
+    const CASES: &[DecisionRow] = &[
         (FundsLocked,        true,  false, 0,             [PostResult, Wait(SUBMIT), PostResult]),
         (FundsLocked,        true,  true,  0,             [PostResult, Wait(SUBMIT), PostResult]),
         (FundsLocked,        true,  false, SUBMIT - LATE, [REST, Wait(SUBMIT), Wait(SUBMIT)]),

@@ -49,7 +49,6 @@ pub(super) struct Due {
 pub struct Holder {
     /// The account.
     pub owner: String,
-    /// The wallet.
     pub wallet: Address,
     /// The version of its derivation.
     pub key_version: u32,

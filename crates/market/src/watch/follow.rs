@@ -1,12 +1,14 @@
 //! Escrows of ours are followed by their own outputs: what spent this one, and into what. Nothing that others put at the
 //! escrow's address comes between.
 
-use cardano::{TxHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, tx::TransactionEffects};
+use cardano::{
+    TxHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, slots::Millis, tx::TransactionUtxos,
+};
 use outbox::{Entry, by_id};
 use sql::Database;
 
 use super::{
-    Report, TickError, View, Watch,
+    Report, TickError, TickView, Watch,
     due::{self, Due},
     steps::Found,
 };
@@ -16,6 +18,8 @@ use crate::contents::Contents;
 const MAX_STEPS: usize = 8;
 /// Outside calls that following one step takes.
 const CALLS_PER_STEP: u32 = 3;
+/// When an escrow is looked at that this tick did not come to.
+const SOON_MS: Millis = 60_000;
 /// After so many that the provider said nothing about, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
 
@@ -34,15 +38,15 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// Looks what became of escrows on which there is nothing to do before the time that stands with each.
     pub(super) async fn follow_all(
         &self,
-        waiting: Vec<(Due, u64)>,
-        view: &View<'_>,
+        waiting: Vec<(Due, Millis)>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<(), TickError> {
         let mut unserved = 0_u32;
         let mut statements = Vec::new();
         for (due, until) in waiting {
             if (self.calls_left)() < CALLS_PER_STEP || unserved >= MAX_UNSERVED {
-                statements.push(due::put_off(&due, view.clock));
+                statements.push(due::look_again(&due, view.clock.saturating_add(SOON_MS)));
                 continue;
             }
             match self.follow(&due.utxo, view, report).await {
@@ -63,7 +67,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     }
 
     /// Follows an escrow from the output that it was last known to be.
-    pub(super) async fn follow(&self, from: &TxRef, view: &View<'_>, report: &mut Report) -> Result<Fate, TickError> {
+    pub(super) async fn follow(
+        &self,
+        from: &TxRef,
+        view: &TickView<'_>,
+        report: &mut Report,
+    ) -> Result<Fate, TickError> {
         let (mut at, mut fate) = (*from, Fate::Unspent);
         for _ in 0..MAX_STEPS {
             let outputs = self.chain.outputs_of(&at.tx).await?.unwrap_or_default();
@@ -71,9 +80,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let Some(spent_by) = output.map(|output| output.spent_by) else { break };
             let Some(by) = spent_by else { return Ok(fate) };
             let Some(found) = self.found(&by, view, report).await? else { break };
-            let signature = self.record(vec![found], view, report).await?;
+            let stands = self.record(vec![found], view, report).await?;
             fate = Fate::Spent;
-            let Some(next) = signature.into_iter().next() else { return Ok(fate) };
+            let Some(next) = stands.into_iter().next() else { return Ok(fate) };
             at = next;
         }
         Ok(if fate == Fate::Spent { fate } else { Fate::Unknown })
@@ -83,7 +92,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn found(
         &self,
         tx: &TxHash,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<Option<Found>, TickError> {
         let own = Entry::first(&self.database.run(by_id(tx)).await?)?;
@@ -94,8 +103,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 None => return Ok(None),
             },
         };
-        let effects = match TransactionEffects::read(&cbor) {
-            Ok(effects) => effects,
+        let utxos = match TransactionUtxos::read(&cbor) {
+            Ok(utxos) => utxos,
             Err(error) => {
                 report.skipped = report.skipped.saturating_add(1);
                 report.note(tx, &error);
@@ -103,6 +112,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         };
         let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && block.height <= view.tip.height);
-        Ok(block.map(|block| Found { effects, height: block.height, time_ms: block.time_ms }))
+        Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
     }
 }

@@ -9,16 +9,16 @@ use cardano::{
     evaluation::Evaluate,
     history::{AddressTransaction, History, Place},
     slots::Millis,
-    tx::TransactionEffects,
+    tx::TransactionUtxos,
 };
 use escrow::Deployment;
-use outbox::{ENTRY_JSON, Entry, State};
+use outbox::{ENTRY_JSON, Entry, EntryState};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, Statement, statement};
 
 use super::{
-    Report, TickError, View, Watch,
+    Report, TickError, TickView, Watch,
     look::found_in,
     reading::{self, Reading},
     steps::Found,
@@ -76,7 +76,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         deployment: &Deployment,
         reading: &Reading,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<u64, TickError> {
         let address = deployment.address().to_string();
@@ -110,7 +110,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         page: &[AddressTransaction],
         again: Vec<AddressTransaction>,
         share: &mut Share,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<Option<Place>, TickError> {
         let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
@@ -161,8 +161,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(entries.into_iter().map(|entry| (entry.tx, entry)).collect())
     }
 
-    async fn read_ours(&self, mut entry: Entry, view: &View<'_>, report: &mut Report) -> Read {
-        let read = match entry.block.filter(|_| entry.state == State::Included) {
+    async fn read_ours(&self, mut entry: Entry, view: &TickView<'_>, report: &mut Report) -> Read {
+        let read = match entry.block.filter(|_| entry.state == EntryState::Included) {
             Some(block) => found_in(&entry, &block),
             None if (self.calls_left)() == 0 => return Read::NoCalls,
             None => self.look(&mut entry, view, report).await.map(|(_, found)| found),
@@ -190,8 +190,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         share.foreign = share.foreign.saturating_sub(1);
         let read = match self.chain.transaction(&listed.tx).await {
-            Ok(Some(cbor)) => match TransactionEffects::read(&cbor) {
-                Ok(effects) => self.if_valid(listed, effects, before).await,
+            Ok(Some(cbor)) => match TransactionUtxos::read(&cbor) {
+                Ok(utxos) => self.if_valid(listed, utxos, before).await,
                 Err(error) => {
                     report.note(&listed.tx, &error);
                     report.skipped = report.skipped.saturating_add(1);
@@ -215,14 +215,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn if_valid(
         &self,
         listed: &AddressTransaction,
-        effects: TransactionEffects,
+        utxos: TransactionUtxos,
         before: &[Found],
     ) -> Result<Read, TickError> {
-        let goes_on = |input: &TxRef| before.iter().any(|found| found.effects.id == input.tx);
-        if !effects.spent.iter().any(goes_on) {
+        let goes_on = |input: &TxRef| before.iter().any(|found| found.utxos.id == input.tx);
+        if !utxos.spent.iter().any(goes_on) {
             let ours = statement!(
                 "SELECT purchase_id FROM escrows WHERE utxo IN (SELECT value FROM json_each(?1)) LIMIT 1",
-                json!(effects.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
+                json!(utxos.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
             );
             if self.database.run(ours).await?.first().is_none() {
                 return Ok(Read::Passed);
@@ -230,7 +230,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         Ok(match self.chain.inclusion_of(&listed.tx).await? {
             Some(block) if block.valid => {
-                Read::Found(Box::new(Found { effects, height: listed.place.height, time_ms: listed.time_ms }))
+                Read::Found(Box::new(Found { utxos, height: listed.place.height, time_ms: listed.time_ms }))
             }
             Some(_) => Read::Passed,
             None => Read::NotNow,

@@ -4,12 +4,12 @@ use cardano::{
     chain::{Chain, Inclusion},
     evaluation::Evaluate,
     history::History,
-    tx::TransactionEffects,
+    tx::TransactionUtxos,
 };
-use outbox::{Entry, Kind, State, Step, rechecked};
+use outbox::{Decision, Entry, EntryState, Kind, rechecked};
 use sql::{Database, DatabaseError};
 
-use super::{CALLS_KEPT, Report, TickError, View, Watch, steps::Found};
+use super::{CALLS_KEPT, Report, TickError, TickView, Watch, steps::Found};
 use crate::contents::Contents;
 
 /// After so many that the provider said nothing about, the rest is left for the next tick.
@@ -21,7 +21,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn look_after(
         &self,
         mut entries: Vec<Entry>,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<bool, TickError> {
         let mut found = Vec::new();
@@ -33,7 +33,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let tx = entry.tx;
             match self.look(entry, view, report).await {
                 Ok((step, did)) => {
-                    changed |= !matches!(step, Step::Wait | Step::Submit);
+                    changed |= !matches!(step, Decision::Wait | Decision::Submit);
                     found.extend(did);
                 }
                 Err(error) => {
@@ -50,19 +50,19 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn look(
         &self,
         entry: &mut Entry,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
-    ) -> Result<(Step, Option<Found>), TickError> {
+    ) -> Result<(Decision, Option<Found>), TickError> {
         let was = entry.state;
         let step = self.outbox().look(entry, Some(&view.tip), self.now).await?;
         match &step {
-            Step::Include(_) => report.confirmed = report.confirmed.saturating_add(1),
-            Step::Wait if was == State::Included => drop(self.database.run(rechecked(&entry.tx)).await?),
-            Step::Expire => report.note(&entry.tx, &"expired"),
-            Step::Refuse(reason) => report.note(&entry.tx, reason),
+            Decision::Include(_) => report.confirmed = report.confirmed.saturating_add(1),
+            Decision::Wait if was == EntryState::Included => drop(self.database.run(rechecked(&entry.tx)).await?),
+            Decision::Expire => report.note(&entry.tx, &"expired"),
+            Decision::Refuse(reason) => report.note(&entry.tx, reason),
             _ => {}
         }
-        let block = entry.block.filter(|block| entry.state == State::Included && block.height <= view.tip.height);
+        let block = entry.block.filter(|block| entry.state == EntryState::Included && block.height <= view.tip.height);
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
         Ok((step, found))
     }
@@ -73,7 +73,7 @@ pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>
     if !matches!(entry.kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute) {
         return Ok(None);
     }
-    let effects = TransactionEffects::read(&entry.cbor)
+    let utxos = TransactionUtxos::read(&entry.cbor)
         .map_err(|error| DatabaseError(format!("the transaction {} cannot be read: {error}", entry.tx)))?;
-    Ok(Some(Found { effects, height: block.height, time_ms: block.time_ms }))
+    Ok(Some(Found { utxos, height: block.height, time_ms: block.time_ms }))
 }

@@ -123,7 +123,7 @@ pub struct Dispute<'a> {
 
 /// The port to the arbiter.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
-pub trait Arbiter {
+pub trait ArbiterClient {
     /// Asks for a settlement. What the arbiter said, in words for the log; the chain tells what came of it.
     ///
     /// # Errors
@@ -146,9 +146,7 @@ pub trait Keys {
 
 /// One tick's view of the world.
 pub struct Watch<'a, D, C, K> {
-    /// The database.
     pub database: &'a D,
-    /// The chain.
     pub chain: &'a C,
     /// What is sold.
     pub contents: &'a K,
@@ -166,7 +164,7 @@ pub struct Watch<'a, D, C, K> {
 
 /// What all parts of a tick go by.
 #[derive(Clone, Copy)]
-struct View<'a> {
+struct TickView<'a> {
     deployment: Option<&'a Deployment>,
     tip: Tip,
     /// The clock of escrow matters: the later of the wall clock and the newest block's time.
@@ -184,7 +182,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ///
     /// # Errors
     /// What could not be asked, where nothing can be done without it.
-    pub async fn tick(&self, keys: &impl Keys, arbiter: &impl Arbiter) -> Result<Report, TickError> {
+    pub async fn tick(&self, keys: &impl Keys, arbiter: &impl ArbiterClient) -> Result<Report, TickError> {
         let database = Counted::new(self.database);
         let before = (self.calls_left)();
         let counted = Watch {
@@ -204,7 +202,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(report)
     }
 
-    async fn run(&self, keys: &impl Keys, arbiter: &impl Arbiter, report: &mut Report) -> Result<(), TickError> {
+    async fn run(&self, keys: &impl Keys, arbiter: &impl ArbiterClient, report: &mut Report) -> Result<(), TickError> {
         let mut reading = Reading::load(self.database).await?;
         let tip = self.chain.tip().await?;
         let clock = self.lead.clock(tip.time_ms, self.now);
@@ -219,7 +217,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             return Ok(());
         }
         let seller = keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address);
-        let view = View {
+        let view = TickView {
             deployment: self.deployment,
             tip,
             clock,
@@ -239,7 +237,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let known = report.steps;
         let read_to = self.read_history(deployment, &reading, &view, report).await?;
         if report.steps > known {
-            let view = View { read_to, ..view };
+            let view = TickView { read_to, ..view };
             let work = self.read_due(&view).await?;
             let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
             self.follow_all(waiting, &view, report).await?;
@@ -251,7 +249,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// rollback may have removed that have entries of ours; `None` where another tick undid a rollback meanwhile.
     async fn begin(
         &self,
-        view: &View<'_>,
+        view: &TickView<'_>,
         reading: &Reading,
         keys: &impl Keys,
         report: &mut Report,
@@ -281,7 +279,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(Some(((due.all_json()?, owed.all_json()?), doubtful.all_json()?)))
     }
 
-    async fn read_due(&self, view: &View<'_>) -> Result<Work, TickError> {
+    async fn read_due(&self, view: &TickView<'_>) -> Result<Work, TickError> {
         let [due, owed] = sql::exactly(self.database.batch(vec![due::due(view.clock, 0), due::owed()]).await?)?;
         Ok((due.all_json()?, owed.all_json()?))
     }

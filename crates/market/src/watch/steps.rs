@@ -8,7 +8,7 @@ use cardano::{
     evaluation::Evaluate,
     history::History,
     slots::Millis,
-    tx::TransactionEffects,
+    tx::TransactionUtxos,
 };
 use escrow::{
     Datum, Deployment, State,
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Statement, statement};
 
-use super::{Report, TickError, View, Watch, payments::Payments};
+use super::{Report, TickError, TickView, Watch, payments::Payments};
 use crate::{
     contents::Contents,
     purchase::{Status, escrows_follow_steps, newest},
@@ -27,7 +27,7 @@ use crate::{
 
 /// A transaction in a block, whose scripts succeeded.
 pub(super) struct Found {
-    pub effects: TransactionEffects,
+    pub utxos: TransactionUtxos,
     pub height: u64,
     /// Its block's time, POSIX ms.
     pub time_ms: Millis,
@@ -71,12 +71,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn record(
         &self,
         mut found: Vec<Found>,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<Vec<TxRef>, TickError> {
         found.sort_by_key(|found| found.height);
-        let inputs: Vec<String> =
-            found.iter().flat_map(|found| &found.effects.spent).map(ToString::to_string).collect();
+        let inputs: Vec<String> = found.iter().flat_map(|found| &found.utxos.spent).map(ToString::to_string).collect();
         let (Some(deployment), false) = (view.deployment, inputs.is_empty()) else { return Ok(vec![]) };
         let rows: Vec<WatchedRow> = self.database.run(watched(&inputs)).await?.all_json()?;
         let mut open = BTreeMap::new();
@@ -90,7 +89,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         for found in &found {
             let changes = changes(found, &mut open, deployment, view, report);
             stand.extend(changes.1);
-            overtaken.extend(changes.0.overtaken.into_iter().map(|tx| (tx, found.effects.id)));
+            overtaken.extend(changes.0.overtaken.into_iter().map(|tx| (tx, found.utxos.id)));
             if !changes.0.statements.is_empty() {
                 statements.push(changes.0.statements);
             }
@@ -110,21 +109,21 @@ fn changes(
     found: &Found,
     open: &mut BTreeMap<TxRef, Watched>,
     deployment: &Deployment,
-    view: &View<'_>,
+    view: &TickView<'_>,
     report: &mut Report,
 ) -> (Changes, Vec<TxRef>) {
-    let effects = &found.effects;
-    let spent: Vec<Watched> = effects.spent.iter().filter_map(|input| open.remove(input)).collect();
+    let utxos = &found.utxos;
+    let spent: Vec<Watched> = utxos.spent.iter().filter_map(|input| open.remove(input)).collect();
     let mut changes = Changes { statements: vec![], overtaken: vec![] };
     let mut stand = vec![];
     if spent.is_empty() {
         return (changes, stand);
     }
-    let mut payments = Payments::of(&effects.made);
+    let mut payments = Payments::of(&utxos.made);
     let purchases: Vec<TxHash> = spent.iter().map(|watched| watched.purchase).collect();
     for watched in spent {
         report.steps = report.steps.saturating_add(1);
-        changes.overtaken.extend(watched.spender.filter(|tx| *tx != effects.id));
+        changes.overtaken.extend(watched.spender.filter(|tx| *tx != utxos.id));
         let (step, next) = watched.after(found, &mut payments, deployment, view, report);
         changes.statements.push(step);
         if let Some(next) = next {
@@ -178,11 +177,11 @@ impl Watched {
         found: &Found,
         payments: &mut Payments<'_>,
         deployment: &Deployment,
-        view: &View<'_>,
+        view: &TickView<'_>,
         report: &mut Report,
     ) -> (Statement, Option<Self>) {
         let old = self.escrow.utxo.reference;
-        match self.escrow.spent_into(&found.effects.made, deployment) {
+        match self.escrow.spent_into(&found.utxos.made, deployment) {
             Spent::Continues(next) => {
                 let next = Self { escrow: *next, spender: None, ..self };
                 let status = Status::from(next.escrow.datum.state);
@@ -214,7 +213,7 @@ impl Watched {
         utxo: Option<TxRef>,
         status: Status,
         creator_paid: bool,
-        view: &View<'_>,
+        view: &TickView<'_>,
     ) -> Statement {
         let datum = &self.escrow.datum;
         statement!(
@@ -227,7 +226,7 @@ impl Watched {
                 newest("utxo", "purchases.id"),
             ),
             self.purchase,
-            found.effects.id,
+            found.utxos.id,
             found.height,
             found.time_ms,
             status.name(),

@@ -16,7 +16,7 @@ use cardano::{
     history::{AddressTransaction, History, Place},
     params::ProtocolParameters,
     slots::SlotConfig,
-    tx::TransactionEffects,
+    tx::TransactionUtxos,
 };
 
 use pallas_codec::minicbor::{self, data::IanaTag};
@@ -29,14 +29,14 @@ const SLOTS_PER_BLOCK: u64 = 20;
 pub struct Tx {
     pub id: TxHash,
     pub cbor: Vec<u8>,
-    pub effects: TransactionEffects,
+    pub utxos: TransactionUtxos,
     pub valid_until: u64,
 }
 
 impl Tx {
     pub fn new(cbor: Vec<u8>, valid_until: u64) -> Self {
-        let effects = TransactionEffects::read(&cbor).unwrap();
-        Self { id: effects.id, cbor, effects, valid_until }
+        let utxos = TransactionUtxos::read(&cbor).unwrap();
+        Self { id: utxos.id, cbor, utxos, valid_until }
     }
 
     /// One that spends and makes this and needs no signature; the number makes it another than the last.
@@ -109,7 +109,7 @@ impl Ledger {
         let mempool = self.mempool.borrow();
         let pending = mempool.iter().filter(|_| with_mempool);
         let txs = blocks.iter().flat_map(|block| &block.txs).chain(pending);
-        txs.flat_map(|tx| tx.effects.spent.iter().map(|spent| (*spent, tx.id))).collect()
+        txs.flat_map(|tx| tx.utxos.spent.iter().map(|spent| (*spent, tx.id))).collect()
     }
 
     fn made(&self, with_mempool: bool) -> BTreeMap<TxRef, Utxo> {
@@ -117,7 +117,7 @@ impl Ledger {
         let mempool = self.mempool.borrow();
         let pending = mempool.iter().filter(|_| with_mempool);
         let txs = blocks.iter().flat_map(|block| &block.txs).chain(pending);
-        txs.flat_map(|tx| tx.effects.made.iter().map(|made| (made.reference, made.clone()))).collect()
+        txs.flat_map(|tx| tx.utxos.made.iter().map(|made| (made.reference, made.clone()))).collect()
     }
 
     /// Outputs that nothing spends, as the next transaction would find them.
@@ -131,7 +131,7 @@ impl Ledger {
         self.known.borrow_mut().insert(tx.id, tx.clone());
         let (spent, made) = (self.spent(true), self.made(true));
         let here = |input: &TxRef| !spent.contains_key(input) && (made.contains_key(input) || is_faucets(input));
-        let fits = self.tip().slot < tx.valid_until && tx.effects.spent.iter().all(here);
+        let fits = self.tip().slot < tx.valid_until && tx.utxos.spent.iter().all(here);
         if fits {
             self.mempool.borrow_mut().push(tx);
         }
@@ -154,7 +154,7 @@ impl Ledger {
         for tx in pending {
             let (spent, made) = (self.spent(false), self.made(false));
             let here = |input: &TxRef| !spent.contains_key(input) && (made.contains_key(input) || is_faucets(input));
-            if slot < tx.valid_until && tx.effects.spent.iter().all(here) {
+            if slot < tx.valid_until && tx.utxos.spent.iter().all(here) {
                 self.blocks.borrow_mut().last_mut().unwrap().txs.push(tx);
             }
         }
@@ -220,7 +220,7 @@ impl Chain for Ledger {
         let spent = self.spent(false);
         let traced =
             |utxo: Utxo| TracedOutput { spent_by: spent.get(&utxo.reference).copied(), utxo, collateral: false };
-        Ok(self.find(tx).map(|tx| tx.effects.made.into_iter().map(traced).collect()))
+        Ok(self.find(tx).map(|tx| tx.utxos.made.into_iter().map(traced).collect()))
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
@@ -252,9 +252,9 @@ impl Chain for Ledger {
 
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
         self.call()?;
-        let effects = TransactionEffects::read(cbor).unwrap();
-        let known = self.known.borrow().get(&effects.id).cloned();
-        let tx = known.unwrap_or_else(|| Tx::new(cbor.to_vec(), effects.ttl.unwrap()));
+        let utxos = TransactionUtxos::read(cbor).unwrap();
+        let known = self.known.borrow().get(&utxos.id).cloned();
+        let tx = known.unwrap_or_else(|| Tx::new(cbor.to_vec(), utxos.ttl.unwrap()));
         Ok(if self.hand_in(tx) { Submission::Accepted } else { Submission::Refused("spent, or too late".into()) })
     }
 }
@@ -275,7 +275,7 @@ impl History for Ledger {
         let made = self.made(false);
         let at = |utxo: &Utxo| utxo.address == address;
         let concerns = |tx: &Tx| {
-            tx.effects.made.iter().any(at) || tx.effects.spent.iter().any(|spent| made.get(spent).is_some_and(at))
+            tx.utxos.made.iter().any(at) || tx.utxos.spent.iter().any(|spent| made.get(spent).is_some_and(at))
         };
         let blocks = self.blocks.borrow();
         let placed = blocks.iter().flat_map(|block| {
@@ -292,13 +292,13 @@ impl History for Ledger {
 impl Evaluate for Ledger {
     async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
         self.call()?;
-        let effects = TransactionEffects::read(cbor).unwrap();
+        let utxos = TransactionUtxos::read(cbor).unwrap();
         let there: BTreeSet<TxRef> = self.unspent().into_iter().map(|utxo| utxo.reference).collect();
-        if let Some(gone) = effects.spent.iter().find(|input| !there.contains(input)) {
+        if let Some(gone) = utxos.spent.iter().find(|input| !there.contains(input)) {
             return Ok(Evaluation::Refused(format!("{gone} is not there")));
         }
-        let in_order: BTreeSet<TxRef> = effects.spent.iter().copied().collect();
-        let places = (0..).zip(in_order).filter(|(_, input)| effects.by_script.contains(input));
+        let in_order: BTreeSet<TxRef> = utxos.spent.iter().copied().collect();
+        let places = (0..).zip(in_order).filter(|(_, input)| utxos.by_script.contains(input));
         Ok(Evaluation::Accepted(
             places.map(|(place, _)| (place, ExUnits { mem: 500_000, steps: 200_000_000 })).collect(),
         ))

@@ -19,13 +19,13 @@ use market::{
     ListingId,
     account::{self, Account, NewWallet, Token},
     catalogue::{self, Quota, Stored},
-    challenge::{Challenge, Challenger, Purpose},
+    challenge::{Challenge, Challenger},
     contents::InDatabase,
     listing::{DeliveryMode, NewListing},
     payment::{Claim, Identifier, NewPayment},
     transitions::Transitions,
 };
-use outbox::{Entry, Follow, Step};
+use outbox::{Decision, Entry, Follow};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 
@@ -71,7 +71,7 @@ pub fn token(number: u8) -> Token {
 }
 
 pub fn challenge(owner: Address, place: u8, now: u64) -> Challenge {
-    Challenger::new(&MASTER).unwrap().give(Purpose::SIGN_IN, &owner, place, now)
+    Challenger::new(&MASTER).unwrap().give(&owner, place, now)
 }
 
 /// Signs somebody in for the first time.
@@ -159,7 +159,6 @@ impl Paying {
         self.built.facts.tx_id
     }
 
-    /// Claims it.
     pub fn claim(&self, db: &Sqlite, now: u64) -> Claim {
         self.claim_by(db, ContentHash::of(&self.built.cbor), None, now)
     }
@@ -191,7 +190,7 @@ pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
 }
 
 /// Writes a step of an entry down with what follows; whether it changed the entry.
-pub fn step(db: &Sqlite, tx: &TxHash, step: &Step) -> bool {
+pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     let entry = entry(db, tx);
     let mut statements = outbox::change(&entry, step, NOON);
     statements.extend(Transitions.follow(&entry, step).unwrap());

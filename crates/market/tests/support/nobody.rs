@@ -1,7 +1,7 @@
 //! A watcher without keys and without an arbiter: it reads and does nothing.
 
 use cardano::keys::SigningKey;
-use market::watch::{Arbiter, Dispute, Holder, Keys};
+use market::watch::{ArbiterClient, Dispute, Holder, Keys};
 
 /// Nobody acts.
 pub struct Nobody;
@@ -15,7 +15,7 @@ impl Keys for Nobody {
     }
 }
 
-impl Arbiter for Nobody {
+impl ArbiterClient for Nobody {
     async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
         Err("nobody is asked".into())
     }

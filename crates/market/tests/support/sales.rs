@@ -20,7 +20,7 @@ use market::{
     fees::creator_share,
     listing::DeliveryMode,
     payment::{Claim, NewPayment},
-    watch::{Arbiter, Dispute, Holder, Keys, Report, Watch},
+    watch::{ArbiterClient, Dispute, Holder, Keys, Report, Watch},
 };
 use sql::{Database, sqlite::Sqlite};
 
@@ -47,7 +47,7 @@ impl Keys for Platform {
     }
 }
 
-impl Arbiter for Platform {
+impl ArbiterClient for Platform {
     async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
         Err("no arbiter is there".into())
     }
@@ -183,7 +183,7 @@ impl Sales {
         let mempool = self.ledger.mempool.borrow();
         let txs: Vec<Tx> = blocks.iter().flat_map(|block| block.txs.clone()).chain(mempool.clone()).collect();
         drop((blocks, mempool));
-        let made = txs.iter().find(|tx| tx.id == *lock).unwrap().effects.made.clone();
+        let made = txs.iter().find(|tx| tx.id == *lock).unwrap().utxos.made.clone();
         let locked = made.into_iter().find_map(|made| Escrow::read(made, &self.deployment).ok()).unwrap();
         let signature = locked.datum.reference_signature;
         let open = self.ledger.unspent().into_iter().filter_map(|utxo| Escrow::read(utxo, &self.deployment).ok());

@@ -239,8 +239,8 @@ mod tests {
 
     #[test]
     fn shapes_outside_the_scheme_are_refused() {
-        type Change = fn(&mut InputCommitment);
-        let changes: [(Change, CommitmentError); 7] = [
+        type CommitmentChange = fn(&mut InputCommitment);
+        let changes: [(CommitmentChange, CommitmentError); 7] = [
             (|c| c.version = "2".into(), CommitmentError::Unsupported("version")),
             (|c| c.algorithm = "sha512".into(), CommitmentError::Unsupported("algorithm")),
             (|c| c.parts.clear(), CommitmentError::Parts),

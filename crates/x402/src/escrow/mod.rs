@@ -25,5 +25,5 @@ pub use commitment::{CommitmentError, CommitmentPart, InputCommitment, listing_i
 pub use extra::{DeploymentWire, EscrowExtra, SchemaError};
 pub use identifier::{BlockchainIdentifier, NotAnIdentifier};
 pub use lock::{Field, LockError, LockFacts, VerifiedLock, verify_lock};
-pub use method::TransferMethod;
+pub use method::{PUBLISHED_BLUEPRINT, TransferMethod};
 pub use terms::{AgentIdentifier, SellerTerms, TermsDigest};

@@ -25,7 +25,7 @@ const MAX_TIME_DIGITS: usize = 16;
 
 /// What the seller promises, as far as the 402's own fields do not say it already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Wire", into = "Wire")]
+#[serde(try_from = "TermsJson", into = "TermsJson")]
 pub struct SellerTerms {
     /// Who sells, and signs.
     pub seller: Address,
@@ -78,9 +78,9 @@ impl fmt::Display for TermsDigest {
 /// The terms, with the fields of their entry that the seller signs together with them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Signed<'a> {
+struct SignedTermsJson<'a> {
     #[serde(flatten)]
-    terms: Wire,
+    terms: TermsJson,
     scheme: &'a str,
     asset_transfer_method: TransferMethod,
     network: Network,
@@ -95,7 +95,7 @@ impl SellerTerms {
     /// `None` only where a text has no canonical form, which these all have.
     #[must_use]
     pub fn digest(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<TermsDigest> {
-        let signed = Signed {
+        let signed = SignedTermsJson {
             terms: self.clone().into(),
             scheme: &entry.scheme,
             asset_transfer_method: method,
@@ -112,7 +112,7 @@ impl SellerTerms {
 /// The terms on the wire: a closed object of texts.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Wire {
+struct TermsJson {
     version: String,
     payment_type: String,
     seller_address: Address,
@@ -134,10 +134,10 @@ struct Wire {
 #[error("terms.{0} is malformed")]
 struct Malformed(&'static str);
 
-impl TryFrom<Wire> for SellerTerms {
+impl TryFrom<TermsJson> for SellerTerms {
     type Error = Malformed;
 
-    fn try_from(wire: Wire) -> Result<Self, Malformed> {
+    fn try_from(wire: TermsJson) -> Result<Self, Malformed> {
         if wire.version != VERSION {
             return Err(Malformed("version"));
         }
@@ -175,7 +175,7 @@ impl TryFrom<Wire> for SellerTerms {
     }
 }
 
-impl From<SellerTerms> for Wire {
+impl From<SellerTerms> for TermsJson {
     fn from(terms: SellerTerms) -> Self {
         let deadlines = terms.deadlines;
         Self {

@@ -8,9 +8,10 @@
 use cardano::{chain::Chain, keys::VerifyEd25519};
 
 use super::{
-    Case, Facts, Moment, Payment, Situation, VerifiedPayment, VerifyError,
+    Facts, Moment, Payment, PaymentContext, Situation, VerifiedPayment, VerifyError,
     rules::{
-        ChainRule, Rule, datum, inputs, limits, metadata, network, nonce, payee, plain, validity, value, witnesses,
+        ChainRule, PaymentRule, datum, inputs, limits, metadata, network, nonce, payee, plain, validity, value,
+        witnesses,
     },
 };
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// Rules that need nothing but the payment.
-const RULES: &[Rule] = &[
+const RULES: &[PaymentRule] = &[
     inputs::are_few,
     network::network_id,
     network::output_addresses,
@@ -71,7 +72,7 @@ pub async fn verify(
     signatures: &impl VerifyEd25519,
     moment: Moment,
 ) -> Result<VerifiedPayment, VerifyError> {
-    let case = Case::new(offered, payment)?;
+    let case = PaymentContext::new(offered, payment)?;
     judge_alone(method, &case, moment)?;
     witnesses::verify(signatures, payment).await?;
     let mut facts = Facts::of_payer(chain, payment).await?;
@@ -92,7 +93,7 @@ pub async fn verify_with_facts(
     signatures: &impl VerifyEd25519,
     moment: Moment,
 ) -> Result<VerifiedPayment, Refusal> {
-    let case = Case::new(offered, payment)?;
+    let case = PaymentContext::new(offered, payment)?;
     judge_alone(method, &case, moment)?;
     witnesses::verify(signatures, payment).await?;
     let situation = Situation { case: &case, facts, moment };
@@ -100,7 +101,7 @@ pub async fn verify_with_facts(
     judge_whole(method, &situation)
 }
 
-fn judge_alone(method: &dyn PaymentMethod, case: &Case<'_>, moment: Moment) -> Result<(), Refusal> {
+fn judge_alone(method: &dyn PaymentMethod, case: &PaymentContext<'_>, moment: Moment) -> Result<(), Refusal> {
     if case.offered.requirements.scheme != SCHEME_EXACT {
         return Err(Refusal::Requirements("scheme is not exact"));
     }
@@ -123,7 +124,7 @@ fn judge_whole(method: &dyn PaymentMethod, situation: &Situation<'_>) -> Result<
     judge(LEDGER_RULES, situation)?;
     let payer = nonce::payer(situation)?;
     let lock = method.check_on_chain(situation, &payer)?;
-    let Case { offered, payment, .. } = situation.case;
+    let PaymentContext { offered, payment, .. } = situation.case;
     Ok(VerifiedPayment {
         tx_id: payment.tx.id,
         payer: lock.as_ref().map_or(payer, |lock| lock.buyer),

@@ -1,4 +1,4 @@
-//! The rules, one file a subject. A rule is a pure function from a [`Case`] or a [`Situation`] to a refusal or nothing;
+//! The rules, one file a subject. A rule is a pure function from a [`PaymentContext`] or a [`Situation`] to a refusal or nothing;
 //! each file has the error of its rules, with their stable codes.
 
 pub(super) mod datum;
@@ -31,7 +31,7 @@ use crate::{Refusal, method::Offered};
 
 /// A payment to judge, with what was asked for.
 #[derive(Clone, Debug)]
-pub struct Case<'a> {
+pub struct PaymentContext<'a> {
     /// What is asked for: ours, never what the buyer says it is.
     pub offered: &'a Offered,
     /// What is handed over.
@@ -44,7 +44,7 @@ pub struct Case<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     /// The payment.
-    pub case: &'a Case<'a>,
+    pub case: &'a PaymentContext<'a>,
     /// What the chain says.
     pub facts: &'a Facts,
     /// When.
@@ -52,11 +52,11 @@ pub struct Situation<'a> {
 }
 
 /// A rule that needs nothing but the payment.
-pub(super) type Rule = fn(&Case<'_>) -> Result<(), Refusal>;
+pub(super) type PaymentRule = fn(&PaymentContext<'_>) -> Result<(), Refusal>;
 /// A rule that needs the chain.
 pub(super) type ChainRule = fn(&Situation<'_>) -> Result<(), Refusal>;
 
-impl<'a> Case<'a> {
+impl<'a> PaymentContext<'a> {
     /// The case of a payment under what was offered.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use super::{CannotPay, MempoolPolicy, OfferError, Offered, PaymentMethod, Paymen
 use crate::{
     Refusal,
     escrow::VerifiedLock,
-    exact::{Case, Situation, rules::plain},
+    exact::{PaymentContext, Situation, rules::plain},
     wire::{
         Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, NETWORK,
         PaymentRequirements, SCHEME_EXACT,
@@ -74,7 +74,7 @@ impl PaymentMethod for DefaultMethod {
         Ok(offered)
     }
 
-    fn check(&self, case: &Case<'_>) -> Result<(), Refusal> {
+    fn check(&self, case: &PaymentContext<'_>) -> Result<(), Refusal> {
         plain::outputs_are_plain(case)
     }
 

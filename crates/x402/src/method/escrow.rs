@@ -27,7 +27,7 @@ use crate::{
         AgentIdentifier, AuthorizedTerms, DeploymentWire, EscrowExtra, InputCommitment, LockFacts, SellerTerms,
         TransferMethod, VerifiedLock, verify_lock,
     },
-    exact::{Case, Situation, rules::plain},
+    exact::{PaymentContext, Situation, rules::plain},
     wire::{
         Accepted, Amount, Asset, ConfirmationPolicy, Extra, MAX_TIMEOUT_SECONDS, NETWORK, PaymentRequirements,
         SCHEME_EXACT,
@@ -137,7 +137,7 @@ impl PaymentMethod for EscrowMethod {
         if accepted.is(&offered.requirements) { Ok(offered) } else { Err(InvalidQuote::Unknown.into()) }
     }
 
-    fn check(&self, case: &Case<'_>) -> Result<(), Refusal> {
+    fn check(&self, case: &PaymentContext<'_>) -> Result<(), Refusal> {
         plain::other_outputs_are_plain(case)
     }
 

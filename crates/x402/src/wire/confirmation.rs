@@ -47,10 +47,10 @@ impl<'de> Deserialize<'de> for ConfirmationPolicy {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        struct Wire {
+        struct ConfirmationJson {
             l1_confirmations: i8,
         }
-        let Object(Wire { l1_confirmations }) = Object::deserialize(deserializer)?;
+        let Object(ConfirmationJson { l1_confirmations }) = Object::deserialize(deserializer)?;
         Self::new(l1_confirmations).ok_or_else(|| serde::de::Error::custom(ConfirmationPolicyError))
     }
 }

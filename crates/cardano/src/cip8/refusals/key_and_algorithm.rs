@@ -11,15 +11,15 @@ fn a_key_of_another_type_is_refused() {
 
 #[test]
 fn a_key_without_a_type_is_refused() {
-    assert_eq!(valid_but(|it| drop(it.key.remove(0))), Err(Cip8Error::Malformed(Part::Key)));
+    assert_eq!(valid_but(|it| drop(it.key.remove(0))), Err(Cip8Error::Malformed(CosePart::Key)));
 }
 
 #[test]
 fn a_key_for_another_algorithm_is_refused() {
     for alg in [int(-7), int(-19), text("EdDSA")] {
-        assert_eq!(valid_but(|it| it.key[1].1 = alg), Err(Cip8Error::Algorithm(Part::Key)));
+        assert_eq!(valid_but(|it| it.key[1].1 = alg), Err(Cip8Error::Algorithm(CosePart::Key)));
     }
-    assert_eq!(valid_but(|it| drop(it.key.remove(1))), Err(Cip8Error::Algorithm(Part::Key)));
+    assert_eq!(valid_but(|it| drop(it.key.remove(1))), Err(Cip8Error::Algorithm(CosePart::Key)));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_private_part_is_refused_however_well_it_is_signed() {
 #[test]
 fn a_key_parameter_that_no_wallet_emits_is_refused() {
     for (label, value) in [(int(5), bytes(&[1])), (int(-3), bytes(&[1])), (int(99), int(1)), (text("x"), int(1))] {
-        assert_eq!(valid_but(|it| it.key.push((label, value))), Err(Cip8Error::UnknownParameter(Part::Key)));
+        assert_eq!(valid_but(|it| it.key.push((label, value))), Err(Cip8Error::UnknownParameter(CosePart::Key)));
     }
 }
 
@@ -59,16 +59,16 @@ fn a_key_marked_for_verifying_is_accepted_and_for_anything_else_refused() {
     assert_eq!(marked(&[2]), OK);
     assert_eq!(marked(&[1]), Err(Cip8Error::KeyOperations));
     assert_eq!(marked(&[1, 2]), Err(Cip8Error::KeyOperations));
-    assert_eq!(marked(&[]), Err(Cip8Error::Malformed(Part::Key)));
-    assert_eq!(marked(&[2, 2]), Err(Cip8Error::Malformed(Part::Key)));
+    assert_eq!(marked(&[]), Err(Cip8Error::Malformed(CosePart::Key)));
+    assert_eq!(marked(&[2, 2]), Err(Cip8Error::Malformed(CosePart::Key)));
 }
 
 #[test]
 fn a_signature_of_another_algorithm_is_refused() {
     for alg in [int(-7), int(-19), int(-10), text("EdDSA")] {
-        assert_eq!(valid_but(|it| it.protected[0].1 = alg), Err(Cip8Error::Algorithm(Part::Signature)));
+        assert_eq!(valid_but(|it| it.protected[0].1 = alg), Err(Cip8Error::Algorithm(CosePart::Signature)));
     }
-    assert_eq!(valid_but(|it| drop(it.protected.remove(0))), Err(Cip8Error::Algorithm(Part::Signature)));
+    assert_eq!(valid_but(|it| drop(it.protected.remove(0))), Err(Cip8Error::Algorithm(CosePart::Signature)));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn an_algorithm_that_is_not_signed_is_refused() {
         let alg = it.protected.remove(0);
         it.unprotected.push(alg);
     });
-    assert_eq!(moved, Err(Cip8Error::UnknownParameter(Part::Signature)));
+    assert_eq!(moved, Err(Cip8Error::UnknownParameter(CosePart::Signature)));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn key_ids_must_agree_where_both_have_one() {
     };
     assert_eq!(ids(b"same", b"same"), OK);
     assert_eq!(ids(b"same", b"Same"), Err(Cip8Error::KeyId));
-    assert_eq!(ids(b"", b""), Err(Cip8Error::Malformed(Part::Key)));
+    assert_eq!(ids(b"", b""), Err(Cip8Error::Malformed(CosePart::Key)));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_key_id_in_the_key_alone_must_name_the_key() {
 fn a_key_id_that_is_not_signed_is_refused() {
     assert_eq!(valid_but(|it| it.protected.push((int(4), bytes(b"mine")))), OK);
     let unsigned = valid_but(|it| it.unprotected.push((int(4), bytes(b"mine"))));
-    assert_eq!(unsigned, Err(Cip8Error::UnknownParameter(Part::Signature)));
+    assert_eq!(unsigned, Err(Cip8Error::UnknownParameter(CosePart::Signature)));
 }
 
 #[test]
@@ -116,15 +116,15 @@ fn a_header_that_no_wallet_emits_is_refused_even_when_it_is_signed() {
     {
         assert_eq!(
             valid_but(|it| it.protected.push((label, value))),
-            Err(Cip8Error::UnknownParameter(Part::Signature))
+            Err(Cip8Error::UnknownParameter(CosePart::Signature))
         );
     }
     let unsigned = valid_but(|it| it.unprotected.push((text("note"), int(1))));
-    assert_eq!(unsigned, Err(Cip8Error::UnknownParameter(Part::Signature)));
+    assert_eq!(unsigned, Err(Cip8Error::UnknownParameter(CosePart::Signature)));
 }
 
 #[test]
 fn a_critical_header_is_refused() {
     let critical = valid_but(|it| it.protected.push((int(2), Value::Array(vec![text("address")]))));
-    assert_eq!(critical, Err(Cip8Error::UnknownParameter(Part::Signature)));
+    assert_eq!(critical, Err(Cip8Error::UnknownParameter(CosePart::Signature)));
 }

@@ -88,7 +88,7 @@ fn an_address_that_is_not_signed_is_refused() {
         let address = it.protected.pop().unwrap();
         it.unprotected.push(address);
     });
-    assert_eq!(moved, Err(Cip8Error::UnknownParameter(Part::Signature)));
+    assert_eq!(moved, Err(Cip8Error::UnknownParameter(CosePart::Signature)));
 }
 
 #[test]

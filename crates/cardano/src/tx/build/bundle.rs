@@ -17,7 +17,7 @@ const POLICY_HEX: usize = 56;
 const MAX_NAME_HEX: usize = 64;
 
 /// A native asset: policy id and name.
-pub(super) type Asset = ([u8; 28], Vec<u8>);
+pub(super) type TokenId = ([u8; 28], Vec<u8>);
 
 /// What outputs hold, alone or together. No asset has a quantity of zero.
 ///
@@ -26,7 +26,7 @@ pub(super) type Asset = ([u8; 28], Vec<u8>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bundle {
     pub(super) lovelace: u64,
-    pub(super) assets: BTreeMap<Asset, u128>,
+    pub(super) assets: BTreeMap<TokenId, u128>,
 }
 
 impl Bundle {
@@ -52,8 +52,8 @@ impl Bundle {
     }
 
     /// The assets of which `self` holds less than `wanted`, and how much less.
-    pub(super) fn assets_short_of<'a>(&self, wanted: &'a Self) -> Vec<(&'a Asset, u128)> {
-        let short = |(asset, quantity): (&'a Asset, &u128)| {
+    pub(super) fn assets_short_of<'a>(&self, wanted: &'a Self) -> Vec<(&'a TokenId, u128)> {
+        let short = |(asset, quantity): (&'a TokenId, &u128)| {
             let missing = quantity.saturating_sub(self.assets.get(asset).copied().unwrap_or_default());
             (missing > 0).then_some((asset, missing))
         };
@@ -61,8 +61,8 @@ impl Bundle {
     }
 
     /// The assets that are left when `spent` is taken out, which `self` must hold.
-    pub(super) fn assets_without(&self, spent: &Self) -> BTreeMap<Asset, u128> {
-        let left = |(asset, quantity): (&Asset, &u128)| {
+    pub(super) fn assets_without(&self, spent: &Self) -> BTreeMap<TokenId, u128> {
+        let left = |(asset, quantity): (&TokenId, &u128)| {
             let left = quantity.saturating_sub(spent.assets.get(asset).copied().unwrap_or_default());
             (left > 0).then(|| (asset.clone(), left))
         };
@@ -70,7 +70,7 @@ impl Bundle {
     }
 
     pub(super) fn to_value(&self) -> Result<Value, BuildError> {
-        let asset = |(asset, quantity): (&Asset, &u128)| Ok((write_unit(asset), one_output(*quantity)?));
+        let asset = |(asset, quantity): (&TokenId, &u128)| Ok((write_unit(asset), one_output(*quantity)?));
         Ok(Value {
             lovelace: Lovelace::new(self.lovelace).ok_or(BuildError::OutOfRange)?,
             assets: self.assets.iter().map(asset).collect::<Result<_, BuildError>>()?,
@@ -95,13 +95,13 @@ fn one_output(quantity: u128) -> Result<u64, BuildError> {
 }
 
 /// Blockfrost's `unit`: policy id and name in hex without a separator.
-pub(super) fn write_unit((policy, name): &Asset) -> AssetUnit {
+pub(super) fn write_unit((policy, name): &TokenId) -> AssetUnit {
     let mut unit = hex::encode(policy);
     unit.push_str(&hex::encode(name));
     unit
 }
 
-fn read_unit(unit: &str) -> Result<Asset, BuildError> {
+fn read_unit(unit: &str) -> Result<TokenId, BuildError> {
     let malformed = BuildError::Malformed { what: "a native asset's unit" };
     let parts = unit.split_at_checked(POLICY_HEX).filter(|(_, name)| name.len() <= MAX_NAME_HEX);
     let (policy, name) = parts.ok_or_else(|| malformed.clone())?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bundle::{Asset, Bundle};
+use super::bundle::{Bundle, TokenId};
 use crate::params::ProtocolParameters;
 
 /// CBOR of a value without its assets, at most: the array's head, nine bytes of lovelace, the policy map's head.
@@ -14,7 +14,7 @@ const ASSET_BYTES: u64 = 2 + 9;
 
 /// Distributes assets over values that each stay within the largest value that the ledger allows. At least one value,
 /// which has no assets if there are none. Their lovelace is zero.
-pub(super) fn split(assets: &BTreeMap<Asset, u128>, params: &ProtocolParameters) -> Vec<Bundle> {
+pub(super) fn split(assets: &BTreeMap<TokenId, u128>, params: &ProtocolParameters) -> Vec<Bundle> {
     let mut done = Vec::new();
     let mut rest = assets.clone();
     loop {
@@ -27,10 +27,10 @@ pub(super) fn split(assets: &BTreeMap<Asset, u128>, params: &ProtocolParameters)
 }
 
 /// Moves as many assets as fit into one value, at least one.
-fn take_group(rest: &mut BTreeMap<Asset, u128>, limit: u64) -> BTreeMap<Asset, u128> {
-    let mut group: BTreeMap<Asset, u128> = BTreeMap::new();
+fn take_group(rest: &mut BTreeMap<TokenId, u128>, limit: u64) -> BTreeMap<TokenId, u128> {
+    let mut group: BTreeMap<TokenId, u128> = BTreeMap::new();
     let mut bytes = VALUE_BYTES;
-    let mut over: BTreeMap<Asset, u128> = BTreeMap::new();
+    let mut over: BTreeMap<TokenId, u128> = BTreeMap::new();
     while let Some((asset, quantity)) = rest.pop_first() {
         let new_policy = group.last_key_value().is_none_or(|((policy, _), _)| *policy != asset.0);
         let name = u64::try_from(asset.1.len()).unwrap_or(u64::MAX);
@@ -57,7 +57,7 @@ mod tests {
     use crate::tx::build::{fixtures, output};
     use proptest::prelude::*;
 
-    fn asset(policy: u8, name: &[u8]) -> Asset {
+    fn asset(policy: u8, name: &[u8]) -> TokenId {
         ([policy; 28], name.to_vec())
     }
 
@@ -85,7 +85,7 @@ mod tests {
             ),
         ) {
             let params = fixtures::preprod();
-            let assets: BTreeMap<Asset, u128> = assets.into_iter().map(|((p, n), q)| (asset(p, &n), q)).collect();
+            let assets: BTreeMap<TokenId, u128> = assets.into_iter().map(|((p, n), q)| (asset(p, &n), q)).collect();
             let groups = split(&assets, &params);
             for group in &groups {
                 let full = Bundle { lovelace: u64::MAX, ..group.clone() };

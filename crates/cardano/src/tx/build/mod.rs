@@ -56,11 +56,11 @@ mod tests;
 
 pub use error::BuildError;
 pub use plan::{NewOutput, ReferenceInput, ScriptInput, TxPlan, Validity, Wallet};
-pub use signing::{BuiltTx, Draft, TxFacts};
+pub use signing::{BuiltTx, TxFacts, UnsignedTx};
 pub use sweep::{Sweep, sweep};
 
 use self::{
-    settle::{Settled, Terms},
+    settle::{BalancedTx, BalancingTerms},
     sources::Checked,
 };
 use crate::{
@@ -75,11 +75,11 @@ use crate::{
 ///
 /// # Errors
 /// What is missing or wrong, with amounts.
-pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) -> Result<Draft, BuildError> {
+pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) -> Result<UnsignedTx, BuildError> {
     let checked = Checked::new(plan, params)?;
     let pool = sources::spendable(wallet, &checked.used(), params);
     let home = PaymentAddress::from(wallet.address);
-    let terms = Terms { checked: &checked, params, rest_to: home, rest_wanted: false, home };
+    let terms = BalancingTerms { checked: &checked, params, rest_to: home, rest_wanted: false, home };
     let settled = select::select(&terms, &pool)?;
     draft(&checked, settled, &home, &wallet.address)
 }
@@ -87,10 +87,10 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
 /// Names what a settled transaction makes.
 fn draft(
     checked: &Checked<'_>,
-    settled: Settled,
+    settled: BalancedTx,
     rest_to: &PaymentAddress,
     wallet: &Address,
-) -> Result<Draft, BuildError> {
+) -> Result<UnsignedTx, BuildError> {
     let tx_id = TxHash::of_body(&settled.body);
     let rest = settled
         .change
@@ -112,7 +112,7 @@ fn draft(
         change,
         valid_until_slot: checked.plan.validity.until,
     };
-    Ok(Draft { body: settled.body, redeemers: settled.redeemers, keys: settled.keys, facts })
+    Ok(UnsignedTx { body: settled.body, redeemers: settled.redeemers, keys: settled.keys, facts })
 }
 
 fn utxo(reference: TxRef, output: NewOutput) -> Utxo {

@@ -6,33 +6,33 @@
 
 use super::{
     error::BuildError,
-    settle::{Settled, Terms, Unsettled, settle},
+    settle::{BalancedTx, BalancingTerms, Unbalanced, settle},
     sources::Source,
 };
 use crate::{hash::TxRef, money::Lovelace};
 
 /// Balances the plan with as many of the wallet's UTxOs as it takes.
-pub(super) fn select(terms: &Terms<'_>, pool: &[Source]) -> Result<Settled, BuildError> {
+pub(super) fn select(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<BalancedTx, BuildError> {
     let costly_last: Vec<&Source> = {
         let mut sources: Vec<&Source> = pool.iter().collect();
         sources.sort_by_key(|source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));
         sources
     };
     match Selection::new(terms, costly_last)?.run() {
-        Err(Unsettled::TooLarge(_)) => {}
+        Err(Unbalanced::TooLarge(_)) => {}
         done => return terms.conclude(done, pool),
     }
     // Many small plain UTxOs do not fit into a transaction: fewer and larger ones, whatever they carry, may.
     terms.conclude(Selection::new(terms, pool.iter().collect())?.run(), pool)
 }
 
-impl Terms<'_> {
-    fn conclude(&self, result: Result<Settled, Unsettled>, pool: &[Source]) -> Result<Settled, BuildError> {
+impl BalancingTerms<'_> {
+    fn conclude(&self, result: Result<BalancedTx, Unbalanced>, pool: &[Source]) -> Result<BalancedTx, BuildError> {
         let too_large = match result {
             Ok(settled) => return Ok(settled),
-            Err(Unsettled::Failed(error)) => return Err(error),
-            Err(Unsettled::Short(short)) => return Err(insufficient(short.saturating_add(self.input_fee()))),
-            Err(Unsettled::TooLarge(error)) => error,
+            Err(Unbalanced::Failed(error)) => return Err(error),
+            Err(Unbalanced::Short(short)) => return Err(insufficient(short.saturating_add(self.input_fee()))),
+            Err(Unbalanced::TooLarge(error)) => error,
         };
         // A wallet that is poor as well is told so: merging its UTxOs would not help it.
         let held = pool.iter().fold(self.checked.brought.lovelace, |sum, s| sum.saturating_add(s.bundle.lovelace));
@@ -49,14 +49,14 @@ fn insufficient(missing: u64) -> BuildError {
 }
 
 struct Selection<'a> {
-    terms: &'a Terms<'a>,
+    terms: &'a BalancingTerms<'a>,
     /// Not chosen yet, in the order of preference; the plain ones among them from large to small.
     idle: Vec<&'a Source>,
     chosen: Vec<&'a Source>,
 }
 
 impl<'a> Selection<'a> {
-    fn new(terms: &'a Terms<'a>, idle: Vec<&'a Source>) -> Result<Self, BuildError> {
+    fn new(terms: &'a BalancingTerms<'a>, idle: Vec<&'a Source>) -> Result<Self, BuildError> {
         let mut selection = Self { terms, idle, chosen: Vec::new() };
         selection.cover_assets();
         Ok(selection)
@@ -81,10 +81,10 @@ impl<'a> Selection<'a> {
         }
     }
 
-    fn run(mut self) -> Result<Settled, Unsettled> {
+    fn run(mut self) -> Result<BalancedTx, Unbalanced> {
         loop {
             match settle(self.terms, &self.chosen, &self.idle) {
-                Err(Unsettled::Short(short)) if self.add(short) => {}
+                Err(Unbalanced::Short(short)) if self.add(short) => {}
                 done => return done,
             }
         }

@@ -39,7 +39,7 @@ const INPUT_BYTES: u64 = 1 + 34 + 3 + 2;
 const SIGNATURE_BYTES: u64 = 1 + 3 + 1 + 1 + 34 + 66;
 
 /// What does not depend on which inputs are chosen.
-pub(super) struct Terms<'a> {
+pub(super) struct BalancingTerms<'a> {
     pub(super) checked: &'a Checked<'a>,
     pub(super) params: &'a ProtocolParameters,
     /// Where whatever is left goes.
@@ -50,7 +50,7 @@ pub(super) struct Terms<'a> {
     pub(super) home: PaymentAddress,
 }
 
-impl Terms<'_> {
+impl BalancingTerms<'_> {
     /// What one more input costs.
     pub(super) fn input_fee(&self) -> u64 {
         self.params.min_fee_a.saturating_mul(INPUT_BYTES)
@@ -58,7 +58,7 @@ impl Terms<'_> {
 }
 
 /// A balanced transaction.
-pub(super) struct Settled {
+pub(super) struct BalancedTx {
     pub(super) body: Vec<u8>,
     pub(super) redeemers: Option<Redeemers>,
     pub(super) fee: u64,
@@ -69,7 +69,7 @@ pub(super) struct Settled {
 }
 
 /// Why given inputs do not make a transaction.
-pub(super) enum Unsettled {
+pub(super) enum Unbalanced {
     /// This much more lovelace would do, if it came in an input of no bytes.
     Short(u64),
     /// More than a transaction may have: fewer inputs may do.
@@ -78,27 +78,31 @@ pub(super) enum Unsettled {
     Failed(BuildError),
 }
 
-impl From<BuildError> for Unsettled {
+impl From<BuildError> for Unbalanced {
     fn from(error: BuildError) -> Self {
         Self::Failed(error)
     }
 }
 
 /// Balances the plan over its own inputs and the chosen ones. `idle` are wallet UTxOs that could be collateral.
-pub(super) fn settle(terms: &Terms<'_>, chosen: &[&Source], idle: &[&Source]) -> Result<Settled, Unsettled> {
-    let attempt = Attempt::new(terms, chosen, idle)?;
+pub(super) fn settle(
+    terms: &BalancingTerms<'_>,
+    chosen: &[&Source],
+    idle: &[&Source],
+) -> Result<BalancedTx, Unbalanced> {
+    let attempt = Balancing::new(terms, chosen, idle)?;
     let short = match attempt.with_change() {
-        Err(Unsettled::Short(short)) => short,
+        Err(Unbalanced::Short(short)) => short,
         done => return done,
     };
     match attempt.without_change()? {
         Some(settled) => Ok(settled),
-        None => Err(Unsettled::Short(short)),
+        None => Err(Unbalanced::Short(short)),
     }
 }
 
-struct Attempt<'a> {
-    terms: &'a Terms<'a>,
+struct Balancing<'a> {
+    terms: &'a BalancingTerms<'a>,
     inputs: BTreeSet<TxRef>,
     spent: Vec<&'a Source>,
     idle: &'a [&'a Source],
@@ -108,8 +112,8 @@ struct Attempt<'a> {
     keys: BTreeSet<KeyHash>,
 }
 
-impl<'a> Attempt<'a> {
-    fn new(terms: &'a Terms<'a>, chosen: &[&'a Source], idle: &'a [&'a Source]) -> Result<Self, Unsettled> {
+impl<'a> Balancing<'a> {
+    fn new(terms: &'a BalancingTerms<'a>, chosen: &[&'a Source], idle: &'a [&'a Source]) -> Result<Self, Unbalanced> {
         let checked = terms.checked;
         let held = Bundle::checked_sum(chosen.iter().map(|source| &source.bundle).chain([&checked.brought]));
         let held = held.ok_or(BuildError::OutOfRange)?;
@@ -120,7 +124,7 @@ impl<'a> Attempt<'a> {
         let carried = spent.iter().map(|source| source.script_bytes);
         let script_bytes = carried.fold(checked.script_bytes, u64::saturating_add);
         if script_bytes > fees::MAX_REFERENCE_SCRIPT_BYTES {
-            return Err(Unsettled::TooLarge(BuildError::ScriptsTooLarge { bytes: script_bytes }));
+            return Err(Unbalanced::TooLarge(BuildError::ScriptsTooLarge { bytes: script_bytes }));
         }
         let scripts = checked.scripts.iter().map(|script| script.reference);
         let signers = checked.plan.required_signers.iter().copied();
@@ -137,7 +141,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// All assets in change, and what lovelace is left in the first change output.
-    fn with_change(&self) -> Result<Settled, Unsettled> {
+    fn with_change(&self) -> Result<BalancedTx, Unbalanced> {
         let mut change = self.groups.clone();
         let mut least = 0u64;
         for bundle in &mut change {
@@ -161,7 +165,7 @@ impl<'a> Attempt<'a> {
             }
             self.check_size(&written)?;
             return match needed.checked_sub(self.held) {
-                Some(short) if short > 0 => Err(Unsettled::Short(short.saturating_add(self.signature_fee()))),
+                Some(short) if short > 0 => Err(Unbalanced::Short(short.saturating_add(self.signature_fee()))),
                 _ => self.settled(frame, written, fee, pledge, change),
             };
         }
@@ -169,7 +173,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Everything in outputs and fee, if that fits within the tolerance.
-    fn without_change(&self) -> Result<Option<Settled>, Unsettled> {
+    fn without_change(&self) -> Result<Option<BalancedTx>, Unbalanced> {
         let has_assets = self.groups.iter().any(|bundle| !bundle.assets.is_empty());
         let Some(fee) = self.held.checked_sub(self.terms.checked.paid.lovelace) else { return Ok(None) };
         if has_assets || self.terms.rest_wanted || self.inputs.is_empty() || fee < self.terms.params.min_fee_b {
@@ -218,13 +222,13 @@ impl<'a> Attempt<'a> {
         if signs { 0 } else { self.terms.params.min_fee_a.saturating_mul(SIGNATURE_BYTES) }
     }
 
-    fn check_size(&self, written: &Written) -> Result<(), Unsettled> {
+    fn check_size(&self, written: &Written) -> Result<(), Unbalanced> {
         let size = fees::ledger_size(written.tx_bytes).and_then(|size| u64::try_from(size).ok());
         match size {
             Some(size) if size <= self.terms.params.max_tx_size => Ok(()),
             _ => {
                 let limit = self.terms.params.max_tx_size;
-                Err(Unsettled::TooLarge(BuildError::TooLarge { bytes: written.tx_bytes, limit }))
+                Err(Unbalanced::TooLarge(BuildError::TooLarge { bytes: written.tx_bytes, limit }))
             }
         }
     }
@@ -236,10 +240,10 @@ impl<'a> Attempt<'a> {
         fee: u64,
         pledge: Option<Pledge>,
         change: Vec<Bundle>,
-    ) -> Result<Settled, Unsettled> {
+    ) -> Result<BalancedTx, Unbalanced> {
         let keys = self.keys(pledge.as_ref());
         let collateral = pledge.map(Pledge::inputs).transpose()?.unwrap_or_default();
         let inputs = self.inputs.clone();
-        Ok(Settled { body: written.body, redeemers: frame.redeemers(), fee, inputs, collateral, change, keys })
+        Ok(BalancedTx { body: written.body, redeemers: frame.redeemers(), fee, inputs, collateral, change, keys })
     }
 }

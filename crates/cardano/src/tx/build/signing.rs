@@ -25,7 +25,7 @@ const NO_METADATA: u8 = 0xf6;
 
 /// A balanced transaction without signatures. Its id is final: only witnesses are still to come.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct UnsignedTx {
     pub(super) body: Vec<u8>,
     pub(super) redeemers: Option<Redeemers>,
     pub(super) keys: BTreeSet<KeyHash>,
@@ -60,7 +60,7 @@ pub struct BuiltTx {
     pub cbor: Vec<u8>,
 }
 
-impl Draft {
+impl UnsignedTx {
     /// What it does.
     #[must_use]
     pub const fn facts(&self) -> &TxFacts {

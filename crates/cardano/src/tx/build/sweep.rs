@@ -7,8 +7,8 @@ use super::{
     draft,
     error::BuildError,
     plan::{NewOutput, TxPlan, Validity, Wallet},
-    settle::{Settled, Terms, Unsettled, settle},
-    signing::Draft,
+    settle::{BalancedTx, BalancingTerms, Unbalanced, settle},
+    signing::UnsignedTx,
     sources::{Checked, Source, spendable},
 };
 use crate::{address::PaymentAddress, hash::TxRef, money::Lovelace, params::ProtocolParameters};
@@ -17,7 +17,7 @@ use crate::{address::PaymentAddress, hash::TxRef, money::Lovelace, params::Proto
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
     /// The transaction.
-    pub draft: Draft,
+    pub draft: UnsignedTx,
     /// The lovelace that arrives at the address, beside the native assets.
     pub sent: Lovelace,
     /// UTxOs of the wallet that do not fit into this transaction, from large to small: sweep again. Reserved ones are
@@ -44,7 +44,7 @@ pub fn sweep(
     let checked = Checked::new(&plan, params)?;
     let pool = spendable(wallet, &BTreeSet::new(), params);
     let rest_to = to.into();
-    let terms = Terms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
+    let terms = BalancingTerms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
     let (settled, count) = largest(&terms, &pool)?;
     let sent = Bundle::checked_sum(&settled.change).map(|sum| sum.lovelace).and_then(Lovelace::new);
     let sent = sent.ok_or(BuildError::OutOfRange)?;
@@ -53,11 +53,11 @@ pub fn sweep(
 }
 
 /// The transaction over as many of the largest UTxOs as fit, and how many these are.
-fn largest(terms: &Terms<'_>, pool: &[Source]) -> Result<(Settled, usize), BuildError> {
+fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, usize), BuildError> {
     let of = |count: usize| settle(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
     let too_large = match of(pool.len()) {
         Ok(settled) => return Ok((settled, pool.len())),
-        Err(Unsettled::TooLarge(error)) => error,
+        Err(Unbalanced::TooLarge(error)) => error,
         Err(other) => return Err(reason(terms, pool, other)),
     };
     let mut best = Err(too_large);
@@ -69,19 +69,19 @@ fn largest(terms: &Terms<'_>, pool: &[Source]) -> Result<(Settled, usize), Build
                 best = Ok((settled, count));
                 fits = count;
             }
-            Err(Unsettled::TooLarge(_)) => over = count,
+            Err(Unbalanced::TooLarge(_)) => over = count,
             // Too little among the largest few; more of them may be enough.
-            Err(Unsettled::Short(_)) => fits = count,
+            Err(Unbalanced::Short(_)) => fits = count,
             Err(other) => return Err(reason(terms, pool, other)),
         }
     }
     best
 }
 
-fn reason(terms: &Terms<'_>, pool: &[Source], why: Unsettled) -> BuildError {
+fn reason(terms: &BalancingTerms<'_>, pool: &[Source], why: Unbalanced) -> BuildError {
     match why {
-        Unsettled::Failed(error) | Unsettled::TooLarge(error) => error,
-        Unsettled::Short(short) => {
+        Unbalanced::Failed(error) | Unbalanced::TooLarge(error) => error,
+        Unbalanced::Short(short) => {
             let balance = Bundle::checked_sum(pool.iter().map(|source| &source.bundle)).map(|sum| sum.lovelace);
             let missing = short.saturating_add(terms.input_fee());
             match (balance.and_then(Lovelace::new), Lovelace::new(missing)) {

@@ -3,7 +3,7 @@
 
 use super::{
     DecodeError,
-    cbor::{CborError, Head, Reader},
+    cbor::{CborError, ItemHead, Reader},
 };
 use crate::hash::blake2b;
 
@@ -29,15 +29,15 @@ impl AuxiliaryData {
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<AuxiliaryData>, DecodeError> {
-    if reader.peek()? == Head::Null {
+    if reader.peek()? == ItemHead::Null {
         reader.head()?;
         return Ok(None);
     }
     let (has_scripts, bytes) = reader
         .spanned(|reader| match reader.peek()? {
-            Head::Map(_) => labels(reader).map(|()| false),
-            Head::Array(_) => pair_form(reader),
-            Head::Tag(259) => tagged_form(reader),
+            ItemHead::Map(_) => labels(reader).map(|()| false),
+            ItemHead::Array(_) => pair_form(reader),
+            ItemHead::Tag(259) => tagged_form(reader),
             _ => Err(CborError::Type),
         })
         .map_err(|_| DecodeError::Malformed(NAME))?;
@@ -90,17 +90,17 @@ fn labels(reader: &mut Reader<'_>) -> Result<(), CborError> {
 /// Recursive, over CBOR whose depth is bounded already.
 fn metadatum(reader: &mut Reader<'_>) -> Result<(), CborError> {
     match reader.peek()? {
-        Head::Uint(_) | Head::Nint(_) => reader.head().map(|_| ()),
-        Head::Bytes(_) => short(reader.bytes()?),
-        Head::Text(_) => short(reader.text()?),
-        Head::Array(_) => {
+        ItemHead::Uint(_) | ItemHead::Nint(_) => reader.head().map(|_| ()),
+        ItemHead::Bytes(_) => short(reader.bytes()?),
+        ItemHead::Text(_) => short(reader.text()?),
+        ItemHead::Array(_) => {
             let mut items = reader.array()?;
             while reader.more(&mut items)? {
                 metadatum(reader)?;
             }
             Ok(())
         }
-        Head::Map(_) => {
+        ItemHead::Map(_) => {
             let mut items = reader.map()?;
             while reader.more(&mut items)? {
                 metadatum(reader)?;

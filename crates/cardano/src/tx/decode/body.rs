@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    DecodeError, Part,
+    DecodeError, TxPart,
     cbor::{CborError, Reader},
     output::{self, Output},
 };
@@ -24,7 +24,7 @@ pub(super) struct Body {
     pub(super) auxiliary_data_hash: Option<[u8; 32]>,
 }
 
-pub(super) fn read(bytes: &[u8], parts: &mut BTreeMap<Part, Vec<u8>>) -> Result<Body, DecodeError> {
+pub(super) fn read(bytes: &[u8], parts: &mut BTreeMap<TxPart, Vec<u8>>) -> Result<Body, DecodeError> {
     let mut reader = Reader::new(bytes);
     let reader = &mut reader;
     let (mut inputs, mut outputs, mut fee) = (None, None, None);
@@ -67,18 +67,18 @@ pub(super) fn read(bytes: &[u8], parts: &mut BTreeMap<Part, Vec<u8>>) -> Result<
                 continue;
             }
             6 => return Err(DecodeError::OldEra("a protocol parameter update in a transaction")),
-            4 => Part::Certificates,
-            5 => Part::Withdrawals,
-            9 => Part::Mint,
-            11 => Part::ScriptDataHash,
-            13 => Part::CollateralInputs,
-            16 => Part::CollateralReturn,
-            17 => Part::TotalCollateral,
-            18 => Part::ReferenceInputs,
-            19 => Part::VotingProcedures,
-            20 => Part::ProposalProcedures,
-            21 => Part::TreasuryValue,
-            22 => Part::Donation,
+            4 => TxPart::Certificates,
+            5 => TxPart::Withdrawals,
+            9 => TxPart::Mint,
+            11 => TxPart::ScriptDataHash,
+            13 => TxPart::CollateralInputs,
+            16 => TxPart::CollateralReturn,
+            17 => TxPart::TotalCollateral,
+            18 => TxPart::ReferenceInputs,
+            19 => TxPart::VotingProcedures,
+            20 => TxPart::ProposalProcedures,
+            21 => TxPart::TreasuryValue,
+            22 => TxPart::Donation,
             key => return Err(DecodeError::UnknownField { place: "transaction body", key }),
         };
         parts.insert(part, reader.skip()?.to_vec());

@@ -40,7 +40,7 @@ pub enum CborError {
 
 /// The beginning of an item. A length of `None` is indefinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum ItemHead {
     Uint(u64),
     /// The number -1 - n.
     Nint(u64),
@@ -104,43 +104,43 @@ impl<'a> Reader<'a> {
         if value < least { Err(CborError::NotShortest) } else { Ok(value) }
     }
 
-    pub(super) fn head(&mut self) -> Result<Head, CborError> {
+    pub(super) fn head(&mut self) -> Result<ItemHead, CborError> {
         let &initial = self.take(1)?.first().ok_or(CborError::Truncated)?;
         let (major, info) = (initial >> 5, initial & 0x1f);
         let indefinite = info == 31;
         let length = |reader: &mut Self| if indefinite { Ok(None) } else { reader.argument(info).map(Some) };
         match major {
-            0 => self.argument(info).map(Head::Uint),
-            1 => self.argument(info).map(Head::Nint),
-            2 => length(self).map(Head::Bytes),
-            3 => length(self).map(Head::Text),
-            4 => length(self).map(Head::Array),
-            5 => length(self).map(Head::Map),
-            6 => self.argument(info).map(Head::Tag),
+            0 => self.argument(info).map(ItemHead::Uint),
+            1 => self.argument(info).map(ItemHead::Nint),
+            2 => length(self).map(ItemHead::Bytes),
+            3 => length(self).map(ItemHead::Text),
+            4 => length(self).map(ItemHead::Array),
+            5 => length(self).map(ItemHead::Map),
+            6 => self.argument(info).map(ItemHead::Tag),
             _ => match info {
-                20 => Ok(Head::Bool(false)),
-                21 => Ok(Head::Bool(true)),
-                22 => Ok(Head::Null),
-                31 => Ok(Head::Break),
+                20 => Ok(ItemHead::Bool(false)),
+                21 => Ok(ItemHead::Bool(true)),
+                22 => Ok(ItemHead::Null),
+                31 => Ok(ItemHead::Break),
                 _ => Err(CborError::Unsupported),
             },
         }
     }
 
-    pub(super) fn peek(&self) -> Result<Head, CborError> {
+    pub(super) fn peek(&self) -> Result<ItemHead, CborError> {
         self.clone().head()
     }
 
     pub(super) fn uint(&mut self) -> Result<u64, CborError> {
         match self.head()? {
-            Head::Uint(value) => Ok(value),
+            ItemHead::Uint(value) => Ok(value),
             _ => Err(CborError::Type),
         }
     }
 
     pub(super) fn bool(&mut self) -> Result<bool, CborError> {
         match self.head()? {
-            Head::Bool(value) => Ok(value),
+            ItemHead::Bool(value) => Ok(value),
             _ => Err(CborError::Type),
         }
     }
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
     /// Bytes in one piece.
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], CborError> {
         match self.head()? {
-            Head::Bytes(Some(length)) => self.take(length),
+            ItemHead::Bytes(Some(length)) => self.take(length),
             _ => Err(CborError::Type),
         }
     }
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
     /// A text in one piece, as its bytes.
     pub(super) fn text(&mut self) -> Result<&'a [u8], CborError> {
         match self.head()? {
-            Head::Text(Some(length)) => self.take(length),
+            ItemHead::Text(Some(length)) => self.take(length),
             _ => Err(CborError::Type),
         }
     }
@@ -180,28 +180,28 @@ impl<'a> Reader<'a> {
 
     pub(super) fn array(&mut self) -> Result<Items, CborError> {
         match self.head()? {
-            Head::Array(length) => Ok(Items(length)),
+            ItemHead::Array(length) => Ok(Items(length)),
             _ => Err(CborError::Type),
         }
     }
 
     pub(super) fn map(&mut self) -> Result<Items, CborError> {
         match self.head()? {
-            Head::Map(length) => Ok(Items(length)),
+            ItemHead::Map(length) => Ok(Items(length)),
             _ => Err(CborError::Type),
         }
     }
 
     /// An array that the ledger calls a set: with or without tag 258.
     pub(super) fn set(&mut self) -> Result<Items, CborError> {
-        if self.peek()? == Head::Tag(258) {
+        if self.peek()? == ItemHead::Tag(258) {
             self.head()?;
         }
         self.array()
     }
 
     pub(super) fn tag(&mut self, expected: u64) -> Result<(), CborError> {
-        if self.head()? == Head::Tag(expected) { Ok(()) } else { Err(CborError::Type) }
+        if self.head()? == ItemHead::Tag(expected) { Ok(()) } else { Err(CborError::Type) }
     }
 
     /// Whether another item (or pair) follows; consumes the break of an indefinite container.
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
                 *left = left.saturating_sub(1);
                 Ok(true)
             }
-            None if self.peek()? == Head::Break => {
+            None if self.peek()? == ItemHead::Break => {
                 self.head()?;
                 Ok(false)
             }

@@ -3,7 +3,7 @@
 use super::{
     DecodeError,
     body::lovelace,
-    cbor::{self, Head, Reader},
+    cbor::{self, ItemHead, Reader},
     well_formed,
 };
 use crate::{
@@ -76,8 +76,8 @@ impl AddressKind {
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Output, DecodeError> {
     let (output, bytes) = reader.spanned(|reader| match reader.peek()? {
-        Head::Array(_) => array_form(reader),
-        Head::Map(_) => map_form(reader),
+        ItemHead::Array(_) => array_form(reader),
+        ItemHead::Map(_) => map_form(reader),
         _ => Err(DecodeError::Malformed("output")),
     })?;
     let (address, (value, value_size), datum, reference_script) = output;
@@ -146,7 +146,7 @@ fn value(reader: &mut Reader<'_>) -> Result<(Value, usize), DecodeError> {
     const NAME: &str = "value of an output";
     let (value, bytes) = reader.spanned(|reader| {
         let mut value = Value::default();
-        if let Head::Uint(_) = reader.peek()? {
+        if let ItemHead::Uint(_) = reader.peek()? {
             value.lovelace = lovelace(reader, NAME)?;
             return Ok(value);
         }

@@ -120,30 +120,30 @@ fn a_payment_reads_as_it_was_written() {
 #[test]
 fn every_part_that_a_payment_lacks_is_reported_with_its_bytes() {
     for (key, part) in [
-        (4, Part::Certificates),
-        (5, Part::Withdrawals),
-        (9, Part::Mint),
-        (11, Part::ScriptDataHash),
-        (13, Part::CollateralInputs),
-        (16, Part::CollateralReturn),
-        (17, Part::TotalCollateral),
-        (18, Part::ReferenceInputs),
-        (19, Part::VotingProcedures),
-        (20, Part::ProposalProcedures),
-        (21, Part::TreasuryValue),
-        (22, Part::Donation),
+        (4, TxPart::Certificates),
+        (5, TxPart::Withdrawals),
+        (9, TxPart::Mint),
+        (11, TxPart::ScriptDataHash),
+        (13, TxPart::CollateralInputs),
+        (16, TxPart::CollateralReturn),
+        (17, TxPart::TotalCollateral),
+        (18, TxPart::ReferenceInputs),
+        (19, TxPart::VotingProcedures),
+        (20, TxPart::ProposalProcedures),
+        (21, TxPart::TreasuryValue),
+        (22, TxPart::Donation),
     ] {
         let tx = with_body(key, int(77)).unwrap();
         assert_eq!(tx.parts, BTreeMap::from([(part, encode(&int(77)))]), "body key {key}");
     }
     for (key, part) in [
-        (1, Part::NativeScripts),
-        (2, Part::BootstrapWitnesses),
-        (3, Part::PlutusV1Scripts),
-        (4, Part::PlutusData),
-        (5, Part::Redeemers),
-        (6, Part::PlutusV2Scripts),
-        (7, Part::PlutusV3Scripts),
+        (1, TxPart::NativeScripts),
+        (2, TxPart::BootstrapWitnesses),
+        (3, TxPart::PlutusV1Scripts),
+        (4, TxPart::PlutusData),
+        (5, TxPart::Redeemers),
+        (6, TxPart::PlutusV2Scripts),
+        (7, TxPart::PlutusV3Scripts),
     ] {
         let tx = changed(|tx| set_field(item(tx, 1), key, int(77))).unwrap();
         assert_eq!(tx.parts, BTreeMap::from([(part, encode(&int(77)))]), "witness key {key}");
@@ -352,8 +352,8 @@ fn a_key_given_twice_is_refused_wherever_it_is() {
         let first = fields[0].clone();
         fields.push(first);
     };
-    type Change<'a> = &'a dyn Fn(&mut Cbor);
-    let places: [(&str, Change<'_>); 6] = [
+    type BytesChange<'a> = &'a dyn Fn(&mut Cbor);
+    let places: [(&str, BytesChange<'_>); 6] = [
         ("body", &|tx| double(item(tx, 0))),
         ("witness set", &|tx| double(item(tx, 1))),
         ("metadata", &|tx| double(item(tx, 3))),

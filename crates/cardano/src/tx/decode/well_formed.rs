@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cbor::{CborError, Head, MAX_CBOR_DEPTH, Reader};
+use super::cbor::{CborError, ItemHead, MAX_CBOR_DEPTH, Reader};
 
 /// Whether the bytes are exactly one item that a [`Reader`] can be trusted with.
 pub(super) fn check(bytes: &[u8]) -> Result<(), CborError> {
@@ -14,14 +14,14 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), CborError> {
 }
 
 /// A container that the walk is inside of.
-struct Frame<'a> {
+struct OpenContainer<'a> {
     start: usize,
-    kind: Kind<'a>,
+    kind: ContainerKind<'a>,
     /// Items or pairs still to come; `None` until a break.
     left: Option<u64>,
 }
 
-enum Kind<'a> {
+enum ContainerKind<'a> {
     Array,
     Tag,
     Map {
@@ -36,33 +36,41 @@ enum Kind<'a> {
 
 /// Passes over one item, checking all of it.
 pub(super) fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
-    let mut stack: Vec<Frame<'a>> = Vec::new();
+    let mut stack: Vec<OpenContainer<'a>> = Vec::new();
     loop {
         let start = reader.at;
         let head = reader.head()?;
-        if let Some(Frame { kind: Kind::Chunks { text }, .. }) = stack.last()
-            && !matches!((head, text), (Head::Break, _) | (Head::Bytes(Some(_)), false) | (Head::Text(Some(_)), true))
+        if let Some(OpenContainer { kind: ContainerKind::Chunks { text }, .. }) = stack.last()
+            && !matches!(
+                (head, text),
+                (ItemHead::Break, _) | (ItemHead::Bytes(Some(_)), false) | (ItemHead::Text(Some(_)), true)
+            )
         {
             return Err(CborError::Structure);
         }
         let ended = match head {
-            Head::Break => Some(end_indefinite(&mut stack)?),
-            Head::Bytes(Some(length)) => {
+            ItemHead::Break => Some(end_indefinite(&mut stack)?),
+            ItemHead::Bytes(Some(length)) => {
                 reader.take(length)?;
                 Some(start)
             }
-            Head::Text(Some(length)) => {
+            ItemHead::Text(Some(length)) => {
                 str::from_utf8(reader.take(length)?).map_err(|_| CborError::NotUtf8)?;
                 Some(start)
             }
-            Head::Uint(_) | Head::Nint(_) | Head::Bool(_) | Head::Null | Head::Array(Some(0)) | Head::Map(Some(0)) => {
-                Some(start)
+            ItemHead::Uint(_)
+            | ItemHead::Nint(_)
+            | ItemHead::Bool(_)
+            | ItemHead::Null
+            | ItemHead::Array(Some(0))
+            | ItemHead::Map(Some(0)) => Some(start),
+            ItemHead::Bytes(None) => push(&mut stack, start, ContainerKind::Chunks { text: false }, None)?,
+            ItemHead::Text(None) => push(&mut stack, start, ContainerKind::Chunks { text: true }, None)?,
+            ItemHead::Array(left) => push(&mut stack, start, ContainerKind::Array, left)?,
+            ItemHead::Tag(_) => push(&mut stack, start, ContainerKind::Tag, Some(1))?,
+            ItemHead::Map(left) => {
+                push(&mut stack, start, ContainerKind::Map { keys: BTreeSet::new(), value_due: false }, left)?
             }
-            Head::Bytes(None) => push(&mut stack, start, Kind::Chunks { text: false }, None)?,
-            Head::Text(None) => push(&mut stack, start, Kind::Chunks { text: true }, None)?,
-            Head::Array(left) => push(&mut stack, start, Kind::Array, left)?,
-            Head::Tag(_) => push(&mut stack, start, Kind::Tag, Some(1))?,
-            Head::Map(left) => push(&mut stack, start, Kind::Map { keys: BTreeSet::new(), value_due: false }, left)?,
         };
         if let Some(start) = ended
             && close(&mut stack, reader, start)?
@@ -73,32 +81,34 @@ pub(super) fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
 }
 
 fn push<'a>(
-    stack: &mut Vec<Frame<'a>>,
+    stack: &mut Vec<OpenContainer<'a>>,
     start: usize,
-    kind: Kind<'a>,
+    kind: ContainerKind<'a>,
     left: Option<u64>,
 ) -> Result<Option<usize>, CborError> {
     if stack.len() >= MAX_CBOR_DEPTH {
         return Err(CborError::TooDeep);
     }
-    stack.push(Frame { start, kind, left });
+    stack.push(OpenContainer { start, kind, left });
     Ok(None)
 }
 
 /// Ends the innermost container at a break; gives where it began.
-fn end_indefinite(stack: &mut Vec<Frame<'_>>) -> Result<usize, CborError> {
+fn end_indefinite(stack: &mut Vec<OpenContainer<'_>>) -> Result<usize, CborError> {
     match stack.pop() {
-        Some(Frame { kind: Kind::Map { value_due: true, .. } | Kind::Tag, .. }) => Err(CborError::Structure),
-        Some(Frame { start, left: None, .. }) => Ok(start),
+        Some(OpenContainer { kind: ContainerKind::Map { value_due: true, .. } | ContainerKind::Tag, .. }) => {
+            Err(CborError::Structure)
+        }
+        Some(OpenContainer { start, left: None, .. }) => Ok(start),
         _ => Err(CborError::Structure),
     }
 }
 
 /// Counts an item that began at `start` and ended here towards what contains it; whether the outermost ended.
-fn close<'a>(stack: &mut Vec<Frame<'a>>, reader: &Reader<'a>, mut start: usize) -> Result<bool, CborError> {
+fn close<'a>(stack: &mut Vec<OpenContainer<'a>>, reader: &Reader<'a>, mut start: usize) -> Result<bool, CborError> {
     loop {
         let Some(frame) = stack.last_mut() else { return Ok(true) };
-        if let Kind::Map { keys, value_due } = &mut frame.kind {
+        if let ContainerKind::Map { keys, value_due } = &mut frame.kind {
             *value_due = !*value_due;
             if *value_due {
                 let key = reader.bytes.get(start..reader.at).ok_or(CborError::Truncated)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    DecodeError, Part,
+    DecodeError, TxPart,
     cbor::{CborError, Reader},
 };
 use crate::hash::KeyHash;
@@ -27,7 +27,7 @@ impl VkeyWitness {
 
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    parts: &mut BTreeMap<Part, Vec<u8>>,
+    parts: &mut BTreeMap<TxPart, Vec<u8>>,
 ) -> Result<Vec<VkeyWitness>, DecodeError> {
     let mut witnesses = Vec::new();
     let mut fields = reader.record(Reader::map).map_err(|_| DecodeError::Malformed("witness set"))?;
@@ -37,13 +37,13 @@ pub(super) fn read(
                 witnesses = vkey_witnesses(reader)?;
                 continue;
             }
-            1 => Part::NativeScripts,
-            2 => Part::BootstrapWitnesses,
-            3 => Part::PlutusV1Scripts,
-            4 => Part::PlutusData,
-            5 => Part::Redeemers,
-            6 => Part::PlutusV2Scripts,
-            7 => Part::PlutusV3Scripts,
+            1 => TxPart::NativeScripts,
+            2 => TxPart::BootstrapWitnesses,
+            3 => TxPart::PlutusV1Scripts,
+            4 => TxPart::PlutusData,
+            5 => TxPart::Redeemers,
+            6 => TxPart::PlutusV2Scripts,
+            7 => TxPart::PlutusV3Scripts,
             key => return Err(DecodeError::UnknownField { place: "witness set", key }),
         };
         parts.insert(part, reader.skip()?.to_vec());

@@ -11,7 +11,7 @@ use cardano::{
     keys::SigningKey,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::build::{BuiltTx, Draft, NewOutput, TxPlan, Validity, Wallet, build},
+    tx::build::{BuiltTx, NewOutput, TxPlan, UnsignedTx, Validity, Wallet, build},
 };
 use escrow::{
     Datum, Deadlines, Deployment, Parameters, State,
@@ -138,7 +138,7 @@ impl EscrowLedger {
     }
 
     /// Signs, submits, and waits for the block.
-    pub fn accept(&self, draft: Draft, key: &SigningKey) -> BuiltTx {
+    pub fn accept(&self, draft: UnsignedTx, key: &SigningKey) -> BuiltTx {
         let built = draft.sign(&[key]).unwrap();
         assert_eq!(self.devnet.submit(&built.cbor), Submission::Accepted);
         self.devnet.make_block();

@@ -86,10 +86,10 @@ type Infallibly<T = ()> = Result<T, Error<Infallible>>;
 type Cbor = Encoder<Vec<u8>>;
 
 /// An input and what it is.
-type Resolved = (Vec<u8>, Vec<u8>);
+type ResolvedInput = (Vec<u8>, Vec<u8>);
 
 /// The transaction with everything that it spends and refers to, for a script with these bytes.
-fn encode(transaction: &TxInfo, script: &[u8]) -> Infallibly<(Vec<u8>, Vec<Resolved>)> {
+fn encode(transaction: &TxInfo, script: &[u8]) -> Infallibly<(Vec<u8>, Vec<ResolvedInput>)> {
     let mut transaction = transaction.clone();
     transaction.inputs.sort_by_key(|input| input.reference);
     let inputs = &transaction.inputs;

@@ -31,7 +31,7 @@ use scene::LIVE;
 const CASES: usize = 1_703;
 
 /// One case, judged by the rules and by the contract.
-struct Judged {
+struct JudgedCase {
     case: MatrixCase,
     broken: Vec<Broken>,
     /// What the contract used; `None` where it refuses.
@@ -50,7 +50,7 @@ enum Comparison {
     Stricter,
 }
 
-impl Judged {
+impl JudgedCase {
     fn comparison(&self) -> Comparison {
         match (self.accepted.is_some(), self.broken.is_empty()) {
             (accepted, permitted) if accepted == permitted => Comparison::Same,
@@ -61,18 +61,18 @@ impl Judged {
     }
 }
 
-fn judge(contract: Blueprint, cases: Vec<MatrixCase>) -> Vec<Judged> {
+fn judge(contract: Blueprint, cases: Vec<MatrixCase>) -> Vec<JudgedCase> {
     let evaluator = Evaluator::new(contract);
     let judged = cases.into_iter().map(|case| {
         let transaction = case.transaction.clone().under(evaluator.script(&case.parameters).hash);
         let broken = broken(&case.parameters, &transaction);
         let accepted = evaluator.run(&case.parameters, &transaction);
-        Judged { case, broken, accepted }
+        JudgedCase { case, broken, accepted }
     });
     judged.collect()
 }
 
-static JUDGED: LazyLock<Vec<Judged>> = LazyLock::new(|| judge(blueprint(), cases::all()));
+static JUDGED: LazyLock<Vec<JudgedCase>> = LazyLock::new(|| judge(blueprint(), cases::all()));
 
 fn number(name: &str, otherwise: usize) -> usize {
     env::var(name).map_or(otherwise, |text| text.parse().unwrap())
@@ -87,7 +87,7 @@ fn the_contract_differs_from_the_rules_in_no_case() {
 
 #[test]
 fn five_escrows_fit_one_transaction() {
-    for Judged { case, accepted, .. } in JUDGED.iter().filter(|judged| judged.case.group != "batches") {
+    for JudgedCase { case, accepted, .. } in JUDGED.iter().filter(|judged| judged.case.group != "batches") {
         let fits = accepted
             .is_none_or(|ExUnits { mem, steps }| mem < LIVE.max_tx_ex_mem / 5 && steps < LIVE.max_tx_ex_steps / 5);
         assert!(fits, "{}: {accepted:?}", case.name);
@@ -108,7 +108,7 @@ fn the_contract_agrees_with_the_rules_on_what_nobody_thought_of() {
 
 #[test]
 fn each_case_shows_what_it_was_made_to_show() {
-    for Judged { case, broken, .. } in &*JUDGED {
+    for JudgedCase { case, broken, .. } in &*JUDGED {
         match case.shows {
             Shows::Permitted => assert_eq!(*broken, [], "{}: {}", case.group, case.name),
             Shows::Forbidden(rule) => assert_eq!(*broken, [rule], "{}: {}", case.group, case.name),

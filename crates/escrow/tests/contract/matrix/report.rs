@@ -3,10 +3,10 @@
 use cardano::fees::ExUnits;
 use escrow::{Action, State};
 
-use super::{Comparison, Judged, Shows, scene::LIVE};
+use super::{Comparison, JudgedCase, Shows, scene::LIVE};
 
 /// Prints the matrix; answers how many differences there are.
-pub fn print(judged: &[Judged], all: bool) -> usize {
+pub fn print(judged: &[JudgedCase], all: bool) -> usize {
     judged.iter().filter(|_| all).for_each(print_case);
     print_grid(judged);
     print_groups(judged);
@@ -27,14 +27,14 @@ pub fn print(judged: &[Judged], all: bool) -> usize {
     differences
 }
 
-fn print_case(Judged { case, broken, accepted }: &Judged) {
+fn print_case(JudgedCase { case, broken, accepted }: &JudgedCase) {
     let rules = if broken.is_empty() { "accept".to_owned() } else { format!("refuse {broken:?}") };
     let contract = accepted.map_or("refuse".to_owned(), |units| format!("accept {units:?}"));
     println!("{:<13} {:<90} rules {rules:<30} contract {contract}", case.group, case.name);
 }
 
 /// What the contract does with each action in each state: by honest results, and by the other ones.
-fn print_grid(judged: &[Judged]) {
+fn print_grid(judged: &[JudgedCase]) {
     print!("accepted (A) and refused (.), without and with a result:\n\n{:<20}", "");
     State::ALL.iter().for_each(|state| print!("{:<20}", state.name()));
     for action in Action::ALL {
@@ -42,7 +42,7 @@ fn print_grid(judged: &[Judged]) {
         for state in State::ALL {
             let prefix = format!("{} from {} with", action.name(), state.name());
             let cells =
-                judged.iter().filter(|Judged { case, .. }| case.group == "grid" && case.name.starts_with(&prefix));
+                judged.iter().filter(|JudgedCase { case, .. }| case.group == "grid" && case.name.starts_with(&prefix));
             let cell: String = cells.map(|judged| if judged.accepted.is_some() { 'A' } else { '.' }).collect();
             print!("{cell:<20}");
         }
@@ -50,7 +50,7 @@ fn print_grid(judged: &[Judged]) {
     println!("\n");
 }
 
-fn print_groups(judged: &[Judged]) {
+fn print_groups(judged: &[JudgedCase]) {
     println!("{:<16}{:>8}{:>10}{:>9}", "cases about", "number", "accepted", "refused");
     for cases in judged.chunk_by(|a, b| a.case.group == b.case.group) {
         let accepted = cases.iter().filter(|judged| judged.accepted.is_some()).count();
@@ -60,10 +60,10 @@ fn print_groups(judged: &[Judged]) {
 }
 
 /// What each action costs at the most, over the cases that spend one escrow and keep every rule.
-fn print_units(judged: &[Judged]) {
+fn print_units(judged: &[JudgedCase]) {
     println!("{:<22}{:>10}{:>14}   at most, and how often that fits a transaction", "units", "memory", "steps");
     for action in Action::ALL {
-        let of_action = |Judged { case, .. }: &&Judged| {
+        let of_action = |JudgedCase { case, .. }: &&JudgedCase| {
             let named = case.name.starts_with(&format!("{} from ", action.name())) && case.group != "batches";
             let settles = action == Action::WithdrawDisputed && case.group == "settlements";
             case.shows == Shows::Permitted && (named || settles)

@@ -7,7 +7,7 @@ use sql::Database;
 use super::{Judged, Means};
 use crate::{
     contents::Contents,
-    watch::{Arbiter, Dispute, Keys, Report, TickError, Watch, due},
+    watch::{ArbiterClient, Dispute, Keys, Report, TickError, Watch, due},
 };
 
 /// How often the arbiter is asked again.
@@ -20,7 +20,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn ask(
         &self,
         judged: &Judged,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         report: &mut Report,
     ) -> Result<(), TickError> {
         let due = &judged.due;

@@ -8,7 +8,7 @@ use cardano::{
     history::History,
     keys::SigningKey,
     tx::{
-        TransactionEffects,
+        TransactionUtxos,
         build::{BuiltTx, NewOutput, TxPlan},
     },
 };
@@ -16,10 +16,10 @@ use escrow::plan::{DraftError, Escrow, PlanError, Step};
 use outbox::{Draft, Entry, Kind, by_id};
 use sql::Database;
 
-use super::{Judged, Means, Pressing, wallet::Platform};
+use super::{Judged, Means, Pressing, wallet::SellerWallet};
 use crate::{
     contents::Contents,
-    watch::{Arbiter, Keys, Report, TickError, Watch, decide::NextStep, follow::Fate},
+    watch::{ArbiterClient, Keys, Report, TickError, Watch, decide::NextStep, follow::Fate},
 };
 
 /// Escrows in one transaction at most. Each runs the contract, and each run reads all of them, so the saving of one more
@@ -73,8 +73,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn do_job(
         &self,
         job: Job,
-        means: &Means<'_, impl Keys, impl Arbiter>,
-        platform: &mut Option<Platform>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
+        platform: &mut Option<SellerWallet>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<Vec<Judged>, TickError> {
@@ -83,7 +83,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             return Ok(Vec::new());
         }
         let Some(key) = means.keys.seller() else { return Ok(Vec::new()) };
-        let platform = self.platform(platform, key, means.view).await?;
+        let platform = self.platform(platform, key, means.needs, means.view).await?;
         let planned = self.plan_all(job.0, means, platform, pressing, report).await?;
         let Some(first) = planned.first() else { return Ok(Vec::new()) };
         let Some((kind, _)) = step(&first.judged) else { return Ok(Vec::new()) };
@@ -111,7 +111,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         judged: &Judged,
         error: &DraftError,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(), TickError> {
@@ -127,8 +127,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn plan_all(
         &self,
         job: Vec<Judged>,
-        means: &Means<'_, impl Keys, impl Arbiter>,
-        platform: &Platform,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
+        platform: &SellerWallet,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<Vec<Planned>, TickError> {
@@ -156,15 +156,15 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         judged: &Judged,
         made: Option<Entry>,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
     ) -> Result<Option<Escrow>, TickError> {
         let utxo = judged.due.utxo;
         let cbor = match made {
             Some(entry) => Some(entry.cbor),
             None => self.chain.transaction(&utxo.tx).await?,
         };
-        let effects = cbor.and_then(|cbor| TransactionEffects::read(&cbor).ok());
-        let output = effects.and_then(|effects| effects.made.into_iter().find(|output| output.reference == utxo));
+        let utxos = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok());
+        let output = utxos.and_then(|utxos| utxos.made.into_iter().find(|output| output.reference == utxo));
         Ok(output.and_then(|output| Escrow::read(output, means.deployment).ok()))
     }
 
@@ -172,11 +172,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn built(
         &self,
         planned: &[Planned],
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         key: &SigningKey,
-        platform: &mut Platform,
+        platform: &mut SellerWallet,
     ) -> Result<BuiltTx, DraftError> {
-        let plan = |platform: &Platform| {
+        let plan = |platform: &SellerWallet| {
             let plans = planned.iter().map(|planned| planned.plan.clone()).collect();
             let mut plan = means.planner(platform).together(plans).ok_or(PlanError::OutOfRange)?;
             // Several escrows fill a transaction, and leave more than dust.

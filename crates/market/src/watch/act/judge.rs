@@ -1,20 +1,14 @@
 //! Judging what is due. Where the time alone decides, what was sold is not read.
 
-use cardano::{
-    ContentHash,
-    chain::{Chain, ChainError},
-    evaluation::Evaluate,
-    history::History,
-    slots::Millis,
-};
+use cardano::{ContentHash, chain::Chain, evaluation::Evaluate, history::History, slots::Millis};
 use escrow::{Action, Datum, result::result_hash, rules::Timing};
 use sql::{Database, Statement};
 
-use super::{CALLS_PER_JOB, Means, Pressing};
+use super::{Means, Pressing};
 use crate::{
     contents::Contents,
     watch::{
-        Arbiter, Keys, Report, TickError, View, Watch,
+        ArbiterClient, Keys, Report, TickError, TickView, Watch,
         decide::{EscrowFacts, NextStep, decide},
         due::{self, Due},
     },
@@ -42,17 +36,25 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn judge_all(
         &self,
         mut due: Vec<Due>,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         pressing: &mut Pressing,
         report: &mut Report,
     ) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), TickError> {
-        let (mut judged, mut waiting, mut exhausted) = (vec![], vec![], false);
+        let (mut judged, mut waiting) = (vec![], vec![]);
+        let most = MAX_JUDGED.min(usize::try_from((self.calls_left)().saturating_mul(3) / 5).unwrap_or(0));
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
             let mut later: Vec<Statement> = Vec::new();
             for due in std::mem::take(&mut due) {
+                if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
+                    pressing.insert(due.purchase, "the tick did not come to it".into());
+                }
+                if judged.len() >= most {
+                    continue;
+                }
                 match self.judge(&due, means, report).await {
                     Ok((datum, NextStep::Wait(until), _)) => {
+                        pressing.remove(&due.purchase);
                         let until = due::next_look(until, &datum.deadlines, means.view.clock);
                         if due.may_be_gone(means.view.read_to) {
                             waiting.push((due, until));
@@ -60,18 +62,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                             later.push(due::look_again(&due, until));
                         }
                     }
-                    Ok((datum, step, result)) => {
-                        if step == NextStep::PostResult && is_pressing(&datum, means.view) {
-                            pressing.insert(due.purchase, "the tick did not come to it".into());
-                        }
-                        judged.push(Judged { due, datum, step, result });
-                    }
-                    Err(TickError::Chain(_)) => {
-                        if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
-                            pressing.insert(due.purchase, "the tick had too few calls for it".into());
-                        }
-                        exhausted = true;
-                    }
+                    Ok((datum, step, result)) => judged.push(Judged { due, datum, step, result }),
                     Err(error) => {
                         report.note(&due.purchase, &error);
                         later.push(due::put_off(&due, means.view.clock));
@@ -81,20 +72,19 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             if !later.is_empty() {
                 self.database.batch(later).await?;
             }
-            if !full || exhausted || judged.len() >= MAX_JUDGED {
+            if !full || judged.len() >= most {
                 break;
             }
             let kept = judged.len().saturating_add(waiting.len());
             due = self.database.run(due::due(means.view.clock, kept)).await?.all_json()?;
         }
-        judged.truncate(MAX_JUDGED);
         Ok((judged, waiting))
     }
 
     async fn judge(
         &self,
         due: &Due,
-        means: &Means<'_, impl Keys, impl Arbiter>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         report: &mut Report,
     ) -> Result<(Datum, NextStep, Option<ContentHash>), TickError> {
         let datum = due.datum()?;
@@ -121,9 +111,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         if let [NextStep::Wait(one), NextStep::Wait(other)] = steps {
             return Ok((datum, NextStep::Wait(one.min(other)), None));
         }
-        if (self.calls_left)() < CALLS_PER_JOB {
-            return Err(ChainError::BudgetExhausted.into());
-        }
         let content = self.contents.get(&due.content_hash).await?;
         let content = content.ok_or_else(|| sql::DatabaseError("what was sold is not there".into()))?;
         let result = result_hash(&due.purchase, &content);
@@ -133,11 +120,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 }
 
 /// Whether a first result can no longer be posted.
-fn is_over(datum: &Datum, view: &View<'_>) -> bool {
+fn is_over(datum: &Datum, view: &TickView<'_>) -> bool {
     datum.window(Action::SubmitResult).is_some_and(|window| window.timing(view.clock, 0) == Timing::Over)
 }
 
-fn is_pressing(datum: &Datum, view: &View<'_>) -> bool {
+fn is_pressing(datum: &Datum, view: &TickView<'_>) -> bool {
     let ours = view.seller.is_some() && datum.seller.key_address() == view.seller;
     ours && !datum.has_result() && datum.deadlines.submit_result < view.clock.saturating_add(PRESSING_MS)
 }

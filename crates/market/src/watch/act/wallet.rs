@@ -11,11 +11,11 @@ use cardano::{
     params::ProtocolParameters,
     tx::build::Wallet,
 };
-use outbox::{Draft, Entry, State, WalletSnapshot, snapshot, write_down};
+use outbox::{Draft, Entry, EntryState, WalletSnapshot, snapshot, write_down};
 use serde_json::json;
 use sql::{Database, Statement, exactly, statement};
 
-use super::super::{Report, TickError, View, Watch};
+use super::super::{Report, TickError, TickView, Watch};
 use crate::contents::Contents;
 
 /// Outputs of less are too small to be collateral, and mostly to pay for an action alone.
@@ -24,7 +24,7 @@ const DUST: Lovelace = Lovelace::from_ada(5);
 const MAX_DUST: usize = 3;
 
 /// What pays for actions, read once for each tick that acts.
-pub(super) struct Platform {
+pub(super) struct SellerWallet {
     pub parameters: ProtocolParameters,
     pub address: Address,
     snapshot: WalletSnapshot,
@@ -34,7 +34,7 @@ pub(super) struct Platform {
 
 static NONE: BTreeSet<TxRef> = BTreeSet::new();
 
-impl Platform {
+impl SellerWallet {
     pub const fn wallet(&self) -> Wallet<'_> {
         Wallet { address: self.address, utxos: self.utxos.as_slice(), reserved: &NONE }
     }
@@ -56,31 +56,36 @@ impl Platform {
     }
 }
 
+/// A datum costs nothing to spend, a script less than what the output must hold for it.
 fn is_dust(utxo: &Utxo) -> bool {
-    let plain = utxo.value.assets.is_empty() && utxo.inline_datum.is_none() && utxo.datum_hash.is_none();
-    plain && utxo.reference_script.is_none() && utxo.value.lovelace < DUST
+    utxo.value.assets.is_empty() && utxo.value.lovelace < DUST
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// What the platform's wallet may spend now.
+    /// What the platform's wallet may spend now: as much as is needed, or all.
     pub(super) async fn platform<'p>(
         &self,
-        platform: &'p mut Option<Platform>,
+        platform: &'p mut Option<SellerWallet>,
         key: &SigningKey,
-        view: &View<'_>,
-    ) -> Result<&'p mut Platform, TickError> {
+        needs: Lovelace,
+        view: &TickView<'_>,
+    ) -> Result<&'p mut SellerWallet, TickError> {
         let known = match platform.take() {
             Some(known) => known,
             None => {
                 let address = key.enterprise_address();
                 let parameters = self.chain.protocol_parameters().await?;
-                let shown = self.chain.utxos_at(&address.to_string(), |_| false).await?;
                 let reads = snapshot(&address, view.tip.slot, self.now);
                 let [sent, reserved] = exactly(self.database.batch(reads.into()).await?)?;
                 let snapshot = WalletSnapshot::read(&address, &sent, &reserved)?;
+                let free = |utxo: &&Utxo| !snapshot.reserved.contains(&utxo.reference) && !is_dust(utxo);
+                let enough = |shown: &[Utxo]| {
+                    shown.iter().filter(free).map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
+                };
+                let shown = self.chain.utxos_at(&address.to_string(), enough).await?;
                 let utxos = snapshot.spendable(&shown);
                 let shown = shown.into_iter().map(|utxo| utxo.reference).collect();
-                Platform { parameters, address, snapshot, utxos, shown }
+                SellerWallet { parameters, address, snapshot, utxos, shown }
             }
         };
         Ok(platform.insert(known))
@@ -92,7 +97,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         draft: &Draft,
         change: &[Utxo],
         purchases: &[TxHash],
-        platform: &mut Platform,
+        platform: &mut SellerWallet,
         report: &mut Report,
     ) -> Result<Option<String>, TickError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
@@ -107,7 +112,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         };
         report.acted.push(format!("{what}: {}", draft.tx));
         let refused = self.outbox().submit_first(&mut entry, Some(&platform.snapshot), self.now).await?;
-        if entry.state == State::Submitted {
+        if entry.state == EntryState::Submitted {
             platform.shown.extend(change.iter().map(|utxo| utxo.reference));
             platform.utxos.extend(change.iter().cloned());
         }

@@ -6,13 +6,13 @@ use super::{
 };
 use ::escrow::Credential;
 
-type Verdict = Result<(), LockError>;
+type LockResult = Result<(), LockError>;
 
 /// A rule.
-pub type Rule = fn(&Lock<'_>) -> Verdict;
+pub type LockRule = fn(&Lock<'_>) -> LockResult;
 
 /// Every rule about the transaction, in the order in which they are judged.
-pub const RULES: &[Rule] = &[
+pub const RULES: &[LockRule] = &[
     output_count,
     datum_missing,
     reference_script,
@@ -44,49 +44,49 @@ pub const RULES: &[Rule] = &[
     ttl,
 ];
 
-fn holds(condition: bool, error: LockError) -> Verdict {
+fn holds(condition: bool, error: LockError) -> LockResult {
     if condition { Ok(()) } else { Err(error) }
 }
 
 /// A rule about the datum.
-fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> Verdict) -> Verdict {
+fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> LockResult) -> LockResult {
     lock.datum().map_or(Ok(()), rule)
 }
 
 /// A field that must be as the seller signed it.
-fn signed(lock: &Lock<'_>, field: Field, same: impl FnOnce(&Datum) -> bool) -> Verdict {
+fn signed(lock: &Lock<'_>, field: Field, same: impl FnOnce(&Datum) -> bool) -> LockResult {
     of_datum(lock, |datum| holds(same(datum), LockError::Mismatch(field)))
 }
 
-fn output_count(lock: &Lock<'_>) -> Verdict {
+fn output_count(lock: &Lock<'_>) -> LockResult {
     holds(lock.outputs == 1, LockError::OutputCount(lock.outputs))
 }
 
-fn datum_missing(lock: &Lock<'_>) -> Verdict {
+fn datum_missing(lock: &Lock<'_>) -> LockResult {
     holds(lock.output.is_none() || lock.datum.is_some(), LockError::DatumMissing)
 }
 
-fn reference_script(lock: &Lock<'_>) -> Verdict {
+fn reference_script(lock: &Lock<'_>) -> LockResult {
     let carries = lock.output.is_some_and(|(_, output)| output.reference_script.is_some());
     holds(!carries, LockError::ReferenceScript)
 }
 
-fn datum_schema(lock: &Lock<'_>) -> Verdict {
+fn datum_schema(lock: &Lock<'_>) -> LockResult {
     match &lock.datum {
         Some(Err(reason)) => Err(LockError::DatumSchema(*reason)),
         _ => Ok(()),
     }
 }
 
-fn state(lock: &Lock<'_>) -> Verdict {
+fn state(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(datum.state == State::FundsLocked, LockError::State))
 }
 
-fn result(lock: &Lock<'_>) -> Verdict {
+fn result(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(!datum.has_result(), LockError::Result))
 }
 
-fn cooldown(lock: &Lock<'_>) -> Verdict {
+fn cooldown(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(datum.seller_cooldown == 0 && datum.buyer_cooldown == 0, LockError::Cooldown))
 }
 
@@ -96,7 +96,7 @@ fn buyers(datum: &Datum) -> impl Iterator<Item = (&'static str, PlutusAddress)> 
     [("buyer", datum.buyer)].into_iter().chain(return_address)
 }
 
-fn script_party(lock: &Lock<'_>) -> Verdict {
+fn script_party(lock: &Lock<'_>) -> LockResult {
     let is_script = |address: &PlutusAddress| matches!(address.payment, Credential::Script(_));
     let escrow = lock.facts.terms.escrow;
     of_datum(lock, |datum| {
@@ -105,7 +105,7 @@ fn script_party(lock: &Lock<'_>) -> Verdict {
     })
 }
 
-fn escrow_party(lock: &Lock<'_>) -> Verdict {
+fn escrow_party(lock: &Lock<'_>) -> LockResult {
     let escrow = lock.facts.terms.escrow;
     of_datum(lock, |datum| {
         let itself = buyers(datum).find(|(_, party)| *party == escrow);
@@ -113,7 +113,7 @@ fn escrow_party(lock: &Lock<'_>) -> Verdict {
     })
 }
 
-fn same_payout(lock: &Lock<'_>) -> Verdict {
+fn same_payout(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(datum.buyer_payout_address() != datum.seller_payout_address(), LockError::SamePayout))
 }
 
@@ -125,84 +125,84 @@ fn buyer_key(datum: &Datum) -> Option<KeyHash> {
 }
 
 /// Only the payment credential counts: the buyer may name any stake credential. A script is refused as a party.
-fn buyer(lock: &Lock<'_>) -> Verdict {
+fn buyer(lock: &Lock<'_>) -> LockResult {
     let payer = lock.facts.payer.payment_key();
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(|key| key == *payer), LockError::Buyer))
 }
 
 /// That there is a signature; whether it is good is a rule about every signature of the transaction.
-fn buyer_witness(lock: &Lock<'_>) -> Verdict {
+fn buyer_witness(lock: &Lock<'_>) -> LockResult {
     let signed = |key: KeyHash| lock.facts.tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == key);
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(signed), LockError::BuyerWitness))
 }
 
-fn seller(lock: &Lock<'_>) -> Verdict {
+fn seller(lock: &Lock<'_>) -> LockResult {
     let seller = PlutusAddress::from(lock.facts.terms.terms.seller);
     signed(lock, Field::Seller, |datum| datum.seller == seller)
 }
 
-fn seller_return_address(lock: &Lock<'_>) -> Verdict {
+fn seller_return_address(lock: &Lock<'_>) -> LockResult {
     let declared = lock.facts.terms.terms.seller_return.map(PlutusAddress::from);
     signed(lock, Field::SellerReturnAddress, |datum| datum.seller_return_address == declared)
 }
 
-fn reference_key(lock: &Lock<'_>) -> Verdict {
+fn reference_key(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceKey, |datum| datum.reference_key == lock.facts.terms.reference_key)
 }
 
 /// The signature that was verified is longer than the 16 bytes that the contract demands; said here all the same.
-fn reference_signature(lock: &Lock<'_>) -> Verdict {
+fn reference_signature(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceSignature, |datum| {
         datum.reference_signature == lock.facts.terms.reference_signature
             && datum.reference_signature.len() >= MIN_REFERENCE_SIGNATURE_BYTES
     })
 }
 
-fn seller_nonce(lock: &Lock<'_>) -> Verdict {
+fn seller_nonce(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::SellerNonce, |datum| datum.seller_nonce == lock.facts.terms.terms.seller_nonce)
 }
 
-fn buyer_nonce(lock: &Lock<'_>) -> Verdict {
+fn buyer_nonce(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::BuyerNonce, |datum| datum.buyer_nonce == lock.facts.terms.terms.buyer_nonce)
 }
 
-fn agent_identifier(lock: &Lock<'_>) -> Verdict {
+fn agent_identifier(lock: &Lock<'_>) -> LockResult {
     let agent = lock.facts.terms.terms.agent_identifier.bytes();
     signed(lock, Field::AgentIdentifier, |datum| datum.agent_identifier == agent)
 }
 
-fn input_hash(lock: &Lock<'_>) -> Verdict {
+fn input_hash(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::InputHash, |datum| datum.input_hash == lock.facts.terms.terms.input_hash.as_bytes())
 }
 
-fn pay_by_time(lock: &Lock<'_>) -> Verdict {
+fn pay_by_time(lock: &Lock<'_>) -> LockResult {
     let deadlines = lock.facts.terms.terms.deadlines;
     signed(lock, Field::PayByTime, |datum| datum.deadlines.pay_by == deadlines.pay_by)
 }
 
-fn submit_result_time(lock: &Lock<'_>) -> Verdict {
+fn submit_result_time(lock: &Lock<'_>) -> LockResult {
     let deadlines = lock.facts.terms.terms.deadlines;
     signed(lock, Field::SubmitResultTime, |datum| datum.deadlines.submit_result == deadlines.submit_result)
 }
 
-fn unlock_time(lock: &Lock<'_>) -> Verdict {
+fn unlock_time(lock: &Lock<'_>) -> LockResult {
     let deadlines = lock.facts.terms.terms.deadlines;
     signed(lock, Field::UnlockTime, |datum| datum.deadlines.unlock == deadlines.unlock)
 }
 
-fn external_dispute_unlock_time(lock: &Lock<'_>) -> Verdict {
+fn external_dispute_unlock_time(lock: &Lock<'_>) -> LockResult {
     let dispute = lock.facts.terms.terms.deadlines.external_dispute_unlock;
     signed(lock, Field::ExternalDisputeUnlockTime, |datum| datum.deadlines.external_dispute_unlock == dispute)
 }
 
-fn collateral(lock: &Lock<'_>) -> Verdict {
+fn collateral(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| {
         let collateral = datum.collateral_return.get();
         holds(collateral == 0 || collateral >= MIN_COLLATERAL.get(), LockError::Collateral)
     })
 }
 
-fn value(lock: &Lock<'_>) -> Verdict {
+fn value(lock: &Lock<'_>) -> LockResult {
     let (Some((_, output)), Some(datum)) = (lock.output, lock.datum()) else { return Ok(()) };
     let price = lock.facts.terms.price;
     // A sum beyond all ADA is no output's value.
@@ -210,11 +210,11 @@ fn value(lock: &Lock<'_>) -> Verdict {
     holds(output.value.lovelace == due, LockError::Value(due))
 }
 
-fn assets(lock: &Lock<'_>) -> Verdict {
+fn assets(lock: &Lock<'_>) -> LockResult {
     holds(lock.output.is_none_or(|(_, output)| output.value.assets.is_empty()), LockError::Assets)
 }
 
-fn min_utxo(lock: &Lock<'_>) -> Verdict {
+fn min_utxo(lock: &Lock<'_>) -> LockResult {
     let (Some((_, output)), Some(datum)) = (lock.output, lock.datum()) else { return Ok(()) };
     let locked = output.value.lovelace;
     let least = minimum_after_result(datum, lock.facts.parameters).ok_or(LockError::MinUtxo(locked))?;
@@ -222,7 +222,7 @@ fn min_utxo(lock: &Lock<'_>) -> Verdict {
 }
 
 /// The first slot in which the transaction is no longer valid begins at or before the deadline.
-fn ttl(lock: &Lock<'_>) -> Verdict {
+fn ttl(lock: &Lock<'_>) -> LockResult {
     let ends = lock.facts.tx.ttl.and_then(|slot| lock.facts.slots.slot_begins_at(slot));
     let pay_by = lock.facts.terms.terms.deadlines.pay_by;
     holds(ends.is_some_and(|ends| ends <= pay_by), LockError::Ttl)

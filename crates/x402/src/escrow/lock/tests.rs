@@ -6,13 +6,13 @@ use crate::escrow::fixture::{Attached, TestLock, buyer, deployment, honest_datum
 use ::escrow::{Deadlines, PlutusAddress, collateral::MIN_COLLATERAL};
 
 /// A payment, complete: each test changes one thing of it.
-struct Case {
+struct LockCase {
     terms: AuthorizedTerms,
     datum: Datum,
     payer: Address,
 }
 
-impl Case {
+impl LockCase {
     fn honest() -> Self {
         let terms = terms();
         Self { datum: honest_datum(&terms), payer: buyer(), terms }
@@ -40,20 +40,20 @@ impl Case {
 }
 
 fn broken_with_datum(change: impl FnOnce(&mut Datum)) -> Vec<&'static str> {
-    let mut case = Case::honest();
+    let mut case = LockCase::honest();
     change(&mut case.datum);
     case.broken(&case.lock())
 }
 
 fn broken_with_lock(change: impl FnOnce(&mut TestLock)) -> Vec<&'static str> {
-    let case = Case::honest();
+    let case = LockCase::honest();
     let mut lock = case.lock();
     change(&mut lock);
     case.broken(&lock)
 }
 
-fn broken_with_terms(change: impl FnOnce(&mut Case)) -> Vec<&'static str> {
-    let mut case = Case::honest();
+fn broken_with_terms(change: impl FnOnce(&mut LockCase)) -> Vec<&'static str> {
+    let mut case = LockCase::honest();
     change(&mut case);
     case.broken(&case.lock())
 }
@@ -64,7 +64,7 @@ fn code(name: &str) -> [String; 1] {
 
 #[test]
 fn an_honest_lock_breaks_no_rule_and_says_what_was_bought() {
-    let case = Case::honest();
+    let case = LockCase::honest();
     let verified = case.judge(&case.lock(), |lock| lock.clone().verify()).unwrap();
     assert_eq!(verified.buyer, buyer());
     assert_eq!(verified.datum, case.datum);
@@ -91,7 +91,7 @@ fn what_the_buyer_may_choose_breaks_no_rule() {
 fn more_or_fewer_than_one_escrow_output_is_refused() {
     assert_eq!(broken_with_lock(|lock| drop(lock.outputs.remove(1))), code("escrow_output_count"));
     let twice = broken_with_lock(|lock| {
-        let second = Case::honest().lock().outputs.remove(1);
+        let second = LockCase::honest().lock().outputs.remove(1);
         lock.outputs.push(second);
     });
     assert_eq!(twice, code("escrow_output_count"));
@@ -165,8 +165,8 @@ fn a_buyer_who_has_not_signed_is_refused() {
 
 #[test]
 fn every_field_that_the_seller_signed_must_be_in_the_datum_as_signed() {
-    type Change = fn(&mut Datum);
-    let changes: [(&str, Change); 16] = [
+    type DatumChange = fn(&mut Datum);
+    let changes: [(&str, DatumChange); 16] = [
         ("seller", |d| d.seller = key(7).enterprise_address().into()),
         ("seller", |d| {
             d.seller =
@@ -234,7 +234,7 @@ fn too_little_to_carry_the_result_is_refused() {
         })
     };
     let least = ::escrow::collateral::minimum_after_result(
-        &Datum { collateral_return: MIN_COLLATERAL, ..Case::honest().datum },
+        &Datum { collateral_return: MIN_COLLATERAL, ..LockCase::honest().datum },
         &parameters(),
     );
     let price = least.unwrap().saturating_sub(MIN_COLLATERAL);
@@ -249,7 +249,7 @@ fn a_lock_that_could_settle_after_its_deadline_is_refused() {
     assert_eq!(broken_with_lock(|lock| lock.ttl = Some(u64::MAX)), code("deadline"));
     // A deadline inside a slot: the slot that contains it begins before it, the next one after it.
     let inside = |ttl: u64| {
-        let mut case = Case::honest();
+        let mut case = LockCase::honest();
         let deadlines = &mut case.terms.terms.deadlines;
         *deadlines = Deadlines { pay_by: deadlines.pay_by + 500, ..*deadlines };
         case.datum.deadlines = *deadlines;
@@ -264,7 +264,7 @@ fn a_lock_that_could_settle_after_its_deadline_is_refused() {
 proptest! {
     #[test]
     fn a_changed_byte_of_the_datum_is_always_refused(at in any::<prop::sample::Index>(), to in any::<u8>()) {
-        let case = Case::honest();
+        let case = LockCase::honest();
         let mut cbor = case.datum.to_cbor();
         let at = at.index(cbor.len());
         prop_assume!(cbor[at] != to);

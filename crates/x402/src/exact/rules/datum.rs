@@ -6,7 +6,7 @@
 use cardano::tx::OutputDatum;
 use pallas_codec::minicbor::{data::Token, decode::Tokenizer};
 
-use super::Case;
+use super::PaymentContext;
 use crate::Refusal;
 
 const MAX_CHUNK_BYTES: usize = 64;
@@ -22,7 +22,7 @@ refusals! {
 }
 
 /// No inline datum has a byte string, or a chunk of one, of more than 64 bytes.
-pub fn byte_strings_are_short(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn byte_strings_are_short(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let long = case.payment.tx.outputs.iter().position(|output| match &output.datum {
         Some(OutputDatum::Inline(cbor)) => has_long_bytes(cbor),
         _ => false,

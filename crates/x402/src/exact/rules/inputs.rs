@@ -2,7 +2,7 @@
 
 use cardano::{Address, TxHash, TxRef, chain::Utxo};
 
-use super::{Case, Situation};
+use super::{PaymentContext, Situation};
 use crate::{
     Refusal,
     exact::{InputState, MAX_INPUT_TRANSACTIONS},
@@ -41,7 +41,7 @@ refusals! {
 }
 
 /// They come from few enough transactions to look up.
-pub fn are_few(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn are_few(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let found = case.payment.sources().len();
     if found <= MAX_INPUT_TRANSACTIONS {
         Ok(())

@@ -2,7 +2,7 @@
 
 use cardano::tx::AuxiliaryData;
 
-use super::Case;
+use super::PaymentContext;
 use crate::Refusal;
 
 refusals! {
@@ -19,7 +19,7 @@ refusals! {
 }
 
 /// Hash and data belong together.
-pub fn matches_its_hash(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn matches_its_hash(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let tx = &case.payment.tx;
     if tx.auxiliary_data.as_ref().map(AuxiliaryData::hash) == tx.auxiliary_data_hash {
         Ok(())
@@ -29,7 +29,7 @@ pub fn matches_its_hash(case: &Case<'_>) -> Result<(), Refusal> {
 }
 
 /// No scripts to publish.
-pub fn has_no_scripts(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn has_no_scripts(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     match &case.payment.tx.auxiliary_data {
         Some(data) if data.has_scripts => Err(InvalidMetadata::Scripts.into()),
         _ => Ok(()),

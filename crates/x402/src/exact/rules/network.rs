@@ -5,7 +5,7 @@
 
 use cardano::tx::AddressKind;
 
-use super::Case;
+use super::PaymentContext;
 use crate::Refusal;
 
 refusals! {
@@ -22,7 +22,7 @@ refusals! {
 }
 
 /// The body names no network, or the right one.
-pub fn network_id(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn network_id(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let network = case.offered.requirements.network;
     match case.payment.tx.network_id {
         Some(id) if id != network.id() => Err(OtherNetwork::Id(network.name()).into()),
@@ -32,7 +32,7 @@ pub fn network_id(case: &Case<'_>) -> Result<(), Refusal> {
 
 /// Every output is at a base or enterprise address of the test network. The ledger would also take Byron and pointer
 /// addresses; no wallet of today makes them.
-pub fn output_addresses(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn output_addresses(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let foreign = |kind| !matches!(kind, AddressKind::Key(_) | AddressKind::Script(_));
     let found = case.payment.tx.outputs.iter().position(|output| foreign(output.owner));
     found.map_or(Ok(()), |index| Err(OtherNetwork::OutputAddress(index).into()))

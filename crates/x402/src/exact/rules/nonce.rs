@@ -2,7 +2,7 @@
 
 use cardano::{Address, TxRef};
 
-use super::{Case, InvalidInputs, Situation};
+use super::{InvalidInputs, PaymentContext, Situation};
 use crate::{Refusal, exact::InputState};
 
 refusals! {
@@ -22,7 +22,7 @@ refusals! {
 }
 
 /// The nonce is one of the inputs.
-pub fn is_an_input(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn is_an_input(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let nonce = case.payment.nonce;
     if case.payment.tx.inputs.contains(&nonce) { Ok(()) } else { Err(InvalidNonce::NotInput(nonce).into()) }
 }

@@ -5,7 +5,7 @@
 
 use cardano::tx::Output;
 
-use super::Case;
+use super::PaymentContext;
 use crate::{Refusal, wire::Asset};
 
 refusals! {
@@ -29,12 +29,12 @@ refusals! {
 }
 
 /// The outputs at `payTo`.
-fn paid<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Output> {
+fn paid<'a>(case: &'a PaymentContext<'_>) -> impl Iterator<Item = &'a Output> {
     case.payment.tx.outputs.iter().filter(|output| output.address == case.pay_to_bytes)
 }
 
 /// At least one output is at `payTo`.
-pub fn is_paid(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn is_paid(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     match paid(case).next() {
         Some(_) => Ok(()),
         None => Err(Underpaid::Recipient(case.offered.requirements.pay_to.clone()).into()),
@@ -42,7 +42,7 @@ pub fn is_paid(case: &Case<'_>) -> Result<(), Refusal> {
 }
 
 /// One output at `payTo` holds enough.
-pub fn is_paid_enough(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn is_paid_enough(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let asset = &case.offered.requirements.asset;
     let unit = asset.unit();
     let held = paid(case).map(|output| match &unit {

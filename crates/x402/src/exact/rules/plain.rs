@@ -1,9 +1,9 @@
 //! Rule 6: a transaction "that moves value the inputs and outputs do not show" cannot be balanced from outside and is
 //! refused; so is everything else that a plain payment does without.
 
-use cardano::tx::{Output, Part};
+use cardano::tx::{Output, TxPart};
 
-use super::Case;
+use super::PaymentContext;
 use crate::Refusal;
 
 refusals! {
@@ -12,7 +12,7 @@ refusals! {
     pub enum NotPlain {
         /// A part that a plain payment does not have.
         #[error("a payment must not have {0:?}: build a plain transaction of inputs, outputs, fee and TTL")]
-        UnsupportedPart(Part) => "invalid_exact_cardano_payload_unsupported_part",
+        UnsupportedPart(TxPart) => "invalid_exact_cardano_payload_unsupported_part",
         /// A datum or script on an output.
         #[error("output {0} carries a datum or a reference script, which a payment must not")]
         Output(usize) => "invalid_exact_cardano_payload_output_not_plain",
@@ -24,27 +24,27 @@ refusals! {
 
 /// Nothing minted, certified, withdrawn, voted, proposed or donated; no collateral, reference inputs, scripts,
 /// redeemers or Byron signatures.
-pub fn has_no_other_part(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn has_no_other_part(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     case.payment.tx.parts.keys().next().map_or(Ok(()), |part| Err(NotPlain::UnsupportedPart(*part).into()))
 }
 
 /// No output carries a datum or a script.
-pub fn outputs_are_plain(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn outputs_are_plain(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     are_plain(case, |_| true)
 }
 
 /// No output but those at `payTo` carries a datum or a script.
-pub fn other_outputs_are_plain(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn other_outputs_are_plain(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     are_plain(case, |output| output.address != case.pay_to_bytes)
 }
 
-fn are_plain(case: &Case<'_>, judged: impl Fn(&Output) -> bool) -> Result<(), Refusal> {
+fn are_plain(case: &PaymentContext<'_>, judged: impl Fn(&Output) -> bool) -> Result<(), Refusal> {
     let laden = |output: &Output| output.datum.is_some() || output.reference_script.is_some();
     let found = case.payment.tx.outputs.iter().position(|output| judged(output) && laden(output));
     found.map_or(Ok(()), |index| Err(NotPlain::Output(index).into()))
 }
 
 /// The transaction does not say of itself that its scripts fail: such a one pays nothing.
-pub fn is_marked_valid(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn is_marked_valid(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     if case.payment.tx.is_valid { Ok(()) } else { Err(NotPlain::MarkedInvalid.into()) }
 }

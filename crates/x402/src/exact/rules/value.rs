@@ -23,7 +23,7 @@ impl NotConserved {
 /// Nothing appears and nothing is lost.
 pub fn is_conserved(situation: &Situation<'_>) -> Result<(), Refusal> {
     let tx = &situation.case.payment.tx;
-    let mut balance = Balance::default();
+    let mut balance = ValueSums::default();
     for (_, utxo) in resolved(situation)? {
         balance.add(&utxo.value, 1);
     }
@@ -40,12 +40,12 @@ pub fn is_conserved(situation: &Situation<'_>) -> Result<(), Refusal> {
 
 /// Sums that cannot overflow: a transaction of 16 KiB moves fewer than 2^14 quantities of less than 2^64.
 #[derive(Default)]
-struct Balance<'a> {
+struct ValueSums<'a> {
     lovelace: i128,
     assets: BTreeMap<&'a str, i128>,
 }
 
-impl<'a> Balance<'a> {
+impl<'a> ValueSums<'a> {
     fn add(&mut self, value: &'a Value, sign: i128) {
         let signed = |quantity: u64| i128::from(quantity).saturating_mul(sign);
         self.lovelace = self.lovelace.saturating_add(signed(value.lovelace.get()));

@@ -8,7 +8,7 @@ use cardano::{
     keys::{self, VerifyEd25519},
 };
 
-use super::{Case, InvalidInputs, Situation, inputs::resolved, nonce};
+use super::{InvalidInputs, PaymentContext, Situation, inputs::resolved, nonce};
 use crate::{Refusal, exact::Payment};
 
 refusals! {
@@ -28,12 +28,12 @@ refusals! {
 }
 
 /// There is at least one signature.
-pub fn exist(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn exist(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     if case.payment.tx.vkey_witnesses.is_empty() { Err(InvalidWitnesses::Unsigned.into()) } else { Ok(()) }
 }
 
 /// Every required signer signed.
-pub fn required_signers_signed(case: &Case<'_>) -> Result<(), Refusal> {
+pub fn required_signers_signed(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     require(&signers(case.payment), &case.payment.tx.required_signers)
 }
 

@@ -22,13 +22,13 @@ use crate::{
 const FEE: u64 = 200_000;
 
 /// A lock and the money that it spends.
-struct Case {
+struct EscrowPayment {
     lock: TestLock,
     now_ms: Millis,
     owner: String,
 }
 
-impl Case {
+impl EscrowPayment {
     fn honest() -> Self {
         let mut lock = TestLock::of(&terms(), &honest_datum(&terms()));
         lock.ttl = SlotConfig::PREPROD.slot_at(NOW + 200_000);
@@ -67,15 +67,15 @@ fn spent() -> TxRef {
     TxRef { tx: TxHash::new([9; 32]), index: 0 }
 }
 
-fn refused(change: impl FnOnce(&mut Case)) -> &'static str {
-    let mut case = Case::honest();
+fn refused(change: impl FnOnce(&mut EscrowPayment)) -> &'static str {
+    let mut case = EscrowPayment::honest();
     change(&mut case);
     case.verdict().unwrap_err()
 }
 
 #[test]
 fn an_honest_lock_verifies_and_says_who_bought_what() {
-    let verified = Case::honest().verdict().unwrap();
+    let verified = EscrowPayment::honest().verdict().unwrap();
     assert_eq!(verified.payer, buyer());
     assert_eq!(verified.amount.get(), 5_000_000);
     let lock = verified.lock.unwrap();
@@ -121,7 +121,7 @@ fn the_rules_of_the_escrow_hold() {
     assert_eq!(refused(|case| case.lock.outputs[1].datum = Attached::Nothing), escrow("datum_missing"));
     assert_eq!(refused(|case| case.lock.outputs[1].reference_script = true), escrow("reference_script"));
     assert_eq!(refused(|case| case.lock.outputs[1].lovelace += 1), escrow("value"));
-    let twice = |case: &mut Case| {
+    let twice = |case: &mut EscrowPayment| {
         let first = &case.lock.outputs[1];
         let again = TestOutput {
             address: first.address.clone(),
@@ -138,7 +138,7 @@ fn the_rules_of_the_escrow_hold() {
 #[test]
 fn a_datum_that_the_ledger_does_not_read_is_refused_before_it_is_broadcast() {
     // The reference signature, longer than 64 bytes, in one piece instead of chunks.
-    let whole = |case: &mut Case| {
+    let whole = |case: &mut EscrowPayment| {
         let signature = honest_datum(&terms()).reference_signature;
         let cbor = honest_datum(&terms()).to_cbor();
         let chunks: Vec<u8> = signature.chunks(64).flat_map(encoded).collect();
@@ -161,16 +161,16 @@ fn encoded(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_quote_is_paid_under_in_its_time() {
     assert_eq!(refused(|case| case.now_ms = NOW + 240_000), "masumi_terms_expired");
-    let mut last = Case::honest();
+    let mut last = EscrowPayment::honest();
     last.now_ms = NOW + 195_000;
     assert!(last.verdict().is_ok());
 }
 
 #[test]
 fn what_one_method_offered_is_not_judged_by_another() {
-    let payment = Payment { tx: Case::honest().lock.build(), nonce: spent() };
+    let payment = Payment { tx: EscrowPayment::honest().lock.build(), nonce: spent() };
     let moment = Moment { now_ms: NOW + 10_000, slots: SlotConfig::PREPROD };
-    let facts = Case::honest().facts();
+    let facts = EscrowPayment::honest().facts();
     let default = crate::method::DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap();
     let masumi = method(TransferMethod::Masumi);
     for other in [&default as &dyn PaymentMethod, &masumi] {

@@ -7,7 +7,7 @@ use crate::{
     fees::{ExUnits, Weight, min_fee},
     hash::ScriptHash,
     tx::{
-        Part, SignedTx,
+        SignedTx, TxPart,
         build::{
             BuildError, BuiltTx, NewOutput, ReferenceInput, ScriptInput, TxPlan, build,
             fixtures::{FOREVER, key, lovelace, pay, preprod, reference, utxo, wallet},
@@ -62,8 +62,8 @@ fn a_script_input_pays_for_itself_and_the_wallet_only_puts_up_collateral() {
     assert_eq!(built.facts.change[0].value.lovelace, lovelace(7_000_000 - built.facts.fee.get()));
     let collateral = (built.facts.fee.get() * 3).div_ceil(2);
     let back = format!("011a{:08x}", 3_000_000 - collateral);
-    assert!(hex::encode(&tx.parts[&Part::CollateralReturn]).ends_with(&back));
-    assert_eq!(hex::encode(&tx.parts[&Part::TotalCollateral]), format!("1a{collateral:08x}"));
+    assert!(hex::encode(&tx.parts[&TxPart::CollateralReturn]).ends_with(&back));
+    assert_eq!(hex::encode(&tx.parts[&TxPart::TotalCollateral]), format!("1a{collateral:08x}"));
     assert_eq!(tx.required_signers, [key(2).key_hash()]);
     assert_eq!(tx.vkey_witnesses.len(), 2);
 }
@@ -83,7 +83,7 @@ fn several_small_utxos_are_collateral_together_and_assets_come_back() {
     plan.script_inputs[0].ex_units = ExUnits { mem: 10_000_000, steps: 5_000_000_000 };
     let (built, tx) = built(&plan, &utxos);
     assert_eq!(built.facts.collateral.len(), 3);
-    assert!(tx.parts.contains_key(&Part::CollateralReturn));
+    assert!(tx.parts.contains_key(&TxPart::CollateralReturn));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_redeemer_names_its_input_by_the_place_among_all_inputs() {
     let (_, tx) = built(&plan, &utxos);
     let units = "821a0007a1201a0bebc200";
     let expected = format!("a282000182d87980{units}8200038207{units}");
-    assert_eq!(hex::encode(&tx.parts[&Part::Redeemers]), expected);
+    assert_eq!(hex::encode(&tx.parts[&TxPart::Redeemers]), expected);
 }
 
 #[test]
@@ -115,10 +115,10 @@ fn the_script_data_hash_covers_redeemers_and_cost_model() {
     let plan = unlock(vec![locked(50, 7_000_000)]);
     let (_, tx) = built(&plan, &utxos);
     // Redeemers as in the witness set, no datums, and {2: [1, -2, 3]}: the fixture's cost model of Plutus V3.
-    let mut covered = tx.parts[&Part::Redeemers].clone();
+    let mut covered = tx.parts[&TxPart::Redeemers].clone();
     covered.extend([0xa1, 0x02, 0x83, 0x01, 0x21, 0x03]);
     let hash = crate::hash::blake2b::<32>(&covered);
-    assert!(tx.parts[&Part::ScriptDataHash].ends_with(&hash));
+    assert!(tx.parts[&TxPart::ScriptDataHash].ends_with(&hash));
 }
 
 #[test]

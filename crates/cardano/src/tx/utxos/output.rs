@@ -2,7 +2,7 @@
 
 use pallas_codec::minicbor::{Decoder, data::Type};
 
-use super::cbor::{self, Error, Items, unsupported};
+use super::cbor::{self, Error, ItemCount, unsupported};
 use crate::{
     address,
     chain::{Utxo, Value},
@@ -12,7 +12,7 @@ use crate::{
 
 /// An output before its transaction's id is known.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct ProducedOutput {
     address: String,
     value: Value,
     inline_datum: Option<Vec<u8>>,
@@ -20,23 +20,23 @@ pub(super) struct Made {
     reference_script: Option<ScriptHash>,
 }
 
-impl Made {
+impl ProducedOutput {
     pub(super) fn at(self, reference: TxRef) -> Utxo {
         let Self { address, value, inline_datum, datum_hash, reference_script } = self;
         Utxo { reference, address, value, inline_datum, datum_hash, reference_script }
     }
 }
 
-pub(super) fn read(decoder: &mut Decoder<'_>) -> Result<Made, Error> {
+pub(super) fn read(decoder: &mut Decoder<'_>) -> Result<ProducedOutput, Error> {
     match decoder.datatype()? {
         Type::Map | Type::MapIndef => map_form(decoder),
         _ => array_form(decoder),
     }
 }
 
-fn array_form(decoder: &mut Decoder<'_>) -> Result<Made, Error> {
-    let mut fields = Items::of_array(decoder)?;
-    let mut made = Made::default();
+fn array_form(decoder: &mut Decoder<'_>) -> Result<ProducedOutput, Error> {
+    let mut fields = ItemCount::of_array(decoder)?;
+    let mut made = ProducedOutput::default();
     fields.expect(decoder)?;
     made.address = owner(decoder)?;
     fields.expect(decoder)?;
@@ -50,9 +50,9 @@ fn array_form(decoder: &mut Decoder<'_>) -> Result<Made, Error> {
     Ok(made)
 }
 
-fn map_form(decoder: &mut Decoder<'_>) -> Result<Made, Error> {
-    let mut fields = Items::of_map(decoder)?;
-    let mut made = Made::default();
+fn map_form(decoder: &mut Decoder<'_>) -> Result<ProducedOutput, Error> {
+    let mut fields = ItemCount::of_map(decoder)?;
+    let mut made = ProducedOutput::default();
     while fields.more(decoder)? {
         match decoder.u64()? {
             0 => made.address = owner(decoder)?,
@@ -75,14 +75,14 @@ fn value(decoder: &mut Decoder<'_>) -> Result<Value, Error> {
         value.lovelace = lovelace(decoder)?;
         return Ok(value);
     }
-    let mut fields = Items::of_array(decoder)?;
+    let mut fields = ItemCount::of_array(decoder)?;
     fields.expect(decoder)?;
     value.lovelace = lovelace(decoder)?;
     fields.expect(decoder)?;
-    let mut policies = Items::of_map(decoder)?;
+    let mut policies = ItemCount::of_map(decoder)?;
     while policies.more(decoder)? {
         let policy = hex::encode(cbor::fixed::<28>(decoder)?);
-        let mut names = Items::of_map(decoder)?;
+        let mut names = ItemCount::of_map(decoder)?;
         while names.more(decoder)? {
             let name = hex::encode(cbor::bytes(decoder)?);
             let quantity = decoder.u64()?;
@@ -99,10 +99,10 @@ fn lovelace(decoder: &mut Decoder<'_>) -> Result<Lovelace, Error> {
 }
 
 /// An inline datum, if it is one, and the hash of the datum.
-type Datum = (Option<Vec<u8>>, Option<[u8; 32]>);
+type DatumParts = (Option<Vec<u8>>, Option<[u8; 32]>);
 
-fn datum(decoder: &mut Decoder<'_>) -> Result<Datum, Error> {
-    let mut fields = Items::of_array(decoder)?;
+fn datum(decoder: &mut Decoder<'_>) -> Result<DatumParts, Error> {
+    let mut fields = ItemCount::of_array(decoder)?;
     fields.expect(decoder)?;
     let kind = decoder.u64()?;
     fields.expect(decoder)?;
@@ -123,7 +123,7 @@ fn datum(decoder: &mut Decoder<'_>) -> Result<Datum, Error> {
 fn script_hash(script: &[u8]) -> Result<ScriptHash, Error> {
     const NATIVE: u8 = 0;
     let decoder = &mut Decoder::new(script);
-    let mut fields = Items::of_array(decoder)?;
+    let mut fields = ItemCount::of_array(decoder)?;
     fields.expect(decoder)?;
     let language = decoder.u8()?;
     fields.expect(decoder)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pallas_codec::minicbor::{Decoder, data::Type};
 
-use super::cbor::{Error, Items};
+use super::cbor::{Error, ItemCount};
 
 const REDEEMERS: u64 = 5;
 /// The redeemer's tag of an input (CDDL, `redeemer_tag`).
@@ -13,7 +13,7 @@ const SPEND: u64 = 0;
 /// The places of the inputs that redeemers are for.
 pub(super) fn spending_redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
     let mut places = BTreeSet::new();
-    let mut fields = Items::of_map(decoder)?;
+    let mut fields = ItemCount::of_map(decoder)?;
     while fields.more(decoder)? {
         if decoder.u64()? == REDEEMERS {
             places = redeemers(decoder)?;
@@ -27,10 +27,10 @@ pub(super) fn spending_redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<u
 /// `[[tag, place, data, units], ...]`, or since Conway `{[tag, place]: [data, units], ...}`.
 fn redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
     let keyed = matches!(decoder.datatype()?, Type::Map | Type::MapIndef);
-    let mut all = if keyed { Items::of_map(decoder)? } else { Items::of_array(decoder)? };
+    let mut all = if keyed { ItemCount::of_map(decoder)? } else { ItemCount::of_array(decoder)? };
     let mut places = BTreeSet::new();
     while all.more(decoder)? {
-        let mut fields = Items::of_array(decoder)?;
+        let mut fields = ItemCount::of_array(decoder)?;
         fields.expect(decoder)?;
         let tag = decoder.u64()?;
         fields.expect(decoder)?;

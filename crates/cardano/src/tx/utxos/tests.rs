@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     Address, KeyHash, Lovelace, ScriptHash, blockfrost,
     hash::blake2b,
-    tx::{AddressKind, Output, OutputDatum, Part, SignedTx},
+    tx::{AddressKind, Output, OutputDatum, SignedTx, TxPart},
 };
 
 /// Transactions of the common wallet libraries and of the local ledger's own tests (`devnet/test`: payments, tokens,
@@ -65,9 +65,9 @@ fn transaction(body: Cbor) -> Vec<u8> {
 }
 
 /// The one output that a transaction makes.
-fn made(output: Cbor) -> Result<Utxo, EffectsError> {
+fn made(output: Cbor) -> Result<Utxo, TransactionUtxosError> {
     let body = map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![output])), (2, int(1))]);
-    TransactionEffects::read(&transaction(body)).map(|mut effects| effects.made.remove(0))
+    TransactionUtxos::read(&transaction(body)).map(|mut ours| ours.made.remove(0))
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_inputs_that_scripts_released_are_those_with_a_redeemer() {
         let body = map([(0, inputs), (1, Cbor::Array(vec![to_owner(5)])), (2, int(1))]);
         let witnesses = map([(0, Cbor::Array(vec![])), (5, redeemers)]);
         let tx = Cbor::Array(vec![body, witnesses, Cbor::Bool(flag), Cbor::Null]);
-        TransactionEffects::read(&encode(&tx)).unwrap().by_script
+        TransactionUtxos::read(&encode(&tx)).unwrap().by_script
     };
     assert_eq!(read(Cbor::Array(vec![listed(2), listed(0), minted]), true), [spent(1, 7), spent(3, 0)]);
     assert_eq!(read(Cbor::Map(vec![keyed(1), keyed(99)]), true), [spent(2, 0)]);
@@ -92,23 +92,23 @@ fn the_inputs_that_scripts_released_are_those_with_a_redeemer() {
 fn what_wallets_and_scripts_did_is_what_the_ledger_says() {
     assert!(RECORDED.len() > 15);
     for (cbor, utxos) in RECORDED.iter() {
-        let effects = TransactionEffects::read(cbor).unwrap();
-        let listed = blockfrost::outputs(utxos.to_string().as_bytes(), &effects.id).unwrap();
+        let ours = TransactionUtxos::read(cbor).unwrap();
+        let listed = blockfrost::outputs(utxos.to_string().as_bytes(), &ours.id).unwrap();
         let expected: Vec<Utxo> =
-            listed.into_iter().filter(|output| output.collateral != effects.valid).map(|output| output.utxo).collect();
-        assert_eq!(effects.made, expected);
+            listed.into_iter().filter(|output| output.collateral != ours.valid).map(|output| output.utxo).collect();
+        assert_eq!(ours.made, expected);
         let inputs = utxos["inputs"].as_array().unwrap().iter();
-        let taken = inputs.filter(|input| input["collateral"] != effects.valid && input["reference"] == false);
+        let taken = inputs.filter(|input| input["collateral"] != ours.valid && input["reference"] == false);
         let taken: Vec<String> =
             taken.map(|input| format!("{}#{}", input["tx_hash"].as_str().unwrap(), input["output_index"])).collect();
-        let mut spent: Vec<String> = effects.spent.iter().map(ToString::to_string).collect();
+        let mut spent: Vec<String> = ours.spent.iter().map(ToString::to_string).collect();
         spent.sort();
         assert_eq!(spent, {
             let mut taken = taken;
             taken.sort();
             taken
         });
-        assert_eq!(transaction_id(cbor), Ok(effects.id));
+        assert_eq!(transaction_id(cbor), Ok(ours.id));
     }
 }
 
@@ -123,7 +123,7 @@ fn a_transaction_whose_scripts_failed_spent_its_collateral_and_made_its_return()
     ]);
     let read = |flag: bool| {
         let tx = Cbor::Array(vec![body.clone(), map([]), Cbor::Bool(flag), Cbor::Null]);
-        TransactionEffects::read(&encode(&tx)).unwrap()
+        TransactionUtxos::read(&encode(&tx)).unwrap()
     };
     let (succeeded, failed) = (read(true), read(false));
     assert_eq!(succeeded.spent, [spent(1, 0)]);
@@ -159,8 +159,8 @@ fn parts_that_nobody_asks_for_are_passed_over() {
             (2, int(170_000)),
             (key, part),
         ]);
-        let effects = TransactionEffects::read(&transaction(body)).unwrap();
-        assert_eq!((effects.spent, effects.made.len()), (vec![spent(1, 65_535)], 1), "key {key}");
+        let ours = TransactionUtxos::read(&transaction(body)).unwrap();
+        assert_eq!((ours.spent, ours.made.len()), (vec![spent(1, 65_535)], 1), "key {key}");
     }
 }
 
@@ -225,20 +225,20 @@ fn forms_that_no_wallet_writes_and_a_ledger_takes_are_read() {
         "09".repeat(28)
     );
     let text = format!("9f {body} a0 f5 a1 1902a2 9f 01 bf 61 61 5f 4101 ff ff ff ff").replace(' ', "");
-    let effects = TransactionEffects::read(&hex::decode(text).unwrap()).unwrap();
-    assert_eq!(effects.id, TxHash::of_body(&hex::decode(body.replace(' ', "")).unwrap()));
-    assert_eq!(effects.spent, [spent(7, 1)]);
-    assert_eq!((effects.validity_start, effects.ttl), (Some(1500), Some(1000)));
-    assert_eq!(effects.made.len(), 2);
-    assert_eq!(effects.made[1].value.assets, [(format!("{}aa", "09".repeat(28)), 3)].into());
+    let ours = TransactionUtxos::read(&hex::decode(text).unwrap()).unwrap();
+    assert_eq!(ours.id, TxHash::of_body(&hex::decode(body.replace(' ', "")).unwrap()));
+    assert_eq!(ours.spent, [spent(7, 1)]);
+    assert_eq!((ours.validity_start, ours.ttl), (Some(1500), Some(1000)));
+    assert_eq!(ours.made.len(), 2);
+    assert_eq!(ours.made[1].value.assets, [(format!("{}aa", "09".repeat(28)), 3)].into());
 }
 
 #[test]
 fn a_transaction_of_an_era_without_scripts_is_read() {
     let body =
         map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![to_owner(5)])), (2, int(1)), (3, int(9))]);
-    let effects = TransactionEffects::read(&encode(&Cbor::Array(vec![body, map([]), Cbor::Null]))).unwrap();
-    assert_eq!((effects.valid, effects.spent, effects.ttl), (true, vec![spent(1, 0)], Some(9)));
+    let ours = TransactionUtxos::read(&encode(&Cbor::Array(vec![body, map([]), Cbor::Null]))).unwrap();
+    assert_eq!((ours.valid, ours.spent, ours.ttl), (true, vec![spent(1, 0)], Some(9)));
 }
 
 #[test]
@@ -247,14 +247,14 @@ fn metadata_nested_as_deep_as_a_transaction_holds_is_passed_over() {
     deep.push(0);
     let body = encode(&map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![to_owner(5)])), (2, int(1))]));
     let tx = [vec![0x84], body, vec![0xa0, 0xf5], deep].concat();
-    assert_eq!(TransactionEffects::read(&tx).unwrap().spent, [spent(1, 0)]);
+    assert_eq!(TransactionUtxos::read(&tx).unwrap().spent, [spent(1, 0)]);
 }
 
 #[test]
 fn what_is_no_transaction_is_refused() {
     let body = || map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![to_owner(5)])), (2, int(1))]);
     let huge = vec![0; MAX_TX_IN_BLOCK + 1];
-    assert_eq!(TransactionEffects::read(&huge), Err(EffectsError::TooLarge));
+    assert_eq!(TransactionUtxos::read(&huge), Err(TransactionUtxosError::TooLarge));
     for bad in [
         vec![],
         encode(&body()),
@@ -264,11 +264,11 @@ fn what_is_no_transaction_is_refused() {
         transaction(map([(1, Cbor::Array(vec![map([(1, int(5))])]))])),
         transaction(map([(1, Cbor::Array(vec![map([(0, bytes(&owner().to_bytes())), (1, int(u64::MAX))])]))])),
     ] {
-        assert!(TransactionEffects::read(&bad).is_err(), "{}", hex::encode(&bad));
+        assert!(TransactionUtxos::read(&bad).is_err(), "{}", hex::encode(&bad));
     }
     let whole = transaction(body());
     for length in 0..whole.len() - 1 {
-        assert!(TransactionEffects::read(&whole[..length]).is_err(), "cut at {length}");
+        assert!(TransactionUtxos::read(&whole[..length]).is_err(), "cut at {length}");
     }
 }
 
@@ -277,11 +277,11 @@ fn assert_readers_agree(cbor: &[u8]) {
     let Ok(tx) = SignedTx::parse(cbor) else { return };
     // The strict reader leaves it to its callers whether these bytes are an address and a script.
     let judged = |output: &Output| output.reference_script.is_some() || output.owner == AddressKind::Unsupported;
-    let effects = match TransactionEffects::read(cbor) {
+    let ours = match TransactionUtxos::read(cbor) {
         Err(_) if tx.outputs.iter().any(judged) => return,
         // It passes over these; what reads like them and is not fails on the ledger, too.
         Err(_)
-            if [Part::CollateralReturn, Part::CollateralInputs, Part::Redeemers]
+            if [TxPart::CollateralReturn, TxPart::CollateralInputs, TxPart::Redeemers]
                 .iter()
                 .any(|part| tx.parts.contains_key(part)) =>
         {
@@ -289,14 +289,14 @@ fn assert_readers_agree(cbor: &[u8]) {
         }
         read => read.unwrap(),
     };
-    assert_eq!((effects.id, effects.valid), (tx.id, tx.is_valid));
-    assert_eq!((effects.ttl, effects.validity_start), (tx.ttl, tx.validity_start));
+    assert_eq!((ours.id, ours.valid), (tx.id, tx.is_valid));
+    assert_eq!((ours.ttl, ours.validity_start), (tx.ttl, tx.validity_start));
     if !tx.is_valid {
         return;
     }
-    assert_eq!(effects.spent, tx.inputs);
-    assert_eq!(effects.made.len(), tx.outputs.len());
-    for (made, output) in effects.made.iter().zip(&tx.outputs) {
+    assert_eq!(ours.spent, tx.inputs);
+    assert_eq!(ours.made.len(), tx.outputs.len());
+    for (made, output) in ours.made.iter().zip(&tx.outputs) {
         assert_eq!(made.value, output.value);
         let datum = match &output.datum {
             Some(OutputDatum::Inline(datum)) => Some(datum),
@@ -321,7 +321,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let _ = TransactionEffects::read(&bytes);
+        let _ = TransactionUtxos::read(&bytes);
     }
 
     #[test]
@@ -338,7 +338,7 @@ proptest! {
                 _ => { cbor.remove(at); }
             }
         }
-        let _ = TransactionEffects::read(&cbor);
+        let _ = TransactionUtxos::read(&cbor);
         assert_readers_agree(&cbor);
     }
 }

@@ -16,9 +16,9 @@ pub(super) fn unsupported() -> Error {
 }
 
 /// What is left of an array, or of a map (counted in pairs); `None` until a break.
-pub(super) struct Items(Option<u64>);
+pub(super) struct ItemCount(Option<u64>);
 
-impl Items {
+impl ItemCount {
     pub(super) fn of_array(decoder: &mut Decoder<'_>) -> Result<Self, Error> {
         decoder.array().map(Self)
     }
@@ -55,7 +55,7 @@ pub(super) fn list<T>(
     if decoder.datatype()? == Type::Tag && decoder.tag()?.as_u64() != SET {
         return Err(unsupported());
     }
-    let mut items = Items::of_array(decoder)?;
+    let mut items = ItemCount::of_array(decoder)?;
     let mut all = Vec::new();
     while items.more(decoder)? {
         all.push(item(decoder)?);

@@ -24,7 +24,7 @@ use crate::{
     chain::Utxo,
     hash::{TxHash, TxRef},
 };
-use cbor::{Items, unsupported};
+use cbor::{ItemCount, unsupported};
 
 /// Bytes of a transaction that are read at most: four times what the ledger allows now, should a vote allow more.
 pub const MAX_TX_IN_BLOCK: usize = 64 << 10;
@@ -32,9 +32,9 @@ pub const MAX_TX_IN_BLOCK: usize = 64 << 10;
 /// What a transaction did to the ledger's outputs.
 ///
 /// A transaction whose scripts failed spent its collateral and made its collateral's return, nothing else. Whether they
-/// failed is the one thing here that the id does not vouch for: see [`TransactionEffects::valid`].
+/// failed is the one thing here that the id does not vouch for: see [`TransactionUtxos::valid`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransactionEffects {
+pub struct TransactionUtxos {
     /// BLAKE2b-256 of the body's bytes as they came.
     pub id: TxHash,
     /// Whether its scripts succeeded, as these bytes say it. Outside the body, so not part of what the id names:
@@ -54,7 +54,7 @@ pub struct TransactionEffects {
 
 /// Why bytes are not a transaction that a ledger since Shelley could have taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EffectsError {
+pub enum TransactionUtxosError {
     /// More than [`MAX_TX_IN_BLOCK`].
     #[error("the transaction is larger than {MAX_TX_IN_BLOCK} bytes")]
     TooLarge,
@@ -67,65 +67,65 @@ pub enum EffectsError {
 ///
 /// # Errors
 /// Bytes that are too many or no transaction.
-pub fn transaction_id(bytes: &[u8]) -> Result<TxHash, EffectsError> {
+pub fn transaction_id(bytes: &[u8]) -> Result<TxHash, TransactionUtxosError> {
     let (_, body) = body_of(bytes)?;
     Ok(TxHash::of_body(body))
 }
 
-impl TransactionEffects {
+impl TransactionUtxos {
     /// Reads what a transaction did.
     ///
     /// # Errors
     /// Bytes that are too many, or that no ledger since Shelley could have taken as a transaction.
-    pub fn read(bytes: &[u8]) -> Result<Self, EffectsError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, TransactionUtxosError> {
         let (mut decoder, body_bytes) = body_of(bytes)?;
-        let body = Body::read(body_bytes)?;
+        let body = UtxosBody::read(body_bytes)?;
         let redeemed =
-            witnesses::spending_redeemers(&mut decoder).map_err(|_| EffectsError::Malformed("witness set"))?;
+            witnesses::spending_redeemers(&mut decoder).map_err(|_| TransactionUtxosError::Malformed("witness set"))?;
         // Eras before Alonzo had no flag: three parts, the last of which is never a boolean.
         let valid = match decoder.datatype() {
-            Ok(Type::Bool) => decoder.bool().map_err(|_| EffectsError::Malformed("validity flag"))?,
+            Ok(Type::Bool) => decoder.bool().map_err(|_| TransactionUtxosError::Malformed("validity flag"))?,
             Ok(_) => true,
-            Err(_) => return Err(EffectsError::Malformed("end")),
+            Err(_) => return Err(TransactionUtxosError::Malformed("end")),
         };
-        Ok(body.effects(TxHash::of_body(body_bytes), valid, &redeemed))
+        Ok(body.utxos(TxHash::of_body(body_bytes), valid, &redeemed))
     }
 }
 
 /// A transaction's decoder behind its body, and the body.
-fn body_of(bytes: &[u8]) -> Result<(Decoder<'_>, &[u8]), EffectsError> {
+fn body_of(bytes: &[u8]) -> Result<(Decoder<'_>, &[u8]), TransactionUtxosError> {
     if bytes.len() > MAX_TX_IN_BLOCK {
-        return Err(EffectsError::TooLarge);
+        return Err(TransactionUtxosError::TooLarge);
     }
     let mut decoder = Decoder::new(bytes);
-    let parts = decoder.array().map_err(|_| EffectsError::Malformed("array"))?;
+    let parts = decoder.array().map_err(|_| TransactionUtxosError::Malformed("array"))?;
     if parts.is_some_and(|parts| !(3..=4).contains(&parts)) {
-        return Err(EffectsError::Malformed("array"));
+        return Err(TransactionUtxosError::Malformed("array"));
     }
     let start = decoder.position();
-    decoder.skip().map_err(|_| EffectsError::Malformed("body"))?;
-    let body = bytes.get(start..decoder.position()).ok_or(EffectsError::Malformed("body"))?;
+    decoder.skip().map_err(|_| TransactionUtxosError::Malformed("body"))?;
+    let body = bytes.get(start..decoder.position()).ok_or(TransactionUtxosError::Malformed("body"))?;
     Ok((decoder, body))
 }
 
 /// What of a body is of interest.
 #[derive(Default)]
-struct Body {
+struct UtxosBody {
     inputs: Vec<TxRef>,
-    outputs: Vec<output::Made>,
+    outputs: Vec<output::ProducedOutput>,
     collateral: Vec<TxRef>,
-    collateral_return: Option<output::Made>,
+    collateral_return: Option<output::ProducedOutput>,
     validity_start: Option<u64>,
     ttl: Option<u64>,
 }
 
-impl Body {
-    fn read(bytes: &[u8]) -> Result<Self, EffectsError> {
+impl UtxosBody {
+    fn read(bytes: &[u8]) -> Result<Self, TransactionUtxosError> {
         let mut decoder = Decoder::new(bytes);
         let mut body = Self::default();
-        let mut fields = Items::of_map(&mut decoder).map_err(|_| EffectsError::Malformed("body"))?;
-        while fields.more(&mut decoder).map_err(|_| EffectsError::Malformed("body"))? {
-            let key = decoder.u64().map_err(|_| EffectsError::Malformed("body"))?;
+        let mut fields = ItemCount::of_map(&mut decoder).map_err(|_| TransactionUtxosError::Malformed("body"))?;
+        while fields.more(&mut decoder).map_err(|_| TransactionUtxosError::Malformed("body"))? {
+            let key = decoder.u64().map_err(|_| TransactionUtxosError::Malformed("body"))?;
             let d = &mut decoder;
             let (read, name) = match key {
                 0 => (inputs(d).map(|inputs| body.inputs = inputs), "inputs"),
@@ -136,12 +136,12 @@ impl Body {
                 16 => (output::read(d).map(|made| body.collateral_return = Some(made)), "collateral return"),
                 _ => (d.skip(), "body"),
             };
-            read.map_err(|_| EffectsError::Malformed(name))?;
+            read.map_err(|_| TransactionUtxosError::Malformed(name))?;
         }
         Ok(body)
     }
 
-    fn effects(self, id: TxHash, valid: bool, redeemed: &BTreeSet<usize>) -> TransactionEffects {
+    fn utxos(self, id: TxHash, valid: bool, redeemed: &BTreeSet<usize>) -> TransactionUtxos {
         let returned = self.outputs.len();
         // A redeemer names its input by its place among all of them in order (Alonzo, `rdptr`).
         let in_order: BTreeSet<TxRef> = self.inputs.iter().copied().filter(|_| valid).collect();
@@ -157,7 +157,7 @@ impl Body {
             let index = u16::try_from(index).ok()?;
             Some(made.at(TxRef { tx: id, index }))
         });
-        TransactionEffects {
+        TransactionUtxos {
             id,
             valid,
             validity_start: self.validity_start,
@@ -171,7 +171,7 @@ impl Body {
 
 fn inputs(decoder: &mut Decoder<'_>) -> Result<Vec<TxRef>, cbor::Error> {
     cbor::list(decoder, |decoder| {
-        let mut pair = Items::of_array(decoder)?;
+        let mut pair = ItemCount::of_array(decoder)?;
         pair.expect(decoder)?;
         let tx = TxHash::new(cbor::fixed(decoder)?);
         pair.expect(decoder)?;
@@ -180,6 +180,6 @@ fn inputs(decoder: &mut Decoder<'_>) -> Result<Vec<TxRef>, cbor::Error> {
     })
 }
 
-fn outputs(decoder: &mut Decoder<'_>) -> Result<Vec<output::Made>, cbor::Error> {
+fn outputs(decoder: &mut Decoder<'_>) -> Result<Vec<output::ProducedOutput>, cbor::Error> {
     cbor::list(decoder, output::read)
 }

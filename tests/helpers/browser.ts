@@ -1,0 +1,29 @@
+// Chromium, without a window: what pages are tested with.
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { root } from "../../scripts/stack.ts";
+
+const PLACES = [
+  process.env.CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+];
+const ALONE = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export function startBrowser(): Promise<Browser> {
+  const executablePath = PLACES.find((place) => place && existsSync(place));
+  if (!executablePath) throw new Error("no Chromium: scripts/setup.sh browser installs it, or name one in CHROMIUM");
+  const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", ...ALONE];
+  return chromium.launch({ executablePath, args });
+}
+
+/** A picture of the page, in a folder that git ignores. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = join(root, ".screenshots");
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}

@@ -1,0 +1,44 @@
+// Other people's programs, run to their end.
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { root } from "../../scripts/stack.ts";
+
+export interface Ran {
+  readonly status: number | null;
+  /** Output and errors, as they came. */
+  readonly text: string;
+}
+
+export interface ProgramOptions {
+  /** Told of all that it has said so far, whenever it says more. */
+  readonly heard?: (text: string) => void;
+  readonly input?: string;
+  readonly env?: Record<string, string>;
+  /** It is ended after this many seconds; 120 by default. */
+  readonly patience?: number;
+}
+
+export function run(command: string, args: readonly string[], options: ProgramOptions = {}): Promise<Ran> {
+  const { heard = () => {}, input = "", env = {}, patience = 120 } = options;
+  return new Promise((resolve, reject) => {
+    const program = spawn(command, args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      timeout: patience * 1000,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    let text = "";
+    for (const stream of [program.stdout, program.stderr]) {
+      stream.setEncoding("utf8").on("data", (piece: string) => {
+        text += piece;
+        heard(text);
+      });
+    }
+    program.on("error", reject).on("close", (status) => resolve({ status, text }));
+    program.stdin.on("error", () => {}).end(input);
+  });
+}
+
+/** A program of an installed package, by its file. */
+export const runPackage = (file: string, args: readonly string[], options?: ProgramOptions): Promise<Ran> =>
+  run(process.execPath, [join(root, "node_modules", file), ...args], options);

@@ -1,0 +1,204 @@
+// What strangers put at the escrow's address, and what buyers ask for, keeps no step of ours waiting: it costs the watcher
+// a bounded number of calls, and what is due is done first. Real workers, local ledger.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { Data } from "@evolution-sdk/evolution";
+import { encodePaymentSignatureHeader } from "@x402/core/http";
+import { act, escrowIn } from "../../scripts/act.ts";
+import type { Tick } from "../../scripts/stack.ts";
+import { collateralFor } from "../buyer/escrow/collateral.ts";
+import { escrowDatum } from "../buyer/escrow/datum.ts";
+import { readExtra } from "../buyer/escrow/extra.ts";
+import { json, post, send } from "../helpers/http.ts";
+import { settlementOf, termsOf, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { seedHex } from "../wallets/keys.ts";
+import { unlockProof } from "../wallets/proof.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+import { account, buy, lock, offer, passTo, purchase, told, until } from "../watcher/sale.ts";
+import { laden, type Ref, Stranger } from "./stranger.ts";
+
+/** Outputs with 1,100 tokens each that one transaction refers to. */
+const LADEN = 150;
+/** Transactions whose outputs a payment may spend. */
+const MOST_INPUTS = 16;
+const COINS_PER_BYTE = 4_310n;
+/** Outside calls of a tick: under the 50 of Workers' free plan. */
+const MAX_CALLS = 40;
+/** Foreign transactions of a flood: 26 ticks' worth of reading. */
+const FLOOD = 420;
+
+describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
+  let world: World;
+  /** An escrow's address. */
+  let escrow: string;
+  const ticks: Tick[] = [];
+
+  before(async () => {
+    world = await startWorld({ escrow: true, watcher: {}, arbiter: true });
+    const listing = await offer(world, world.person("creator"));
+    escrow = termsOf(await send(unlockUrl(world, listing))).accepts[0]?.payTo ?? "";
+  });
+  after(() => world?.stop());
+
+  const tick = async (): Promise<Tick> => {
+    const report = await world.tick();
+    assert.ok(report.calls <= MAX_CALLS, `${report.calls} outside calls`);
+    ticks.push(report);
+    return report;
+  };
+
+  it("a transaction whose outputs and references fill tens of MB delays nobody's step", async (t) => {
+    const stranger = await Stranger.with(world, 1_000_000_000n);
+    const heavy = await laden(world, stranger.address, LADEN);
+    const attack = await stranger.sends({ outputs: [{ address: escrow, lovelace: 2_000_000n }], references: heavy });
+    const shown = await send(`${world.ledger.blockfrost}/txs/${attack}/utxos`);
+    assert.ok(shown.bytes.length > 10 << 20, `the provider's answer has ${shown.bytes.length} bytes`);
+
+    const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const first = await tick();
+    assert.ok(
+      first.acted.some((what) => what.includes(id)),
+      `acts in the first tick: ${JSON.stringify(first)}`,
+    );
+    await until(world, id, "ResultSubmitted");
+    const quiet = await tick();
+    assert.ok(quiet.calls <= 5, `nothing of it is left to read: ${JSON.stringify(quiet)}`);
+    t.diagnostic(`${shown.bytes.length >> 20} MB, first tick: ${first.calls} calls, a quiet one: ${quiet.calls}`);
+  });
+
+  it("a lock out of such outputs is bought, posted, disputed and settled by the arbiter", async () => {
+    const buyer = await Stranger.with(world, 100_000_000n);
+    const listing = await offer(world, world.person("creator"));
+    const id = await lockByHand(buyer, listing, await laden(world, buyer.address, MOST_INPUTS - 1));
+    const { bytes } = await send(`${world.ledger.blockfrost}/txs/${id}/utxos`);
+    assert.ok(bytes.length > 1 << 20, `the provider's answer has ${bytes.length} bytes`);
+    await world.ledger.faucet(buyer.address, 50_000_000n);
+    await until(world, id, "ResultSubmitted");
+    const place = { state: world.state, ledger: world.ledger.url };
+    const shown = await purchase(world, id);
+    const posted = shown.events.at(-1)?.txHash as string;
+    await act(place, "request-refund", await escrowIn(place.ledger, escrow, posted), [], buyer.secret);
+    await passTo(world, id, "externalDisputeUnlock");
+    await until(world, id, "withdrawn");
+    assert.deepEqual((await told(world, id)).slice(0, 3), ["FundsLocked", "ResultSubmitted", "Disputed"]);
+  });
+
+  it(`${FLOOD} foreign transactions before and after a hidden step leave it no later`, async (t) => {
+    const stranger = await Stranger.with(world, 3_000_000_000n);
+    const drafts = Array.from({ length: FLOOD / 2 }, () => ({ outputs: [{ address: escrow, lovelace: 1_000_000n }] }));
+    const buyer = await world.buyer(50_000_000n, { kind: "enterprise" });
+    const id = await lock(world, await offer(world, world.person("creator")), buyer);
+    await stranger.floods(drafts);
+    await requestRefund(id, buyer);
+    await stranger.floods(drafts);
+
+    const before = ticks.length;
+    for (let tries = 0; tries < 4 && !(await told(world, id)).includes("Disputed"); tries++) {
+      await tick();
+      await nextBlock();
+    }
+    assert.deepEqual(await told(world, id), ["FundsLocked", "RefundRequested", "Disputed"]);
+    const took = ticks.slice(before);
+    const calls = took.map((report) => report.calls);
+    t.diagnostic(`in the chain's truth after ${took.length} ticks of ${calls} calls; ${FLOOD} are read later`);
+
+    const other = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const next = await tick();
+    assert.ok(
+      next.acted.some((what) => what.includes(other)),
+      "a new sale is not behind the flood",
+    );
+  });
+
+  it("verdicts repeated by those for whom nobody acts change nothing", async (t) => {
+    const buyers = await world.buyers(6);
+    const listing = await offer(world, world.person("creator"));
+    const ids = await Promise.all(buyers.map((buyer) => lock(world, listing, buyer)));
+    for (const id of ids) await until(world, id, "ResultSubmitted");
+    // What the flood left is read by now.
+    for (let left = 40; left > 0 && (await tick()).read > 0; left--);
+    const before = await tick();
+    for (let again = 0; again < 3; again++) {
+      for (const verification of ["mismatch", "ok", "mismatch"]) {
+        for (const [n, id] of ids.entries()) {
+          const proof = await unlockProof(buyers[n] as Wallet, listing.id);
+          const headers = { "x-service-proof": proof };
+          json(await post(`${world.api}/purchases/${id}/verification`, { verification }, headers));
+        }
+      }
+    }
+    const later = await tick();
+    assert.ok(later.calls <= before.calls + 1, `${later.calls} calls after 54 verdicts, ${before.calls} before`);
+    assert.deepEqual(later.acted, []);
+    for (const id of ids) assert.equal((await purchase(world, id)).status, "ResultSubmitted");
+    t.diagnostic(`a tick after 54 verdicts: ${later.calls} calls`);
+  });
+
+  it("verdicts repeated in a session dispute once, and others are served in the same tick", async () => {
+    const owner = await account(world);
+    await post(
+      `${world.api}/me/agent-limits`,
+      { maxPerPaymentAda: 100, dailyBudgetAda: 500 },
+      owner.authorization,
+      "PUT",
+    );
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n++) ids.push(await buy(world, await offer(world, world.person("creator")), owner));
+    for (const id of ids) await until(world, id, "ResultSubmitted");
+    const judge = async () => {
+      for (const id of ids) {
+        for (const verification of ["mismatch", "ok", "mismatch", "mismatch"]) {
+          json(await post(`${world.api}/purchases/${id}/verification`, { verification }, owner.authorization));
+        }
+      }
+    };
+    await judge();
+    const other = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const report = await tick();
+    assert.ok(
+      report.acted.some((what) => what.includes(other)),
+      `${JSON.stringify(report)}`,
+    );
+    await judge();
+    for (const id of ids) await until(world, id, "Disputed");
+    await judge();
+    await tick();
+    for (const id of ids) {
+      assert.deepEqual(await told(world, id), ["FundsLocked", "ResultSubmitted", "Disputed"]);
+    }
+  });
+
+  async function nextBlock(): Promise<void> {
+    const { height } = await world.ledger.tip();
+    while ((await world.ledger.tip()).height === height) await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+
+  async function requestRefund(id: string, buyer: Wallet): Promise<void> {
+    const place = { state: world.state, ledger: world.ledger.url };
+    await act(place, "request-refund", await escrowIn(place.ledger, escrow, id), [], seedHex(buyer.keys.payment));
+  }
+
+  /** Pays for a listing with a lock out of laden outputs; the purchase's id. */
+  async function lockByHand(buyer: Stranger, listing: { id: string; content: string }, inputs: Ref[]): Promise<string> {
+    const required = termsOf(await send(unlockUrl(world, listing)));
+    const accepted = required.accepts.find(({ extra }) => extra.assetTransferMethod === "escrow");
+    assert.ok(accepted);
+    const extra = readExtra(accepted.extra);
+    const price = BigInt(accepted.amount);
+    const parties = { buyer: buyer.address, extra };
+    const collateral = collateralFor(parties, accepted.payTo, price, COINS_PER_BYTE);
+    const datum = Data.toCBORHex(escrowDatum({ ...parties, collateral }));
+    const { slot } = await world.ledger.tip();
+    const nonce = `${buyer.purse.txHash}#${buyer.purse.index}`;
+    const outputs = [{ address: accepted.payTo, lovelace: price + collateral, datum }];
+    const { cbor } = buyer.make({ outputs, laden: inputs, ttl: slot + 200 });
+    const transaction = Buffer.from(cbor).toString("base64");
+    const payload = { transaction, nonce };
+    const header = encodePaymentSignatureHeader({ x402Version: 2, resource: required.resource, accepted, payload });
+    const paid = await send(unlockUrl(world, listing), { headers: { "payment-signature": header } });
+    assert.equal(paid.status, 200, paid.text);
+    assert.equal(paid.text, listing.content);
+    return settlementOf(paid).transaction;
+  }
+});
