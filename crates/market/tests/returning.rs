@@ -7,7 +7,7 @@ mod support;
 use cardano::{chain::Chain, keys::Native};
 use market::{
     ListingId,
-    catalogue::{self, Terms},
+    catalogue::{self, ListingTerms},
     checkout::{Checkout, Redelivered, Unavailable},
     contents::InDatabase,
     payment::Claim,
@@ -30,14 +30,14 @@ impl Sleep for NoSleep {
     async fn sleep(&self, _: u64) {}
 }
 
-fn terms(db: &Sqlite, listing: &ListingId) -> Terms {
+fn terms(db: &Sqlite, listing: &ListingId) -> ListingTerms {
     block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
 }
 
 fn again(
     db: &Sqlite,
     ledger: &Ledger,
-    terms: &Terms,
+    terms: &ListingTerms,
     buyer: &str,
     wanted: u64,
 ) -> Result<Option<Redelivered>, Unavailable> {
