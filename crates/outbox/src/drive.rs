@@ -289,10 +289,18 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                         Decision::Refuse(reason) if changed => {
                             return Ok(Settled { standing: Standing::Refused(reason), followed });
                         }
-                        Decision::Expire => return Ok(Settled { standing: Standing::Expired, followed }),
+                        // Another request saw more: what it wrote down counts.
+                        Decision::Refuse(_) | Decision::Expire if !changed => {
+                            let known = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?;
+                            *entry = known.unwrap_or_else(|| entry.clone());
+                        }
                         _ => {}
                     }
                 }
+            }
+            // What ended in no block, and is in none now, is not waited for.
+            if matches!(says, ChainSays::InNoBlock { .. }) && entry.state == EntryState::Expired {
+                return Ok(Settled { standing: Standing::Expired, followed });
             }
         }
         let standing = confirmed(entry, newer, patience.confirmations).unwrap_or(Standing::Pending {
