@@ -67,7 +67,7 @@ enum Visitor {
 }
 
 /// A message on its way to its answer.
-struct Exchange {
+struct McpExchange {
     app: App,
     request: Request,
     visitor: Visitor,
@@ -94,7 +94,7 @@ impl Mirrored {
     }
 }
 
-impl Exchange {
+impl McpExchange {
     async fn answer(self, message: Message) -> RpcAnswer {
         let Self { app, request, visitor, mirrored } = &self;
         let headers = mirrored.headers();
@@ -121,7 +121,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     }
     let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
     let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
-    let exchange = Exchange { app: app.for_tool_call(), request, visitor, mirrored };
+    let exchange = McpExchange { app: app.for_tool_call(), request, visitor, mirrored };
     match progress {
         Some(token) => stream(token, exchange.answer(message)),
         None => write(exchange.answer(message).await),

@@ -151,10 +151,11 @@ pub fn transfer_method(lookup: &Lookup<'_>, deployment: &Deployment) -> Result<T
     let unknown = |_| SettingError { name: ESCROW_TRANSFER_METHOD.into(), problem: "must be escrow or masumi" };
     let method =
         lookup(ESCROW_TRANSFER_METHOD).map_or(Ok(TransferMethod::default()), |name| name.parse().map_err(unknown))?;
-    method.check_deployment(deployment).map(|()| method).map_err(|_| SettingError {
+    method.check_deployment(deployment).map_err(|_| SettingError {
         name: ESCROW_TRANSFER_METHOD.into(),
         problem: "may be masumi only where the escrow is the published blueprint (cargo xtask escrow deploy --blueprint)",
-    })
+    })?;
+    Ok(method)
 }
 
 #[cfg(test)]
