@@ -39,10 +39,10 @@ export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Prom
     say("everybody is there");
     const until = Date.now() + minutes * 60_000 * TRAFFIC_SHARE;
     await play({ world, random: randomOf(seed + 2), traffic, figures, miner, until });
+    await traffic.doubtful();
     say(`${traffic.sales.length} sales; ${traffic.attempts} attempts to steal; waiting for the escrows' ends`);
     await settle(world, traffic, figures);
     await miner.stop();
-    await traffic.doubtful();
     await reckon(world, traffic, figures);
     return figures;
   } finally {

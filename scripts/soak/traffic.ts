@@ -219,22 +219,25 @@ export class Traffic {
     const [wallet, listing] = [await this.#buyer(), this.#listing("instant")];
     const payment = await makeOut(this.#world, wallet, listing);
     await this.#world.ledger.submit(payment.cbor);
-    this.#doubtful.push({ id: payment.tx, listing, mode: "instant", by: "a payer who broadcast first" });
     const thief = this.#world.person("thief");
-    for (let tries = 0; tries < 3; tries++) {
+    const theft = async () => {
       const headers = { "payment-signature": payment.header };
       this.#tried(await send(unlockUrl(this.#world, listing), { headers }), listing);
-      const proof = await unlockProof(thief, listing.id);
-      this.#tried(
-        await send(unlockUrl(this.#world, listing), { headers: { ...headers, "x-service-proof": proof } }),
-        listing,
-      );
-    }
-    const own = { "payment-signature": payment.header, "x-service-proof": await unlockProof(wallet, listing.id) };
-    await patiently("a payment that was public first", async () => {
-      const answer = this.#counted(await send(unlockUrl(this.#world, listing), { headers: own }));
+      const mine = { ...headers, "x-service-proof": await unlockProof(thief, listing.id) };
+      this.#tried(await send(unlockUrl(this.#world, listing), { headers: mine }), listing);
+    };
+    for (let tries = 0; tries < 3; tries++) await theft().catch(() => undefined);
+    await this.#claim({ id: payment.tx, listing, mode: "instant", wallet, by: "a payer who broadcast first" }, payment);
+  }
+
+  /** The payer asks for what a payment bought, with a signature. */
+  async #claim(sale: Sale & { readonly wallet: Wallet }, { header }: Payment): Promise<void> {
+    const { listing, wallet } = sale;
+    await patiently("a payment that is on the chain", async () => {
+      const headers = { "payment-signature": header, "x-service-proof": await unlockProof(wallet, listing.id) };
+      const answer = this.#counted(await send(unlockUrl(this.#world, listing), { headers }));
       if (answer.status !== 200) return `${answer.status} ${answer.text}`;
-      this.#sold({ id: payment.tx, listing, mode: "instant", wallet, by: "a payer who broadcast first" });
+      this.#sold(sale);
       return { done: true };
     });
   }
@@ -262,17 +265,20 @@ export class Traffic {
         this.attempts += 1;
         if (paid.status === 200) this.delivered.push({ listing, id: payment.tx });
         // Whether it was answered or not, one that is in a block is a sale.
-        this.#doubtful.push({ id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" });
+        this.#doubtful.push({
+          sale: { id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" },
+          payment,
+        });
       }),
     );
   }
-  readonly #doubtful: Sale[] = [];
+  readonly #doubtful: { readonly sale: Sale & { readonly wallet: Wallet }; readonly payment: Payment }[] = [];
 
-  /** Those payments that a block has after all, whatever their payers were told. */
+  /** Whoever was told nothing, or no, and whose payment a block has after all, asks again. */
   async doubtful(): Promise<void> {
-    for (const sale of this.#doubtful.splice(0)) {
-      const known = this.sales.some(({ id }) => id === sale.id);
-      if (!known && (await this.#world.ledger.tx(sale.id))?.state === "block") this.sales.push(sale);
+    for (const { sale, payment } of this.#doubtful.splice(0)) {
+      if ((await this.#world.ledger.tx(sale.id))?.state !== "block") continue;
+      await this.#told("a payment that got into a block", this.#claim(sale, payment));
     }
   }
 
