@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup browser build demo dev sell test lint unit e2e chaos bench fuzz fuzz-short contract deploy clean-state
+.PHONY: help setup outsiders build demo dev sell test lint unit e2e chaos soak bench fuzz fuzz-short contract deploy clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -34,11 +34,14 @@ unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
 
 # Whatever ends in .test.ts below these folders is run: a new folder joins by itself.
-e2e: build browser ## the tests against running workers and the local ledger; E2E_JOBS=n files at a time
+e2e: build outsiders ## the tests against running workers and the local ledger; E2E_JOBS=n files at a time
 	node --test --test-concurrency=$(E2E_JOBS) 'devnet/test/**/*.test.ts' 'tests/**/*.test.ts'
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
 	SEED=$${SEED:-any} node --test tests/chaos/chaos.test.ts
+
+soak: build ## honest and hostile traffic with faults: make soak MINUTES=2; SEED=n repeats the choices
+	@MINUTES='$(MINUTES)' SEED='$(SEED)' node scripts/soak.ts
 
 bench: build ## what things cost: a payment natively, then the running workers, with up to 10,000 open escrows
 	@cargo bench --quiet --package x402-cardano --bench payments
@@ -56,8 +59,8 @@ contract: setup ## rebuild the contract, compare it with the committed blueprint
 setup: ## install what this machine lacks; the others do so by themselves
 	@scripts/setup.sh
 
-browser: setup
-	@scripts/setup.sh browser
+outsiders: setup ## install what else the tests run: a browser, other people's clients
+	@scripts/setup.sh browser clients
 
 build: setup ## build the workers
 	@scripts/build-all.sh

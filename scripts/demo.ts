@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { connect } from "../tests/wallets/ledger.ts";
 import { walletNamed } from "../tests/wallets/wallet.ts";
 import { buyWithinLimits, signIn } from "./demo/account.ts";
+import { payInsideCall, shopForOwner } from "./demo/agent.ts";
 import { Books } from "./demo/books.ts";
 import { buyInstantly } from "./demo/instant.ts";
 import { Protected } from "./demo/protected.ts";
@@ -21,6 +22,7 @@ async function story(stack: Stack, state: string): Promise<void> {
   const books = new Books(stack.ledger);
   const somebody = (name: string) => walletNamed(`demo ${name}`, { blockfrost, kind: "enterprise" });
   const [seller, buyer, owner] = [somebody("seller"), somebody("buyer"), somebody("owner")];
+  const [patron, machine] = [somebody("patron"), somebody("machine")];
   await books.fund("buyer", buyer.address, 100_000_000n);
   await books.open("creator", seller.address);
   await books.open("platform", stack.wallets.platform);
@@ -39,6 +41,11 @@ async function story(stack: Stack, state: string): Promise<void> {
   chapter("Somebody signs in with a wallet and buys from the service wallet, within limits");
   const account = await signIn(stack, owner, (wallet) => books.fund("service wallet", wallet, 90_000_000n));
   books.add("service wallet", await buyWithinLimits(account, aurora));
+
+  const fundAgent = (wallet: string) => books.fund("agent's wallet", wallet, 20_000_000n);
+  books.add("agent", await shopForOwner(stack, patron, [aurora, dashboard], fundAgent));
+  await books.fund("machine", machine.address, 20_000_000n);
+  books.add("in a tool call", await payInsideCall(stack, aurora, machine));
 
   const sales = new Protected(stack, state);
   books.add("honest sale", await sales.honest(dashboard, buyer));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the project needs and this machine lacks; skips what is there. Needs rustup, Node with npm, and a C
-# compiler beforehand; for Linux (x64, arm64) and macOS. Usage: scripts/setup.sh [browser]
+# compiler beforehand; for Linux (x64, arm64) and macOS. Usage: scripts/setup.sh [browser] [clients]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -9,6 +9,7 @@ cd "$root"
 
 WORKER_BUILD=0.8.7
 WASM_BINDGEN=0.2.129
+PYTHON_SDK=2.3.0
 
 say() { printf '  %s\n' "$*"; }
 need() {
@@ -87,12 +88,40 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a < 22 || (a === 22 && b < 18)) { console.error("setup: Node >= 22.18 is needed, found " + process.version); process.exit(1) }'
 
-if [ "${1:-}" = browser ] && ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null; then
+# with_apt PACKAGE: installs a package of the system, where that can be done without asking.
+with_apt() {
+  command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+}
+
+# What pages are tested with.
+browser() {
+  local known
+  for known in "${CHROMIUM:-}" chromium chromium-browser google-chrome \
+    "/Applications/Chromium.app/Contents/MacOS/Chromium" "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
+    if [ -n "$known" ] && command -v "$known" >/dev/null; then return; fi
+  done
   say "installing Chromium"
-  if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null
-  else
-    echo "setup: Chromium is missing; install your system's chromium package" >&2
-    exit 1
+  with_apt chromium || { echo "setup: Chromium is missing; install your system's chromium package, or name it in CHROMIUM" >&2; exit 1; }
+}
+
+# The Python SDK that the MCP endpoint is tested with, where there is Python.
+clients() {
+  local python=$tools/python/bin/python
+  "$python" -c "from importlib.metadata import version; assert version('mcp') == '$PYTHON_SDK'" 2>/dev/null && return
+  if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    say "no python3 (3.10 or newer): the Python SDK is not installed, and its test is skipped"
+    return
   fi
-fi
+  say "installing the Python SDK"
+  python3 -m venv --clear "$tools/python" >/dev/null || { with_apt python3-venv && python3 -m venv --clear "$tools/python"; } ||
+    { echo "setup: python3 cannot make a virtual environment; install your system's python3-venv package" >&2; exit 1; }
+  "$python" -m pip install --quiet --disable-pip-version-check "mcp==$PYTHON_SDK"
+}
+
+for part in "$@"; do
+  case $part in
+    browser | clients) "$part" ;;
+    *) echo "setup: unknown part $part" >&2; exit 1 ;;
+  esac
+done

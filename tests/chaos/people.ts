@@ -126,7 +126,7 @@ export function shuffled<T>(all: readonly T[], random: Random): T[] {
 /** How long somebody tries to buy. */
 const BUYING_MS = 90_000;
 
-async function patiently<T>(what: string, once: () => Promise<T | string>): Promise<Exclude<T, string>> {
+export async function patiently<T>(what: string, once: () => Promise<T | string>): Promise<Exclude<T, string>> {
   const said: string[] = [];
   for (const deadline = Date.now() + BUYING_MS; Date.now() < deadline; ) {
     const done = await once().catch((error: Error) => `${error.message} ${error.cause ?? ""}`);
@@ -137,7 +137,7 @@ async function patiently<T>(what: string, once: () => Promise<T | string>): Prom
   throw new Error(`${what} did not succeed: ${said.slice(-5).join(" | ")} (${said.length} times)`);
 }
 
-async function fromServiceWallet(tryBuy: () => Promise<Answer>, listing: Offered): Promise<string> {
+export async function fromServiceWallet(tryBuy: () => Promise<Answer>, listing: Offered): Promise<string> {
   const { id } = await patiently("a purchase from a service wallet", async () => {
     const answer = await tryBuy();
     if (answer.status !== 200) return `${answer.status} ${answer.text}`;
@@ -149,7 +149,7 @@ async function fromServiceWallet(tryBuy: () => Promise<Answer>, listing: Offered
 }
 
 /** The stock x402 client, and the same payment again until it is over. */
-async function fromOutside(world: World, wallet: Wallet, listing: Offered): Promise<string> {
+export async function fromOutside(world: World, wallet: Wallet, listing: Offered): Promise<string> {
   const { blockfrost } = world.ledger;
   const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
   const url = `${world.api}/listings/${listing.id}/unlock`;

@@ -1,5 +1,6 @@
 // Other people's programs, run to their end.
 import { spawn } from "node:child_process";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { root } from "../../scripts/stack.ts";
 
@@ -42,3 +43,14 @@ export function run(command: string, args: readonly string[], options: ProgramOp
 /** A program of an installed package, by its file. */
 export const runPackage = (file: string, args: readonly string[], options?: ProgramOptions): Promise<Ran> =>
   run(process.execPath, [join(root, "node_modules", file), ...args], options);
+
+/** A port that nothing listens on, for programs that have to be told one. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const socket = createServer();
+    socket.on("error", reject).listen(0, "127.0.0.1", () => {
+      const { port } = socket.address() as AddressInfo;
+      socket.close(() => resolve(port));
+    });
+  });
+}

@@ -12,6 +12,7 @@ import { errorOf, json, send } from "../helpers/http.ts";
 import { approve, CALLBACK, register, requestOn, signInAgent, start, type Tokens, token } from "../oauth/client.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import { call, legacy, resultOf, stateless, toldBy } from "./endpoint.ts";
+import { callWithProgress, type Event } from "./stream.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 6 };
 /** Of a purchase, what tools tell. */
@@ -176,6 +177,50 @@ describe("an agent with its owner's leave", () => {
     const form = { grant_type: "authorization_code", code, client_id: client, code_verifier: verifier };
     const uses = Array.from({ length: 50 }, () => token(world.api, { ...form, redirect_uri: CALLBACK }));
     assert.equal((await Promise.all(uses)).filter(({ status }) => status === 200).length, 1);
+  });
+});
+
+describe("a purchase that takes its time", () => {
+  /** An agent with money, and a chain provider that is slow to say what is in a block. */
+  async function slowly() {
+    const { tokens, agentAddress } = await signInAgent(world.api, world.person("owner"), LIMITS);
+    await world.ledger.faucet(agentAddress, 20_000_000n);
+    const listing = await world.list({ priceLovelace: "4000000" });
+    await world.ledger.fault({ endpoint: "txs/**", method: "GET", latencyMs: 4_000, times: 1 });
+    return { agent: tokens.access_token, agentAddress, listing, order: { id: listing.id, mode: "instant" } };
+  }
+
+  it("tells how it is getting on, and ends with what was bought", async () => {
+    const { agent, listing, order } = await slowly();
+    const events: Event[] = [];
+    for await (const event of callWithProgress(mcp, agent, "buy_listing", order)) events.push(event);
+    const progress = events.slice(0, -1).map(({ method, params }) => {
+      assert.equal(method, "notifications/progress");
+      assert.equal(params?.progressToken, "told");
+      return params?.progress as number;
+    });
+    assert.ok(
+      progress.length >= 2 && progress.every((value, index) => index === 0 || value > (progress[index - 1] ?? 0)),
+    );
+    const { result } = events.at(-1) as Event;
+    assert.ok(result);
+    assert.equal(toldBy<Shown>(result).content.text, listing.content);
+  });
+
+  it("is the same purchase for a client that hung up and asks again", async () => {
+    const { agent, agentAddress, listing, order } = await slowly();
+    const gone = new AbortController();
+    const paid = () => world.rows("SELECT tx_id FROM payments WHERE payer = ?", agentAddress).length;
+    await assert.rejects(async () => {
+      for await (const _ of callWithProgress(mcp, agent, "buy_listing", order, gone.signal)) {
+        while (paid() === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+        gone.abort();
+      }
+    });
+    const bought = toldBy<Shown>(await call(mcp, agent, "buy_listing", order));
+    assert.equal(bought.content.text, listing.content);
+    assert.equal(paid(), 1);
+    assert.equal((await call(mcp, agent, "my_wallet")).structuredContent?.spentTodayLovelace, "4000000");
   });
 });
 

@@ -38,7 +38,9 @@ async function inject(page: Page, { wallet, network = 0, declines = false }: Inj
             ? Promise.reject({ code: 3, info: "user declined" })
             : (Reflect.get(window, "signWithTestKey") as (...words: string[]) => Promise<unknown>)(from, payload),
       };
-      const offered = { name: "Test wallet", icon: "data:image/png;base64,", apiVersion: "1", enable: async () => api };
+      const icon =
+        "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'><path d='M0 0h1v1H0z'/></svg>";
+      const offered = { name: "Test wallet", icon, apiVersion: "1", enable: async () => api };
       Object.assign(window, { cardano: { test: offered, testAgain: offered } });
     },
     { address: wallet.addressHex, network, declines },

@@ -53,6 +53,12 @@ describe("wallets full of strangers' dust", { timeout: 300_000 }, () => {
     await buys(who, 20n * ADA);
   });
 
+  it("what came in thirty small payments pays one price", async () => {
+    const who = await account();
+    for (let n = 0; n < 30; n++) await world.ledger.fund([who.address], DUST);
+    await buys(who, 30n * ADA);
+  });
+
   it(`${MANY} of them before and after the money leave the wallet able to pay`, async (t) => {
     const who = await account();
     await stranger.dusts(who.address, MANY, DUST);

@@ -224,8 +224,13 @@ async fn confirmations_of(
     let record = database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
     let block = record.and_then(|record| record.entry.block);
     let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
-    let newer = if wanted == 0 { 0 } else { chain.tip().await?.height.saturating_sub(block.height) };
-    Ok((block, newer))
+    if wanted == 0 {
+        return Ok((block, 0));
+    }
+    let tip = chain.tip().await?;
+    // Newer blocks count only above a block that still has it: a rollback may have taken the one on record.
+    let shown = chain.inclusion_of(purchase).await?;
+    Ok((block, shown.map_or(0, |shown| tip.height.saturating_sub(shown.height))))
 }
 
 /// Content is handed out again only for what is as certain as it had to be the first time: whoever proves to have paid

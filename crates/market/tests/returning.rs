@@ -11,11 +11,12 @@ use market::{
     checkout::{Checkout, Redelivered, Unavailable},
     contents::InDatabase,
     payment::Claim,
+    transitions::Transitions,
 };
-use outbox::{Decision, Sleep};
+use outbox::{Decision, Entry, Outbox, Patience, Sleep, Standing};
 use sql::{Database, sqlite::Sqlite};
 use support::{
-    NOON, Paying, block, given,
+    NOON, Paying, block, entry, given, inclusion,
     ledger::{Ledger, Tx},
     list, paying_for, payment, sign_up, step,
 };
@@ -102,4 +103,45 @@ fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_conte
         let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
         assert_eq!(bought.purchase, paying.tx(), "{end:?}");
     }
+}
+
+#[test]
+fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
+    let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+    let (account, key) = sign_up(&db, 1, NOON);
+    let listing = list(&db, 1, PRICE);
+    let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
+    let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
+    assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
+    let read = entry(&db, &paying.tx());
+    assert!(step(&db, &paying.tx(), &Decision::Expire));
+
+    let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
+    let patience = Patience { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
+    // As it is stored now, and as a request read it that was slower.
+    for mut read in [entry(&db, &paying.tx()), Entry { valid_until: 0, ..read }] {
+        let settled = block(outbox.settle(&mut read, None, &patience, NOON)).unwrap();
+        assert_eq!(settled.standing, Standing::Expired);
+    }
+    assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+    ledger.mine();
+    let settled = block(outbox.settle(&mut entry(&db, &paying.tx()), None, &patience, NOON)).unwrap();
+    assert!(matches!(settled.standing, Standing::Confirmed { .. }), "the chain has the last word");
+}
+
+#[test]
+fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
+    let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+    let (account, key) = sign_up(&db, 1, NOON);
+    let listing = list(&db, 1, PRICE);
+    let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
+    let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
+    assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
+    let mut read = Entry { valid_until: 0, ..entry(&db, &paying.tx()) };
+    assert!(step(&db, &paying.tx(), &Decision::Include(inclusion(1))));
+
+    let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
+    let patience = Patience { sleep: &NoSleep, schedule: &[500], confirmations: 0 };
+    let settled = block(outbox.settle(&mut read, None, &patience, NOON)).unwrap();
+    assert!(matches!(settled.standing, Standing::Confirmed { .. }), "{:?}", settled.standing);
 }

@@ -218,6 +218,20 @@ fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
     assert_eq!(sales.status(&lock), "refunded");
 }
 
+#[test]
+fn however_many_only_wait_they_cost_few_statements() {
+    let sales = Sales::new();
+    let locks: Vec<TxHash> = (0..50).map(|number| sales.sell_another(&person(20 + number))).collect();
+    sales.ticks(25);
+    let posted = locks.iter().filter(|lock| sales.status(lock) == "ResultSubmitted").count();
+    assert!(posted >= 40, "{posted}");
+    run(&sales, "UPDATE escrows SET next_at_ms = 0");
+    let report = sales.ticks(1).remove(0);
+    assert!(report.statements <= 50, "{report:#?}");
+    let left = "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE next_at_ms = 0 AND result_hash IS NOT NULL";
+    assert_eq!(one(&sales.db, left), "0", "all are put aside");
+}
+
 /// A database in front of whose first entry something else happens.
 struct Interrupted<'a>(&'a Sqlite, RefCell<Option<Box<dyn FnOnce() + 'a>>>);
 

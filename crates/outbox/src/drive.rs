@@ -273,6 +273,11 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                 Ok(None) => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
                 Err(_) => ChainSays::Nothing,
             };
+            // Blocks on top count only where this look shows the block below them: a rollback may have taken it.
+            newer = match (&tip, &says) {
+                (Some(tip), ChainSays::InBlock(block)) => tip.height.saturating_sub(block.height),
+                _ => 0,
+            };
             match decide(entry, &says, now) {
                 // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
                 Decision::Reopen | Decision::Move(_) => {}
@@ -284,13 +289,18 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                         Decision::Refuse(reason) if changed => {
                             return Ok(Settled { standing: Standing::Refused(reason), followed });
                         }
-                        Decision::Expire => return Ok(Settled { standing: Standing::Expired, followed }),
+                        // Another request saw more: what it wrote down counts.
+                        Decision::Refuse(_) | Decision::Expire if !changed => {
+                            let known = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?;
+                            *entry = known.unwrap_or_else(|| entry.clone());
+                        }
                         _ => {}
                     }
                 }
             }
-            if let (Some(tip), Some(block)) = (tip, entry.block) {
-                newer = tip.height.saturating_sub(block.height);
+            // What ended in no block, and is in none now, is not waited for.
+            if matches!(says, ChainSays::InNoBlock { .. }) && entry.state == EntryState::Expired {
+                return Ok(Settled { standing: Standing::Expired, followed });
             }
         }
         let standing = confirmed(entry, newer, patience.confirmations).unwrap_or(Standing::Pending {

@@ -276,3 +276,13 @@ fn every_tool_says_what_it_takes_gives_and_does() {
         assert!(!tool.to_string().contains("$ref"), "{tool}");
     }
 }
+
+#[test]
+fn the_registrys_entry_names_this_version_and_both_addresses() {
+    let entry: Value = serde_json::from_str(include_str!("../../../../server.json")).unwrap();
+    assert_eq!(entry["version"], env!("CARGO_PKG_VERSION"));
+    let remotes: Vec<&str> =
+        entry["remotes"].as_array().unwrap().iter().filter_map(|one| one["url"].as_str()).collect();
+    assert_eq!(remotes, ["https://{host}/mcp", "https://{host}/mcp/open"]);
+    assert!(entry["description"].as_str().unwrap().len() <= 100, "the registry's limit");
+}

@@ -7,7 +7,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use sql::{Database, statement};
+use sql::{Database, Rows, Statement, statement};
 
 use super::{
     Authority, ErrorCode, OAuthError, RedirectUri, SCOPE,
@@ -234,14 +234,23 @@ pub async fn find(
     if DocumentUrl::looks_like_one(id) {
         return published(db, documents, authority, id, now_ms).await;
     }
-    let unknown = || OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)");
-    let shaped = id.len() <= MAX_CLIENT_ID && id.starts_with(REGISTERED_PREFIX);
-    if !shaped {
-        return Err(unknown());
-    }
-    let read = statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);
-    let metadata: ClientMetadata = db.run(read).await?.first_json()?.ok_or_else(unknown)?;
+    let metadata = registered(&db.run(registration(id)?).await?)?;
     Ok(Client { id: id.to_owned(), metadata, published_at: None })
+}
+
+fn unknown() -> OAuthError {
+    OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)")
+}
+
+/// Reads the registration of a client: what [`registered`] takes.
+pub(super) fn registration(id: &str) -> Result<Statement, OAuthError> {
+    let shaped = id.len() <= MAX_CLIENT_ID && id.starts_with(REGISTERED_PREFIX);
+    if shaped { Ok(statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id)) } else { Err(unknown()) }
+}
+
+/// A client's registration, if there is one.
+pub(super) fn registered(rows: &Rows) -> Result<ClientMetadata, OAuthError> {
+    rows.first_json()?.ok_or_else(unknown)
 }
 
 async fn published(

@@ -17,8 +17,8 @@ use super::{
     Authority, ErrorCode, OAuthError, SCOPE, TokenKind,
     assertion::{self, ASSERTION_TYPE, MAX_ASSERTION, VerifyJws},
     authorize,
-    client::{self, MAX_CLIENT_ID},
-    document::Documents,
+    client::{self, ClientMetadata, MAX_CLIENT_ID},
+    document::{DocumentUrl, Documents},
     form::Form,
     redirect::MAX_REDIRECT_URI,
     token::Claims,
@@ -149,20 +149,10 @@ pub async fn exchange(
         let claims = Claims::read(token, kind, authority.secrets(), authority.issuer());
         claims.ok_or_else(OAuthError::invalid_grant)
     };
-    let client_auth = match (&request.assertion, &request.exchange) {
-        // Who refreshes does so as the code was redeemed: the row knows how.
-        (None, Exchange::Refresh { .. }) => "none",
-        (None, Exchange::Code { code, .. }) => {
-            read(code, TokenKind::Code)?;
-            let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
-            if client.metadata.keys.is_some() {
-                return Err(OAuthError::invalid_client(
-                    "this client has keys: it proves itself with a client_assertion",
-                ));
-            }
-            "none"
-        }
-        (Some(assertion), _) => {
+    // Who refreshes does so as the code was redeemed: the row knows how.
+    let client_auth = match &request.assertion {
+        None => "none",
+        Some(assertion) => {
             let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
             assertion::authenticate(db, documents, port, authority, &client, assertion, now_ms).await?;
             "private_key_jwt"
@@ -171,8 +161,16 @@ pub async fn exchange(
     let (claims, rows) = match &request.exchange {
         Exchange::Code { code, verifier, redirect_uri } => {
             let claims = read(code, TokenKind::Code)?;
-            let redeem = redeem(&claims, request, client_auth, (verifier, redirect_uri.as_deref()), authority, now_ms);
-            let [_, redeemed] = exactly(db.batch(vec![revoke_redeemed(&claims, now_ms), redeem]).await?)?;
+            let proof = (verifier.as_str(), redirect_uri.as_deref());
+            let redeem = redeem(&claims, request, client_auth, proof, authority, now_ms);
+            let spend = [revoke_redeemed(&claims, now_ms), redeem];
+            let redeemed = match request.assertion {
+                Some(_) => {
+                    let [_, redeemed] = exactly(db.batch(spend.into()).await?)?;
+                    redeemed
+                }
+                None => redeem_unproven(db, documents, authority, &request.client_id, spend, now_ms).await?,
+            };
             (claims, redeemed)
         }
         Exchange::Refresh { token } => {
@@ -182,6 +180,36 @@ pub async fn exchange(
     };
     let newest: Generation = rows.first_json()?.ok_or_else(OAuthError::invalid_grant)?;
     Ok(tokens(authority, &claims, &newest, now_ms))
+}
+
+/// Spends a code for a client that proves nothing: one that has keys gets nothing, and its code stays as it is. A registered
+/// client is looked up in the same batch, where the redemption itself looks, too.
+async fn redeem_unproven(
+    db: &impl Database,
+    documents: &impl Documents,
+    authority: &Authority,
+    client_id: &str,
+    [revoke, redeem]: [Statement; 2],
+    now_ms: u64,
+) -> Result<Rows, OAuthError> {
+    if DocumentUrl::looks_like_one(client_id) {
+        let client = client::find(db, documents, authority, client_id, now_ms).await?;
+        without_keys(&client.metadata)?;
+        let [_, redeemed] = exactly(db.batch(vec![revoke, redeem]).await?)?;
+        return Ok(redeemed);
+    }
+    let statements = vec![client::registration(client_id)?, revoke, redeem];
+    let [client, _, redeemed] = exactly(db.batch(statements).await?)?;
+    without_keys(&client::registered(&client)?)?;
+    Ok(redeemed)
+}
+
+/// Holds a client that has keys to proving that it has them.
+fn without_keys(client: &ClientMetadata) -> Result<(), OAuthError> {
+    match client.keys {
+        None => Ok(()),
+        Some(_) => Err(OAuthError::invalid_client("this client has keys: it proves itself with a client_assertion")),
+    }
 }
 
 /// A code that comes back after it was redeemed ends its grant (RFC 6749 section 4.1.2), whoever brings it.
@@ -206,7 +234,9 @@ fn redeem(
         format!(
             "UPDATE oauth_grants SET generation = 1, client_auth = ?3, rotated_at_ms = ?6, used_at_ms = ?6 \
              WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND code_challenge = ?4 \
-               AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 RETURNING {GENERATION_JSON}"
+               AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 \
+               AND (?3 <> 'none' OR NOT EXISTS (SELECT 1 FROM oauth_clients WHERE oauth_clients.id = ?2 \
+                 AND json_extract(metadata, '$.keys') IS NOT NULL)) RETURNING {GENERATION_JSON}"
         ),
         claims.grant.to_string(),
         request.client_id.as_str(),

@@ -371,8 +371,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         offered: &Offered,
         built: &BuiltTx,
     ) -> Result<VerifiedPayment, BuyError> {
-        let inputs: BTreeMap<TxRef, InputState> =
-            utxos.into_iter().map(|utxo| (utxo.reference, InputState::Unspent(utxo))).collect();
+        // Anybody can send the wallet outputs that carry scripts. Our builder has counted a fee for each byte of them.
+        let known = |utxo: Utxo| (utxo.reference, InputState::Unspent(Utxo { reference_script: None, ..utxo }));
+        let inputs: BTreeMap<TxRef, InputState> = utxos.into_iter().map(known).collect();
         let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip };
         let payment = Payment::of_transaction(&built.cbor).map_err(|error| BuyError::Terms(error.to_string()))?;
         // On a local ledger, time can be moved ahead of the wall clock.

@@ -3,6 +3,7 @@
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
 use escrow::{Datum, Deadlines};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use sql::{DatabaseError, Statement, statement};
 
 use crate::purchase::newest;
@@ -114,16 +115,20 @@ pub(super) fn owed() -> Statement {
     )
 }
 
-/// The statement that says when to look at an escrow again, unless something about it has changed since it was read.
-pub(super) fn look_again(due: &Due, at: Millis) -> Statement {
+/// The statement that says when to look at escrows again, unless something about them has changed since they were read:
+/// one for all, for a database may run but so many for a tick.
+pub(super) fn look_again(escrows: &[(Due, Millis)]) -> Statement {
+    let later = escrows.iter().map(|(due, at)| {
+        json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,
+            "verification": due.verification })
+    });
     statement!(
-        "UPDATE escrows SET next_at_ms = ?3 WHERE purchase_id = ?1 AND utxo = ?2 AND next_at_ms = ?4 \
-         AND (SELECT verification FROM purchases WHERE id = ?1) IS ?5",
-        due.purchase,
-        due.utxo,
-        at,
-        due.next_at,
-        due.verification.clone(),
+        "UPDATE escrows SET next_at_ms = later.value ->> '$.at' FROM json_each(?1) AS later \
+         WHERE purchase_id = later.value ->> '$.purchase' AND utxo = later.value ->> '$.utxo' \
+         AND next_at_ms = later.value ->> '$.read' \
+         AND (SELECT verification FROM purchases WHERE id = later.value ->> '$.purchase') \
+           IS (later.value ->> '$.verification')",
+        later.collect::<Value>().to_string()
     )
 }
 

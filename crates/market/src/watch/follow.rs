@@ -43,14 +43,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<(), TickError> {
         let mut unserved = 0_u32;
-        let mut statements = Vec::new();
+        let (mut later, mut statements) = (vec![], vec![]);
         for (due, until) in waiting {
             if (self.calls_left)() < CALLS_PER_STEP || unserved >= MAX_UNSERVED {
-                statements.push(due::look_again(&due, view.clock.saturating_add(SOON_MS)));
+                later.push((due, view.clock.saturating_add(SOON_MS)));
                 continue;
             }
             match self.follow(&due.utxo, view, report).await {
-                Ok(Fate::Unspent) => statements.push(due::look_again(&due, until)),
+                Ok(Fate::Unspent) => later.push((due, until)),
                 Ok(Fate::Spent) => {}
                 Ok(Fate::Unknown) => statements.push(due::put_off(&due, view.clock)),
                 Err(error) => {
@@ -60,6 +60,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 }
             }
         }
+        statements.extend((!later.is_empty()).then(|| due::look_again(&later)));
         if !statements.is_empty() {
             self.database.batch(statements).await?;
         }

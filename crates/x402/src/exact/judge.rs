@@ -22,7 +22,6 @@ use crate::{
 
 /// Rules that need nothing but the payment.
 const RULES: &[PaymentRule] = &[
-    inputs::are_few,
     network::network_id,
     network::output_addresses,
     plain::has_no_other_part,
@@ -73,6 +72,8 @@ pub async fn verify(
     moment: Moment,
 ) -> Result<VerifiedPayment, VerifyError> {
     let case = PaymentContext::new(offered, payment)?;
+    // Only where they have to be looked up.
+    inputs::are_few(&case)?;
     judge_alone(method, &case, moment)?;
     witnesses::verify(signatures, payment).await?;
     let mut facts = Facts::of_payer(chain, payment).await?;

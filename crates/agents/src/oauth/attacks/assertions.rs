@@ -125,6 +125,22 @@ fn a_client_that_says_to_have_a_key_redeems_nothing_without_it() {
 }
 
 #[test]
+fn a_registered_client_with_keys_gets_nothing_without_them_and_its_code_stays() {
+    let (world, key) = (World::new(), ClientKey::es256());
+    let body = json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "private_key_jwt",
+        "jwks": { "keys": [key.jwk("k1")] } });
+    let client = world.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned();
+    let code = world.code(&client);
+    assert_eq!(world.redeem(&client, &code).unwrap_err().code, ErrorCode::InvalidClient);
+    let now = world.now() / 1_000;
+    let claims = json!({ "iss": client, "sub": client, "aud": BASE, "exp": now + 60, "iat": now, "jti": "once" });
+    let assertion = key.jwt(&json!({ "alg": key.alg(), "kid": "k1" }), &claims);
+    let mut form = redemption(&client, &code);
+    form.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion.as_str())]);
+    assert!(world.token(&form).is_ok());
+}
+
+#[test]
 fn an_assertion_of_a_client_without_keys_is_refused() {
     let world = World::new();
     world.web.publish(DOCUMENT, &document());

@@ -37,7 +37,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 report.acted.push(format!("asked the arbiter about {purchase}: {answer}"));
                 let again = means.view.clock.saturating_add(ASK_AGAIN_MS);
                 let over = judged.datum.deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
-                due::look_again(due, if answer == NO_VERDICT { again.max(over) } else { again })
+                due::look_again(&[(due.clone(), if answer == NO_VERDICT { again.max(over) } else { again })])
             }
             Err(error) => {
                 report.note(&purchase, &format_args!("the arbiter cannot be asked: {error}"));

@@ -44,7 +44,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let most = MAX_JUDGED.min(usize::try_from((self.calls_left)().saturating_mul(3) / 5).unwrap_or(0));
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
-            let mut later: Vec<Statement> = Vec::new();
+            let (mut later, mut failed): (_, Vec<Statement>) = (vec![], vec![]);
             for due in std::mem::take(&mut due) {
                 if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
                     pressing.insert(due.purchase, "the tick did not come to it".into());
@@ -59,18 +59,19 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                         if due.may_be_gone(means.view.read_to) {
                             waiting.push((due, until));
                         } else {
-                            later.push(due::look_again(&due, until));
+                            later.push((due, until));
                         }
                     }
                     Ok((datum, step, result)) => judged.push(Judged { due, datum, step, result }),
                     Err(error) => {
                         report.note(&due.purchase, &error);
-                        later.push(due::put_off(&due, means.view.clock));
+                        failed.push(due::put_off(&due, means.view.clock));
                     }
                 }
             }
-            if !later.is_empty() {
-                self.database.batch(later).await?;
+            failed.extend((!later.is_empty()).then(|| due::look_again(&later)));
+            if !failed.is_empty() {
+                self.database.batch(failed).await?;
             }
             if !full || judged.len() >= most {
                 break;

@@ -1,0 +1,18 @@
+// A short soak (`make soak` for longer ones): whatever strangers do and whatever fails, nothing is given away, no honest
+// sale is lost, and every lovelace is where it belongs.
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { MUST_BE_ZERO, print } from "../../scripts/soak/report.ts";
+import { soak } from "../../scripts/soak/soak.ts";
+
+const SEED = Number(process.env.SEED ?? 10);
+const MINUTES = 1;
+
+it(`a minute of honest and hostile traffic, seed ${SEED}`, { timeout: 420_000 }, async () => {
+  const figures = await soak({ minutes: MINUTES, seed: SEED });
+  print(figures, { minutes: MINUTES, seed: SEED });
+  for (const name of MUST_BE_ZERO) assert.equal(figures[name], 0, name);
+  // It could not fail if nothing had happened.
+  assert.ok(figures.purchases >= 10, `${figures.purchases} purchases`);
+  assert.ok(figures["hostile requests"] >= 10 && figures["requests that met a fault"] > 0 && figures.rollbacks > 0);
+});
