@@ -229,19 +229,22 @@ impl NewListing {
     /// The public JSON of all that never changes: a Listing without `sales` and `sellerReputation`.
     #[must_use]
     pub fn card(&self, id: &ListingId, created_at_ms: u64) -> String {
+        // Every field by its name: one more cannot be forgotten here.
+        let Self { title, description, price, signed_price: _, seller, modes, content: _, preview_media, category } =
+            self;
         let required = [
             ("id", json!(id)),
-            ("title", json!(self.title)),
-            ("description", json!(self.description)),
-            ("priceLovelace", json!(self.price)),
-            ("sellerAddress", json!(self.seller)),
-            ("modes", json!(self.modes.list())),
+            ("title", json!(title)),
+            ("description", json!(description)),
+            ("priceLovelace", json!(price)),
+            ("sellerAddress", json!(seller)),
+            ("modes", json!(modes.list())),
             ("contentHash", json!(self.content_hash())),
             ("createdAt", json!(created_at_ms.to_string())),
         ];
         let optional = [
-            self.preview_media.as_ref().map(|url| ("previewMedia", json!(url))),
-            self.category.map(|category| ("category", json!(category))),
+            preview_media.as_ref().map(|url| ("previewMedia", json!(url))),
+            category.map(|category| ("category", json!(category))),
         ];
         let card: Map<String, Value> = required
             .into_iter()

@@ -64,7 +64,7 @@ pub struct SearchListings {
     #[cfg_attr(test, schemars(length(max = 200)))]
     pub query: Option<String>,
     /// Only this category.
-    #[cfg_attr(test, schemars(schema_with = "crate::mcp::schemas::category"))]
+    #[cfg_attr(test, schemars(extend("enum" = CATEGORIES)))]
     pub category: Option<String>,
     /// Only listings offered in this mode.
     pub mode: Option<ModeArgument>,

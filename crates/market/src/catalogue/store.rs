@@ -105,6 +105,11 @@ pub async fn store(
     Ok(offer.outcome(&made, &room).ok_or_else(missing)?)
 }
 
+/// SQL: a listing says the same as this card, in every field that its seller chose.
+fn same_card(card: &str) -> String {
+    format!("json_remove(card, '$.id', '$.createdAt') = json_remove({card}, '$.id', '$.createdAt')")
+}
+
 impl Offer<'_> {
     fn bytes(&self) -> u64 {
         u64::try_from(self.listing.content.len()).unwrap_or(u64::MAX)
@@ -119,16 +124,19 @@ impl Offer<'_> {
     /// sees the first.
     fn insert(&self) -> Statement {
         let Self { id, listing, .. } = self;
-        statement!(
+        let sql = format!(
             "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
                content_hash, content_bytes, category, created_at_ms, proof_digest) \
              SELECT ?1, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13 \
              WHERE coalesce((SELECT listed FROM sellers WHERE address = ?6), 0) < ?14 \
                AND coalesce((SELECT listed_bytes FROM sellers WHERE address = ?6), 0) + ?10 <= ?15 \
                AND (?13 IS NOT NULL OR NOT EXISTS (SELECT 1 FROM listings WHERE seller_address = ?6 AND content_hash = ?9 \
-                 AND created_at_ms > ?16 AND title = ?3 AND description = ?4 AND price_lovelace = CAST(?5 AS INTEGER) \
-                 AND instant = ?7 AND protected = ?8 AND category IS ?11 AND card ->> 'previewMedia' IS ?17)) \
+                 AND created_at_ms > ?16 AND {})) \
              ON CONFLICT (proof_digest) DO NOTHING",
+            same_card("?2")
+        );
+        statement!(
+            sql,
             id.as_str(),
             listing.card(id, self.now_ms),
             listing.title.as_str(),
@@ -145,7 +153,6 @@ impl Offer<'_> {
             self.quota.listings,
             self.quota.bytes,
             self.since(),
-            listing.preview_media.as_deref(),
         )
     }
 
@@ -155,24 +162,10 @@ impl Offer<'_> {
         let sql = format!(
             "SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE (id = ?1 OR proof_digest = ?2 \
                OR (seller_address = ?3 AND content_hash = ?4 AND ?2 IS NULL AND created_at_ms > ?5)) \
-             AND title = ?6 AND description = ?7 AND price_lovelace = CAST(?8 AS INTEGER) AND instant = ?9 AND protected = ?10 \
-             AND category IS ?11 AND card ->> 'previewMedia' IS ?12 ORDER BY seq LIMIT 1"
+             AND {} ORDER BY seq LIMIT 1",
+            same_card("?6")
         );
-        statement!(
-            sql,
-            id.as_str(),
-            self.proof,
-            listing.seller,
-            self.hash,
-            self.since(),
-            listing.title.as_str(),
-            listing.description.as_str(),
-            listing.price,
-            listing.modes.instant,
-            listing.modes.protected,
-            listing.category,
-            listing.preview_media.as_deref(),
-        )
+        statement!(sql, id.as_str(), self.proof, listing.seller, self.hash, self.since(), listing.card(id, self.now_ms))
     }
 
     /// The statement that reads why the offer makes no listing: `changed`, `listings`, `bytes`; or that there is `room`.
