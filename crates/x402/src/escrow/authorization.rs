@@ -214,8 +214,8 @@ mod tests {
             let digest = extra.terms_digest(&entry).unwrap();
             let seller = key(1);
             let signed = cip8::sign(&seller, &seller.enterprise_address(), digest.0.as_bytes()).unwrap();
-            extra.reference_key = hex::decode(signed.key).unwrap();
-            extra.reference_signature = hex::decode(signed.signature).unwrap();
+            extra.reference_key = signed.key;
+            extra.reference_signature = signed.signature;
             extra.blockchain_identifier = extra.identifier(&entry.pay_to).encode();
         }
         let deployment = deployment();
