@@ -39,7 +39,7 @@ function digestOf(owner: string, time: number): string {
   const key = hkdfSync("sha256", Buffer.from(masterSecret(), "hex"), "", "surety:challenges:v1", 32);
   const window = Buffer.alloc(8);
   window.writeBigUInt64BE(BigInt(Math.floor(time / 30_000)));
-  const mac = createHmac("sha256", Buffer.from(key)).update(`service:signin:v1\n\n${owner}\n`).update(window);
+  const mac = createHmac("sha256", Buffer.from(key)).update(`service:signin:v1\n${owner}\n`).update(window);
   return signinDigest(owner, `${mac.digest("hex")}7f`);
 }
 
