@@ -301,12 +301,19 @@ describe("POST /me/wallet/withdraw", () => {
   });
 
   it("asked for again before a block, is the same withdrawal; afterwards there is nothing left", async () => {
-    const { wallet, account } = await owner(25n * ADA);
-    const [first, second] = [sent(await account.withdraw()), sent(await account.withdraw())];
-    assert.deepEqual(second, first);
-    await world.ledger.waitFor(first.tx, "block");
-    assert.match(errorOf(await account.withdraw(), 400), /holds 2 tADA/);
-    assert.equal(await paidTo(world.ledger, wallet.address), BigInt(first.lovelace));
+    // Where a block comes in between on a busy machine: another wallet.
+    for (let tries = 10; tries > 0; tries--) {
+      const { wallet, account } = await owner(25n * ADA);
+      const first = sent(await account.withdraw());
+      const again = await account.withdraw();
+      if (again.status !== 200 && (await world.ledger.tx(first.tx))?.state === "block") continue;
+      assert.deepEqual(sent(again), first);
+      await world.ledger.waitFor(first.tx, "block");
+      assert.match(errorOf(await account.withdraw(), 400), /holds 2 tADA/);
+      assert.equal(await paidTo(world.ledger, wallet.address), BigInt(first.lovelace));
+      return;
+    }
+    assert.fail("ten times a block came between two requests");
   });
 
   it("what arrives later can be withdrawn later, and what is left still buys", async () => {
