@@ -71,6 +71,7 @@ export interface Tick {
   acted: string[];
   notes: string[];
   batches: number;
+  statements: number;
   calls: number;
   /** Rows read by each statement that it ran, where that was asked for. */
   reads?: Record<string, number>;

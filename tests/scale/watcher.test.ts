@@ -16,6 +16,8 @@ const MANY = 10_000;
 const MAX_CALLS = 40;
 /** Batches of any one tick: three for each of the pages that its calls can read, and what else it does. */
 const MAX_BATCHES = 110;
+/** Statements of any one tick: half of the 1,000 queries of an invocation that D1 allows on the paid plan. */
+const MAX_STATEMENTS = 500;
 /** Outside calls for one new sale, from its lock to its posted result. */
 const CALLS_PER_SALE = 5;
 /** Rows that a statement reads in a tick, of ten thousand: what 16 sales take, and the wallet's last hour. */
@@ -40,6 +42,7 @@ describe("the watcher", { timeout: 600_000 }, () => {
     const report = await world.tick({ reads: true });
     assert.ok(report.calls <= MAX_CALLS, `${report.calls} outside calls`);
     assert.ok(report.batches <= MAX_BATCHES, `${report.batches} batches`);
+    assert.ok(report.statements <= MAX_STATEMENTS, `${report.statements} statements`);
     for (const [sql, rows] of Object.entries(report.reads ?? {})) {
       read.set(sql, Math.max(rows, read.get(sql) ?? 0));
       statements.add(sql);
