@@ -3,7 +3,7 @@
 // One ledger, whose time only goes forward: before the window, in it, and after the evidence deadline.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type Answer, errorOf, json, post, send } from "../helpers/http.ts";
+import { errorOf, json, post, send, untilRead } from "../helpers/http.ts";
 import { type Sold, sale } from "./scenarios.ts";
 import { type ResolveResult, startWorld, type World } from "./world.ts";
 
@@ -66,16 +66,6 @@ test("without the token nothing is answered", async () => {
   }
   errorOf(await post(`${url}/disputes/resolve`, "not even JSON"), 401);
 });
-
-/** The answer to a request that is refused before it was read whole: a client that is still sending may not get to read it. */
-async function untilRead(request: () => Promise<Answer>, tries = 10): Promise<Answer> {
-  try {
-    return await request();
-  } catch (error) {
-    if (!(error instanceof TypeError) || tries === 1) throw error;
-    return await untilRead(request, tries - 1);
-  }
-}
 
 test("a malformed request is refused by the name of what is wrong", async () => {
   const { honest } = sold;

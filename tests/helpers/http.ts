@@ -29,6 +29,16 @@ export const post = (
     body: typeof body === "string" || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
   });
 
+/** The answer to a request that is refused before it was read whole: who is still sending may not get to read it. */
+export async function untilRead(request: () => Promise<Answer>, tries = 10): Promise<Answer> {
+  try {
+    return await request();
+  } catch (error) {
+    if (!(error instanceof TypeError) || tries === 1) throw error;
+    return await untilRead(request, tries - 1);
+  }
+}
+
 /** The JSON of an answer that must have this status. */
 export function json<T>(answer: Answer, status = 200): T {
   if (answer.status !== status) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { request } from "node:http";
 import { describe, it } from "node:test";
-import { errorOf, json, post, send } from "../../helpers/http.ts";
+import { errorOf, json, post, send, untilRead } from "../../helpers/http.ts";
 import { type Listing, type Offer, offer, offerOf } from "../../helpers/listings.ts";
 import type { World } from "../../helpers/world.ts";
 import { listingProof, sha256Hex } from "../../wallets/proof.ts";
@@ -109,7 +109,8 @@ export function offers(world: () => World): void {
   const refusedAs = async (body: unknown): Promise<string> => {
     const seller = world().person("seller");
     const proof = await listingProof(seller, offerOf(seller));
-    return errorOf(await post(`${world().api}/listings`, body, { "x-service-proof": proof }), 400);
+    const request = () => post(`${world().api}/listings`, body, { "x-service-proof": proof });
+    return errorOf(await untilRead(request), 400);
   };
   const accepted = async (changes: Partial<Offer>): Promise<Listing> => {
     const seller = world().person("seller");
