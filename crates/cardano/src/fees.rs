@@ -164,24 +164,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn preprod() -> ProtocolParameters {
-        ProtocolParameters {
-            min_fee_a: 44,
-            min_fee_b: 155_381,
-            coins_per_utxo_byte: 4310,
-            max_tx_size: 16_384,
-            max_value_size: 5000,
-            collateral_percent: 150,
-            max_collateral_inputs: 3,
-            price_mem: Rational { numerator: 577, denominator: 10_000 },
-            price_step: Rational { numerator: 721, denominator: 10_000_000 },
-            max_tx_ex_mem: 14_000_000,
-            max_tx_ex_steps: 10_000_000_000,
-            min_fee_ref_script_cost_per_byte: Rational { numerator: 15, denominator: 1 },
-            cost_model_v3: Vec::new(),
-        }
-    }
-
     #[test]
     fn reference_scripts_cost_what_the_ledgers_own_test_says() {
         // cardano-ledger eras/conway/impl/test/Test/Cardano/Ledger/Conway/Spec.hs: growth 1.5, base 15.
@@ -211,7 +193,7 @@ mod tests {
 
     #[test]
     fn execution_units_are_rounded_up_once() {
-        let params = preprod();
+        let params = ProtocolParameters::preprod();
         for (mem, steps, fee) in [
             (0, 0, 0),
             (1, 0, 1),
@@ -226,7 +208,9 @@ mod tests {
 
     #[test]
     fn the_is_valid_byte_is_not_paid_for() {
-        let fee = |tx_bytes| min_fee(&preprod(), &Weight { tx_bytes, ..Weight::default() }).map(Lovelace::get);
+        let fee = |tx_bytes| {
+            min_fee(&ProtocolParameters::preprod(), &Weight { tx_bytes, ..Weight::default() }).map(Lovelace::get)
+        };
         assert_eq!(fee(301), Some(155_381 + 44 * 300));
         assert_eq!(fee(1), Some(155_381));
         assert_eq!(fee(0), None);
@@ -239,25 +223,34 @@ mod tests {
             ex_units: ExUnits { mem: 10_000, steps: 10_000_000 },
             reference_script_bytes: 2000,
         };
-        assert_eq!(min_fee(&preprod(), &weight).map(Lovelace::get), Some(155_381 + 44_000 + 577 + 721 + 30_000));
+        assert_eq!(
+            min_fee(&ProtocolParameters::preprod(), &weight).map(Lovelace::get),
+            Some(155_381 + 44_000 + 577 + 721 + 30_000)
+        );
     }
 
     #[test]
     fn collateral_is_rounded_up() {
         for (fee, collateral) in [(0, 0), (1, 2), (2, 3), (170_001, 255_002)] {
             let fee = Lovelace::new(fee).unwrap();
-            assert_eq!(min_collateral(&preprod(), fee).map(Lovelace::get), Some(collateral));
+            assert_eq!(min_collateral(&ProtocolParameters::preprod(), fee).map(Lovelace::get), Some(collateral));
         }
     }
 
     #[test]
     fn a_price_that_cannot_be_told_exactly_is_no_price() {
-        let mut params = preprod();
+        let mut params = ProtocolParameters::preprod();
         params.price_mem.denominator = 0;
         assert_eq!(min_fee(&params, &Weight { tx_bytes: 300, ..Weight::default() }), None);
         let units = ExUnits { mem: u64::MAX, steps: u64::MAX };
-        assert_eq!(min_fee(&preprod(), &Weight { tx_bytes: 300, ex_units: units, reference_script_bytes: 0 }), None);
-        assert_eq!(min_collateral(&preprod(), Lovelace::MAX), None);
+        assert_eq!(
+            min_fee(
+                &ProtocolParameters::preprod(),
+                &Weight { tx_bytes: 300, ex_units: units, reference_script_bytes: 0 }
+            ),
+            None
+        );
+        assert_eq!(min_collateral(&ProtocolParameters::preprod(), Lovelace::MAX), None);
     }
 
     proptest! {
@@ -266,7 +259,7 @@ mod tests {
             bytes in 1usize..16_384, mem in 0u64..14_000_000, steps in 0u64..10_000_000_000,
             scripts in 0..MAX_REFERENCE_SCRIPT_BYTES, more in 0u64..1000,
         ) {
-            let params = preprod();
+            let params = ProtocolParameters::preprod();
             let weight = Weight { tx_bytes: bytes, ex_units: ExUnits { mem, steps }, reference_script_bytes: scripts };
             let fee = min_fee(&params, &weight).unwrap();
             let heavier = [

@@ -47,6 +47,30 @@ pub struct Rational {
 /// Bytes that the ledger adds to each output for its entry in the UTxO map (Babbage, `utxoEntrySizeWithoutVal`).
 pub const UTXO_ENTRY_OVERHEAD: u64 = 160;
 
+/// For tests, which are many.
+#[cfg(any(test, feature = "fixtures"))]
+impl ProtocolParameters {
+    /// Preprod's, epoch 240, as far as payments meet them: without a cost model.
+    #[must_use]
+    pub const fn preprod() -> Self {
+        Self {
+            min_fee_a: 44,
+            min_fee_b: 155_381,
+            coins_per_utxo_byte: 4_310,
+            max_tx_size: 16_384,
+            max_value_size: 5_000,
+            collateral_percent: 150,
+            max_collateral_inputs: 3,
+            price_mem: Rational { numerator: 577, denominator: 10_000 },
+            price_step: Rational { numerator: 721, denominator: 10_000_000 },
+            max_tx_ex_mem: 14_000_000,
+            max_tx_ex_steps: 10_000_000_000,
+            min_fee_ref_script_cost_per_byte: Rational { numerator: 15, denominator: 1 },
+            cost_model_v3: Vec::new(),
+        }
+    }
+}
+
 impl ProtocolParameters {
     /// The least lovelace that an output of this many serialised bytes must hold; `None` out of range.
     #[must_use]

@@ -26,6 +26,7 @@ use cardano::{
     Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
     address::PaymentAddress,
     chain::{Utxo, Value as Money},
+    params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
@@ -53,7 +54,7 @@ use support::{
     ledger::{CALLS, Ledger, Tx, faucets},
     list_by,
     nobody::Nobody,
-    one, parameters, person, step,
+    one, person, step,
 };
 
 /// What happens.
@@ -191,7 +192,7 @@ impl World {
         let plan = TxPlan { outputs: vec![output], validity: Validity { from: None, until }, ..TxPlan::default() };
         let reserved = BTreeSet::new();
         let wallet = Wallet { address: buyer.enterprise_address(), utxos: &[utxo], reserved: &reserved };
-        let built = build(&plan, &wallet, &parameters()).unwrap().sign(&[&buyer]).unwrap();
+        let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&buyer]).unwrap();
         let tx = built.facts.tx_id;
         let payment = NewPayment {
             tx,
@@ -296,7 +297,7 @@ impl World {
         let lovelace = |amount| Lovelace::new(amount).unwrap();
         let split = Split { buyer: lovelace(buyer), seller: lovelace(PRICE - buyer) };
         let intent = DisputeWithdrawal::new(escrow.utxo.reference, split);
-        let parameters = parameters();
+        let parameters = ProtocolParameters::preprod();
         let planner = Planner { deployment: &self.deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
         let step = Step::WithdrawDisputed { intent, signatures: vec![] };
         let plan = planner.plan_within(escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();

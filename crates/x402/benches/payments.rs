@@ -21,6 +21,7 @@ use cardano::{
     ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
     chain::{Utxo, Value},
     keys::{Native, SigningKey, verify},
+    params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{BuiltTx, Wallet, build},
 };
@@ -29,7 +30,7 @@ use escrow::{
     plan::{ChainTime, Escrow, Planner, Step},
 };
 use futures_util::FutureExt;
-use support::{NOW_MS, Payment, address, preprod_parameters};
+use support::{NOW_MS, Payment, address};
 use x402_cardano::{
     escrow::TransferMethod,
     exact,
@@ -128,7 +129,7 @@ fn utxo(address: String, lovelace: Lovelace, inline_datum: Option<Vec<u8>>, inde
 }
 
 fn locked() -> Escrow {
-    let (parameters, slots) = (preprod_parameters(), SlotConfig::PREPROD);
+    let (parameters, slots) = (ProtocolParameters::preprod(), SlotConfig::PREPROD);
     let datum = platform().output(&offered(), &address(1), None, &parameters, &slots).unwrap().output.inline_datum;
     let output = utxo(deployment().address().to_string(), Lovelace::from_ada(12), datum, 0);
     Escrow::read(output, &deployment()).unwrap()
@@ -140,7 +141,7 @@ fn datum_reading() -> impl FnMut() -> State {
 }
 
 fn posting() -> impl FnMut() -> BuiltTx {
-    let (escrow, seller, deployment, parameters) = (locked(), seller(), deployment(), preprod_parameters());
+    let (escrow, seller, deployment, parameters) = (locked(), seller(), deployment(), ProtocolParameters::preprod());
     let own = seller.enterprise_address();
     let utxos = [utxo(own.to_string(), Lovelace::from_ada(900), None, 1)];
     let time = ChainTime { tip_slot: SlotConfig::PREPROD.slot_at(NOW_MS).unwrap(), now: NOW_MS };

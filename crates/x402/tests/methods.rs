@@ -17,6 +17,7 @@ use cardano::{
     KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
     chain::Tip,
     keys::{Native, SigningKey},
+    params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{TxPlan, Validity, Wallet, build},
 };
@@ -60,7 +61,7 @@ fn offer(method: &dyn PaymentMethod) -> Offered {
 
 /// Pays what is offered from a service wallet, and judges that as any payment.
 fn paid(method: &dyn PaymentMethod, offered: &Offered) -> VerifiedPayment {
-    let (key, parameters, slots) = (wallet_key(5), preprod_parameters(), SlotConfig::PREPROD);
+    let (key, parameters, slots) = (wallet_key(5), ProtocolParameters::preprod(), SlotConfig::PREPROD);
     let own = key.enterprise_address();
     let output = method.output(offered, &own, None, &parameters, &slots).unwrap();
     let money = utxo(reference(0x33, 0), &own.to_string(), 90_000_000, &[]);

@@ -14,7 +14,7 @@ mod generator;
 mod support;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cardano::tx::SignedTx;
+use cardano::{params::ProtocolParameters, tx::SignedTx};
 use proptest::{prelude::*, sample::Index};
 use serde_json::Value as Json;
 use support::*;
@@ -89,7 +89,7 @@ proptest! {
 
     #[test]
     fn what_is_written_into_a_header_is_read_back(seed in any::<u64>()) {
-        let case = generator::case(&preprod_parameters(), seed);
+        let case = generator::case(&ProtocolParameters::preprod(), seed);
         let payload: PaymentPayload = decode_header(&case.payment.header()).unwrap();
         let again: PaymentPayload = decode_header(&encode_header(&payload).unwrap()).unwrap();
         prop_assert_eq!(payload, again);
@@ -98,7 +98,7 @@ proptest! {
     /// Conservation, judged again without the crate's decoder and arithmetic.
     #[test]
     fn an_accepted_payment_pays_the_price_and_makes_no_money(seed in any::<u64>()) {
-        let case = generator::case(&preprod_parameters(), seed);
+        let case = generator::case(&ProtocolParameters::preprod(), seed);
         let Ok(verified) = case.payment.verdict() else { return Ok(()) };
         prop_assert_eq!(verified.payer.payment_key(), &key_hash(BUYER));
         let asked = case.payment.offered.requirements.amount.get();

@@ -10,7 +10,7 @@ use cardano::{
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation},
     fees::ExUnits,
-    params::{ProtocolParameters, Rational},
+    params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::TransactionUtxos,
 };
@@ -141,25 +141,6 @@ fn block_hash(height: u64) -> TxHash {
     TxHash::new(std::array::from_fn(|byte| height.to_be_bytes().get(byte).copied().unwrap_or(0xb0)))
 }
 
-pub fn parameters() -> ProtocolParameters {
-    let ratio = |numerator, denominator| Rational { numerator, denominator };
-    ProtocolParameters {
-        min_fee_a: 44,
-        min_fee_b: 155_381,
-        coins_per_utxo_byte: 4_310,
-        max_tx_size: 16_384,
-        max_value_size: 5_000,
-        collateral_percent: 150,
-        max_collateral_inputs: 3,
-        price_mem: ratio(577, 10_000),
-        price_step: ratio(721, 10_000_000),
-        max_tx_ex_mem: 14_000_000,
-        max_tx_ex_steps: 10_000_000_000,
-        min_fee_ref_script_cost_per_byte: ratio(15, 1),
-        cost_model_v3: vec![],
-    }
-}
-
 impl Chain for Ledger {
     async fn tip(&self) -> Result<Tip, ChainError> {
         let (height, time_ms) = (self.height.get(), self.now());
@@ -167,7 +148,7 @@ impl Chain for Ledger {
     }
 
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
-        self.asked(parameters).await
+        self.asked(ProtocolParameters::preprod).await
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {

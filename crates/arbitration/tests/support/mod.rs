@@ -14,6 +14,7 @@ use cardano::{
     chain::{Utxo, Value},
     fees::ExUnits,
     keys::SigningKey,
+    params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::build::{NewOutput, ScriptInput, TxPlan, Validity, Wallet, build},
 };
@@ -25,7 +26,7 @@ use escrow::{
 use sql::{Database, sqlite::Sqlite, statement};
 use x402_cardano::escrow::listing_input_hash;
 
-pub use ledger::{Ledger, Submit, parameters};
+pub use ledger::{Ledger, Submit};
 
 const SLOTS: SlotConfig = SlotConfig::PREPROD;
 pub const ADA: u64 = 1_000_000;
@@ -126,7 +127,8 @@ impl World {
     }
 
     fn step(&self, escrow: &Escrow, step: &Step, others: Vec<ScriptInput>) -> Escrow {
-        let planner = Planner { deployment: &self.deployment, parameters: &parameters(), slots: &SLOTS };
+        let planner =
+            Planner { deployment: &self.deployment, parameters: &ProtocolParameters::preprod(), slots: &SLOTS };
         let time = ChainTime { tip_slot: self.ledger.tip_slot(), now: self.ledger.now() };
         let mut plan = planner.plan(escrow, step, time).unwrap();
         plan.script_inputs.iter_mut().for_each(|input| input.ex_units = LITTLE);
@@ -140,7 +142,7 @@ impl World {
         let address = key.enterprise_address();
         let utxos = self.ledger.unspent_at(&address.to_string());
         let wallet = Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() };
-        let built = build(&plan, &wallet, &parameters()).unwrap().sign(&[key]).unwrap();
+        let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[key]).unwrap();
         self.ledger.hand_in(&built.cbor).unwrap();
         self.ledger.mine();
         built.facts.tx_id

@@ -212,7 +212,7 @@ impl Chain for Ledger {
     }
 
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
-        self.call().map(|()| super::parameters())
+        self.call().map(|()| ProtocolParameters::preprod())
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {

@@ -11,7 +11,7 @@ use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
     chain::{Inclusion, Utxo, Value},
     keys::{SigningKey, derive_wallet_key},
-    params::{ProtocolParameters, Rational},
+    params::ProtocolParameters,
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{Datum, Deadlines, State};
@@ -41,29 +41,6 @@ pub fn block<F: std::future::Future>(future: F) -> F::Output {
 /// The key of somebody's own wallet.
 pub fn person(number: u8) -> SigningKey {
     SigningKey::from_seed(&[number; 32]).unwrap()
-}
-
-const fn ratio(numerator: u64, denominator: u64) -> Rational {
-    Rational { numerator, denominator }
-}
-
-/// Preprod's, as far as payments need them.
-pub fn parameters() -> ProtocolParameters {
-    ProtocolParameters {
-        min_fee_a: 44,
-        min_fee_b: 155_381,
-        coins_per_utxo_byte: 4_310,
-        max_tx_size: 16_384,
-        max_value_size: 5_000,
-        collateral_percent: 150,
-        max_collateral_inputs: 3,
-        price_mem: ratio(577, 10_000),
-        price_step: ratio(721, 10_000_000),
-        max_tx_ex_mem: 14_000_000,
-        max_tx_ex_steps: 10_000_000_000,
-        min_fee_ref_script_cost_per_byte: ratio(15, 1),
-        cost_model_v3: Vec::new(),
-    }
 }
 
 pub fn token(number: u8) -> Token {
@@ -128,7 +105,7 @@ pub fn payment(account: &Account, key: &SigningKey, utxos: &[Utxo], price: u64, 
     };
     let reserved = std::collections::BTreeSet::new();
     let wallet = Wallet { address: account.wallet_address, utxos, reserved: &reserved };
-    build(&plan, &wallet, &parameters()).unwrap().sign(&[key]).unwrap()
+    build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[key]).unwrap()
 }
 
 /// A payment to be claimed, with all that the claim refers to.

@@ -5,6 +5,7 @@ use cardano::{
     address::PaymentAddress,
     chain::{Utxo, Value},
     keys::SigningKey,
+    params::ProtocolParameters,
     slots::Millis,
     tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
@@ -27,7 +28,7 @@ use sql::{Database, sqlite::Sqlite};
 use super::{
     SELLER, block, fresh_escrow,
     ledger::{CALLS, Ledger, Tx, faucets},
-    list, one, parameters, person,
+    list, one, person,
 };
 
 pub const PRICE: u64 = 10_000_000;
@@ -127,7 +128,7 @@ impl Sales {
         let validity = Validity { from: None, until: self.ledger.tip().slot + 1_000 };
         let plan = TxPlan { outputs: vec![lock], validity, ..TxPlan::default() };
         let wallet = Wallet { address, utxos: &[coin], reserved: &[].into() };
-        let built = build(&plan, &wallet, &parameters()).unwrap().sign(&[buyer]).unwrap();
+        let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[buyer]).unwrap();
         let payment = NewPayment {
             tx: built.facts.tx_id,
             cbor: &built.cbor,

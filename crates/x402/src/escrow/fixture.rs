@@ -61,19 +61,10 @@ pub(crate) fn terms() -> AuthorizedTerms {
 pub(crate) fn parameters() -> ProtocolParameters {
     let one = Rational { numerator: 1, denominator: 1 };
     ProtocolParameters {
-        min_fee_a: 44,
-        min_fee_b: 155_381,
-        coins_per_utxo_byte: 4310,
-        max_tx_size: 16_384,
-        max_value_size: 5_000,
-        collateral_percent: 150,
-        max_collateral_inputs: 3,
         price_mem: one,
         price_step: one,
-        max_tx_ex_mem: 14_000_000,
-        max_tx_ex_steps: 10_000_000_000,
         min_fee_ref_script_cost_per_byte: one,
-        cost_model_v3: vec![],
+        ..ProtocolParameters::preprod()
     }
 }
 

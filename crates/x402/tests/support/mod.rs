@@ -11,7 +11,7 @@ use cardano::{
     chain::{Tip, Utxo, Value as Held},
     hash::blake2b,
     keys::Native,
-    params::{ProtocolParameters, Rational},
+    params::ProtocolParameters,
     slots::SlotConfig,
 };
 use ciborium::Value as Cbor;
@@ -211,7 +211,7 @@ impl Payment {
             body_cbor: None,
             tip_slot: now_slot() - 10,
             tip_time_ms: NOW_MS - 10_000,
-            parameters: preprod_parameters(),
+            parameters: ProtocolParameters::preprod(),
         }
     }
 
@@ -345,25 +345,5 @@ pub fn sale() -> Sale<'static> {
         content_hash: ContentHash::new([0xcc; 32]),
         price: Lovelace::new(PRICE).unwrap(),
         seller: address(SELLER),
-    }
-}
-
-/// Preprod's parameters, as far as a payment meets them.
-pub fn preprod_parameters() -> ProtocolParameters {
-    let rational = |numerator, denominator| Rational { numerator, denominator };
-    ProtocolParameters {
-        min_fee_a: 44,
-        min_fee_b: 155_381,
-        coins_per_utxo_byte: 4_310,
-        max_tx_size: 16_384,
-        max_value_size: 5_000,
-        collateral_percent: 150,
-        max_collateral_inputs: 3,
-        price_mem: rational(577, 10_000),
-        price_step: rational(721, 10_000_000),
-        max_tx_ex_mem: 14_000_000,
-        max_tx_ex_steps: 10_000_000_000,
-        min_fee_ref_script_cost_per_byte: rational(15, 1),
-        cost_model_v3: Vec::new(),
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     hash::{TxHash, TxRef},
     keys::SigningKey,
     money::Lovelace,
-    params::{ProtocolParameters, Rational},
+    params::ProtocolParameters,
 };
 
 pub(super) static NOTHING_RESERVED: BTreeSet<TxRef> = BTreeSet::new();
@@ -17,21 +17,7 @@ pub(super) const FOREVER: Validity = Validity { from: None, until: 100_000_000 }
 
 /// Preprod's parameters, epoch 240; the cost model is left to tests that need it.
 pub(crate) fn preprod() -> ProtocolParameters {
-    ProtocolParameters {
-        min_fee_a: 44,
-        min_fee_b: 155_381,
-        coins_per_utxo_byte: 4310,
-        max_tx_size: 16_384,
-        max_value_size: 5000,
-        collateral_percent: 150,
-        max_collateral_inputs: 3,
-        price_mem: Rational { numerator: 577, denominator: 10_000 },
-        price_step: Rational { numerator: 721, denominator: 10_000_000 },
-        max_tx_ex_mem: 14_000_000,
-        max_tx_ex_steps: 10_000_000_000,
-        min_fee_ref_script_cost_per_byte: Rational { numerator: 15, denominator: 1 },
-        cost_model_v3: vec![1, -2, 3],
-    }
+    ProtocolParameters { cost_model_v3: vec![1, -2, 3], ..ProtocolParameters::preprod() }
 }
 
 /// A key from a seed of equal bytes.
