@@ -198,7 +198,7 @@ export class Traffic {
     this.#counted(answer);
     if (!answer.text.includes(content.trim())) return;
     this.stolen += 1;
-    console.error(`stolen: ${answer.url}`);
+    console.error(`stolen: ${answer.url} ${settlementOf(answer).transaction}: ${new Error("by").stack}`);
   }
 
   /** A payment seen on its way, presented by somebody else, who knows the transaction and not the header that came with it. */
@@ -274,10 +274,14 @@ export class Traffic {
   }
   readonly #doubtful: { readonly sale: Sale & { readonly wallet: Wallet }; readonly payment: Payment }[] = [];
 
-  /** Whoever was told nothing, or no, and whose payment a block has after all, asks again. */
+  /** Whoever was told nothing, or no, and whose payment a block has by now, asks again. */
   async doubtful(): Promise<void> {
-    for (const { sale, payment } of this.#doubtful.splice(0)) {
-      if ((await this.#world.ledger.tx(sale.id))?.state !== "block") continue;
+    for (const doubt of this.#doubtful.splice(0)) {
+      const { sale, payment } = doubt;
+      if ((await this.#world.ledger.tx(sale.id))?.state !== "block") {
+        this.#doubtful.push(doubt);
+        continue;
+      }
       await this.#told("a payment that got into a block", this.#claim(sale, payment));
     }
   }

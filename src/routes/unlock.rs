@@ -192,6 +192,7 @@ impl Gate<'_> {
             }
             PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)),
             PayError::Public => self.ask(&Ask::new("payment_public", &words)),
+            PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)),
             PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
             PayError::Unavailable(error) => Err(error.into()),
         }
@@ -237,6 +238,7 @@ fn outcome(paid: &Result<checkout::Paid, PayError>) -> &str {
         Err(PayError::Refused(refusal) | PayError::NotSettled(refusal, _)) => refusal.code(),
         Err(PayError::Refunded) => "refunded",
         Err(PayError::Public) => "public before",
+        Err(PayError::TooManyRefused) => "too many refused",
         Err(PayError::IdentifierTaken) => "identifier taken",
         Err(PayError::Unavailable(_)) => "unavailable",
     }

@@ -188,7 +188,9 @@ impl OpenSale<'_> {
             }
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
-            PayError::Refused(_) | PayError::Refunded | PayError::Public => self.ask(&words, None, None),
+            PayError::Refused(_) | PayError::Refunded | PayError::Public | PayError::TooManyRefused => {
+                self.ask(&words, None, None)
+            }
         }
     }
 }
