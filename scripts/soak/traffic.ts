@@ -259,16 +259,16 @@ export class Traffic {
     await Promise.all(
       both.map(async (listing, n) => {
         const payment = payments[n] as Payment;
+        // Whether it is answered or not, one that is in a block is a sale.
+        this.#doubtful.push({
+          sale: { id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" },
+          payment,
+        });
         const paid = this.#counted(
           await present(this.#world, listing, payment).catch(() => present(this.#world, listing, payment)),
         );
         this.attempts += 1;
         if (paid.status === 200) this.delivered.push({ listing, id: payment.tx });
-        // Whether it was answered or not, one that is in a block is a sale.
-        this.#doubtful.push({
-          sale: { id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" },
-          payment,
-        });
       }),
     );
   }
