@@ -13,6 +13,8 @@ pub enum Endpoint {
     Listing(String),
     /// `/listings/{id}/unlock`
     Unlock(String),
+    /// `/listings/{id}/payment-draft`
+    PaymentDraft(String),
     /// `/creators/{address}`
     Creator(String),
     /// `/purchases`
@@ -98,6 +100,7 @@ impl Endpoint {
             ("listings", None, None) => Some(Self::Listings),
             ("listings", Some(id), None) => Some(Self::Listing(id.to_owned())),
             ("listings", Some(id), Some("unlock")) => Some(Self::Unlock(id.to_owned())),
+            ("listings", Some(id), Some("payment-draft")) => Some(Self::PaymentDraft(id.to_owned())),
             ("purchases", None, None) => Some(Self::Purchases),
             ("purchases", Some(id), None) => Some(Self::Purchase(id.to_owned())),
             ("purchases", Some(id), Some("verification")) => Some(Self::Verification(id.to_owned())),
@@ -137,6 +140,7 @@ impl Endpoint {
             Self::Unlock(_) => "GET, OPTIONS",
             Self::Listings => GET_POST,
             Self::Verification(_) | Self::Challenge | Self::SignIn | Self::SignOut | Self::Buy | Self::Withdraw => POST,
+            Self::PaymentDraft(_) => POST,
             Self::AgentLimits => "PUT, OPTIONS",
         }
     }
