@@ -1,7 +1,8 @@
 //! Answers with validators.
 
+use edge::serve::{Request, Response};
 use url::Url;
-use worker::{Request, Response, Result};
+use worker::Result;
 
 /// Puts a validator on an answer that may be kept if it is asked for again each time.
 pub fn tagged(mut response: Response, etag: &str) -> Result<Response> {

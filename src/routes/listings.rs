@@ -3,6 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use cardano::{Address, ContentHash};
+use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     ed25519::WebCrypto,
@@ -14,7 +15,6 @@ use market::{
     listing::{self, InvalidField, NewListing},
     proof::{Proof, ProofError},
 };
-use worker::{Request, Response};
 
 use crate::{
     app::App,

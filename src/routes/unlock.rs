@@ -12,6 +12,7 @@
 use std::rc::Rc;
 
 use cardano::{Address, slots::Millis};
+use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     d1::D1,
@@ -23,7 +24,7 @@ use market::{
     checkout::{self, Checkout, PayError, Presented, Unavailable, Way},
     proof::Proof,
 };
-use worker::{Request, Response, console_log};
+use worker::console_log;
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,

@@ -7,6 +7,7 @@ use agents::mcp::{
     shop::{OpenShop, Presentation, Shelf, ShopError, Unlocked},
 };
 use cardano::Address;
+use edge::serve::Request;
 use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto};
 use market::{
     ListingId,
@@ -16,7 +17,6 @@ use market::{
 };
 use serde_json::json;
 use url::Url;
-use worker::Request;
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
