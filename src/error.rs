@@ -16,8 +16,8 @@ use crate::{
     body::FieldError,
     limits::PERIOD_SECONDS,
     routes::{
-        auth::SignInError, creators::CreatorError, listings::ListingError, me::AccountError, oauth::AgentError,
-        purchases::PurchaseError, unlock::UnlockError,
+        auth::SignInError, creators::CreatorError, discovery::DiscoveryError, listings::ListingError, me::AccountError,
+        oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
     },
 };
 
@@ -54,6 +54,9 @@ pub enum ApiError {
     /// Of `/creators`.
     #[error(transparent)]
     Creator(#[from] CreatorError),
+    /// Of `/discovery`.
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryError),
     /// Of `/me`.
     #[error(transparent)]
     Account(#[from] AccountError),
@@ -99,6 +102,7 @@ impl ApiError {
                 UnlockError::Unconfirmed(_) => ErrorAnswer::unavailable(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
+            Self::Discovery(DiscoveryError::Limit | DiscoveryError::Offset) => ErrorAnswer::bad_request(text()),
             Self::Account(error) => match error {
                 AccountError::UnknownPurchase => ErrorAnswer::not_found(text()),
                 AccountError::Refunded => ErrorAnswer::gone(text()),
