@@ -16,8 +16,8 @@ use crate::{
     body::FieldError,
     limits::PERIOD_SECONDS,
     routes::{
-        auth::SignInError, creators::CreatorError, drafts::DraftingError, listings::ListingError, me::AccountError,
-        oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
+        auth::SignInError, creators::CreatorError, discovery::DiscoveryError, drafts::DraftingError,
+        listings::ListingError, me::AccountError, oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
     },
 };
 
@@ -57,6 +57,9 @@ pub enum ApiError {
     /// Of `/creators`.
     #[error(transparent)]
     Creator(#[from] CreatorError),
+    /// Of `/discovery`.
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryError),
     /// Of `/me`.
     #[error(transparent)]
     Account(#[from] AccountError),
@@ -108,6 +111,7 @@ impl ApiError {
                 }
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
+            Self::Discovery(DiscoveryError::Limit | DiscoveryError::Offset) => ErrorAnswer::bad_request(text()),
             Self::Account(error) => match error {
                 AccountError::UnknownPurchase => ErrorAnswer::not_found(text()),
                 AccountError::Refunded => ErrorAnswer::gone(text()),

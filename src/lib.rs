@@ -7,6 +7,7 @@ mod endpoint;
 mod error;
 mod limits;
 mod paywall;
+mod receipts;
 mod respond;
 mod routes;
 mod session;
@@ -73,6 +74,12 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Asset(name) => routes::oauth::asset(&name),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
+        Endpoint::Supported => routes::discovery::supported(app),
+        Endpoint::DiscoveryResources => routes::discovery::resources(app, &request).await,
+        Endpoint::DidDocument => receipts::did_document(app, &request),
+        Endpoint::Robots => routes::crawlers::robots(app, &request),
+        Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
+        Endpoint::Llms => routes::crawlers::llms(app, &request),
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }
 }

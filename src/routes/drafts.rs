@@ -6,6 +6,7 @@ use cardano::{
     tx::build::UnsignedTx,
 };
 use edge::answer::{self, Fault};
+use edge::serve::{Request, Response};
 use escrow::Deadlines;
 use market::{
     DeliveryMode, ListingId,
@@ -13,7 +14,6 @@ use market::{
     cip30::{Cip30Wallet, Described, InvalidWallet},
 };
 use serde_json::{Map, Value, json};
-use worker::{Request, Response};
 
 use crate::{
     app::App,
@@ -59,7 +59,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     })?;
     let payment = json!({
         "x402Version": 2,
-        "resource": paywall::resource(&terms, &request.url()?),
+        "resource": paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id)),
         "accepted": draft.offered.requirements,
         "payload": { "nonce": draft.nonce.to_string() },
     });

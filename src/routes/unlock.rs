@@ -38,6 +38,7 @@ use crate::{
     error::ApiError,
     limits::Limiter,
     paywall::{self, Methods, Priced, SCHEDULE},
+    receipts,
 };
 
 /// Outside calls that one look may take: a retried read each of the transaction and the tip.
@@ -126,7 +127,9 @@ impl Gate<'_> {
             Some(entry) => vec![entry.clone()],
             None => self.accepts()?,
         };
-        let required = paywall::payment_required(&self.terms, accepts, &self.request.url()?, ask.code);
+        let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms.id);
+        let (resource, extensions) = (paywall::resource_info(&self.terms, url), paywall::extensions(&self.terms));
+        let required = paywall::payment_required(resource, extensions, accepts, ask.code);
         let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
         let mut response = answer::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
         response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
@@ -180,7 +183,7 @@ impl Gate<'_> {
         let paid = checkout.pay(&self.terms, &presented, proven).await;
         console_log!("payment {} for {}: {}", presented.tx(), self.terms.id, outcome(&paid));
         let error = match paid {
-            Ok(paid) => return self.deliver(paid.content, &paid.settlement),
+            Ok(paid) => return self.deliver(paid.content, paid.settlement),
             Err(error) => error,
         };
         let words = error.to_string();
@@ -199,9 +202,10 @@ impl Gate<'_> {
         }
     }
 
-    fn deliver(&self, content: String, settlement: &SettlementResponse) -> Result<Response, ApiError> {
+    fn deliver(&self, content: String, mut settlement: SettlementResponse) -> Result<Response, ApiError> {
         let mut response = answer::private_text(content)?;
-        let header = encode_header(settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
+        receipts::attach(self.app, self.request, &self.terms, &mut settlement);
+        let header = encode_header(&settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
         response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         Ok(response)
     }

@@ -37,7 +37,7 @@
 //! ) -> Result<String, Box<dyn std::error::Error>> {
 //!     let offers = methods.iter().map(|method| Ok(method.offer(sale, clock, nonce)?.requirements));
 //!     let accepts = offers.collect::<Result<_, method::OfferError>>()?;
-//!     let resource = ResourceInfo { url: "https://example.com/thing".into(), description: None, mime_type: None };
+//!     let resource = ResourceInfo { url: "https://example.com/thing".into(), ..ResourceInfo::default() };
 //!     Ok(encode_header(&PaymentRequired::new(resource, accepts, refused.map(Refusal::code)))?)
 //! }
 //!

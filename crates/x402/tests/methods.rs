@@ -151,7 +151,7 @@ fn the_first_field_that_differs_is_named() {
 #[test]
 fn a_402_of_every_method_is_read_as_it_was_written() {
     let accepts = vec![offer(&method()).requirements, offer(&escrow_method(TransferMethod::Masumi)).requirements];
-    let resource = ResourceInfo { url: "https://example.com".into(), description: None, mime_type: None };
+    let resource = ResourceInfo { url: "https://example.com".into(), ..ResourceInfo::default() };
     let required = PaymentRequired::new(resource, accepts, None);
     assert_eq!(decode_header::<PaymentRequired>(&encode_header(&required).unwrap()), Ok(required));
 }
