@@ -230,7 +230,7 @@ impl Gate<'_> {
             None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")),
             Some(found) => {
                 let mut response = answer::private_text(found.content)?;
-                response.headers_mut().set("x-service-purchase", &found.purchase.to_string())?;
+                response.headers_mut().set("x-service-purchase", found.purchase.to_string())?;
                 Ok(response)
             }
         }
