@@ -7,6 +7,7 @@ use edge::{
     keys::KeyStore,
     settings::{self, Lookup, SettingError},
 };
+use escrow::Deployment;
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, ListingTerms},
@@ -63,6 +64,11 @@ impl Methods {
             }
         };
         Ok(Self { instant, protected, confirmations })
+    }
+
+    /// The contract that protected payments are locked in, if there is one.
+    pub fn deployment(&self) -> Option<&Deployment> {
+        self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
     /// The ways to pay, cheapest first.

@@ -127,9 +127,9 @@ pub fn total_of(utxos: &[Utxo]) -> Value {
 
 /// What is said of change.
 pub(crate) fn change_words(change: &Value, to: &Address) -> Option<String> {
-    let tokens = if change.assets.is_empty() { "" } else { ", and all the tokens that were with it," };
+    let tokens = if change.assets.is_empty() { "" } else { ", and all tokens that were with it," };
     let lovelace = change.lovelace.display_tada();
-    (*change != Value::default()).then(|| format!("{lovelace} of your own{tokens} come back to {to}."))
+    (*change != Value::default()).then(|| format!("{lovelace}{tokens} go back to you, to {to}."))
 }
 
 /// How long it is until then, for people: rounded down, as one who must hurry has to hear it.
