@@ -63,6 +63,15 @@ const refused = async (id: string, action: string, wallet: Cip30, status: number
 const timingOf = ({ actions }: Offered, action: string): string | undefined =>
   actions.find((it) => it.action === action)?.timing;
 
+/** Waits until a block is late enough for the action. */
+async function opened(id: string, action: string): Promise<void> {
+  for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+    if (timingOf(await offered(world, id), action) === "open") return;
+    await world.ledger.block();
+  }
+  assert.fail(`${action} does not open`);
+}
+
 for (const library of Object.keys(libraries)) {
   test(`${library} asks for a refund and takes it, without the watcher's help`, async () => {
     const { id, buyer } = await locked(library);
@@ -87,6 +96,7 @@ for (const library of Object.keys(libraries)) {
     assert.equal((await offered(world, id)).state, "RefundRequested");
 
     await passTo(world, id, "submitResult");
+    await opened(id, "WithdrawRefund");
     const held = await balance(world, buyer.address);
     const taken = await acts(id, "WithdrawRefund", buyer);
     assert.equal(taken.summary.receivesLovelace, `${PRICE}`);
@@ -107,6 +117,7 @@ test("a dispute and a release by drafts: the seller is paid at once", async () =
 
   assert.match(await refused(id, "AuthorizeWithdrawal", buyer, 409), /^too early/);
   await world.ledger.advance(300);
+  await opened(id, "AuthorizeWithdrawal");
   const released = await acts(id, "AuthorizeWithdrawal", buyer);
   assert.equal(released.summary.becomes, "WithdrawAuthorized");
   await until(world, id, "withdrawn");
@@ -127,6 +138,7 @@ test("the seller of record gives the money back, and collects, with a wallet of 
   const posted = await acts(id, "SubmitResult", seller);
   assert.equal(posted.summary.becomes, "ResultSubmitted");
   await passTo(world, id, "unlock");
+  await opened(id, "Withdraw");
   const collected = await acts(id, "Withdraw", seller);
   assert.equal(collected.summary.receivesLovelace, `${PRICE - CREATORS_PART}`);
   assert.equal(await balance(world, creator), CREATORS_PART);
