@@ -23,6 +23,8 @@ pub enum Endpoint {
     Purchase(String),
     /// `/purchases/{id}/verification`
     Verification(String),
+    /// `/purchases/{id}/action-draft`
+    ActionDraft(String),
     /// `/auth/challenge`
     Challenge,
     /// `/auth/verify`
@@ -116,6 +118,7 @@ impl Endpoint {
             ("purchases", None, None) => Some(Self::Purchases),
             ("purchases", Some(id), None) => Some(Self::Purchase(id.to_owned())),
             ("purchases", Some(id), Some("verification")) => Some(Self::Verification(id.to_owned())),
+            ("purchases", Some(id), Some("action-draft")) => Some(Self::ActionDraft(id.to_owned())),
             ("creators", Some(address), None) => Some(Self::Creator(address.to_owned())),
             ("auth", Some("challenge"), None) => Some(Self::Challenge),
             ("auth", Some("verify"), None) => Some(Self::SignIn),
@@ -159,7 +162,7 @@ impl Endpoint {
             Self::Unlock(_) => "GET, OPTIONS",
             Self::Listings => GET_POST,
             Self::Verification(_) | Self::Challenge | Self::SignIn | Self::SignOut | Self::Buy | Self::Withdraw => POST,
-            Self::PaymentDraft(_) => POST,
+            Self::PaymentDraft(_) | Self::ActionDraft(_) => POST,
             Self::AgentLimits => "PUT, OPTIONS",
         }
     }

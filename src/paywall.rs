@@ -7,6 +7,7 @@ use edge::{
     keys::KeyStore,
     settings::{self, Lookup, SettingError},
 };
+use escrow::Deployment;
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, ListingTerms},
@@ -65,9 +66,9 @@ impl Methods {
         Ok(Self { instant, protected, confirmations })
     }
 
-    /// The escrow that protected sales are paid into, bech32.
-    pub fn escrow_address(&self) -> Option<String> {
-        self.protected.as_ref().map(|method| method.deployment().address().to_string())
+    /// The contract that protected payments are locked in, if there is one.
+    pub fn deployment(&self) -> Option<&Deployment> {
+        self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
     /// The ways to pay, cheapest first.
