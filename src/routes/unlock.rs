@@ -126,7 +126,7 @@ impl Gate<'_> {
             Some(entry) => vec![entry.clone()],
             None => self.accepts()?,
         };
-        let required = paywall::payment_required(&self.terms, accepts, &self.request.url()?, ask.code);
+        let required = paywall::payment_required(&self.terms, accepts, self.request.resource(), ask.code);
         let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
         let mut response = answer::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
         response.headers_mut().set(PAYMENT_REQUIRED, &header)?;

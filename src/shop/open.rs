@@ -16,7 +16,6 @@ use market::{
     proof::Proof,
 };
 use serde_json::json;
-use url::Url;
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
@@ -111,8 +110,7 @@ impl OpenSale<'_> {
                 offered.into_iter().map(|offered| offered.requirements).collect()
             }
         };
-        let url = Url::parse(open::RESOURCE_URL).map_err(|error| ShopError::Unavailable(error.to_string()))?;
-        let required = json!(paywall::payment_required(&self.priced.terms, accepts, &url, why));
+        let required = json!(paywall::payment_required(&self.priced.terms, accepts, open::RESOURCE_URL, why));
         Ok(Unlocked::PaymentRequired { required, settlement: settlement.map(|settlement| json!(settlement)) })
     }
 
