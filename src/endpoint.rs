@@ -13,6 +13,8 @@ pub enum Endpoint {
     Listing(String),
     /// `/listings/{id}/unlock`
     Unlock(String),
+    /// `/listings/{id}/payment-draft`
+    PaymentDraft(String),
     /// `/creators/{address}`
     Creator(String),
     /// `/purchases`
@@ -61,6 +63,18 @@ pub enum Endpoint {
     Token,
     /// `/assets/{name}`
     Asset(String),
+    /// `/supported`
+    Supported,
+    /// `/discovery/resources`
+    DiscoveryResources,
+    /// `/.well-known/did.json`
+    DidDocument,
+    /// `/robots.txt`
+    Robots,
+    /// `/sitemap.xml`
+    Sitemap,
+    /// `/llms.txt`
+    Llms,
 }
 
 /// What a request asks for.
@@ -98,6 +112,7 @@ impl Endpoint {
             ("listings", None, None) => Some(Self::Listings),
             ("listings", Some(id), None) => Some(Self::Listing(id.to_owned())),
             ("listings", Some(id), Some("unlock")) => Some(Self::Unlock(id.to_owned())),
+            ("listings", Some(id), Some("payment-draft")) => Some(Self::PaymentDraft(id.to_owned())),
             ("purchases", None, None) => Some(Self::Purchases),
             ("purchases", Some(id), None) => Some(Self::Purchase(id.to_owned())),
             ("purchases", Some(id), Some("verification")) => Some(Self::Verification(id.to_owned())),
@@ -120,6 +135,12 @@ impl Endpoint {
             ("oauth", Some("challenge"), None) => Some(Self::ConnectChallenge),
             ("oauth", Some("approve"), None) => Some(Self::Approve),
             ("oauth", Some("token"), None) => Some(Self::Token),
+            ("supported", None, None) => Some(Self::Supported),
+            ("discovery", Some("resources"), None) => Some(Self::DiscoveryResources),
+            (".well-known", Some("did.json"), None) => Some(Self::DidDocument),
+            ("robots.txt", None, None) => Some(Self::Robots),
+            ("sitemap.xml", None, None) => Some(Self::Sitemap),
+            ("llms.txt", None, None) => Some(Self::Llms),
             ("assets", Some(name), None) => Some(Self::Asset(name.to_owned())),
             _ => None,
         }
@@ -130,13 +151,15 @@ impl Endpoint {
             Self::Health | Self::Listing(_) | Self::Creator(_) | Self::Purchases | Self::Purchase(_) => GET,
             Self::Me | Self::BoughtContent(_) | Self::Agents => GET,
             Self::ResourceMetadata | Self::ServerMetadata | Self::Authorize | Self::ConnectChallenge => GET,
-            Self::Asset(_) => GET,
+            Self::Asset(_) | Self::Robots | Self::Sitemap | Self::Llms => GET,
+            Self::Supported | Self::DiscoveryResources | Self::DidDocument => GET,
             Self::Mcp | Self::OpenMcp | Self::Register | Self::Approve | Self::Token => POST,
             Self::Agent(_) => "DELETE, OPTIONS",
             // A HEAD could not carry a paid answer's body: paying for nothing is not offered.
             Self::Unlock(_) => "GET, OPTIONS",
             Self::Listings => GET_POST,
             Self::Verification(_) | Self::Challenge | Self::SignIn | Self::SignOut | Self::Buy | Self::Withdraw => POST,
+            Self::PaymentDraft(_) => POST,
             Self::AgentLimits => "PUT, OPTIONS",
         }
     }

@@ -8,6 +8,7 @@ mod error;
 mod known;
 mod limits;
 mod paywall;
+mod receipts;
 mod respond;
 mod routes;
 mod session;
@@ -50,6 +51,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
+        Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
         Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
         Endpoint::Verification(id) => routes::purchases::verify(app, &id, request).await,
@@ -73,6 +75,12 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Asset(name) => routes::oauth::asset(&name),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
+        Endpoint::Supported => routes::discovery::supported(app),
+        Endpoint::DiscoveryResources => routes::discovery::resources(app, &request).await,
+        Endpoint::DidDocument => receipts::did_document(app, &request),
+        Endpoint::Robots => routes::crawlers::robots(app, &request),
+        Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
+        Endpoint::Llms => routes::crawlers::llms(app, &request),
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }
 }

@@ -8,10 +8,12 @@ use edge::{
     keys::KeyStore,
     settings::{self, Lookup, SettingError},
 };
-use market::{DeliveryMode, ListingId, catalogue::ListingTerms, checkout::Way};
+use market::{DeliveryMode, ListingId, catalogue::ListingTerms, chain_state, checkout::Way};
+use serde_json::{Map, Value};
+use sql::Database;
 use x402_cardano::{
     method::{DefaultMethod, EscrowMethod, MempoolPolicy},
-    wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, payment_identifier},
+    wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, bazaar, payment_identifier},
 };
 
 use crate::{app::App, error::ApiError, known};
@@ -50,6 +52,11 @@ impl Methods {
         Ok(Self { instant, protected, confirmations })
     }
 
+    /// The escrow that protected sales are paid into, bech32.
+    pub fn escrow_address(&self) -> Option<String> {
+        self.protected.as_ref().map(|method| method.deployment().address().to_string())
+    }
+
     /// The ways to pay, cheapest first.
     pub fn ways(&self) -> Vec<Way<'_>> {
         let protected = self.protected.as_ref().map(|method| (DeliveryMode::Protected, method as _));
@@ -72,20 +79,49 @@ pub async fn priced(app: &App, database: &D1, id: &ListingId) -> Result<Option<P
     Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, app.now_ms()) }))
 }
 
-/// The whole 402: every way to pay, and why payment is asked for. `resource` is the URL of what is paid for.
-pub fn payment_required(
-    terms: &ListingTerms,
-    accepts: Vec<PaymentRequirements>,
-    resource: &str,
-    code: &str,
-) -> PaymentRequired {
-    let resource = ResourceInfo {
-        url: resource.to_owned(),
+/// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of ours, sold protected or not.
+pub async fn clock(app: &App, database: &impl Database) -> Result<Millis, ApiError> {
+    let lead = app.settings()?.lead;
+    Ok(chain_state::clock(&database.run(chain_state::read_time()).await?, app.now_ms(), lead)?)
+}
+
+/// The path of a listing's paywall, as directories know all of them.
+const ROUTE: &str = "/listings/:id/unlock";
+/// Who sells, as directories show it.
+const SERVICE_NAME: &str = "Surety";
+/// What is sold, as directories find it.
+const TAGS: [&str; 3] = ["design", "prompts", "cardano"];
+
+/// The address of a listing's paywall.
+pub fn resource_url(origin: &str, listing: &str) -> String {
+    format!("{origin}/listings/{listing}/unlock")
+}
+
+/// What is paid for, at this address.
+pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
+    ResourceInfo {
+        url,
         description: Some(terms.title.clone()),
         mime_type: Some("text/plain".to_owned()),
-    };
-    PaymentRequired {
-        extensions: Some(payment_identifier::offered()),
-        ..PaymentRequired::new(resource, accepts, Some(code))
+        service_name: Some(SERVICE_NAME.to_owned()),
+        tags: TAGS.map(str::to_owned).to_vec(),
     }
+}
+
+/// The extensions of a listing's 402 over HTTP: the same each time.
+pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
+    let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", &terms.id)], output: "text" };
+    let mut extensions = payment_identifier::offered();
+    extensions.extend(get.extension());
+    extensions
+}
+
+/// The whole 402: every way to pay, and why payment is asked for.
+pub fn payment_required(
+    resource: ResourceInfo,
+    extensions: Map<String, Value>,
+    accepts: Vec<PaymentRequirements>,
+    code: &str,
+) -> PaymentRequired {
+    PaymentRequired { extensions: Some(extensions), ..PaymentRequired::new(resource, accepts, Some(code)) }
 }

@@ -32,6 +32,6 @@ pub fn linked(mut response: Response, request: &Request, next: Option<&str>) -> 
     let others: Vec<(String, String)> =
         url.query_pairs().filter(|(name, _)| name != "cursor").map(|(n, v)| (n.into_owned(), v.into_owned())).collect();
     url.query_pairs_mut().clear().extend_pairs(others).append_pair("cursor", cursor);
-    response.headers_mut().set("link", &format!("<{url}>; rel=\"next\""))?;
+    response.headers_mut().set("link", format!("<{url}>; rel=\"next\""))?;
     Ok(response)
 }

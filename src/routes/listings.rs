@@ -142,7 +142,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     match stored {
         Stored::Listing { id, json } => {
             let mut response = answer::json(json)?.with_status(201);
-            response.headers_mut().set("location", &format!("/listings/{id}"))?;
+            response.headers_mut().set("location", format!("/listings/{id}"))?;
             Ok(response)
         }
         Stored::OfferChanged => Err(ListingError::OfferChanged.into()),

@@ -15,11 +15,11 @@ use market::{
     checkout::{self, Checkout, PayError, Presented, Way},
     proof::Proof,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
-    wire::{PaymentRequirements, SettlementResponse},
+    wire::{PaymentRequirements, SettlementResponse, bazaar, payment_identifier},
 };
 
 use super::{Counter, SCHEDULE, priced, unavailable};
@@ -27,6 +27,7 @@ use crate::{
     app::App,
     limits::Limiter,
     paywall::{self, Methods, Priced},
+    receipts,
 };
 
 /// The shop for agents with wallets of their own.
@@ -47,6 +48,18 @@ impl Shelf for OpenCounter<'_> {
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
         self.0.listing(id).await
     }
+}
+
+/// The extensions of the tool's 402.
+fn extensions() -> Map<String, Value> {
+    let mut extensions = payment_identifier::offered();
+    if let Some(tool) = open::paid_tool() {
+        let text = |name| tool.get(name).and_then(Value::as_str).unwrap_or_default();
+        let input_schema = tool.get("inputSchema").unwrap_or(&Value::Null);
+        let tool = bazaar::Tool { name: text("name"), description: text("title"), input_schema };
+        extensions.extend(tool.extension());
+    }
+    extensions
 }
 
 /// A listing at the open counter, with what is the same for asking and paying.
@@ -110,7 +123,8 @@ impl OpenSale<'_> {
                 offered.into_iter().map(|offered| offered.requirements).collect()
             }
         };
-        let required = json!(paywall::payment_required(&self.priced.terms, accepts, open::RESOURCE_URL, why));
+        let resource = paywall::resource_info(&self.priced.terms, open::RESOURCE_URL.to_owned());
+        let required = json!(paywall::payment_required(resource, extensions(), accepts, why));
         Ok(Unlocked::PaymentRequired { required, settlement: settlement.map(|settlement| json!(settlement)) })
     }
 
@@ -167,7 +181,8 @@ impl OpenSale<'_> {
             hung_up: &|| signal.aborted(),
         };
         let error = match checkout.pay(&self.priced.terms, &presented, proven).await {
-            Ok(paid) => {
+            Ok(mut paid) => {
+                receipts::attach(app, self.counter.request, &self.priced.terms, &mut paid.settlement);
                 return Ok(Unlocked::Delivered {
                     content: paid.content,
                     listed_hash: self.priced.terms.content_hash,
@@ -186,7 +201,9 @@ impl OpenSale<'_> {
             }
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
-            PayError::Refused(_) | PayError::Refunded | PayError::Public => self.ask(&words, None, None),
+            PayError::Refused(_) | PayError::Refunded | PayError::Public | PayError::TooManyRefused => {
+                self.ask(&words, None, None)
+            }
         }
     }
 }
