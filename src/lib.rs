@@ -5,6 +5,7 @@ mod body;
 mod cors;
 mod endpoint;
 mod error;
+mod known;
 mod limits;
 mod paywall;
 mod receipts;

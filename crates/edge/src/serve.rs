@@ -68,6 +68,12 @@ impl Request {
         before.split_once('?').map(|(_, query)| query)
     }
 
+    /// Its URL without query and fragment: what is asked for.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        self.url.find(['?', '#']).and_then(|end| self.url.get(..end)).unwrap_or(&self.url)
+    }
+
     /// Its whole URL.
     ///
     /// # Errors
