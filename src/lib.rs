@@ -6,6 +6,7 @@ mod cors;
 mod endpoint;
 mod error;
 mod limits;
+mod openapi;
 mod paywall;
 mod receipts;
 mod respond;
@@ -71,6 +72,8 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::DidDocument => receipts::did_document(app, &request),
         Endpoint::Robots => routes::crawlers::robots(app, &request),
         Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
+        Endpoint::OpenApi => openapi::document(),
+        Endpoint::Docs => openapi::docs(),
         Endpoint::Llms => routes::crawlers::llms(app, &request),
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }
