@@ -221,7 +221,7 @@ fn cursor() -> Value {
 
 fn catalogue(g: &mut SchemaGenerator) -> Operations {
     let filters = json!({ "type": "string", "enum": ["newest", "popular", "price_asc", "price_desc", "reputation"] });
-    let categories = Value::from(category(g));
+    let categories = schema::<Category>(g);
     let modes = schema::<DeliveryMode>(g);
     let list = operation("listListings", "Catalogue", "What is for sale")
         .more("Without a query the newest listings. The `Link` header (rel=\"next\") leads to the next page.")

@@ -3,6 +3,8 @@
 
 #![expect(dead_code, reason = "shapes: nothing is made of them but their schemas")]
 
+use std::borrow::Cow;
+
 use agents::oauth::client::{MAX_CLIENT_NAME, MAX_REDIRECT_URIS};
 use market::{
     account::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA},
@@ -19,8 +21,17 @@ pub const CURSOR: &str = r"^-?\d{1,15}\.-?\d{1,15}$";
 /// POSIX milliseconds, as a text.
 const TIME: &str = r"^\d+$";
 
-pub fn category(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": CATEGORIES })
+/// What kind of thing it is.
+pub struct Category;
+
+impl JsonSchema for Category {
+    fn schema_name() -> Cow<'static, str> {
+        "Category".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "What kind of thing it is.", "enum": CATEGORIES })
+    }
 }
 
 /// Why a request is not answered as it asked, and what to do.
@@ -73,7 +84,7 @@ pub struct Listing {
     #[schemars(url)]
     preview_media: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "category")]
+    #[schemars(with = "Option<Category>")]
     category: Option<String>,
     /// POSIX ms.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +122,7 @@ pub struct NewListing {
     #[schemars(length(max = MAX_PREVIEW_URL))]
     preview_media: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "category")]
+    #[schemars(with = "Option<Category>")]
     category: Option<String>,
 }
 
