@@ -24,6 +24,9 @@ const ERRORS: [(u16, &str, &str, Option<&str>); 13] = [
     (503, "Unavailable", "Something that is needed does not answer. Trying again is safe.", Some("Retry-After")),
 ];
 
+/// The groups, in the order in which they are read.
+const TAGS: [&str; 8] = ["Catalogue", "Paid content", "Purchases", "Account", "MCP", "OAuth", "x402", "System"];
+
 /// The document. `version` is the interface's.
 pub fn document(version: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -48,6 +51,7 @@ pub fn document(version: &str) -> Value {
             "description": "Amounts are lovelace as decimal texts (1 tADA = 1,000,000), times POSIX ms, addresses those of Cardano's preprod network. Every path answers OPTIONS (CORS), and HEAD where it answers GET, but for the paywall.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
+        "tags": TAGS.map(|name| json!({ "name": name })),
         "paths": paths,
         "components": {
             "schemas": schemas,

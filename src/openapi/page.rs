@@ -6,13 +6,9 @@ use serde_json::{Map, Value};
 /// The page of a document.
 pub fn page(document: &Value) -> String {
     let info = |name: &str| document.pointer(&format!("/info/{name}")).and_then(Value::as_str).unwrap_or_default();
-    let operations: Vec<Entry> = entries(document).collect();
-    let mut tags: Vec<&str> = vec![];
-    for Entry { tag, .. } in &operations {
-        if !tags.contains(tag) {
-            tags.push(tag);
-        }
-    }
+    let tags: Vec<&str> =
+        document.get("tags").and_then(Value::as_array).into_iter().flatten().map(|tag| text(tag, "name")).collect();
+    let of = |tag: &str| entries(document).filter(move |entry| entry.tag == tag).collect::<Vec<_>>();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -34,14 +30,14 @@ pub fn page(document: &Value) -> String {
                     @for tag in &tags {
                         h2 { (tag) }
                         ul {
-                            @for entry in operations.iter().filter(|entry| entry.tag == *tag) {
+                            @for entry in of(tag) {
                                 li { a href={ "#" (entry.id) } { code { (entry.method) " " (entry.path) } } }
                             }
                         }
                     }
                 }
                 main {
-                    @for entry in &operations { (section(document, entry)) }
+                    @for entry in tags.iter().flat_map(|tag| of(tag)) { (section(document, &entry)) }
                     h2 id="types" { "Types" }
                     @for (name, schema) in object(document, "/components/schemas") { (type_(name, schema)) }
                 }
@@ -86,14 +82,14 @@ fn section(document: &Value, entry: &Entry) -> Markup {
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
-        .map(|one| one.as_object().and_then(|one| one.keys().next()).map_or("nothing", String::as_str))
+        .map(|one| one.as_object().and_then(|one| one.keys().next()).map_or("none", String::as_str))
         .collect();
     html! {
         section id=(id) {
             h2 { code { (method) " " (path) } }
             p { (text(value, "summary")) "." }
             @if let Some(more) = value.get("description").and_then(Value::as_str) { p { (more) } }
-            p.auth { "Shows: " (security.join(" or ")) }
+            p.auth { "Authentication: " (security.join(" or ")) }
             @if value.get("parameters").and_then(Value::as_array).is_some_and(|all| !all.is_empty()) {
                 table {
                     thead { tr { th { "Parameter" } th { "Type" } th { "Meaning" } } }
