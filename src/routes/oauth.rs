@@ -14,7 +14,7 @@ use edge::{answer, documents::FetchedDocuments, ed25519::WebCrypto, http, http::
 use market::account::{DEMO_KEY_VERSION, NewWallet};
 use serde_json::Value;
 
-use crate::{app::App, error::ApiError, limits::Limiter, session::Shown};
+use crate::{app::App, error::ApiError, limits::Limiter, openapi, session::Shown};
 
 /// Bytes of a token request's form.
 const MAX_FORM: usize = 16 << 10;
@@ -184,11 +184,12 @@ fn refuse(error: &OAuthError) -> Result<Response, ApiError> {
     Ok(response)
 }
 
-/// A file of the consent page.
+/// A file of a page.
 pub fn asset(name: &str) -> Result<Response, ApiError> {
     let (text, kind) = match format!("/assets/{name}") {
         path if path == page::SCRIPT.0 => (page::SCRIPT.1, "text/javascript; charset=utf-8"),
         path if path == page::STYLE.0 => (page::STYLE.1, "text/css; charset=utf-8"),
+        path if path == openapi::STYLE.0 => (openapi::STYLE.1, "text/css; charset=utf-8"),
         _ => return Err(ApiError::NoSuchPath),
     };
     let mut response = Response::ok(text)?;
