@@ -5,6 +5,8 @@ use worker::Method;
 /// A path that exists, with what it names.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Endpoint {
+    /// `/`
+    Home,
     /// `/health`
     Health,
     /// `/listings`
@@ -13,6 +15,8 @@ pub enum Endpoint {
     Listing(String),
     /// `/listings/{id}/unlock`
     Unlock(String),
+    /// `/listings/{id}/preview`
+    Preview(String),
     /// `/creators/{address}`
     Creator(String),
     /// `/purchases`
@@ -94,10 +98,12 @@ impl Endpoint {
             return None;
         }
         match (first, second, third) {
+            ("", None, None) => Some(Self::Home),
             ("health", None, None) => Some(Self::Health),
             ("listings", None, None) => Some(Self::Listings),
             ("listings", Some(id), None) => Some(Self::Listing(id.to_owned())),
             ("listings", Some(id), Some("unlock")) => Some(Self::Unlock(id.to_owned())),
+            ("listings", Some(id), Some("preview")) => Some(Self::Preview(id.to_owned())),
             ("purchases", None, None) => Some(Self::Purchases),
             ("purchases", Some(id), None) => Some(Self::Purchase(id.to_owned())),
             ("purchases", Some(id), Some("verification")) => Some(Self::Verification(id.to_owned())),
@@ -130,7 +136,7 @@ impl Endpoint {
             Self::Health | Self::Listing(_) | Self::Creator(_) | Self::Purchases | Self::Purchase(_) => GET,
             Self::Me | Self::BoughtContent(_) | Self::Agents => GET,
             Self::ResourceMetadata | Self::ServerMetadata | Self::Authorize | Self::ConnectChallenge => GET,
-            Self::Asset(_) => GET,
+            Self::Home | Self::Preview(_) | Self::Asset(_) => GET,
             Self::Mcp | Self::OpenMcp | Self::Register | Self::Approve | Self::Token => POST,
             Self::Agent(_) => "DELETE, OPTIONS",
             // A HEAD could not carry a paid answer's body: paying for nothing is not offered.
@@ -175,7 +181,6 @@ mod tests {
     fn other_paths_do_not_exist() {
         for path in [
             "",
-            "/",
             "/healthz",
             "/health/",
             "/listings/",

@@ -14,6 +14,7 @@ mod settings;
 mod shop;
 
 use app::App;
+use edge::answer::ErrorAnswer;
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
 use worker::{Context, Env, Method, Request, Response, Result, event};
@@ -22,26 +23,37 @@ use worker::{Context, Env, Method, Request, Response, Result, event};
 async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response> {
     let app = App::new(env);
     let method = request.method();
-    let answer = match endpoint::resolve(&method, &request.path()) {
+    let resolved = endpoint::resolve(&method, &request.path());
+    let varies = match &resolved {
+        Resolved::Route(endpoint) => routes::pages::varies(endpoint, &method),
+        Resolved::Unknown => true,
+        Resolved::Preflight(_) | Resolved::WrongMethod(_) => false,
+    };
+    let page = varies && routes::pages::wanted(&request)?;
+    let answer = match resolved {
         Resolved::Preflight(allowed) => cors::preflight(allowed),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
+        Resolved::Route(endpoint) if page => routes::pages::show(&app, &endpoint, &request).await,
         Resolved::Route(endpoint) => dispatch(&app, endpoint, request).await,
     };
-    let response = match answer {
-        Ok(response) => response,
-        Err(error) => error.answer().into_response()?,
-    };
+    let refuse = |error: ErrorAnswer| if page { routes::pages::problem(&error) } else { error.into_response() };
+    let mut response = answer.or_else(|error| refuse(error.answer()))?;
+    if varies {
+        response.headers_mut().append("vary", "Accept")?;
+    }
     finish(&app, &method, response)
 }
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
     match endpoint {
+        Endpoint::Home => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
         Endpoint::Listings if request.method() == Method::Post => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
+        Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
         Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
         Endpoint::Verification(id) => routes::purchases::verify(app, &id, request).await,
@@ -62,7 +74,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::ConnectChallenge => routes::oauth::challenge(app, &request).await,
         Endpoint::Approve => routes::oauth::approve(app, request).await,
         Endpoint::Token => routes::oauth::token(app, request).await,
-        Endpoint::Asset(name) => routes::oauth::asset(&name),
+        Endpoint::Asset(name) => routes::pages::asset(&name),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,

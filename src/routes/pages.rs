@@ -1,0 +1,174 @@
+//! What browsers get where programs get JSON: the crate `pages` renders what the same queries answer.
+
+use cardano::{Address, ContentHash, TxHash};
+use edge::answer::{ErrorAnswer, Fault};
+use market::{
+    ListingId,
+    catalogue::{self, Filter, Page},
+    chain_state, purchase,
+};
+use pages::{
+    accept,
+    home::{self, Asked},
+    preview::Size,
+    view::{Listing, Purchase, Seller},
+};
+use serde::de::DeserializeOwned;
+use sql::{Database, exactly};
+use worker::{Method, Request, Response};
+use x402_cardano::wire::PAYMENT_SIGNATURE;
+
+use crate::{
+    app::App,
+    endpoint::Endpoint,
+    error::ApiError,
+    respond,
+    routes::{creators::CreatorError, listings::ListingError, purchases::PurchaseError},
+};
+
+/// Whether what is answered at this endpoint depends on `Accept`.
+pub const fn varies(endpoint: &Endpoint, method: &Method) -> bool {
+    let page = matches!(endpoint, Endpoint::Home | Endpoint::Listing(_) | Endpoint::Creator(_) | Endpoint::Purchase(_));
+    page && matches!(method, Method::Get | Method::Head)
+}
+
+/// Whether somebody wants to read. Whoever pays, or proves a payment, is a program.
+pub fn wanted(request: &Request) -> worker::Result<bool> {
+    let headers = request.headers();
+    let acts = headers.has(PAYMENT_SIGNATURE)? || headers.has("x-service-proof")?;
+    Ok(!acts && accept::prefers_html(headers.get("accept")?.as_deref()))
+}
+
+/// The page at an endpoint that has one.
+pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<Response, ApiError> {
+    match endpoint {
+        Endpoint::Home => home(app, request).await,
+        Endpoint::Listing(id) => listing(app, id, request).await,
+        Endpoint::Creator(address) => creator(app, address, request).await,
+        Endpoint::Purchase(id) => purchase(app, id).await,
+        _ => Err(ApiError::NoSuchPath),
+    }
+}
+
+/// A page that says why there is none.
+pub fn problem(error: &ErrorAnswer) -> worker::Result<Response> {
+    let html = ::pages::problem::page(error.status(), error.text());
+    // With the headers that the status calls for.
+    let headers = error.clone().into_response()?.headers().clone();
+    let mut response = Response::ok(html)?.with_headers(headers).with_status(error.status());
+    set(&mut response, &::pages::HEADERS)?;
+    Ok(response)
+}
+
+/// A listing's preview, for a frame on our pages.
+pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    let listing = listed(app, id).await?;
+    let media = listing.preview_media.ok_or(ListingError::Unknown)?;
+    let small = request.url()?.query() == Some("small");
+    let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
+    let mut response = Response::ok(html)?;
+    set(&mut response, &::pages::preview::HEADERS)?;
+    response.headers_mut().set("cache-control", "public, max-age=3600")?;
+    Ok(response)
+}
+
+/// A stylesheet, a script: named by its hash, so it never changes.
+pub fn asset(name: &str) -> Result<Response, ApiError> {
+    let asset = ::pages::asset::at(&format!("/assets/{name}")).ok_or(ApiError::NoSuchPath)?;
+    let mut response = Response::ok(asset.text.clone())?;
+    response.headers_mut().set("content-type", asset.kind)?;
+    response.headers_mut().set("cache-control", "public, max-age=31536000, immutable")?;
+    Ok(response)
+}
+
+async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let url = request.url()?;
+    let asked = Asked::read(url.query_pairs());
+    // A form sends the fields that were left empty, too.
+    let said = url.query_pairs().filter(|(name, value)| !value.is_empty() && name != "limit");
+    let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
+    filter.max_price = asked.max_price();
+    filter.limit = Some(home::PAGE);
+    let Page { json, next } = catalogue::page(&app.database()?, &filter).await?;
+    let listings: Vec<Listing> = read(&json)?;
+    kept(request, home::page(&origin(app, request)?, &asked, &listings, next.as_deref()))
+}
+
+async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    let listing = listed(app, id).await?;
+    kept(request, ::pages::listing::page(&origin(app, request)?, &listing))
+}
+
+async fn creator(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
+    let address: Address = address.parse().map_err(CreatorError::from)?;
+    let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
+    let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
+    let database = app.database()?;
+    let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
+    let Page { json, next } = catalogue::page(&database, &filter).await?;
+    let seller: Seller = read(&catalogue::seller(&database, &address).await?)?;
+    let (origin, listings) = (origin(app, request)?, read::<Vec<Listing>>(&json)?);
+    kept(request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
+}
+
+async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
+    let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
+    let (database, settings) = (app.database()?, app.settings()?);
+    let [found, time] = exactly(database.batch(vec![purchase::read(&id), chain_state::read_time()]).await?)?;
+    let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
+    let listing = match purchase.listing_id.parse::<ListingId>() {
+        Ok(listing) => catalogue::one(&database, &listing).await?,
+        Err(_) => None,
+    };
+    let listing = listing.as_deref().map(read::<Listing>).transpose()?;
+    let now = chain_state::clock(&time, app.now_ms(), settings.lead)?;
+    let shown = ::pages::purchase::Shown {
+        purchase: &purchase,
+        listing: listing.as_ref(),
+        now,
+        explorer: &settings.explorer_url,
+    };
+    fresh(::pages::purchase::page(&shown))
+}
+
+/// A listing that is shown.
+async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
+    let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
+    read(&catalogue::one(&app.database()?, &id).await?.ok_or(ListingError::Unknown)?)
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
+    let read = serde_json::from_str(json);
+    Ok(read.map_err(|error| Fault::Inconsistent(format!("what is stored cannot be shown: {error}")))?)
+}
+
+/// Our own address, as pages name it.
+fn origin(app: &App, request: &Request) -> Result<String, ApiError> {
+    match &app.settings()?.base_url {
+        Some(base) => Ok(base.clone()),
+        None => Ok(request.url()?.origin().ascii_serialization()),
+    }
+}
+
+/// A page that may be kept if it is asked for again each time.
+fn kept(request: &Request, html: String) -> Result<Response, ApiError> {
+    let etag = format!("W/\"{}\"", ContentHash::of(html.as_bytes()));
+    if let Some(response) = respond::not_modified(request, &etag)? {
+        return Ok(response);
+    }
+    let mut response = respond::tagged(Response::ok(html)?, &etag)?;
+    set(&mut response, &::pages::HEADERS)?;
+    Ok(response)
+}
+
+/// A page that tells the time.
+fn fresh(html: String) -> Result<Response, ApiError> {
+    let mut response = Response::ok(html)?;
+    set(&mut response, &::pages::HEADERS)?;
+    response.headers_mut().set("cache-control", "no-store")?;
+    Ok(response)
+}
+
+fn set(response: &mut Response, headers: &[(&str, &str)]) -> worker::Result<()> {
+    headers.iter().try_for_each(|(name, value)| response.headers_mut().set(name, value))
+}
