@@ -140,13 +140,13 @@ export async function doing(read, what) {
 }
 
 /**
- * A button for each wallet that is found, in #wallets.
+ * A button for each wallet that is found, in #wallets or elsewhere.
  * @template T
  * @param {string} verb
  * @param {() => T} read As for {@link doing}.
  * @param {(wallet: import("./types.d.ts").Connected, form: T) => Promise<unknown>} use
  */
-export function offerWallets(verb, read, use) {
+export function offerWallets(verb, read, use, place = "wallets") {
   const shown = new Set();
   const offer = () => {
     for (const [key, wallet] of findWallets()) {
@@ -163,12 +163,100 @@ export function offerWallets(verb, read, use) {
       }
       button.append(`${verb} with ${wallet.name}`);
       button.addEventListener("click", () => doing(read, async (form) => use(await connect(wallet), form)));
-      element("wallets").append(button);
+      element(place).append(button);
     }
     element("no-wallet").hidden = shown.size > 0;
   };
   for (const delay of LOOK_AGAIN_MS) setTimeout(offer, delay);
 }
+
+/** @param {Uint8Array} bytes */
+const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** @param {string} text */
+export const sha256 = async (text) =>
+  hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+
+/** @param {unknown} value */
+export const base64Json = (value) =>
+  btoa(Array.from(new TextEncoder().encode(JSON.stringify(value)), (byte) => String.fromCharCode(byte)).join(""));
+
+/**
+ * `X-Service-Proof`: the wallet's signature over lines that begin with their purpose.
+ * @param {import("./types.d.ts").Connected} wallet
+ * @param {(address: string, timestamp: number) => (string | number)[]} lines For the address in bech32.
+ */
+export async function proof(wallet, lines) {
+  const { owner: address } = await ask("/auth/challenge", { address: wallet.address });
+  const timestamp = Date.now();
+  const signed = await sign(wallet, await sha256(lines(address, timestamp).join("\n")));
+  return { address, header: base64Json({ address, timestamp, ...signed }) };
+}
+
+/**
+ * Where the CBOR item at this place ends.
+ * @param {Uint8Array} bytes
+ * @param {number} at
+ * @returns {number}
+ */
+function endOf(bytes, at) {
+  const first = bytes[at] ?? 255;
+  const [kind, info] = [first >> 5, first & 31];
+  let next = at + 1;
+  let size = info < 24 ? info : 0;
+  if (info >= 24 && info < 28) for (let n = 1 << (info - 24); n > 0; n--) size = size * 256 + (bytes[next++] ?? 0);
+  if (kind === 0 || kind === 1 || kind === 7) return next;
+  if ((kind === 2 || kind === 3) && info < 31) return next + size;
+  if (kind === 6) return endOf(bytes, next);
+  if (info === 31) {
+    while (next < bytes.length && bytes[next] !== 255) next = endOf(bytes, next);
+    return next + 1;
+  }
+  for (let n = kind === 5 ? 2 * size : size; n > 0; n--) next = endOf(bytes, next);
+  return next;
+}
+
+/** @param {string} hex */
+const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+
+/**
+ * A drafted transaction with the signatures of a wallet's witness set; its body stays byte for byte.
+ * @param {string} draft Hex, as the service made it: `84 body witnesses f5 f6`.
+ * @param {string} witnesses Hex.
+ */
+export function merged(draft, witnesses) {
+  const [tx, own] = [bytesOf(draft), bytesOf(witnesses)];
+  const set = endOf(tx, 1);
+  let at = 1;
+  while (own[at] !== 0 && at < own.length) at = endOf(own, endOf(own, at));
+  // Field 0, with the tag of a set or without.
+  const from = own[at + 1] === 0xd9 ? at + 4 : at + 1;
+  if (from >= own.length) throw new Problem("The wallet signed nothing.");
+  const signatures = witnesses.slice(2 * from, 2 * endOf(own, from));
+  const fields = ((tx[set] ?? 0) + 1).toString(16);
+  return `${draft.slice(0, 2 * set)}${fields}00d90102${signatures}${draft.slice(2 * set + 2)}`;
+}
+
+/**
+ * What the service drafted, in words, and signed by the wallet: the transaction's hex.
+ * @param {import("./types.d.ts").Connected} wallet
+ * @param {{ transaction: string, words: string[] }} draft
+ */
+export async function signed({ name, api }, { transaction, words }) {
+  element("words").replaceChildren(
+    ...words.map((sentence) => {
+      const item = document.createElement("li");
+      item.textContent = sentence;
+      return item;
+    }),
+  );
+  element("draft").hidden = false;
+  say(`Look at the transaction in ${name} and sign it there.`);
+  return merged(transaction, await askWallet(REFUSED.tx, () => api.signTx(transaction, true)));
+}
+
+/** @param {number} ms */
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Makes the buttons beside texts copy them. */
 export function offerCopies() {

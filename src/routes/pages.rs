@@ -16,19 +16,22 @@ use pages::{
 use serde::de::DeserializeOwned;
 use sql::{Database, exactly};
 use worker::{Method, Request, Response};
-use x402_cardano::wire::PAYMENT_SIGNATURE;
+use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
 
 use crate::{
     app::App,
     endpoint::Endpoint,
     error::ApiError,
     respond,
-    routes::{creators::CreatorError, listings::ListingError, purchases::PurchaseError},
+    routes::{creators::CreatorError, listings::ListingError, purchases::PurchaseError, unlock},
 };
 
 /// Whether what is answered at this endpoint depends on `Accept`.
 pub const fn varies(endpoint: &Endpoint, method: &Method) -> bool {
-    let page = matches!(endpoint, Endpoint::Home | Endpoint::Listing(_) | Endpoint::Creator(_) | Endpoint::Purchase(_));
+    let page = matches!(
+        endpoint,
+        Endpoint::Home | Endpoint::Listing(_) | Endpoint::Unlock(_) | Endpoint::Creator(_) | Endpoint::Purchase(_)
+    );
     page && matches!(method, Method::Get | Method::Head)
 }
 
@@ -44,6 +47,7 @@ pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<R
     match endpoint {
         Endpoint::Home => home(app, request).await,
         Endpoint::Listing(id) => listing(app, id, request).await,
+        Endpoint::Unlock(id) => paywall(app, id, request).await,
         Endpoint::Creator(address) => creator(app, address, request).await,
         Endpoint::Purchase(id) => purchase(app, id).await,
         _ => Err(ApiError::NoSuchPath),
@@ -97,6 +101,27 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
 async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let listing = listed(app, id).await?;
     kept(request, ::pages::listing::page(&origin(app, request)?, &listing))
+}
+
+/// The 402 that programs get, with its terms in words.
+async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    let asked = unlock::show(app, id, request).await?;
+    let headers = asked.headers().clone();
+    let required = headers.get(PAYMENT_REQUIRED)?.unwrap_or_default();
+    let required: PaymentRequired = decode_header(&required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
+    let listing = listed(app, id).await?;
+    let time = app.database()?.run(chain_state::read_time()).await?;
+    let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
+    let offer = ::pages::paywall::Offer {
+        listing: &listing,
+        instant: required.accepts.iter().any(|entry| entry.extra.escrow().is_none()),
+        protected: escrow.map(|extra| extra.terms.deadlines),
+        now: chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?,
+    };
+    let html = ::pages::paywall::page(&offer);
+    let mut response = Response::ok(html)?.with_headers(headers).with_status(asked.status_code());
+    set(&mut response, &::pages::HEADERS)?;
+    Ok(response)
 }
 
 async fn creator(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {

@@ -27,11 +27,23 @@ impl Asset {
         Self { path: format!("/assets/{name}.{hash:.HASH_CHARS$}.{ending}"), kind, text }
     }
 
+    fn script(name: &str, text: &str) -> Self {
+        Self::new(name, "js", SCRIPT, lean(text).into())
+    }
+
     /// A module that imports from the common one.
     fn module(name: &str, text: &str) -> Self {
         let common = COMMON.path.rsplit('/').next().unwrap_or_default();
-        Self::new(name, "js", SCRIPT, text.replace("./common.js", &format!("./{common}")).into())
+        Self::script(name, &text.replace("./common.js", &format!("./{common}")))
     }
+}
+
+/// A script without what only its readers need: lines that are comments, and indentation. No text of ours goes over several
+/// lines, which a test holds.
+fn lean(text: &str) -> String {
+    let comment = |line: &&str| line.starts_with("//") || line.starts_with("/*") || line.starts_with('*');
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !comment(line));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 macro_rules! web {
@@ -47,13 +59,15 @@ pub static STYLE: LazyLock<Asset> =
 pub static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("surety", "svg", "image/svg+xml", web!("surety.svg").into()));
 /// What every page's script begins with: wallets, requests, words for what went wrong; and copying.
-pub static COMMON: LazyLock<Asset> = LazyLock::new(|| Asset::new("common", "js", SCRIPT, web!("common.js").into()));
+pub static COMMON: LazyLock<Asset> = LazyLock::new(|| Asset::script("common", web!("common.js")));
 /// Of the consent page.
 pub static CONSENT: LazyLock<Asset> = LazyLock::new(|| Asset::module("consent", web!("consent.js")));
+/// Of the paywall.
+pub static PAYWALL: LazyLock<Asset> = LazyLock::new(|| Asset::module("paywall", web!("paywall.js")));
 
 /// Every file.
-fn all() -> [&'static LazyLock<Asset>; 4] {
-    [&STYLE, &ICON, &COMMON, &CONSENT]
+fn all() -> [&'static LazyLock<Asset>; 5] {
+    [&STYLE, &ICON, &COMMON, &CONSENT, &PAYWALL]
 }
 
 /// The file at this path.
@@ -83,6 +97,15 @@ mod tests {
             for line in asset.text.lines().filter(|line| line.contains(" from \"./")) {
                 let file = line.split("\"./").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
                 assert!(at(&format!("/assets/{file}")).is_some(), "{} imports {file}", asset.path);
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_script_goes_over_several_lines() {
+        for asset in all().into_iter().filter(|asset| asset.kind == SCRIPT) {
+            for line in asset.text.lines() {
+                assert!(line.matches('`').count() % 2 == 0, "{}: {line}", asset.path);
             }
         }
     }

@@ -17,6 +17,7 @@ pub mod home;
 pub mod layout;
 pub mod listing;
 pub mod parts;
+pub mod paywall;
 pub mod preview;
 pub mod problem;
 pub mod purchase;

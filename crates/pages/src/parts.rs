@@ -47,6 +47,17 @@ pub fn wallets(legend: &str) -> Markup {
     }
 }
 
+/// Where is said what a wallet is asked to sign.
+#[must_use]
+pub fn draft() -> Markup {
+    html! {
+        section #draft hidden aria-labelledby="signs" {
+            h2 #signs { "Your wallet signs this" }
+            ul #words {}
+        }
+    }
+}
+
 /// Where scripts say how it goes.
 #[must_use]
 pub fn progress() -> Markup {
