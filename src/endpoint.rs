@@ -17,6 +17,8 @@ pub enum Endpoint {
     Unlock(String),
     /// `/listings/{id}/preview`
     Preview(String),
+    /// `/listings/{id}/payment-draft`
+    PaymentDraft(String),
     /// `/creators/{address}`
     Creator(String),
     /// `/purchases`
@@ -25,6 +27,8 @@ pub enum Endpoint {
     Purchase(String),
     /// `/purchases/{id}/verification`
     Verification(String),
+    /// `/purchases/{id}/action-draft`
+    ActionDraft(String),
     /// `/auth/challenge`
     Challenge,
     /// `/auth/verify`
@@ -104,9 +108,11 @@ impl Endpoint {
             ("listings", Some(id), None) => Some(Self::Listing(id.to_owned())),
             ("listings", Some(id), Some("unlock")) => Some(Self::Unlock(id.to_owned())),
             ("listings", Some(id), Some("preview")) => Some(Self::Preview(id.to_owned())),
+            ("listings", Some(id), Some("payment-draft")) => Some(Self::PaymentDraft(id.to_owned())),
             ("purchases", None, None) => Some(Self::Purchases),
             ("purchases", Some(id), None) => Some(Self::Purchase(id.to_owned())),
             ("purchases", Some(id), Some("verification")) => Some(Self::Verification(id.to_owned())),
+            ("purchases", Some(id), Some("action-draft")) => Some(Self::ActionDraft(id.to_owned())),
             ("creators", Some(address), None) => Some(Self::Creator(address.to_owned())),
             ("auth", Some("challenge"), None) => Some(Self::Challenge),
             ("auth", Some("verify"), None) => Some(Self::SignIn),
@@ -143,6 +149,7 @@ impl Endpoint {
             Self::Unlock(_) => "GET, OPTIONS",
             Self::Listings => GET_POST,
             Self::Verification(_) | Self::Challenge | Self::SignIn | Self::SignOut | Self::Buy | Self::Withdraw => POST,
+            Self::PaymentDraft(_) | Self::ActionDraft(_) => POST,
             Self::AgentLimits => "PUT, OPTIONS",
         }
     }

@@ -9,15 +9,19 @@ use edge::{
     http::BodyError,
     settings::SettingError,
 };
-use market::{checkout::Unavailable, contents::ContentsError};
+use market::{
+    actions::{ActionError, NoEscrow},
+    checkout::Unavailable,
+    contents::ContentsError,
+};
 use sql::DatabaseError;
 
 use crate::{
     body::FieldError,
     limits::PERIOD_SECONDS,
     routes::{
-        auth::SignInError, creators::CreatorError, listings::ListingError, me::AccountError, oauth::AgentError,
-        purchases::PurchaseError, unlock::UnlockError,
+        auth::SignInError, creators::CreatorError, drafts::DraftingError, listings::ListingError, me::AccountError,
+        oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
     },
 };
 
@@ -51,6 +55,9 @@ pub enum ApiError {
     /// Of `/listings/{id}/unlock`, but for what is answered with 402.
     #[error(transparent)]
     Unlock(#[from] UnlockError),
+    /// Of `/listings/{id}/payment-draft` and `/purchases/{id}/action-draft`.
+    #[error(transparent)]
+    Draft(#[from] DraftingError),
     /// Of `/creators`.
     #[error(transparent)]
     Creator(#[from] CreatorError),
@@ -98,6 +105,15 @@ impl ApiError {
                 UnlockError::IdentifierTaken(_) => ErrorAnswer::conflict(text()),
                 UnlockError::Unconfirmed(_) => ErrorAnswer::unavailable(text()),
             },
+            Self::Draft(error) => match error {
+                DraftingError::UnknownListing => ErrorAnswer::not_found(text()),
+                DraftingError::NotActed(error) => acted(error, text()),
+                DraftingError::Mode
+                | DraftingError::Action
+                | DraftingError::NoContract
+                | DraftingError::Wallet(_)
+                | DraftingError::NotDrafted(_) => ErrorAnswer::bad_request(text()),
+            },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
             Self::Account(error) => match error {
                 AccountError::UnknownPurchase => ErrorAnswer::not_found(text()),
@@ -132,6 +148,25 @@ impl ApiError {
             },
             Self::Fault(fault) => fault.answer(),
         }
+    }
+}
+
+/// Why a party's action is not drafted.
+fn acted(error: &ActionError, text: String) -> ErrorAnswer {
+    match error {
+        ActionError::NotYours { .. } => ErrorAnswer::forbidden(text),
+        ActionError::NoEscrow(NoEscrow::Busy) => ErrorAnswer::unavailable(text),
+        ActionError::NoEscrow(NoEscrow::Unknown) => ErrorAnswer::not_found(text),
+        ActionError::NoEscrow(_)
+        | ActionError::Insufficient { .. }
+        | ActionError::Collateral { .. }
+        | ActionError::Build(_) => ErrorAnswer::bad_request(text),
+        ActionError::Ended(_)
+        | ActionError::State { .. }
+        | ActionError::TooEarly { .. }
+        | ActionError::TooLate { .. }
+        | ActionError::Refused(_)
+        | ActionError::Plan(_) => ErrorAnswer::conflict(text),
     }
 }
 

@@ -54,6 +54,8 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Listing(id) => routes::listings::show(app, &id).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
         Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
+        Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,
+        Endpoint::ActionDraft(id) => routes::drafts::action(app, &id, request).await,
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
         Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
         Endpoint::Verification(id) => routes::purchases::verify(app, &id, request).await,

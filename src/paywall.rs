@@ -7,6 +7,7 @@ use edge::{
     keys::KeyStore,
     settings::{self, Lookup, SettingError},
 };
+use escrow::Deployment;
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, ListingTerms},
@@ -65,6 +66,11 @@ impl Methods {
         Ok(Self { instant, protected, confirmations })
     }
 
+    /// The contract that protected payments are locked in, if there is one.
+    pub fn deployment(&self) -> Option<&Deployment> {
+        self.protected.as_ref().map(EscrowMethod::deployment)
+    }
+
     /// The ways to pay, cheapest first.
     pub fn ways(&self) -> Vec<Way<'_>> {
         let protected = self.protected.as_ref().map(|method| (DeliveryMode::Protected, method as _));
@@ -107,6 +113,12 @@ pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Resu
     Ok(Some(Priced { clock: chain_state::clock(&time, now, lead)?, terms }))
 }
 
+/// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of ours, sold protected or not.
+pub async fn clock(app: &App, database: &impl Database) -> Result<Millis, ApiError> {
+    let lead = app.settings()?.lead;
+    Ok(chain_state::clock(&database.run(chain_state::read_time()).await?, app.now_ms(), lead)?)
+}
+
 /// The whole 402: every way to pay, and why payment is asked for.
 pub fn payment_required(
     terms: &ListingTerms,
@@ -114,16 +126,21 @@ pub fn payment_required(
     url: &Url,
     code: &str,
 ) -> PaymentRequired {
+    PaymentRequired {
+        extensions: Some(payment_identifier::offered()),
+        ..PaymentRequired::new(resource(terms, url), accepts, Some(code))
+    }
+}
+
+/// What is paid for: the listing's paywall, under the origin at which it is asked for.
+pub fn resource(terms: &ListingTerms, url: &Url) -> ResourceInfo {
     let mut resource = url.clone();
     resource.set_query(None);
     resource.set_fragment(None);
-    let resource = ResourceInfo {
+    resource.set_path(&format!("/listings/{}/unlock", terms.id));
+    ResourceInfo {
         url: resource.to_string(),
         description: Some(terms.title.clone()),
         mime_type: Some("text/plain".to_owned()),
-    };
-    PaymentRequired {
-        extensions: Some(payment_identifier::offered()),
-        ..PaymentRequired::new(resource, accepts, Some(code))
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod auth;
 pub mod creators;
+pub mod drafts;
 pub mod health;
 pub mod listings;
 pub mod mcp;

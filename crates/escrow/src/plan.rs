@@ -36,7 +36,7 @@ mod time;
 mod together;
 
 pub use draft::DraftError;
-pub use time::ChainTime;
+pub use time::{ChainTime, LEAST_WINDOW_MS};
 
 /// Of the units that an evaluation says, how much more is asked for: a tenth. The evaluation is of a draft whose fee,
 /// and so whose context, differs a little from the final transaction's.
@@ -187,7 +187,6 @@ impl Planner<'_> {
         let units = ExUnits { mem: self.parameters.max_tx_ex_mem, steps: self.parameters.max_tx_ex_steps };
         Ok(TxPlan {
             outputs,
-            inputs: vec![],
             script_inputs: vec![ScriptInput {
                 utxo: escrow.utxo.clone(),
                 redeemer: step.redeemer().ok_or(ContractRefusal::State)?.to_cbor(),
@@ -199,6 +198,7 @@ impl Planner<'_> {
             }],
             required_signers: rule.signer(&escrow.datum)?.into_iter().collect(),
             validity,
+            ..TxPlan::default()
         })
     }
 

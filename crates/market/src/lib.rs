@@ -6,10 +6,12 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod account;
+pub mod actions;
 pub mod catalogue;
 pub mod chain_state;
 pub mod challenge;
 pub mod checkout;
+pub mod cip30;
 pub mod contents;
 pub mod fees;
 pub mod listing;
