@@ -9,6 +9,8 @@ pub enum Endpoint {
     Home,
     /// `/health`
     Health,
+    /// `/sell`
+    Sell,
     /// `/listings`
     Listings,
     /// `/listings/{id}`
@@ -103,6 +105,7 @@ impl Endpoint {
         }
         match (first, second, third) {
             ("", None, None) => Some(Self::Home),
+            ("sell", None, None) => Some(Self::Sell),
             ("health", None, None) => Some(Self::Health),
             ("listings", None, None) => Some(Self::Listings),
             ("listings", Some(id), None) => Some(Self::Listing(id.to_owned())),
@@ -142,7 +145,7 @@ impl Endpoint {
             Self::Health | Self::Listing(_) | Self::Creator(_) | Self::Purchases | Self::Purchase(_) => GET,
             Self::Me | Self::BoughtContent(_) | Self::Agents => GET,
             Self::ResourceMetadata | Self::ServerMetadata | Self::Authorize | Self::ConnectChallenge => GET,
-            Self::Home | Self::Preview(_) | Self::Asset(_) => GET,
+            Self::Home | Self::Sell | Self::Preview(_) | Self::Asset(_) => GET,
             Self::Mcp | Self::OpenMcp | Self::Register | Self::Approve | Self::Token => POST,
             Self::Agent(_) => "DELETE, OPTIONS",
             // A HEAD could not carry a paid answer's body: paying for nothing is not offered.

@@ -47,7 +47,7 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
     match endpoint {
-        Endpoint::Home => Err(ApiError::NoSuchPath),
+        Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
         Endpoint::Listings if request.method() == Method::Post => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,

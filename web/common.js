@@ -149,6 +149,8 @@ export async function doing(read, what) {
 export function offerWallets(verb, read, use, place = "wallets") {
   const shown = new Set();
   const offer = () => {
+    const buttons = document.getElementById(place);
+    if (!buttons) return;
     for (const [key, wallet] of findWallets()) {
       if (shown.has(key)) continue;
       shown.add(key);
@@ -163,7 +165,7 @@ export function offerWallets(verb, read, use, place = "wallets") {
       }
       button.append(`${verb} with ${wallet.name}`);
       button.addEventListener("click", () => doing(read, async (form) => use(await connect(wallet), form)));
-      element(place).append(button);
+      buttons.append(button);
     }
     element("no-wallet").hidden = shown.size > 0;
   };

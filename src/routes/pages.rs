@@ -1,5 +1,6 @@
 //! What browsers get where programs get JSON: the crate `pages` renders what the same queries answer.
 
+use agents::oauth::grant;
 use cardano::{Address, ContentHash, TxHash};
 use edge::answer::{ErrorAnswer, Fault};
 use market::{
@@ -23,14 +24,21 @@ use crate::{
     endpoint::Endpoint,
     error::ApiError,
     respond,
-    routes::{creators::CreatorError, listings::ListingError, purchases::PurchaseError, unlock},
+    routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
+    session::Shown,
 };
 
 /// Whether what is answered at this endpoint depends on `Accept`.
 pub const fn varies(endpoint: &Endpoint, method: &Method) -> bool {
     let page = matches!(
         endpoint,
-        Endpoint::Home | Endpoint::Listing(_) | Endpoint::Unlock(_) | Endpoint::Creator(_) | Endpoint::Purchase(_)
+        Endpoint::Sell
+            | Endpoint::Me
+            | Endpoint::Home
+            | Endpoint::Listing(_)
+            | Endpoint::Unlock(_)
+            | Endpoint::Creator(_)
+            | Endpoint::Purchase(_)
     );
     page && matches!(method, Method::Get | Method::Head)
 }
@@ -48,6 +56,8 @@ pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<R
         Endpoint::Home => home(app, request).await,
         Endpoint::Listing(id) => listing(app, id, request).await,
         Endpoint::Unlock(id) => paywall(app, id, request).await,
+        Endpoint::Sell => kept(request, ::pages::sell::page(&origin(app, request)?)),
+        Endpoint::Me => account(app, request).await,
         Endpoint::Creator(address) => creator(app, address, request).await,
         Endpoint::Purchase(id) => purchase(app, id).await,
         _ => Err(ApiError::NoSuchPath),
@@ -154,6 +164,28 @@ async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
         explorer: &settings.explorer_url,
     };
     fresh(::pages::purchase::page(&shown))
+}
+
+/// The account of the session that the request shows; without one, the way in.
+async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
+    if Shown::of(request)?.is_none() {
+        return fresh(::pages::account::sign_in());
+    }
+    let (view, balance) = me::read(app, request).await?;
+    let agents = grant::list(&app.database()?, &Shown::required(request)?, app.now_ms()).await?;
+    let account = ::pages::account::Account {
+        owner: view.account.owner,
+        wallet: view.account.wallet_address,
+        balance,
+        max_per_payment: view.account.max_per_payment,
+        daily_budget: view.account.daily_budget,
+        spent_today: view.spent_today,
+        purchases: read(&view.purchases)?,
+        listings: read(&view.listings)?,
+        figures: read(&format!("{{{}}}", view.figures.trim_start_matches(',')))?,
+        agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
+    };
+    fresh(::pages::account::page(&account, app.now_ms()))
 }
 
 /// A listing that is shown.

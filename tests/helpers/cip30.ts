@@ -40,7 +40,11 @@ export function cip30(wallet: Wallet, blockfrost: string): Cip30 {
         .filter((output) => lovelaceOf(output) <= MOST_COLLATERAL)
         .map(hexOf)
         .slice(0, 1),
-    signTx: async (cbor: string) => TransactionWitnessSet.toCBORHex(await wallet.client.signTx(cbor)),
+    // It signs for the outputs that it is shown.
+    signTx: async (cbor: string) => {
+      const utxos = await wallet.client.getWalletUtxos();
+      return TransactionWitnessSet.toCBORHex(await wallet.client.signTx(cbor, { utxos }));
+    },
     submitTx: async (cbor: string) => {
       const init = { method: "POST", headers: { "content-type": "application/cbor" }, body: Buffer.from(cbor, "hex") };
       return json<string>(await send(`${blockfrost}/tx/submit`, init));

@@ -9,6 +9,8 @@ import type { Wallet } from "../wallets/wallet.ts";
 import { type Cip30, cip30 } from "./cip30.ts";
 
 const AXE = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8");
+/** A payment's way into a block included. */
+const PATIENCE_MS = 15_000;
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 900 };
 /** Somebody's recording: a picture of one grey dot. */
@@ -37,6 +39,7 @@ export async function openPage(
   options?: BrowserContextOptions,
 ): Promise<Opened> {
   const page = await browser.newPage({ viewport: DESKTOP, ...options });
+  page.setDefaultTimeout(PATIENCE_MS);
   const errors: string[] = [];
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(String(error)));

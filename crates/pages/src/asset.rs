@@ -62,12 +62,18 @@ pub static ICON: LazyLock<Asset> =
 pub static COMMON: LazyLock<Asset> = LazyLock::new(|| Asset::script("common", web!("common.js")));
 /// Of the consent page.
 pub static CONSENT: LazyLock<Asset> = LazyLock::new(|| Asset::module("consent", web!("consent.js")));
+/// Of the account's page.
+pub static ACCOUNT: LazyLock<Asset> = LazyLock::new(|| Asset::module("account", web!("account.js")));
+/// Of the page to sell.
+pub static SELL: LazyLock<Asset> = LazyLock::new(|| Asset::module("sell", web!("sell.js")));
+/// Of a purchase's page.
+pub static PURCHASE: LazyLock<Asset> = LazyLock::new(|| Asset::module("purchase", web!("purchase.js")));
 /// Of the paywall.
 pub static PAYWALL: LazyLock<Asset> = LazyLock::new(|| Asset::module("paywall", web!("paywall.js")));
 
 /// Every file.
-fn all() -> [&'static LazyLock<Asset>; 5] {
-    [&STYLE, &ICON, &COMMON, &CONSENT, &PAYWALL]
+fn all() -> [&'static LazyLock<Asset>; 8] {
+    [&STYLE, &ICON, &COMMON, &CONSENT, &PAYWALL, &ACCOUNT, &SELL, &PURCHASE]
 }
 
 /// The file at this path.

@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod accept;
+pub mod account;
 pub mod asset;
 pub mod creator;
 mod format;
@@ -21,6 +22,7 @@ pub mod paywall;
 pub mod preview;
 pub mod problem;
 pub mod purchase;
+pub mod sell;
 pub mod view;
 
 /// The headers of every page: own scripts and styles only, wallets' icons from data URLs, previews in frames of our own

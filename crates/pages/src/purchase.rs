@@ -7,6 +7,7 @@ use market::{
 use maud::{Markup, html};
 
 use crate::{
+    asset::PURCHASE,
     format::{at, distance, tada},
     layout::{Page, Place},
     parts,
@@ -37,6 +38,7 @@ pub fn page(shown: &Shown<'_>) -> String {
         main #main.purchase data-purchase=(shown.purchase.id) {
             (shown.heading())
             (shown.next())
+            @if shown.is_open() { (actions()) }
             section aria-labelledby="timeline" {
                 h2 #timeline { "Timeline" }
                 (scale::drawn(shown.purchase, shown.now))
@@ -45,7 +47,8 @@ pub fn page(shown: &Shown<'_>) -> String {
             (shown.facts())
         }
     };
-    Page { title: &title, place: Place::Elsewhere, script: None, card: None }.around(&main)
+    Page { title: &title, place: Place::Elsewhere, script: shown.is_open().then_some(&PURCHASE), card: None }
+        .around(&main)
 }
 
 /// A status in a word or two.
@@ -83,7 +86,27 @@ fn deed(event: &Event, mode: DeliveryMode) -> &str {
     }
 }
 
+/// What the buyer or the seller can do now: filled in by the script, which asks the chain.
+fn actions() -> Markup {
+    html! {
+        section #actions hidden aria-labelledby="do" {
+            h2 #do { "What you can do now" }
+            form { fieldset #choices { legend { "With the wallet of the purchase" } } }
+            (parts::wallets("Sign with your wallet"))
+        }
+        (parts::draft())
+        (parts::progress())
+    }
+}
+
 impl Shown<'_> {
+    /// Whether the escrow goes on.
+    const fn is_open(&self) -> bool {
+        let over =
+            matches!(self.purchase.status, Status::Settled | Status::Withdrawn | Status::Refunded | Status::Closed);
+        self.purchase.escrow.is_some() && !over
+    }
+
     fn heading(&self) -> Markup {
         let Purchase { mode, status: now, listing_id, .. } = self.purchase;
         html! {

@@ -107,7 +107,7 @@ pub struct Deadlines {
     pub external_dispute_unlock: u64,
 }
 
-fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub(crate) fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(|_| de::Error::custom("not POSIX ms"))
 }
 
