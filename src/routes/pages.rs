@@ -2,7 +2,10 @@
 
 use agents::oauth::grant;
 use cardano::{Address, ContentHash, TxHash};
-use edge::answer::{ErrorAnswer, Fault};
+use edge::{
+    answer::{ErrorAnswer, Fault},
+    serve::{Request, Response},
+};
 use market::{
     ListingId,
     catalogue::{self, Filter, Page},
@@ -16,7 +19,7 @@ use pages::{
 };
 use serde::de::DeserializeOwned;
 use sql::{Database, exactly};
-use worker::{Method, Request, Response};
+use worker::Method;
 use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
 
 use crate::{
@@ -44,10 +47,10 @@ pub const fn varies(endpoint: &Endpoint, method: &Method) -> bool {
 }
 
 /// Whether somebody wants to read. Whoever pays, or proves a payment, is a program.
-pub fn wanted(request: &Request) -> worker::Result<bool> {
-    let headers = request.headers();
-    let acts = headers.has(PAYMENT_SIGNATURE)? || headers.has("x-service-proof")?;
-    Ok(!acts && accept::prefers_html(headers.get("accept")?.as_deref()))
+pub fn wanted(request: &Request) -> bool {
+    let has = |name| request.headers().has(name).unwrap_or(false);
+    let accept = request.headers().get("accept").ok().flatten();
+    accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has("x-service-proof")
 }
 
 /// The page at an endpoint that has one.
@@ -64,35 +67,28 @@ pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<R
     }
 }
 
-/// A page that says why there is none.
-pub fn problem(error: &ErrorAnswer) -> worker::Result<Response> {
+/// A page that says why there is none, with the headers that the status calls for.
+pub fn problem(error: &ErrorAnswer) -> Response {
     let html = ::pages::problem::page(error.status(), error.text());
-    // With the headers that the status calls for.
-    let headers = error.clone().into_response()?.headers().clone();
-    let mut response = Response::ok(html)?.with_headers(headers).with_status(error.status());
-    set(&mut response, &::pages::HEADERS)?;
-    Ok(response)
+    instead(error.clone().into_response(), html)
 }
 
 /// A listing's preview, for a frame on our pages.
 pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let listing = listed(app, id).await?;
     let media = listing.preview_media.ok_or(ListingError::Unknown)?;
-    let small = request.url()?.query() == Some("small");
+    let small = request.query() == Some("small");
     let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
-    let mut response = Response::ok(html)?;
-    set(&mut response, &::pages::preview::HEADERS)?;
-    response.headers_mut().set("cache-control", "public, max-age=3600")?;
+    let mut response = headed(Response::ok(html)?, &::pages::preview::HEADERS);
+    response.headers_mut().put("cache-control", "public, max-age=3600");
     Ok(response)
 }
 
 /// A stylesheet, a script: named by its hash, so it never changes.
 pub fn asset(name: &str) -> Result<Response, ApiError> {
     let asset = ::pages::asset::at(&format!("/assets/{name}")).ok_or(ApiError::NoSuchPath)?;
-    let mut response = Response::ok(asset.text.clone())?;
-    response.headers_mut().set("content-type", asset.kind)?;
-    response.headers_mut().set("cache-control", "public, max-age=31536000, immutable")?;
-    Ok(response)
+    let headers = [("content-type", asset.kind), ("cache-control", "public, max-age=31536000, immutable")];
+    Ok(headed(Response::ok(&*asset.text)?, &headers))
 }
 
 async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
@@ -116,9 +112,8 @@ async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, Api
 /// The 402 that programs get, with its terms in words.
 async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let asked = unlock::show(app, id, request).await?;
-    let headers = asked.headers().clone();
-    let required = headers.get(PAYMENT_REQUIRED)?.unwrap_or_default();
-    let required: PaymentRequired = decode_header(&required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
+    let required = asked.headers().get(PAYMENT_REQUIRED).unwrap_or_default();
+    let required: PaymentRequired = decode_header(required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
     let listing = listed(app, id).await?;
     let time = app.database()?.run(chain_state::read_time()).await?;
     let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
@@ -128,10 +123,7 @@ async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, Api
         protected: escrow.map(|extra| extra.terms.deadlines),
         now: chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?,
     };
-    let html = ::pages::paywall::page(&offer);
-    let mut response = Response::ok(html)?.with_headers(headers).with_status(asked.status_code());
-    set(&mut response, &::pages::HEADERS)?;
-    Ok(response)
+    Ok(instead(asked, ::pages::paywall::page(&offer)))
 }
 
 async fn creator(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
@@ -207,25 +199,30 @@ fn origin(app: &App, request: &Request) -> Result<String, ApiError> {
     }
 }
 
+/// A page instead of an answer for programs, with that answer's status and headers.
+fn instead(answer: Response, html: String) -> Response {
+    headed(answer.with_text(html), &::pages::HEADERS)
+}
+
 /// A page that may be kept if it is asked for again each time.
 fn kept(request: &Request, html: String) -> Result<Response, ApiError> {
     let etag = format!("W/\"{}\"", ContentHash::of(html.as_bytes()));
-    if let Some(response) = respond::not_modified(request, &etag)? {
-        return Ok(response);
+    match respond::not_modified(request, &etag)? {
+        Some(response) => Ok(response),
+        None => Ok(respond::tagged(headed(Response::ok(html)?, &::pages::HEADERS), &etag)?),
     }
-    let mut response = respond::tagged(Response::ok(html)?, &etag)?;
-    set(&mut response, &::pages::HEADERS)?;
-    Ok(response)
 }
 
 /// A page that tells the time.
 fn fresh(html: String) -> Result<Response, ApiError> {
-    let mut response = Response::ok(html)?;
-    set(&mut response, &::pages::HEADERS)?;
-    response.headers_mut().set("cache-control", "no-store")?;
+    let mut response = headed(Response::ok(html)?, &::pages::HEADERS);
+    response.headers_mut().put("cache-control", "no-store");
     Ok(response)
 }
 
-fn set(response: &mut Response, headers: &[(&str, &str)]) -> worker::Result<()> {
-    headers.iter().try_for_each(|(name, value)| response.headers_mut().set(name, value))
+fn headed(mut response: Response, headers: &[(&'static str, &str)]) -> Response {
+    for (name, value) in headers {
+        response.headers_mut().put(name, *value);
+    }
+    response
 }
