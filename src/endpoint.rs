@@ -45,6 +45,7 @@ endpoints! {
     Unlock(id) GET_ALONE "/listings/{id}/unlock";
     Listings GET_POST "/listings";
     PaymentDraft(id) POST "/listings/{id}/payment-draft";
+    Preview(id) GET "/listings/{id}/preview";
     Listing(id) GET "/listings/{id}";
     Purchases GET "/purchases";
     Purchase(id) GET "/purchases/{id}";
@@ -80,6 +81,8 @@ endpoints! {
     OpenApi GET "/openapi.json";
     Docs GET "/docs";
     Health GET "/health";
+    Home GET "/";
+    Sell GET "/sell";
 }
 
 /// What stands in a template's place, if the path is of this template; empty where it has none.
@@ -164,7 +167,6 @@ mod tests {
     fn other_paths_do_not_exist() {
         for path in [
             "",
-            "/",
             "/healthz",
             "/health/",
             "/listings/",

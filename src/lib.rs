@@ -33,26 +33,40 @@ async fn answer(request: Request, env: Env) -> Response {
     let app = App::new(env);
     // By its own name: the runtime's enum takes each method that it does not know for GET.
     let method = request.method().to_owned();
-    let answer = match endpoint::resolve(&method, request.path()) {
+    let resolved = endpoint::resolve(&method, request.path());
+    let varies = match &resolved {
+        Resolved::Route(endpoint) => routes::pages::varies(endpoint, &method),
+        Resolved::Unknown => true,
+        Resolved::Preflight(_) | Resolved::WrongMethod(_) => false,
+    };
+    let page = varies && routes::pages::wanted(&request);
+    let answer = match resolved {
         Resolved::Preflight(allowed) => cors::preflight(allowed),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
+        Resolved::Route(endpoint) if page => routes::pages::show(&app, &endpoint, &request).await,
         Resolved::Route(endpoint) => dispatch(&app, endpoint, request).await,
     };
-    let response = match answer {
+    let mut response = match answer {
         Ok(response) => response,
+        Err(error) if page => routes::pages::problem(&error.answer()),
         Err(error) => error.answer().into_response(),
     };
+    if varies {
+        response.headers_mut().put("vary", "Accept");
+    }
     finish(&app, &method, response)
 }
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
     match endpoint {
+        Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
         Endpoint::Listings if request.method() == "POST" => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
+        Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
         Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,
         Endpoint::ActionDraft(id) => routes::drafts::action(app, &id, request).await,
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
@@ -75,7 +89,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::ConnectChallenge => routes::oauth::challenge(app, &request).await,
         Endpoint::Approve => routes::oauth::approve(app, request).await,
         Endpoint::Token => routes::oauth::token(app, request).await,
-        Endpoint::Asset(name) => routes::oauth::asset(&name),
+        Endpoint::Asset(name) => routes::pages::asset(&name),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
         Endpoint::Supported => routes::discovery::supported(app),

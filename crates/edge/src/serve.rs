@@ -245,6 +245,12 @@ impl Response {
         Self { status, ..self }
     }
 
+    /// The same with another text.
+    #[must_use]
+    pub fn with_text(self, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { body: Body::Text(text.into()), ..self }
+    }
+
     /// The same without its body.
     #[must_use]
     pub fn without_body(self) -> Self {
