@@ -90,6 +90,8 @@ pub enum Claim {
     IdentifierTaken,
     /// The ledger refused too many payments of this payer lately.
     TooManyRefused,
+    /// Too many protected sales wait for their results.
+    Crowded,
     /// An input is taken by another transaction of the wallet.
     InputsTaken,
     /// The account's limits are in the way.
@@ -126,8 +128,29 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
 /// them by the key that signs: a lock may name any stake credential beside it.
 const MAX_REFUSED: u32 = 20;
 
+/// Protected sales that wait for their results beyond which no other is taken: what a watcher of 40 calls a tick posts in ten
+/// minutes, of the twelve that are left when a lock is in a block. Without a result in time the content would be given away.
+const MAX_UNPOSTED: u32 = 150;
+
+/// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
+macro_rules! crowded {
+    ($facts:literal) => {
+        concat!(
+            "(SELECT count(*) FROM escrows WHERE utxo IS NOT NULL AND result_hash IS NULL AND submit_result_ms > \
+             max(",
+            $facts,
+            " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0))) + \
+             (SELECT count(*) FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
+             AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1) >= ",
+            $facts,
+            " ->> '$.unposted'"
+        )
+    };
+}
+
 /// When a payment may be claimed. `?1` is its transaction.
-const GUARD: &str = "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
+const GUARD: &str = concat!(
+    "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
     AND NOT EXISTS (SELECT 1 FROM payments WHERE terms_digest = ?10 ->> '$.terms' AND tx_id <> ?1) \
     AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?10 ->> '$.listing' AND status <> 'refunded' \
       AND buyer_address IN (SELECT value FROM json_each(?10, '$.buyers'))) \
@@ -142,7 +165,11 @@ const GUARD: &str = "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM conte
       AND a.max_per_payment >= CAST(?10 ->> '$.amount' AS INTEGER) \
       AND a.daily_budget >= CAST(?10 ->> '$.amount' AS INTEGER) + \
         coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-          WHERE p.owner = a.owner AND p.day = ?10 ->> '$.day' AND o.state IN ('claimed', 'submitted', 'included')), 0)))";
+          WHERE p.owner = a.owner AND p.day = ?10 ->> '$.day' AND o.state IN ('claimed', 'submitted', 'included')), 0))) \
+    AND (?10 ->> '$.unposted' IS NULL OR NOT (",
+    crowded!("?10"),
+    "))"
+);
 
 /// What stands in a claim's way, as it is read beside it.
 #[derive(Deserialize)]
@@ -153,6 +180,7 @@ struct InTheWay {
     paying: Option<TxHash>,
     identifier: Option<ContentHash>,
     refused: u32,
+    crowded: u8,
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Lovelace,
@@ -179,6 +207,8 @@ impl NewPayment<'_> {
             "payload": self.identifier.as_ref().map(|identifier| identifier.payload),
             "owner": self.spend.map(|(account, _)| &account.owner),
             "day": day(now),
+            "now": now,
+            "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "amount": self.amount,
             "content": self.content,
         })
@@ -247,6 +277,9 @@ impl NewPayment<'_> {
         }
         if found.terms.is_some() {
             return Claim::TermsTaken;
+        }
+        if found.crowded > 0 {
+            return Claim::Crowded;
         }
         if self.spend.is_none() && found.refused >= MAX_REFUSED {
             return Claim::TooManyRefused;
@@ -414,9 +447,11 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                  AND identifier = ?2 ->> '$.identifier'), \
                'refused', (SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
                  WHERE p.payer_key = ?2 ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state = 'refused'), \
+               'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",
+            crowded!("?2"),
             spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),
         tx,

@@ -12,7 +12,7 @@ mod support;
 
 use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, address::Credential, chain::Utxo, keys::SigningKey};
 use market::{
-    ListingId,
+    DeliveryMode, ListingId,
     account::{self, Account, DAY_MS},
     payment::{Claim, Identifier, NotGranted},
 };
@@ -212,6 +212,56 @@ fn one_key_leaves_twenty_refused_payments_whatever_stake_it_names() {
         }
     }
     assert_eq!(left, 20);
+}
+
+/// Escrows of sales that somebody else made, whose results are due at the same time.
+fn wait_for_results(db: &Sqlite, listing: &ListingId, count: u32, submit_result: u64) {
+    let all = format!("WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})");
+    let sales = format!(
+        "{all} INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, \
+           creator_lovelace, status, bought_at_ms) SELECT printf('%064d', n), '{}', 'protected', 'seller', 'buyer', \
+           5000000, 3500000, 'FundsLocked', 0 FROM n",
+        listing.as_str()
+    );
+    let escrows = format!(
+        "{all} INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, pay_by_ms, \
+           submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) SELECT printf('%064d', n), 'escrow', \
+           printf('%064d#0', n), '', 5000000, '', 0, {submit_result}, 0, 0, 0 FROM n"
+    );
+    for sql in [sales, escrows] {
+        one(db, &sql);
+    }
+}
+
+#[test]
+fn no_protected_sale_is_taken_whose_result_could_come_too_late() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 5 * ADA);
+    wait_for_results(&db, &listing, 150, NOON + 1);
+    let instant = paying(&account, &key, &listing, 1, 5 * ADA);
+    let protected = Paying { mode: DeliveryMode::Protected, ..instant.clone() };
+    assert_eq!(protected.claim(&db, NOON), Claim::Crowded);
+    assert_eq!(count(&db, "payments"), "0");
+    assert!(is_new(&protected.claim(&db, NOON + 1)), "what is too late already keeps nobody out");
+    let other = list(&db, 2, 5 * ADA);
+    assert!(is_new(&paying(&account, &key, &other, 2, 5 * ADA).claim(&db, NOON)), "nothing is posted for it");
+}
+
+#[test]
+fn protected_payments_on_their_way_wait_for_results_too() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 5 * ADA);
+    wait_for_results(&db, &listing, 148, NOON + 1);
+    let next = |number: u8| {
+        let listing = list(&db, number, 5 * ADA);
+        let paying = paying(&account, &key, &listing, number, 5 * ADA);
+        Paying { mode: DeliveryMode::Protected, ..paying }
+    };
+    let (first, second, third) = (next(2), next(3), next(4));
+    assert!(is_new(&first.claim(&db, NOON)) && is_new(&second.claim(&db, NOON)));
+    assert_eq!(third.claim(&db, NOON), Claim::Crowded);
+    assert!(refuse(&db, &first.tx()));
+    assert!(is_new(&third.claim(&db, NOON)));
 }
 
 #[test]
