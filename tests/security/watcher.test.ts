@@ -171,6 +171,23 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
     }
   });
 
+  it("a dispute that is lost by a buyer with more collateral than the price pays the creator", async () => {
+    const buyer = await Stranger.with(world, 100_000_000n);
+    const listing = await offer(world, world.person("creator"));
+    const id = await lockByHand(buyer, listing, [], 30_000_000n);
+    await world.ledger.faucet(buyer.address, 50_000_000n);
+    const posted = (await until(world, id, "ResultSubmitted")).events.at(-1)?.txHash as string;
+    const place = { state: world.state, ledger: world.ledger.url };
+    await act(place, "request-refund", await escrowIn(place.ledger, escrow, posted), [], buyer.secret);
+    await passTo(world, id, "externalDisputeUnlock");
+    await until(world, id, "withdrawn");
+    while (!(await told(world, id)).includes("creator_paid")) {
+      await tick();
+      await nextBlock();
+    }
+    assert.equal(await balance(world, listing.sellerAddress), CREATORS_PART);
+  });
+
   it(`${DISPUTES} disputes whose time ends before a new sale's keep its result waiting for no tick`, async (t) => {
     const [owner, creator] = [await account(world), world.person("creator")];
     await world.ledger.faucet(owner.wallet, 1_000_000_000n);
@@ -198,23 +215,6 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
       "there were disputes to do",
     );
     for (const id of ids) await until(world, id, "Disputed");
-  });
-
-  it("a dispute that is lost by a buyer with more collateral than the price pays the creator", async () => {
-    const buyer = await Stranger.with(world, 100_000_000n);
-    const listing = await offer(world, world.person("creator"));
-    const id = await lockByHand(buyer, listing, [], 30_000_000n);
-    await world.ledger.faucet(buyer.address, 50_000_000n);
-    const posted = (await until(world, id, "ResultSubmitted")).events.at(-1)?.txHash as string;
-    const place = { state: world.state, ledger: world.ledger.url };
-    await act(place, "request-refund", await escrowIn(place.ledger, escrow, posted), [], buyer.secret);
-    await passTo(world, id, "externalDisputeUnlock");
-    await until(world, id, "withdrawn");
-    while (!(await told(world, id)).includes("creator_paid")) {
-      await tick();
-      await nextBlock();
-    }
-    assert.equal(await balance(world, listing.sellerAddress), CREATORS_PART);
   });
 
   async function nextBlock(): Promise<void> {
