@@ -56,9 +56,9 @@ pub enum UnlockError {
     /// The client's identifier belongs to another payment.
     #[error(transparent)]
     IdentifierTaken(PayError),
-    /// Paid, and not as deep in the chain as it has to be.
+    /// Paid, and not as deep in the chain as it has to be; or not paid, because too many sales wait.
     #[error(transparent)]
-    Unconfirmed(Unavailable),
+    NotNow(Unavailable),
 }
 
 /// One request at the paywall.

@@ -97,8 +97,9 @@ export class Books {
        VALUES (?1, 'payment', 'payment:' || ?1, ?2, 'submitted', ?3, 1, ?4, ?4)`,
     );
     const pay = this.database.prepare(
-      `INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, terms_digest)
-       VALUES (?1, ?2, 'protected', ?3, ?4, ?5, ?6, ?1)`,
+      `INSERT INTO payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest,
+         terms_digest)
+       VALUES (?1, ?2, 'protected', ?3, '${"00".repeat(28)}', ?4, ?5, ?6, ?1)`,
     );
     const { listing, buyer } = this.#smith;
     for (const lock of locks) {

@@ -94,6 +94,11 @@ pub enum Unavailable {
         "the payment {0} is in a block, and newer ones are waited for: try again in a minute; nothing is paid twice"
     )]
     Unconfirmed(TxHash),
+    /// More protected sales wait for their results than are posted in time.
+    #[error(
+        "too many protected sales wait for their results: nothing was paid; try again in a few minutes with a new payment"
+    )]
+    Crowded,
 }
 
 impl From<OutboxError> for Unavailable {
