@@ -3,12 +3,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { refOf, transactionOf } from "../../devnet/cardano/transaction.ts";
 import { secretIn } from "../../scripts/stack/secrets.ts";
+import { cheaper } from "../builder/tamper.ts";
 import { errorOf, json, usage } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { balance, CREATORS_PART, passTo, purchase, until } from "../watcher/sale.ts";
 import { type Cip30, libraries, ofSeed, referenceOf } from "./cip30.ts";
-import { bodyOf } from "./merge.ts";
+import { bodyOf, merged } from "./merge.ts";
 import { type ActionDraft, actionDraft, drafted, type Offered, offered, pay, signed, walletOf } from "./world.ts";
 
 const PRICE = 10_000_000n;
@@ -46,9 +47,23 @@ async function draftOf(id: string, action: string, wallet: Cip30): Promise<Actio
   return json(await actionDraft(world, id, { action, ...(await walletOf(wallet)) }));
 }
 
+/** That the ledger refuses the same transaction with a lovelace less for it, signed by the same wallet. */
+async function assertTight({ transaction, summary }: ActionDraft, wallet: Cip30): Promise<void> {
+  const { outputs } = transactionOf(Buffer.from(transaction, "hex")).body;
+  const change = outputs.findIndex(({ value }) => `${value.lovelace}` === summary.changeLovelace);
+  const less = cheaper(transaction, change);
+  const refusal = await world.ledger.submit(merged(less, await wallet.signTx(less, true)));
+  assert.ok("refused" in refusal, "one lovelace less is accepted");
+  assert.match(refusal.refused, /FeeTooSmallUTxO/);
+}
+
 /** Drafts, signs and submits an action, and waits until it is in a block. */
 async function acts(id: string, action: string, wallet: Cip30): Promise<ActionDraft> {
+  const told = (await offered(world, id)).actions.find((it) => it.action === action);
   const draft = await draftOf(id, action, wallet);
+  const [fee, about] = [Number(draft.summary.feeLovelace), Number(told?.feeLovelace)];
+  assert.ok(Math.abs(fee - about) < fee / 25, `${action}: about ${about}, in fact ${fee}`);
+  await assertTight(draft, wallet);
   const transaction = await signed(draft, wallet);
   assert.equal(bodyOf(transaction), bodyOf(draft.transaction), "the body stays byte for byte");
   const submitted = await world.ledger.submit(transaction);
@@ -89,9 +104,6 @@ for (const library of Object.keys(libraries)) {
     const asked = await acts(id, "SetRefundRequested", buyer);
     assert.equal(asked.summary.becomes, "RefundRequested");
     assert.equal(asked.summary.receivesLovelace, "0");
-    const told = before.actions.find(({ action }) => action === "SetRefundRequested");
-    const [fee, about] = [Number(asked.summary.feeLovelace), Number(told?.feeLovelace)];
-    assert.ok(Math.abs(fee - about) < fee / 5, `about ${about}, in fact ${fee}`);
     // The chain is asked: the watcher has not read it yet.
     assert.equal((await offered(world, id)).state, "RefundRequested");
 

@@ -23,7 +23,7 @@ use cardano::{
 use escrow::{
     Action, Deployment,
     plan::{Escrow, LEAST_WINDOW_MS, Planner, Step},
-    rules::{Party, Timing, Window},
+    rules::{Effect, Party, Rule, Timing, Window},
     spend::{Ending, Spent},
 };
 use serde::Deserialize;
@@ -200,12 +200,16 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         tip: &Tip,
         parameters: &ProtocolParameters,
     ) -> Option<Lovelace> {
-        /// What the contract takes, as it was measured on the local ledger, rounded up.
-        const UNITS: ExUnits = ExUnits { mem: 700_000, steps: 220_000_000 };
+        /// What our contract takes for an action after which the escrow goes on, and for one that ends it: measured on the
+        /// local ledger, margin included, rounded up. Another contract may take more.
+        const GOES_ON: ExUnits = ExUnits { mem: 285_000, steps: 107_000_000 };
+        const ENDS: ExUnits = ExUnits { mem: 240_000, steps: 86_000_000 };
         let planner = self.planner(parameters);
         let validity = Validity { from: Some(tip.slot), until: tip.slot.saturating_add(SOON) };
         let mut plan = planner.plan_within(escrow, step, validity).ok()?;
-        plan.script_inputs.iter_mut().for_each(|input| input.ex_units = UNITS);
+        let goes_on =
+            Rule::find(step.action(), &escrow.datum).is_some_and(|rule| matches!(rule.effect, Effect::Continue { .. }));
+        plan.script_inputs.iter_mut().for_each(|input| input.ex_units = if goes_on { GOES_ON } else { ENDS });
         let address = address_of(by, escrow)?;
         let some = Utxo {
             reference: TxRef { tx: TxHash::new([0; 32]), index: 0 },

@@ -24,7 +24,7 @@ use market::{
     DeliveryMode,
     catalogue::ListingTerms,
     checkout::{DraftError, DraftOrder, PaymentDraft, draft},
-    cip30::{Cip30Wallet, Described, InvalidWallet, MAX_UTXOS},
+    cip30::{Cip30Wallet, Described, InvalidWallet, MAX_SPENT, MAX_UTXOS},
 };
 use pallas_codec::minicbor::Encoder;
 use proptest::{collection::vec, prelude::*};
@@ -182,7 +182,7 @@ proptest! {
             }
             Err(DraftError::Scattered { .. }) => {
                 let sources: BTreeSet<TxHash> = wallet.utxos.iter().map(|utxo| utxo.reference.tx).collect();
-                prop_assert!(sources.len() > MAX_INPUT_TRANSACTIONS);
+                prop_assert!(sources.len() > MAX_INPUT_TRANSACTIONS || wallet.utxos.len() > MAX_SPENT);
             }
             Err(error) => prop_assert!(false, "{error}"),
         }
@@ -280,7 +280,7 @@ fn who_lacks_something_is_told_what() {
     let dust: Vec<Utxo> = (0..40).map(|tx| utxo(tx, 0, 1, 400_000, &[])).collect();
     assert!(matches!(error(dust), DraftError::Scattered { .. }));
     // The same in outputs of few transactions is no dust.
-    let gathered: Vec<Utxo> = (0..20).map(|index| utxo(index % 4, index, 1, 400_000, &[])).collect();
+    let gathered: Vec<Utxo> = (0..24).map(|index| utxo(index % 4, index, 1, 400_000, &[])).collect();
     let wallet = wallet(gathered);
     judge(DeliveryMode::Instant, &drafted(DeliveryMode::Instant, &wallet).unwrap(), &wallet);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cardano::{
     Address, ContentHash, Lovelace, TxHash,
-    chain::{Chain, ChainError, Value},
+    chain::{Chain, ChainError, Utxo, Value},
     evaluation::Evaluate,
     fees,
     params::ProtocolParameters,
@@ -21,7 +21,7 @@ use sql::{Database, DatabaseError};
 
 use super::{Actions, Known, NoEscrow, Standing, address_of, words};
 use crate::{
-    cip30::{Cip30Wallet, change_words, span, total_of},
+    cip30::{Cip30Wallet, change_words, few, span, total_of},
     contents::Contents,
     purchase::Status,
 };
@@ -158,7 +158,8 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         })?;
         plan.wallet_keys = wallet.keys();
         plan.collateral.clone_from(&wallet.collateral);
-        let pays = Wallet { address: wallet.change, utxos: &wallet.utxos, reserved: &BTreeSet::new() };
+        let (utxos, _) = few(&wallet.utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain);
+        let pays = Wallet { address: wallet.change, utxos: &utxos, reserved: &BTreeSet::new() };
         let tx = planner.draft_of(self.chain, plan, &pays).await.map_err(|error| refusal(error, wallet.change))?;
         told(tx, &permitted, wallet, &parameters, now)
     }
