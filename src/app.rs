@@ -7,6 +7,7 @@ use std::{
 
 use agents::oauth::{Authority, Secrets};
 use cardano::keys::SigningKey;
+use edge::serve::Request;
 use edge::{
     Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, settings::SettingError,
     timer::Timer,
@@ -15,7 +16,7 @@ use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
     challenge::Challenger,
 };
-use worker::{Env, Request};
+use worker::Env;
 
 use crate::{
     error::ApiError,
@@ -28,6 +29,9 @@ use crate::{
 const MAX_REQUEST_MS: u64 = 60_000;
 /// The same for a tool call: clients give one up near 60 seconds, and an answer at 45 says what to do next.
 pub const MAX_CALL_MS: u64 = 42_000;
+
+/// The setting that says where we are.
+const BASE_URL: &str = "BASE_URL";
 
 thread_local! {
     /// The place of this isolate's next challenge; it begins anywhere, so that isolates seldom give equal ones.
@@ -122,19 +126,28 @@ impl App {
         Challenger::new(secret).ok_or_else(|| Fault::Inconsistent("no key for challenges".into()).into())
     }
 
+    /// Our one address, an origin: where it is not set, that of a request that came over loopback.
+    pub fn origin(&self, request: &Request) -> Result<String, ApiError> {
+        if let Some(base) = &self.settings()?.base_url {
+            return Ok(base.clone());
+        }
+        let url = request.url()?;
+        let local = url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+        let unset = SettingError { name: BASE_URL.into(), problem: edge::settings::NOT_SET };
+        Ok(local.then(|| url.origin().ascii_serialization()).ok_or(unset)?)
+    }
+
+    /// The same for documents that only say where things are: where it is not set, that of the request.
+    pub fn public_origin(&self, request: &Request) -> Result<String, ApiError> {
+        match &self.settings()?.base_url {
+            Some(base) => Ok(base.clone()),
+            None => Ok(request.url()?.origin().ascii_serialization()),
+        }
+    }
+
     /// The authorization server that we are, under our one address.
     pub fn authority(&self, request: &Request) -> Result<Rc<Authority>, ApiError> {
-        const NAME: &str = "BASE_URL";
-        let base = match &self.settings()?.base_url {
-            Some(base) => base.clone(),
-            None => {
-                let url = request.url()?;
-                let local =
-                    url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-                let unset = SettingError { name: NAME.into(), problem: edge::settings::NOT_SET };
-                local.then(|| url.origin().ascii_serialization()).ok_or(unset)?
-            }
-        };
+        let base = self.origin(request)?;
         if let Some(kept) = AUTHORITY.with_borrow(|kept| kept.clone().filter(|kept| kept.issuer() == base)) {
             return Ok(kept);
         }
@@ -142,7 +155,7 @@ impl App {
         let secrets = Secrets::new(keys.master(keys.current_version()?)?);
         let secrets = secrets.map_err(|error| Fault::Inconsistent(error.to_string()))?;
         let problem = "must be an origin: https://host (http for loopback only), without path or trailing slash";
-        let authority = Authority::new(&base, secrets).map_err(|_| SettingError { name: NAME.into(), problem })?;
+        let authority = Authority::new(&base, secrets).map_err(|_| SettingError { name: BASE_URL.into(), problem })?;
         let authority = Rc::new(authority);
         AUTHORITY.set(Some(authority.clone()));
         Ok(authority)

@@ -1,8 +1,8 @@
 //! Small JSON bodies, read field by field, so that a refusal names the field.
 
 use edge::http::read_request;
+use edge::serve::Request;
 use serde_json::{Map, Value};
-use worker::Request;
 
 use crate::error::ApiError;
 

@@ -65,6 +65,18 @@ pub enum Endpoint {
     Token,
     /// `/assets/{name}`
     Asset(String),
+    /// `/supported`
+    Supported,
+    /// `/discovery/resources`
+    DiscoveryResources,
+    /// `/.well-known/did.json`
+    DidDocument,
+    /// `/robots.txt`
+    Robots,
+    /// `/sitemap.xml`
+    Sitemap,
+    /// `/llms.txt`
+    Llms,
 }
 
 /// What a request asks for.
@@ -126,6 +138,12 @@ impl Endpoint {
             ("oauth", Some("challenge"), None) => Some(Self::ConnectChallenge),
             ("oauth", Some("approve"), None) => Some(Self::Approve),
             ("oauth", Some("token"), None) => Some(Self::Token),
+            ("supported", None, None) => Some(Self::Supported),
+            ("discovery", Some("resources"), None) => Some(Self::DiscoveryResources),
+            (".well-known", Some("did.json"), None) => Some(Self::DidDocument),
+            ("robots.txt", None, None) => Some(Self::Robots),
+            ("sitemap.xml", None, None) => Some(Self::Sitemap),
+            ("llms.txt", None, None) => Some(Self::Llms),
             ("assets", Some(name), None) => Some(Self::Asset(name.to_owned())),
             _ => None,
         }
@@ -136,7 +154,8 @@ impl Endpoint {
             Self::Health | Self::Listing(_) | Self::Creator(_) | Self::Purchases | Self::Purchase(_) => GET,
             Self::Me | Self::BoughtContent(_) | Self::Agents => GET,
             Self::ResourceMetadata | Self::ServerMetadata | Self::Authorize | Self::ConnectChallenge => GET,
-            Self::Asset(_) => GET,
+            Self::Asset(_) | Self::Robots | Self::Sitemap | Self::Llms => GET,
+            Self::Supported | Self::DiscoveryResources | Self::DidDocument => GET,
             Self::Mcp | Self::OpenMcp | Self::Register | Self::Approve | Self::Token => POST,
             Self::Agent(_) => "DELETE, OPTIONS",
             // A HEAD could not carry a paid answer's body: paying for nothing is not offered.

@@ -20,8 +20,8 @@ use crate::{
     body::FieldError,
     limits::PERIOD_SECONDS,
     routes::{
-        auth::SignInError, creators::CreatorError, drafts::DraftingError, listings::ListingError, me::AccountError,
-        oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
+        auth::SignInError, creators::CreatorError, discovery::DiscoveryError, drafts::DraftingError,
+        listings::ListingError, me::AccountError, oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
     },
 };
 
@@ -61,6 +61,9 @@ pub enum ApiError {
     /// Of `/creators`.
     #[error(transparent)]
     Creator(#[from] CreatorError),
+    /// Of `/discovery`.
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryError),
     /// Of `/me`.
     #[error(transparent)]
     Account(#[from] AccountError),
@@ -115,6 +118,7 @@ impl ApiError {
                 | DraftingError::NotDrafted(_) => ErrorAnswer::bad_request(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
+            Self::Discovery(DiscoveryError::Limit | DiscoveryError::Offset) => ErrorAnswer::bad_request(text()),
             Self::Account(error) => match error {
                 AccountError::UnknownPurchase => ErrorAnswer::not_found(text()),
                 AccountError::Refunded => ErrorAnswer::gone(text()),

@@ -7,6 +7,7 @@ mod endpoint;
 mod error;
 mod limits;
 mod paywall;
+mod receipts;
 mod respond;
 mod routes;
 mod session;
@@ -14,15 +15,22 @@ mod settings;
 mod shop;
 
 use app::App;
+use edge::serve::{Request, Response};
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
-use worker::{Context, Env, Method, Request, Response, Result, event};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::{Env, Method};
 
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response> {
+/// What entry.js calls with each request, and what it read of it.
+#[wasm_bindgen]
+pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
+    edge::serve::serve(answer(Request::new(request, method, url), env))
+}
+
+async fn answer(request: Request, env: Env) -> Response {
     let app = App::new(env);
     let method = request.method();
-    let answer = match endpoint::resolve(&method, &request.path()) {
+    let answer = match endpoint::resolve(&method, request.path()) {
         Resolved::Preflight(allowed) => cors::preflight(allowed),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
@@ -30,7 +38,7 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
     };
     let response = match answer {
         Ok(response) => response,
-        Err(error) => error.answer().into_response()?,
+        Err(error) => error.answer().into_response(),
     };
     finish(&app, &method, response)
 }
@@ -67,21 +75,23 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Asset(name) => routes::oauth::asset(&name),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
+        Endpoint::Supported => routes::discovery::supported(app),
+        Endpoint::DiscoveryResources => routes::discovery::resources(app, &request).await,
+        Endpoint::DidDocument => receipts::did_document(app, &request),
+        Endpoint::Robots => routes::crawlers::robots(app, &request),
+        Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
+        Endpoint::Llms => routes::crawlers::llms(app, &request),
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }
 }
 
 /// What every answer carries: CORS, no sniffing, and (in development) the counts of what it cost.
-fn finish(app: &App, method: &Method, mut response: Response) -> Result<Response> {
+fn finish(app: &App, method: &Method, mut response: Response) -> Response {
     let headers = response.headers_mut();
-    cors::allow(headers)?;
-    headers.set("x-content-type-options", "nosniff")?;
+    cors::allow(headers);
+    headers.put("x-content-type-options", "nosniff");
     if app.shows_usage() {
-        headers.set("server-timing", &app.usage().server_timing())?;
+        headers.put("server-timing", app.usage().server_timing());
     }
-    if *method == Method::Head {
-        let (status, headers) = (response.status_code(), response.headers().clone());
-        return Ok(Response::empty()?.with_status(status).with_headers(headers));
-    }
-    Ok(response)
+    if *method == Method::Head { response.without_body() } else { response }
 }

@@ -5,8 +5,9 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use edge::serve::Request;
 use edge::settings::SettingError;
-use worker::{Env, Request};
+use worker::Env;
 
 use crate::error::ApiError;
 

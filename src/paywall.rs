@@ -14,11 +14,11 @@ use market::{
     chain_state,
     checkout::Way,
 };
+use serde_json::{Map, Value};
 use sql::{Database, exactly};
-use url::Url;
 use x402_cardano::{
     method::{DefaultMethod, EscrowMethod, MempoolPolicy},
-    wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, payment_identifier},
+    wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, bazaar, payment_identifier},
 };
 
 use crate::{app::App, error::ApiError};
@@ -119,28 +119,43 @@ pub async fn clock(app: &App, database: &impl Database) -> Result<Millis, ApiErr
     Ok(chain_state::clock(&database.run(chain_state::read_time()).await?, app.now_ms(), lead)?)
 }
 
-/// The whole 402: every way to pay, and why payment is asked for.
-pub fn payment_required(
-    terms: &ListingTerms,
-    accepts: Vec<PaymentRequirements>,
-    url: &Url,
-    code: &str,
-) -> PaymentRequired {
-    PaymentRequired {
-        extensions: Some(payment_identifier::offered()),
-        ..PaymentRequired::new(resource(terms, url), accepts, Some(code))
+/// The path of a listing's paywall, as directories know all of them.
+const ROUTE: &str = "/listings/:id/unlock";
+/// Who sells, as directories show it.
+const SERVICE_NAME: &str = "Surety";
+/// What is sold, as directories find it.
+const TAGS: [&str; 3] = ["design", "prompts", "cardano"];
+
+/// The address of a listing's paywall.
+pub fn resource_url(origin: &str, listing: &str) -> String {
+    format!("{origin}/listings/{listing}/unlock")
+}
+
+/// What is paid for, at this address.
+pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
+    ResourceInfo {
+        url,
+        description: Some(terms.title.clone()),
+        mime_type: Some("text/plain".to_owned()),
+        service_name: Some(SERVICE_NAME.to_owned()),
+        tags: TAGS.map(str::to_owned).to_vec(),
     }
 }
 
-/// What is paid for: the listing's paywall, under the origin at which it is asked for.
-pub fn resource(terms: &ListingTerms, url: &Url) -> ResourceInfo {
-    let mut resource = url.clone();
-    resource.set_query(None);
-    resource.set_fragment(None);
-    resource.set_path(&format!("/listings/{}/unlock", terms.id));
-    ResourceInfo {
-        url: resource.to_string(),
-        description: Some(terms.title.clone()),
-        mime_type: Some("text/plain".to_owned()),
-    }
+/// The extensions of a listing's 402 over HTTP: the same each time.
+pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
+    let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", &terms.id)], output: "text" };
+    let mut extensions = payment_identifier::offered();
+    extensions.extend(get.extension());
+    extensions
+}
+
+/// The whole 402: every way to pay, and why payment is asked for.
+pub fn payment_required(
+    resource: ResourceInfo,
+    extensions: Map<String, Value>,
+    accepts: Vec<PaymentRequirements>,
+    code: &str,
+) -> PaymentRequired {
+    PaymentRequired { extensions: Some(extensions), ..PaymentRequired::new(resource, accepts, Some(code)) }
 }

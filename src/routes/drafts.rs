@@ -10,6 +10,7 @@ use cardano::{
     tx::build::UnsignedTx,
 };
 use edge::answer::{self, Fault};
+use edge::serve::{Request, Response};
 use escrow::{Action, rules::Timing};
 use market::{
     DeliveryMode, ListingId,
@@ -19,7 +20,6 @@ use market::{
     purchase::Status,
 };
 use serde_json::{Map, Value, json};
-use worker::{Request, Response};
 
 use crate::{
     app::App,
@@ -77,7 +77,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     })?;
     let payment = json!({
         "x402Version": 2,
-        "resource": paywall::resource(&terms, &request.url()?),
+        "resource": paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id)),
         "accepted": draft.offered.requirements,
         "payload": { "nonce": draft.nonce.to_string() },
     });

@@ -1,7 +1,9 @@
 //! One file for each resource: parse, call a crate, render.
 
 pub mod auth;
+pub mod crawlers;
 pub mod creators;
+pub mod discovery;
 pub mod drafts;
 pub mod health;
 pub mod listings;

@@ -12,6 +12,7 @@
 use std::rc::Rc;
 
 use cardano::{Address, slots::Millis};
+use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     d1::D1,
@@ -23,7 +24,7 @@ use market::{
     checkout::{self, Checkout, PayError, Presented, Unavailable, Way},
     proof::Proof,
 };
-use worker::{Request, Response, console_log};
+use worker::console_log;
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
@@ -37,6 +38,7 @@ use crate::{
     error::ApiError,
     limits::Limiter,
     paywall::{self, Methods, Priced, SCHEDULE},
+    receipts,
 };
 
 /// Outside calls that one look may take: a retried read each of the transaction and the tip.
@@ -125,7 +127,9 @@ impl Gate<'_> {
             Some(entry) => vec![entry.clone()],
             None => self.accepts()?,
         };
-        let required = paywall::payment_required(&self.terms, accepts, &self.request.url()?, ask.code);
+        let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms.id);
+        let (resource, extensions) = (paywall::resource_info(&self.terms, url), paywall::extensions(&self.terms));
+        let required = paywall::payment_required(resource, extensions, accepts, ask.code);
         let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
         let mut response = answer::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
         response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
@@ -179,7 +183,7 @@ impl Gate<'_> {
         let paid = checkout.pay(&self.terms, &presented, proven).await;
         console_log!("payment {} for {}: {}", presented.tx(), self.terms.id, outcome(&paid));
         let error = match paid {
-            Ok(paid) => return self.deliver(paid.content, &paid.settlement),
+            Ok(paid) => return self.deliver(paid.content, paid.settlement),
             Err(error) => error,
         };
         let words = error.to_string();
@@ -192,14 +196,16 @@ impl Gate<'_> {
             }
             PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)),
             PayError::Public => self.ask(&Ask::new("payment_public", &words)),
+            PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)),
             PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
             PayError::Unavailable(error) => Err(error.into()),
         }
     }
 
-    fn deliver(&self, content: String, settlement: &SettlementResponse) -> Result<Response, ApiError> {
+    fn deliver(&self, content: String, mut settlement: SettlementResponse) -> Result<Response, ApiError> {
         let mut response = answer::private_text(content)?;
-        let header = encode_header(settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
+        receipts::attach(self.app, self.request, &self.terms, &mut settlement);
+        let header = encode_header(&settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
         response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         Ok(response)
     }
@@ -224,7 +230,7 @@ impl Gate<'_> {
             None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")),
             Some(found) => {
                 let mut response = answer::private_text(found.content)?;
-                response.headers_mut().set("x-service-purchase", &found.purchase.to_string())?;
+                response.headers_mut().set("x-service-purchase", found.purchase.to_string())?;
                 Ok(response)
             }
         }
@@ -237,6 +243,7 @@ fn outcome(paid: &Result<checkout::Paid, PayError>) -> &str {
         Err(PayError::Refused(refusal) | PayError::NotSettled(refusal, _)) => refusal.code(),
         Err(PayError::Refunded) => "refunded",
         Err(PayError::Public) => "public before",
+        Err(PayError::TooManyRefused) => "too many refused",
         Err(PayError::IdentifierTaken) => "identifier taken",
         Err(PayError::Unavailable(_)) => "unavailable",
     }

@@ -7,6 +7,7 @@ use agents::mcp::{
     shop::{OpenShop, Presentation, Shelf, ShopError, Unlocked},
 };
 use cardano::Address;
+use edge::serve::Request;
 use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto};
 use market::{
     ListingId,
@@ -14,13 +15,11 @@ use market::{
     checkout::{self, Checkout, PayError, Presented, Way},
     proof::Proof,
 };
-use serde_json::json;
-use url::Url;
-use worker::Request;
+use serde_json::{Map, Value, json};
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
-    wire::{PaymentRequirements, SettlementResponse},
+    wire::{PaymentRequirements, SettlementResponse, bazaar, payment_identifier},
 };
 
 use super::{Counter, SCHEDULE, priced, unavailable};
@@ -28,6 +27,7 @@ use crate::{
     app::App,
     limits::Limiter,
     paywall::{self, Methods, Priced},
+    receipts,
 };
 
 /// The shop for agents with wallets of their own.
@@ -48,6 +48,18 @@ impl Shelf for OpenCounter<'_> {
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
         self.0.listing(id).await
     }
+}
+
+/// The extensions of the tool's 402.
+fn extensions() -> Map<String, Value> {
+    let mut extensions = payment_identifier::offered();
+    if let Some(tool) = open::paid_tool() {
+        let text = |name| tool.get(name).and_then(Value::as_str).unwrap_or_default();
+        let input_schema = tool.get("inputSchema").unwrap_or(&Value::Null);
+        let tool = bazaar::Tool { name: text("name"), description: text("title"), input_schema };
+        extensions.extend(tool.extension());
+    }
+    extensions
 }
 
 /// A listing at the open counter, with what is the same for asking and paying.
@@ -111,8 +123,8 @@ impl OpenSale<'_> {
                 offered.into_iter().map(|offered| offered.requirements).collect()
             }
         };
-        let url = Url::parse(open::RESOURCE_URL).map_err(|error| ShopError::Unavailable(error.to_string()))?;
-        let required = json!(paywall::payment_required(&self.priced.terms, accepts, &url, why));
+        let resource = paywall::resource_info(&self.priced.terms, open::RESOURCE_URL.to_owned());
+        let required = json!(paywall::payment_required(resource, extensions(), accepts, why));
         Ok(Unlocked::PaymentRequired { required, settlement: settlement.map(|settlement| json!(settlement)) })
     }
 
@@ -169,7 +181,8 @@ impl OpenSale<'_> {
             hung_up: &|| signal.aborted(),
         };
         let error = match checkout.pay(&self.priced.terms, &presented, proven).await {
-            Ok(paid) => {
+            Ok(mut paid) => {
+                receipts::attach(app, self.counter.request, &self.priced.terms, &mut paid.settlement);
                 return Ok(Unlocked::Delivered {
                     content: paid.content,
                     listed_hash: self.priced.terms.content_hash,
@@ -188,7 +201,9 @@ impl OpenSale<'_> {
             }
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
-            PayError::Refused(_) | PayError::Refunded | PayError::Public => self.ask(&words, None, None),
+            PayError::Refused(_) | PayError::Refunded | PayError::Public | PayError::TooManyRefused => {
+                self.ask(&words, None, None)
+            }
         }
     }
 }

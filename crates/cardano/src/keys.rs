@@ -25,6 +25,8 @@ pub const MIN_MASTER_BYTES: usize = 32;
 
 /// Separates wallet keys from anything else ever derived from the same master secret.
 const WALLET_DOMAIN: &[u8] = b"surety:wallet-key:v1\n";
+/// The same for the key that signs receipts.
+const RECEIPT_DOMAIN: &[u8] = b"surety:receipt-key:v1\n";
 
 /// Verifies Ed25519 signatures, without the cofactor. Callers go through [`verify`], never straight to the port.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
@@ -176,14 +178,26 @@ impl fmt::Debug for SigningKey {
 /// # Errors
 /// [`KeyError::ShortMaster`].
 pub fn derive_wallet_key(master: &[u8], key_version: u32, owner: &str) -> Result<SigningKey, KeyError> {
+    derive(WALLET_DOMAIN, master, key_version, owner)
+}
+
+/// The key that signs the service's receipts under a version of the master secret. It holds no money and opens nothing.
+///
+/// # Errors
+/// [`KeyError::ShortMaster`].
+pub fn derive_receipt_key(master: &[u8], key_version: u32) -> Result<SigningKey, KeyError> {
+    derive(RECEIPT_DOMAIN, master, key_version, "")
+}
+
+fn derive(domain: &[u8], master: &[u8], key_version: u32, name: &str) -> Result<SigningKey, KeyError> {
     if master.len() < MIN_MASTER_BYTES {
         return Err(KeyError::ShortMaster);
     }
-    // The owner comes last and all before it has a fixed length: no two pairs give the same info.
+    // The name comes last and a domain ends at its line feed: no two of them give the same info.
     let version = key_version.to_be_bytes();
     let mut seed = Zeroizing::new([0; 32]);
     Hkdf::<Sha256>::new(None, master)
-        .expand_multi_info(&[WALLET_DOMAIN, &version, owner.as_bytes()], seed.as_mut())
+        .expand_multi_info(&[domain, &version, name.as_bytes()], seed.as_mut())
         .map_err(|_| KeyError::ShortMaster)?;
     SigningKey::from_seed(&seed)
 }

@@ -13,7 +13,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use cardano::{
     Address,
-    keys::{MIN_MASTER_BYTES, SigningKey, derive_wallet_key},
+    keys::{MIN_MASTER_BYTES, SigningKey, derive_receipt_key, derive_wallet_key},
 };
 use market::account::{DEMO_KEY_VERSION, DEMO_OWNER};
 use zeroize::Zeroizing;
@@ -133,6 +133,22 @@ impl KeyStore {
         Err(SettingError { name: secret_name(version), problem: "is not the one this wallet was made with" })
     }
 
+    /// The key that signs receipts under a version of the master secret.
+    ///
+    /// # Errors
+    /// The secret is not set, or unusable.
+    pub fn receipts(&self, version: u32) -> Result<SigningKey, SettingError> {
+        let unusable = SettingError { name: secret_name(version), problem: "is not a secret to derive keys from" };
+        derive_receipt_key(self.master(version)?, version).map_err(|_| unusable)
+    }
+
+    /// Every key that receipts were or are signed with, by its version: what verifies an old receipt stays published.
+    #[must_use]
+    pub fn receipt_keys(&self) -> Vec<(u32, SigningKey)> {
+        let versions = self.masters.keys().filter(|version| **version >= FIRST_VERSION);
+        versions.filter_map(|version| Some((*version, self.receipts(*version).ok()?))).collect()
+    }
+
     /// The seller of record's key; `None` where it is not set.
     ///
     /// # Errors
@@ -200,6 +216,23 @@ mod tests {
         assert_eq!(keys.wallet(1, DEMO_OWNER).unwrap().enterprise_address(), demo);
         let only_demo = store(&[("DEMO_SECRET", secret(3))]);
         assert!(only_demo.wallet(DEMO_KEY_VERSION, OWNER).is_err());
+    }
+
+    #[test]
+    fn receipts_have_keys_of_their_own_and_old_ones_stay_known() {
+        let keys = store(&[
+            ("DEMO_SECRET", secret(3)),
+            ("WALLET_MASTER_SECRET", secret(1)),
+            ("WALLET_MASTER_SECRET_2", secret(2)),
+            ("WALLET_KEY_VERSION", "2".into()),
+            ("SELLER_SECRET", secret(4)),
+        ]);
+        let versions: Vec<u32> = keys.receipt_keys().iter().map(|(version, _)| *version).collect();
+        assert_eq!(versions, [1, 2]);
+        let own = keys.receipts(2).unwrap().public_key();
+        assert_ne!(own, keys.receipts(1).unwrap().public_key());
+        assert_ne!(own, keys.required_seller().unwrap().public_key());
+        assert_ne!(own, keys.wallet(2, "").unwrap().public_key());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use x402_cardano::method::Sale;
 
 use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
 
+pub mod discovery;
 mod store;
 
 pub use store::{NoRoom, Quota, StoreError, Stored, store};

@@ -124,7 +124,7 @@ fn judge(mode: DeliveryMode, draft: &PaymentDraft, wallet: &Cip30Wallet) {
     let inputs = spent.into_iter().map(|utxo| (utxo.reference, InputState::Unspent(utxo.clone()))).collect();
     let tip =
         Tip { hash: TxHash::new([1; 32]), height: 9, slot: SLOTS.slot_at(NOW).unwrap() - 5, time_ms: NOW - 5_000 };
-    let facts = Facts { inputs, parameters, tip };
+    let facts = Facts { inputs, parameters, tip, in_mempool: false };
     let (instant, protected) = methods();
     let method: &dyn PaymentMethod = if mode == DeliveryMode::Instant { &instant } else { &protected };
     let payment = Payment { tx, nonce: draft.nonce };

@@ -27,7 +27,7 @@ use crate::{
     Refusal,
     escrow::{AuthorizedTerms, TermsDigest, VerifiedLock},
     exact::{PaymentContext, Situation},
-    wire::{Accepted, ConfirmationPolicy, InvalidAccepted, PaymentRequirements},
+    wire::{Accepted, ConfirmationPolicy, DefaultExtra, InvalidAccepted, PaymentRequirements},
 };
 
 /// What is sold.
@@ -72,6 +72,12 @@ pub trait PaymentMethod {
     /// # Errors
     /// See [`OfferError`].
     fn offer(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Offered, OfferError>;
+
+    /// Its entry for a sale as a directory shows it: without what is made for one buyer at one time.
+    ///
+    /// # Errors
+    /// See [`OfferError`].
+    fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError>;
 
     /// Its own entry for this sale, come back.
     ///

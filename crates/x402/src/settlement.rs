@@ -116,6 +116,7 @@ impl Settlement {
             payer: Some(payer.to_string()),
             error_reason: self.refusal().map(|refusal| refusal.code().to_owned()),
             extra,
+            extensions: None,
         }
     }
 }

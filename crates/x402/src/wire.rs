@@ -27,11 +27,14 @@ macro_rules! as_text {
 mod accepted;
 mod amount;
 mod asset;
+pub mod bazaar;
 mod confirmation;
+pub mod discovery;
 mod extra;
 mod header;
 mod network;
 mod object;
+pub mod offer_receipt;
 mod payload;
 pub mod payment_identifier;
 mod requirements;

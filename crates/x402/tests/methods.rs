@@ -73,7 +73,7 @@ fn paid(method: &dyn PaymentMethod, offered: &Offered) -> VerifiedPayment {
     let payment = Payment::of_transaction(&built.cbor).unwrap();
     let tip = Tip { hash: TxHash::new([9; 32]), height: 7, slot: now_slot() - 5, time_ms: NOW_MS - 5_000 };
     let inputs = [(money.reference, InputState::Unspent(money))].into();
-    let facts = Facts { inputs, parameters, tip };
+    let facts = Facts { inputs, parameters, tip, in_mempool: false };
     verify_with_facts(method, offered, &payment, &facts, &Native, moment()).now_or_never().unwrap().unwrap()
 }
 
@@ -151,7 +151,7 @@ fn the_first_field_that_differs_is_named() {
 #[test]
 fn a_402_of_every_method_is_read_as_it_was_written() {
     let accepts = vec![offer(&method()).requirements, offer(&escrow_method(TransferMethod::Masumi)).requirements];
-    let resource = ResourceInfo { url: "https://example.com".into(), description: None, mime_type: None };
+    let resource = ResourceInfo { url: "https://example.com".into(), ..ResourceInfo::default() };
     let required = PaymentRequired::new(resource, accepts, None);
     assert_eq!(decode_header::<PaymentRequired>(&encode_header(&required).unwrap()), Ok(required));
 }

@@ -130,6 +130,7 @@ fn an_issued_402_is_written_as_the_specification_shows() {
         url: "https://api.example.com/premium-data".into(),
         description: Some("Access to premium market data".into()),
         mime_type: Some("application/json".into()),
+        ..Default::default()
     };
     let required = PaymentRequired::new(resource, vec![payment.offered.requirements.clone()], None);
     let header = encode_header(&required).unwrap();

@@ -17,7 +17,13 @@ export function terms(world: () => World): void {
       assert.deepEqual(required, {
         x402Version: 2,
         error: "PAYMENT-SIGNATURE header is required",
-        resource: { url: unlockUrl(world(), listing), description: "Ünïcode 🦀 title", mimeType: "text/plain" },
+        resource: {
+          url: unlockUrl(world(), listing),
+          description: "Ünïcode 🦀 title",
+          mimeType: "text/plain",
+          serviceName: "Surety",
+          tags: ["design", "prompts", "cardano"],
+        },
         extensions: required.extensions,
       });
       const extensions = required.extensions as Record<string, { info: object; schema: object }>;

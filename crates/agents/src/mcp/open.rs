@@ -26,6 +26,13 @@ pub const META_RESPONSE: &str = "x402/payment-response";
 /// `result._meta`: PaymentRequired again, where one widespread client library looks for it.
 const META_ERROR: &str = "x402/error";
 
+/// The tool that is paid for, as the list of tools has it: `{name, description, inputSchema, ...}`.
+#[must_use]
+pub fn paid_tool() -> Option<Value> {
+    let tools: Vec<Value> = serde_json::from_str(include_str!("open-tools.json")).ok()?;
+    tools.into_iter().find(|tool| RESOURCE_URL.ends_with(tool.get("name").and_then(Value::as_str).unwrap_or("/")))
+}
+
 /// The endpoint of agents without sign-in.
 #[derive(Debug)]
 pub struct OpenTools<S>(pub S);

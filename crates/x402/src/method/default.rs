@@ -42,19 +42,10 @@ impl DefaultMethod {
     }
 
     fn offered(&self, sale: &Sale<'_>) -> Option<Offered> {
-        let requirements = PaymentRequirements {
-            scheme: SCHEME_EXACT.to_owned(),
-            network: NETWORK,
-            amount: Amount::new(sale.price.get())?,
-            asset: Asset::Lovelace,
-            pay_to: sale.seller.to_string(),
-            max_timeout_seconds: MAX_TIMEOUT_SECONDS,
-            extra: Extra::Default(DefaultExtra {
-                asset_transfer_method: Some(NAME.to_owned()),
-                are_fees_sponsored: Some(false),
-                confirmation_policy: Some(self.policy),
-            }),
-        };
+        let entry = self.listed(sale).ok()?;
+        let PaymentRequirements { scheme, network, amount, asset, pay_to, max_timeout_seconds, extra } = entry;
+        let extra = Extra::Default(extra);
+        let requirements = PaymentRequirements { scheme, network, amount, asset, pay_to, max_timeout_seconds, extra };
         Some(Offered { requirements, terms: None })
     }
 }
@@ -66,6 +57,22 @@ impl PaymentMethod for DefaultMethod {
 
     fn offer(&self, sale: &Sale<'_>, _: Millis, _: [u8; 32]) -> Result<Offered, OfferError> {
         self.offered(sale).ok_or(OfferError::Free)
+    }
+
+    fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {
+        Ok(PaymentRequirements {
+            scheme: SCHEME_EXACT.to_owned(),
+            network: NETWORK,
+            amount: Amount::new(sale.price.get()).ok_or(OfferError::Free)?,
+            asset: Asset::Lovelace,
+            pay_to: sale.seller.to_string(),
+            max_timeout_seconds: MAX_TIMEOUT_SECONDS,
+            extra: DefaultExtra {
+                asset_transfer_method: Some(NAME.to_owned()),
+                are_fees_sponsored: Some(false),
+                confirmation_policy: Some(self.policy),
+            },
+        })
     }
 
     fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal> {

@@ -29,8 +29,8 @@ use crate::{
     },
     exact::{PaymentContext, Situation, rules::plain},
     wire::{
-        Accepted, Amount, Asset, ConfirmationPolicy, Extra, MAX_TIMEOUT_SECONDS, NETWORK, PaymentRequirements,
-        SCHEME_EXACT,
+        Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, NETWORK,
+        PaymentRequirements, SCHEME_EXACT,
     },
 };
 
@@ -128,6 +128,25 @@ impl PaymentMethod for EscrowMethod {
         let terms = AuthorizedTerms::signed(&extra, digest, sale.price, self.deployment.address());
         requirements.extra = Extra::Escrow(Box::new(extra));
         Ok(Offered { requirements, terms: Some(terms) })
+    }
+
+    fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {
+        if sale.price < MIN_PROTECTED_PRICE {
+            return Err(OfferError::PriceTooLow);
+        }
+        Ok(PaymentRequirements {
+            scheme: SCHEME_EXACT.to_owned(),
+            network: NETWORK,
+            amount: Amount::new(sale.price.get()).ok_or(OfferError::Free)?,
+            asset: Asset::Lovelace,
+            pay_to: self.pay_to.clone(),
+            max_timeout_seconds: MAX_TIMEOUT_SECONDS,
+            extra: DefaultExtra {
+                asset_transfer_method: Some(self.name.name().to_owned()),
+                are_fees_sponsored: Some(false),
+                confirmation_policy: Some(self.policy),
+            },
+        })
     }
 
     fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal> {

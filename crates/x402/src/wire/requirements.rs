@@ -38,7 +38,7 @@ impl PaymentRequired {
 }
 
 /// A protected resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceInfo {
     /// Where it is.
@@ -49,6 +49,12 @@ pub struct ResourceInfo {
     /// The media type of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
+    /// Who offers it: at most 32 printable ASCII characters (extension `bazaar`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_name: Option<String>,
+    /// What the service is about: at most 5, each of at most 32 printable ASCII characters (extension `bazaar`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
 }
 
 /// One way to pay. Read from JSON it is a closed object, `extra` included; the network's alias is that network.

@@ -1,6 +1,7 @@
 //! `SettlementResponse`: what became of a payment.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::Network;
 
@@ -23,6 +24,9 @@ pub struct SettlementResponse {
     /// The evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<SettlementExtra>,
+    /// Optional functionality beyond payment: a signed receipt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Map<String, Value>>,
 }
 
 /// The strongest evidence that was verified.

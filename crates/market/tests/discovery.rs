@@ -1,0 +1,87 @@
+//! Listings as directories read them, on SQLite with the service's own migrations.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use cardano::Address;
+use futures_lite::future::block_on;
+use market::{
+    ListingId,
+    catalogue::{
+        self, Quota, Stored,
+        discovery::{self, Paid, SalesPage},
+    },
+    contents::InDatabase,
+    listing::NewListing,
+};
+use serde_json::json;
+use sql::{Database, sqlite::Sqlite, statement};
+
+const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
+/// 2023-11-14T22:13:20Z
+const NOW: u64 = 1_700_000_000_000;
+
+fn database(listings: &[(&str, &[&str])]) -> Sqlite {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    for (number, (title, modes)) in (0_u8..).zip(listings.iter().copied()) {
+        let body = json!({
+            "title": title, "description": "d", "priceLovelace": "5000000", "sellerAddress": SELLER, "modes": modes,
+            "content": format!("content of {title}"),
+        });
+        let listing = NewListing::read(body.to_string().as_bytes(), None).unwrap();
+        let id = ListingId::new(NOW, [number; 10]);
+        let quota = Quota::default();
+        let stored = block_on(catalogue::store(&db, &InDatabase(&db), &id, &listing, None, quota, NOW)).unwrap();
+        assert!(matches!(stored, Stored::Listing { .. }));
+    }
+    db
+}
+
+fn titles(page: &SalesPage) -> Vec<&str> {
+    page.listings.iter().map(|listing| listing.terms.title.as_str()).collect()
+}
+
+fn for_sale(db: &Sqlite, paid: Paid, with_escrow: bool, page: (u32, u32)) -> SalesPage {
+    block_on(discovery::for_sale(db, paid, with_escrow, page)).unwrap()
+}
+
+const ALL: &[(&str, &[&str])] =
+    &[("instant", &["instant"]), ("both", &["instant", "protected"]), ("protected", &["protected"])];
+
+#[test]
+fn a_page_begins_after_its_offset_and_knows_how_many_there_are() {
+    let db = database(ALL);
+    let page = for_sale(&db, Paid::Any, true, (2, 0));
+    assert_eq!((titles(&page), page.total), (vec!["protected", "both"], 3));
+    assert_eq!(page.listings.first().unwrap().since, "2023-11-14T22:13:20Z");
+    let page = for_sale(&db, Paid::Any, true, (2, 2));
+    assert_eq!((titles(&page), page.total), (vec!["instant"], 3));
+    assert_eq!((titles(&for_sale(&db, Paid::Any, true, (2, 4))), page.total), (vec![], 3));
+}
+
+#[test]
+fn a_listing_is_found_by_whom_its_buyers_may_pay() {
+    let db = database(ALL);
+    let seller: Address = SELLER.parse().unwrap();
+    let found = |paid| titles(&for_sale(&db, paid, true, (9, 0))).join(" ");
+    assert_eq!(found(Paid::To(seller)), "both instant");
+    assert_eq!(found(Paid::IntoEscrow), "protected both");
+}
+
+#[test]
+fn what_cannot_be_paid_for_or_is_hidden_is_not_listed() {
+    let db = database(ALL);
+    let without_escrow = for_sale(&db, Paid::Any, false, (9, 0));
+    assert_eq!((titles(&without_escrow), without_escrow.total), (vec!["both", "instant"], 2));
+    block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = 1 WHERE title = 'both'"))).unwrap();
+    let page = for_sale(&db, Paid::Any, true, (9, 0));
+    assert_eq!((titles(&page), page.total), (vec!["protected", "instant"], 2));
+    assert_eq!(block_on(discovery::addresses(&db)).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn addresses_come_with_their_day() {
+    let db = database(&[("one", &["instant"])]);
+    let id = ListingId::new(NOW, [0; 10]);
+    assert_eq!(block_on(discovery::addresses(&db)).unwrap(), format!("{id} 2023-11-14"));
+    assert_eq!(block_on(discovery::addresses(&database(&[]))).unwrap(), "");
+}

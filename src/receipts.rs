@@ -1,0 +1,80 @@
+//! Signed receipts: the key that signs them, the document that publishes it, and the block in `PAYMENT-RESPONSE`.
+//!
+//! A receipt is an extra: where it cannot be signed the content is delivered without one, and the log says why.
+
+use std::{cell::RefCell, rc::Rc};
+
+use cardano::keys::SigningKey;
+use edge::serve::{Request, Response};
+use edge::{answer, answer::Fault, keys::KeyStore};
+use market::catalogue::ListingTerms;
+use worker::console_error;
+use x402_cardano::wire::{
+    NETWORK, SettlementResponse,
+    offer_receipt::{DidWeb, Receipt},
+};
+
+use crate::{app::App, error::ApiError, paywall};
+
+/// Who signs, kept for the isolate's life.
+struct Issuer {
+    origin: String,
+    key_id: String,
+    key: SigningKey,
+}
+
+thread_local! {
+    static ISSUER: RefCell<Option<Rc<Issuer>>> = const { RefCell::new(None) };
+}
+
+/// The name of the key of a version of the master secret. It stays for ever: receipts name it.
+fn key_name(version: u32) -> String {
+    format!("receipts-{version}")
+}
+
+fn identity(origin: &str) -> Result<DidWeb, ApiError> {
+    let unusable = || Fault::Inconsistent(format!("{origin} has no did:web"));
+    Ok(DidWeb::of_origin(origin).ok_or_else(unusable)?)
+}
+
+impl Issuer {
+    fn of(app: &App, request: &Request) -> Result<Rc<Self>, ApiError> {
+        let origin = app.origin(request)?;
+        if let Some(kept) = ISSUER.with_borrow(|kept| kept.clone().filter(|kept| kept.origin == origin)) {
+            return Ok(kept);
+        }
+        let keys: Rc<KeyStore> = app.keys()?;
+        let version = keys.current_version()?;
+        let key_id = identity(&origin)?.key_id(&key_name(version));
+        let issuer = Rc::new(Self { key_id, key: keys.receipts(version)?, origin });
+        ISSUER.set(Some(issuer.clone()));
+        Ok(issuer)
+    }
+}
+
+/// Puts a receipt for a listing into a settlement that succeeded.
+pub fn attach(app: &App, request: &Request, terms: &ListingTerms, settlement: &mut SettlementResponse) {
+    match Issuer::of(app, request) {
+        Ok(issuer) => {
+            let receipt = Receipt {
+                network: NETWORK,
+                resource_url: &paywall::resource_url(&issuer.origin, &terms.id),
+                payer: settlement.payer.as_deref().unwrap_or_default(),
+                issued_at: edge::now_ms() / 1_000,
+                transaction: &settlement.transaction,
+            };
+            settlement.extensions = receipt.signed(&issuer.key_id, &issuer.key);
+        }
+        Err(error) => console_error!("no receipt: {error}"),
+    }
+}
+
+/// `GET /.well-known/did.json`: the keys that receipts are signed with, older ones too.
+pub fn did_document(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let did = identity(&app.origin(request)?)?;
+    let keys = app.keys()?.receipt_keys();
+    let keys: Vec<_> = keys.into_iter().map(|(version, key)| (key_name(version), key.public_key())).collect();
+    let mut response = answer::json(did.document(&keys).to_string())?;
+    response.headers_mut().set("cache-control", "public, max-age=300")?;
+    Ok(response)
+}

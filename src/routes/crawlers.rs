@@ -1,0 +1,65 @@
+//! `/robots.txt`, `/sitemap.xml`, `/llms.txt`: for whoever finds the service by itself.
+
+use edge::serve::{Request, Response};
+use market::catalogue::discovery;
+
+use crate::{app::App, error::ApiError};
+
+/// Pages beside those of the listings.
+const PAGES: [&str; 1] = ["/llms.txt"];
+
+fn text(body: String, kind: &str, max_age: &str) -> Result<Response, ApiError> {
+    let mut response = Response::ok(body)?;
+    response.headers_mut().set("content-type", kind)?;
+    response.headers_mut().set("cache-control", max_age)?;
+    Ok(response)
+}
+
+/// What is public may be read; what asks for a signature, a session or money leads nowhere.
+pub fn robots(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let origin = app.public_origin(request)?;
+    let body = format!(
+        "User-agent: *\nDisallow: /auth/\nDisallow: /me\nDisallow: /oauth/\nDisallow: /mcp\n\nSitemap: {origin}/sitemap.xml\n"
+    );
+    text(body, "text/plain; charset=utf-8", "public, max-age=3600")
+}
+
+/// The newest listings.
+pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let origin = app.public_origin(request)?;
+    let listings = discovery::addresses(&app.database()?).await?;
+    text(urls(&origin, &listings), "application/xml", "public, max-age=300")
+}
+
+fn urls(origin: &str, listings: &str) -> String {
+    let pages = PAGES.iter().map(|path| format!("<url><loc>{origin}{path}</loc></url>\n"));
+    // An origin, an id and a date have no character that XML would read.
+    let listings = listings.lines().filter_map(|line| line.split_once(' '));
+    let listings =
+        listings.map(|(id, day)| format!("<url><loc>{origin}/listings/{id}</loc><lastmod>{day}</lastmod></url>\n"));
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n{}</urlset>\n",
+        pages.chain(listings).collect::<String>()
+    )
+}
+
+/// What a language model needs to use the service.
+pub fn llms(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let origin = app.public_origin(request)?;
+    text(LLMS.replace("{origin}", &origin), "text/markdown; charset=utf-8", "public, max-age=3600")
+}
+
+const LLMS: &str = include_str!("llms.md");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sitemap_has_each_listing_once() {
+        let xml = urls("https://shop.example", "lst_2 2026-11-02\nlst_1 2026-11-01");
+        assert_eq!(xml.matches("<url>").count(), PAGES.len() + 2);
+        assert!(xml.contains("<loc>https://shop.example/listings/lst_1</loc><lastmod>2026-11-01</lastmod>"));
+        assert_eq!(urls("https://shop.example", "").matches("<url>").count(), PAGES.len());
+    }
+}
