@@ -194,13 +194,10 @@ fn action_summary(draft: &ActionDraft) -> Value {
 fn wallet(body: &JsonBody) -> Result<Cip30Wallet, ApiError> {
     let described = Described {
         change_address: body.text("changeAddress")?,
-        utxos: body.texts("utxos")?,
-        collateral: body.texts("collateral")?,
-        addresses: body.texts("addresses")?,
+        utxos: body.texts("utxos")?.ok_or(FieldError::Missing("utxos"))?,
+        collateral: body.texts("collateral")?.unwrap_or_default(),
+        addresses: body.texts("addresses")?.unwrap_or_default(),
     };
-    if described.utxos.is_empty() {
-        return Err(FieldError::Missing("utxos").into());
-    }
     Ok(Cip30Wallet::read(&described).map_err(DraftingError::from)?)
 }
 

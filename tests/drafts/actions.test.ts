@@ -166,7 +166,7 @@ test("too late is said with the time, and so is what else is in the way", async 
   const stranger = await libraries.mesh?.(world.ledger.blockfrost);
   assert.ok(stranger);
   const named = { addresses: [await buyer.getChangeAddress()] };
-  const bare = { action: "SetRefundRequested", changeAddress: await stranger.getChangeAddress(), utxos: [] };
+  const bare = { action: "SetRefundRequested", changeAddress: await stranger.getChangeAddress() };
   assert.match(errorOf(await actionDraft(world, id, bare), 400), /^utxos: is required/);
   await world.ledger.faucet(stranger.address, 1_000_000n);
   const poor = { ...bare, ...named, utxos: await stranger.getUtxos() };
@@ -196,7 +196,7 @@ test("what was paid directly has nothing to act on", async () => {
   assert.match(errorOf(await actionDraft(world, draft.txHash, {}), 400), /paid directly/);
 });
 
-test("collateral that the wallet sets aside is put up, and nothing else", async () => {
+test("collateral that the wallet sets aside is put up, and with that alone a refund is taken", async () => {
   const { id, buyer } = await locked();
   const [aside = "", ...utxos] = await buyer.getUtxos();
   const { changeAddress } = await walletOf(buyer);
@@ -207,4 +207,12 @@ test("collateral that the wallet sets aside is put up, and nothing else", async 
   const { body } = transactionOf(Buffer.from(draft.transaction, "hex"));
   assert.deepEqual(body.collateral.map(refOf), [referenceOf(aside)]);
   assert.ok("id" in (await world.ledger.submit(await signed(draft, buyer))));
+  await world.ledger.waitFor(draft.txHash, "block");
+
+  await passTo(world, id, "submitResult");
+  await opened(id, "WithdrawRefund");
+  const nothingElse = { action: "WithdrawRefund", changeAddress, utxos: [], collateral: [aside] };
+  const refund: ActionDraft = json(await actionDraft(world, id, nothingElse));
+  assert.equal(BigInt(refund.summary.changeLovelace), PRICE - BigInt(refund.summary.feeLovelace));
+  assert.deepEqual(await world.ledger.submit(await signed(refund, buyer)), { id: refund.txHash });
 });

@@ -54,7 +54,7 @@ test("what cannot be read is refused by its name", async () => {
     [{ mode: "later" }, /^mode: must be instant or protected/],
     [{ mode: undefined }, /^mode: is required/],
     [{ utxos: undefined }, /^utxos: is required/],
-    [{ utxos: [] }, /^utxos: is required/],
+    [{ utxos: [] }, /^not enough tADA in the wallet: [56][.\d]* tADA more is needed/],
     [{ utxos: "82" }, /^utxos: must be a list of strings/],
     [{ utxos: [1] }, /^utxos: must be a list of strings/],
     [{ utxos: ["no hex"] }, /^utxos\[0\]: not the hex of a CBOR unspent output/],
