@@ -39,7 +39,7 @@ pub struct Cip30Wallet {
 
 /// A wallet's description as it came: texts of CIP-30's methods.
 #[derive(Clone, Debug, Default)]
-pub struct Described<'a> {
+pub struct WalletDescription<'a> {
     /// `getChangeAddress()`: hex, or bech32.
     pub change_address: &'a str,
     /// `getUtxos()`: hex of CBOR.
@@ -92,7 +92,7 @@ impl Cip30Wallet {
     ///
     /// # Errors
     /// The first part that cannot be used.
-    pub fn read(described: &Described<'_>) -> Result<Self, InvalidWallet> {
+    pub fn read(described: &WalletDescription<'_>) -> Result<Self, InvalidWallet> {
         let change = Address::parse_cip30(described.change_address).map_err(InvalidWallet::ChangeAddress)?;
         at_most("addresses", &described.addresses, MAX_ADDRESSES)?;
         let address = |(place, text): (usize, &&str)| {
@@ -117,7 +117,11 @@ impl Cip30Wallet {
 
 /// The largest of these outputs, the preferred ones first: no more than [`MAX_SPENT`], with the one that is spent in any
 /// case, from no more transactions than a paywall looks up; and what is in the others.
-pub(crate) fn few(utxos: &[&Utxo], first: Option<&Utxo>, preferred: fn(&Utxo) -> bool) -> (Vec<Utxo>, Lovelace) {
+pub(crate) fn largest_few(
+    utxos: &[&Utxo],
+    first: Option<&Utxo>,
+    preferred: fn(&Utxo) -> bool,
+) -> (Vec<Utxo>, Lovelace) {
     let mut sorted = utxos.to_vec();
     sorted.sort_by_key(|utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference));
     let mut sources: BTreeSet<TxHash> = first.iter().map(|utxo| utxo.reference.tx).collect();

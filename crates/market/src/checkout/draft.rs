@@ -24,7 +24,7 @@ use x402_cardano::{
 use super::Way;
 use crate::{
     catalogue::ListingTerms,
-    cip30::{Cip30Wallet, MAX_SPENT, change_words, few, key_of, lovelace_of, span, total_of},
+    cip30::{Cip30Wallet, MAX_SPENT, change_words, key_of, largest_few, lovelace_of, span, total_of},
     listing::DeliveryMode,
 };
 
@@ -201,7 +201,7 @@ impl<'a> Drafting<'a> {
         };
         let orders: [fn(&Utxo) -> bool; 2] = [Utxo::is_plain, |_| true];
         for preferred in orders {
-            let (few, left) = few(&payers.utxos, payers.first, preferred);
+            let (few, left) = largest_few(&payers.utxos, payers.first, preferred);
             let wallet = Wallet { address: self.wallet.change, utxos: &few, reserved: &BTreeSet::new() };
             match build(&plan, &wallet, self.parameters) {
                 Ok(tx) => return Ok((tx, output)),
