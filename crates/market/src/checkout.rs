@@ -121,7 +121,7 @@ pub async fn quote(
     let mut offered = Vec::with_capacity(ways.len());
     for (_, method) in ways.iter().filter(|(mode, _)| terms.modes.contains(mode)) {
         offered.push(match method.draft(&terms.sale(), clock, nonce)? {
-            Draft::Ready(ready) => ready,
+            Draft::Ready(ready) => *ready,
             Draft::Unsigned(quote) => {
                 let signature = signer.sign(quote.key(), quote.to_sign()).await;
                 quote.signed(signature)

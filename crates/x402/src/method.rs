@@ -65,7 +65,7 @@ pub struct PaymentOutput {
 #[derive(Clone, Debug)]
 pub enum Draft<'m> {
     /// All of it: nothing is signed.
-    Ready(Offered),
+    Ready(Box<Offered>),
     /// All but a signature.
     Unsigned(Box<UnsignedQuote<'m>>),
 }
@@ -88,7 +88,7 @@ pub trait PaymentMethod {
     /// See [`OfferError`].
     fn offer(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Offered, OfferError> {
         Ok(match self.draft(sale, clock, nonce)? {
-            Draft::Ready(offered) => offered,
+            Draft::Ready(offered) => *offered,
             Draft::Unsigned(quote) => {
                 let signature = quote.key().sign(quote.to_sign());
                 quote.signed(signature)

@@ -58,7 +58,7 @@ impl PaymentMethod for DefaultMethod {
     }
 
     fn draft(&self, sale: &Sale<'_>, _: Millis, _: [u8; 32]) -> Result<Draft<'_>, OfferError> {
-        self.offered(sale).map(Draft::Ready).ok_or(OfferError::Free)
+        self.offered(sale).map(|offered| Draft::Ready(Box::new(offered))).ok_or(OfferError::Free)
     }
 
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {
