@@ -8,6 +8,7 @@ use edge::{
     keys::KeyStore,
     settings::{self, Lookup, SettingError},
 };
+use escrow::Deployment;
 use market::{DeliveryMode, ListingId, catalogue::ListingTerms, chain_state, checkout::Way};
 use serde_json::{Map, Value};
 use sql::Database;
@@ -52,9 +53,9 @@ impl Methods {
         Ok(Self { instant, protected, confirmations })
     }
 
-    /// The escrow that protected sales are paid into, bech32.
-    pub fn escrow_address(&self) -> Option<String> {
-        self.protected.as_ref().map(|method| method.deployment().address().to_string())
+    /// The contract that protected payments are locked in, if there is one.
+    pub fn deployment(&self) -> Option<&Deployment> {
+        self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
     /// Whether a listing with these modes is offered under a quote, which is made anew each time.

@@ -19,7 +19,7 @@ use futures_util::TryStream;
 use url::Url;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
-use worker::{ByteStream, Error, Headers, Method, ResponseBody, Result, console_error};
+use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
@@ -35,7 +35,7 @@ extern "C" {
 #[derive(Debug)]
 pub struct Request {
     raw: web_sys::Request,
-    method: Method,
+    method: String,
     url: String,
 }
 
@@ -43,13 +43,13 @@ impl Request {
     /// The runtime's request, with what entry.js read of it.
     #[must_use]
     pub fn new(raw: web_sys::Request, method: String, url: String) -> Self {
-        Self { raw, method: Method::from(method), url }
+        Self { raw, method, url }
     }
 
-    /// Its method.
+    /// Its method, in capitals.
     #[must_use]
-    pub fn method(&self) -> Method {
-        self.method.clone()
+    pub fn method(&self) -> &str {
+        &self.method
     }
 
     /// Its path, as the URL spells it.
@@ -248,6 +248,12 @@ impl Response {
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
+    }
+
+    /// The same with another text.
+    #[must_use]
+    pub fn with_text(self, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { body: Body::Text(text.into()), ..self }
     }
 
     /// The same without its body.

@@ -120,6 +120,15 @@ pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor
     Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json}{figures}}}"), next })
 }
 
+/// A seller's figures as JSON, `{sales, sellerReputation?}`.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn seller(db: &impl Database, address: &Address) -> Result<String, DatabaseError> {
+    let figures = db.run(statement!(seller_figures("?1"), address)).await?;
+    Ok(format!("{{{}}}", figures.first().unwrap_or_default().trim_start_matches(',')))
+}
+
 /// SQL that reads a seller's figures as members to append to a JSON object: `,"sales":1,"sellerReputation":{...}`.
 /// `address` is an SQL expression.
 pub(crate) fn seller_figures(address: &str) -> String {
@@ -233,6 +242,8 @@ pub struct Filter {
     pub category: Option<&'static str>,
     /// Only what is offered in this mode.
     pub mode: Option<DeliveryMode>,
+    /// Only what this address sells.
+    pub seller: Option<Address>,
     /// Words that title or description contain (the last may be a beginning).
     pub words: Option<String>,
     /// At most this price.
@@ -345,7 +356,8 @@ impl Filter {
              AND (?4 IS NULL OR seq IN (SELECT rowid FROM listings_text WHERE listings_text MATCH ?4)) \
              AND (?5 IS NULL OR price_lovelace <= CAST(?5 AS INTEGER)) \
              AND (?6 IS NULL OR (withdrawn + refunded > 0 \
-               AND 100 * withdrawn >= ?6 * (withdrawn + refunded)))) \
+               AND 100 * withdrawn >= ?6 * (withdrawn + refunded))) \
+             AND (?10 IS NULL OR seller_address = ?10)) \
              WHERE ?7 IS NULL OR (key, seq) < (?7, ?8) ORDER BY key DESC, seq DESC LIMIT ?9"
         );
         let offered = |mode| (self.mode == Some(mode)).then_some(true);
@@ -360,6 +372,7 @@ impl Filter {
             self.cursor.map(|cursor| cursor.key),
             self.cursor.map(|cursor| cursor.seq),
             i64::from(page).saturating_add(1),
+            self.seller,
         )
     }
 }

@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod account;
+pub mod actions;
 pub mod catalogue;
 pub mod chain_state;
 pub mod challenge;
