@@ -43,7 +43,8 @@ chaos: build ## protected purchases in a course of events of its own; SEED=n rep
 soak: build ## honest and hostile traffic with faults: make soak MINUTES=2; SEED=n repeats the choices
 	@MINUTES='$(MINUTES)' SEED='$(SEED)' node scripts/soak.ts
 
-bench: build ## what things cost: a payment natively, then the running workers, with up to 10,000 open escrows
+bench: build ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
+	@node tests/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')
 	@cargo bench --quiet --package x402-cardano --bench payments
 	@node tests/scale/bench.ts
 

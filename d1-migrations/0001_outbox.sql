@@ -7,10 +7,15 @@ CREATE TABLE outbox (
     ('payment', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'payout', 'settlement')),
   purpose TEXT NOT NULL,                         -- what it is for: its insert holds that one live entry stands for each
   wallet TEXT,                                   -- the wallet of ours that built it; NULL for a payer's own
-  cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it
+  cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it; a payer's are not
+                                                 -- kept once it took no effect
   state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'included', 'refused', 'expired')),
   valid_until_slot INTEGER NOT NULL,             -- the first slot in which it is no longer valid
-  attempts INTEGER NOT NULL CHECK (attempts >= 1), -- submissions that were begun: a refusal counts at the only one
+  attempts INTEGER NOT NULL CHECK (attempts >= 1), -- submissions that were begun
+  in_doubt INTEGER NOT NULL CHECK (in_doubt >= 0), -- of these since it was written down, what may have reached a node: a
+                                                   -- refusal counts at the only one
+  refused_first INTEGER NOT NULL DEFAULT 0 CHECK (refused_first IN (0, 1)), -- a node refused it when nobody had it from us:
+                                                   -- where a block has it after all, somebody else handed it in
   attempted_at_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   reason TEXT,                                   -- why it took no effect

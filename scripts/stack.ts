@@ -6,8 +6,8 @@ import { join, resolve } from "node:path";
 import { deployEscrow } from "./stack/escrow.ts";
 import { startLedger } from "./stack/ledger.ts";
 import { mustBeFree, Parts, root } from "./stack/process.ts";
+import type { Worker } from "./stack/runtime.ts";
 import { secretIn, secrets } from "./stack/secrets.ts";
-import type { Worker } from "./stack/workerd.ts";
 import { Workers } from "./stack/workers.ts";
 
 export { root };

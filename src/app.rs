@@ -7,6 +7,7 @@ use std::{
 
 use agents::oauth::{Authority, Secrets};
 use cardano::keys::SigningKey;
+use edge::serve::Request;
 use edge::{
     Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, settings::SettingError,
     timer::Timer,
@@ -15,7 +16,7 @@ use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
     challenge::Challenger,
 };
-use worker::{Env, Request};
+use worker::Env;
 
 use crate::{
     error::ApiError,

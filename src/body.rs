@@ -1,8 +1,8 @@
 //! Small JSON bodies, read field by field, so that a refusal names the field.
 
 use edge::http::read_request;
+use edge::serve::Request;
 use serde_json::{Map, Value};
-use worker::Request;
 
 use crate::error::ApiError;
 
@@ -25,14 +25,28 @@ pub enum FieldError {
     OtherType(&'static str, &'static str),
 }
 
+/// Bytes of a body with what a wallet holds: five hundred outputs of the usual size, or fewer with many tokens.
+const MAX_WALLET_BODY: usize = 512 << 10;
+
 /// The fields of a body. Unknown ones are ignored.
 pub struct JsonBody(Map<String, Value>);
 
 impl JsonBody {
     /// Reads a bounded body that must be a JSON object.
     pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
-        let bytes = read_request(request, MAX_BODY).await?;
-        match serde_json::from_slice(&bytes) {
+        Self::parse(&read_request(request, MAX_BODY).await?)
+    }
+
+    /// The same for one with what a wallet holds; nothing at all is an empty object.
+    pub async fn read_with_wallet(request: &mut Request) -> Result<Self, ApiError> {
+        match read_request(request, MAX_WALLET_BODY).await?.as_slice() {
+            [] => Ok(Self(Map::new())),
+            bytes => Self::parse(bytes),
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
+        match serde_json::from_slice(bytes) {
             Ok(Value::Object(fields)) => Ok(Self(fields)),
             Ok(_) => Err(FieldError::NoObject.into()),
             Err(error) => Err(FieldError::NotJson(error.to_string()).into()),
@@ -46,6 +60,16 @@ impl JsonBody {
             Some(Value::String(text)) if text.is_empty() => Err(FieldError::Missing(name)),
             Some(Value::String(text)) => Ok(text),
             Some(_) => Err(FieldError::OtherType(name, "string")),
+        }
+    }
+
+    /// A list of texts; none where it is missing.
+    pub fn texts(&self, name: &'static str) -> Result<Vec<&str>, FieldError> {
+        let other = || FieldError::OtherType(name, "list of strings");
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(vec![]),
+            Some(Value::Array(items)) => items.iter().map(|item| item.as_str().ok_or_else(other)).collect(),
+            Some(_) => Err(other()),
         }
     }
 

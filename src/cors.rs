@@ -1,6 +1,7 @@
 //! Cross-origin requests: the API is public and carries no cookies, so any page may call it.
 
-use worker::{Headers, Response, Result};
+use edge::serve::{HeaderList, Response};
+use worker::Result;
 
 use crate::error::ApiError;
 
@@ -11,9 +12,9 @@ const EXPOSED: &str =
 const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
 
 /// Lets any page read the answer.
-pub fn allow(headers: &mut Headers) -> Result<()> {
-    headers.set("access-control-allow-origin", "*")?;
-    headers.set("access-control-expose-headers", EXPOSED)
+pub fn allow(headers: &mut HeaderList) {
+    headers.put("access-control-allow-origin", "*");
+    headers.put("access-control-expose-headers", EXPOSED);
 }
 
 /// The answer to a browser's question before a request.

@@ -43,6 +43,7 @@ macro_rules! endpoints {
 
 endpoints! {
     Unlock(id) GET_ALONE "/listings/{id}/unlock";
+    PaymentDraft(id) POST "/listings/{id}/payment-draft";
     Listings GET_POST "/listings";
     Listing(id) GET "/listings/{id}";
     Purchases GET "/purchases";

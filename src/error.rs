@@ -16,8 +16,8 @@ use crate::{
     body::FieldError,
     limits::PERIOD_SECONDS,
     routes::{
-        auth::SignInError, creators::CreatorError, discovery::DiscoveryError, listings::ListingError, me::AccountError,
-        oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
+        auth::SignInError, creators::CreatorError, discovery::DiscoveryError, drafts::DraftingError,
+        listings::ListingError, me::AccountError, oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
     },
 };
 
@@ -51,6 +51,9 @@ pub enum ApiError {
     /// Of `/listings/{id}/unlock`, but for what is answered with 402.
     #[error(transparent)]
     Unlock(#[from] UnlockError),
+    /// Of `/listings/{id}/payment-draft`.
+    #[error(transparent)]
+    Draft(#[from] DraftingError),
     /// Of `/creators`.
     #[error(transparent)]
     Creator(#[from] CreatorError),
@@ -100,6 +103,12 @@ impl ApiError {
                 UnlockError::Malformed(_) => ErrorAnswer::bad_request(text()),
                 UnlockError::IdentifierTaken(_) => ErrorAnswer::conflict(text()),
                 UnlockError::Unconfirmed(_) => ErrorAnswer::unavailable(text()),
+            },
+            Self::Draft(error) => match error {
+                DraftingError::UnknownListing => ErrorAnswer::not_found(text()),
+                DraftingError::Mode | DraftingError::Wallet(_) | DraftingError::NotDrafted(_) => {
+                    ErrorAnswer::bad_request(text())
+                }
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
             Self::Discovery(DiscoveryError::Limit | DiscoveryError::Offset) => ErrorAnswer::bad_request(text()),

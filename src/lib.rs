@@ -16,16 +16,22 @@ mod settings;
 mod shop;
 
 use app::App;
+use edge::serve::{Request, Response};
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
-use worker::{Context, Env, Method, Request, Response, Result, event};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::Env;
 
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response> {
+/// What entry.js calls with each request, and what it read of it.
+#[wasm_bindgen]
+pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
+    edge::serve::serve(answer(Request::new(request, method, url), env))
+}
+
+async fn answer(request: Request, env: Env) -> Response {
     let app = App::new(env);
-    // By its own name: the runtime's enum takes each method that it does not know for GET.
-    let method = request.inner().method();
-    let answer = match endpoint::resolve(&method, &request.path()) {
+    let head = request.method() == "HEAD";
+    let answer = match endpoint::resolve(request.method(), request.path()) {
         Resolved::Preflight(allowed) => cors::preflight(allowed),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
@@ -33,18 +39,19 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
     };
     let response = match answer {
         Ok(response) => response,
-        Err(error) => error.answer().into_response()?,
+        Err(error) => error.answer().into_response(),
     };
-    finish(&app, &method, response)
+    finish(&app, head, response)
 }
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
     match endpoint {
         Endpoint::Health => routes::health::show(),
-        Endpoint::Listings if request.method() == Method::Post => routes::listings::create(app, request).await,
+        Endpoint::Listings if request.method() == "POST" => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
+        Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
         Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
         Endpoint::Verification(id) => routes::purchases::verify(app, &id, request).await,
@@ -81,16 +88,12 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
 }
 
 /// What every answer carries: CORS, no sniffing, and (in development) the counts of what it cost.
-fn finish(app: &App, method: &str, mut response: Response) -> Result<Response> {
+fn finish(app: &App, head: bool, mut response: Response) -> Response {
     let headers = response.headers_mut();
-    cors::allow(headers)?;
-    headers.set("x-content-type-options", "nosniff")?;
+    cors::allow(headers);
+    headers.put("x-content-type-options", "nosniff");
     if app.shows_usage() {
-        headers.set("server-timing", &app.usage().server_timing())?;
+        headers.put("server-timing", app.usage().server_timing());
     }
-    if method == "HEAD" {
-        let (status, headers) = (response.status_code(), response.headers().clone());
-        return Ok(Response::empty()?.with_status(status).with_headers(headers));
-    }
-    Ok(response)
+    if head { response.without_body() } else { response }
 }

@@ -5,8 +5,9 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use edge::serve::Request;
 use edge::settings::SettingError;
-use worker::{Env, Request};
+use worker::Env;
 
 use crate::error::ApiError;
 
@@ -36,6 +37,8 @@ pub enum Limiter {
     Proof,
     /// Verdicts, by client.
     Verdict,
+    /// Drafts of payments and of actions, by client.
+    Draft,
     /// Registrations of agents' programs, by client.
     Register,
     /// Consent pages, which may fetch a client's document; by client.
@@ -47,7 +50,7 @@ pub enum Limiter {
 }
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 14] = [
+pub const LIMITS: [(Limiter, &str, u32); 15] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -58,6 +61,7 @@ pub const LIMITS: [(Limiter, &str, u32); 14] = [
     (Limiter::Payment, "LIMIT_PAYMENT", 1_200),
     (Limiter::Proof, "LIMIT_PROOF", 1_200),
     (Limiter::Verdict, "LIMIT_VERDICT", 600),
+    (Limiter::Draft, "LIMIT_DRAFT", 600),
     (Limiter::Register, "LIMIT_REGISTER", 120),
     (Limiter::Consent, "LIMIT_CONSENT", 300),
     (Limiter::Token, "LIMIT_TOKEN", 600),

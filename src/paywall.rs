@@ -112,6 +112,12 @@ pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Resu
     Ok(Some(Priced { clock: chain_state::clock(&time, now, lead)?, terms }))
 }
 
+/// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of ours, sold protected or not.
+pub async fn clock(app: &App, database: &impl Database) -> Result<Millis, ApiError> {
+    let lead = app.settings()?.lead;
+    Ok(chain_state::clock(&database.run(chain_state::read_time()).await?, app.now_ms(), lead)?)
+}
+
 /// The path of a listing's paywall, as directories know all of them.
 const ROUTE: &str = "/listings/:id/unlock";
 /// Who sells, as directories show it.

@@ -5,9 +5,10 @@
 use std::{cell::RefCell, rc::Rc};
 
 use cardano::keys::SigningKey;
+use edge::serve::{Request, Response};
 use edge::{answer, answer::Fault, keys::KeyStore};
 use market::catalogue::ListingTerms;
-use worker::{Request, Response, console_error};
+use worker::console_error;
 use x402_cardano::wire::{
     NETWORK, SettlementResponse,
     offer_receipt::{DidWeb, Receipt},

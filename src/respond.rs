@@ -1,7 +1,8 @@
 //! Answers with validators.
 
+use edge::serve::{Request, Response};
 use url::Url;
-use worker::{Request, Response, Result};
+use worker::Result;
 
 /// Puts a validator on an answer that may be kept if it is asked for again each time.
 pub fn tagged(mut response: Response, etag: &str) -> Result<Response> {
@@ -31,6 +32,6 @@ pub fn linked(mut response: Response, mut url: Url, next: Option<&str>) -> Resul
     let others: Vec<(String, String)> =
         url.query_pairs().filter(|(name, _)| name != "cursor").map(|(n, v)| (n.into_owned(), v.into_owned())).collect();
     url.query_pairs_mut().clear().extend_pairs(others).append_pair("cursor", cursor);
-    response.headers_mut().set("link", &format!("<{url}>; rel=\"next\""))?;
+    response.headers_mut().set("link", format!("<{url}>; rel=\"next\""))?;
     Ok(response)
 }

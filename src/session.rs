@@ -1,8 +1,8 @@
 //! Who asks: extractors whose type is the guarantee.
 
+use edge::serve::Request;
 use edge::{bearer::Bearer, d1::D1};
 use market::account::{self, Account, Token};
-use worker::Request;
 
 use crate::{app::App, error::ApiError};
 

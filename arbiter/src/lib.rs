@@ -11,9 +11,11 @@ use edge::{
     chain::Blockfrost,
     d1::D1,
     http::{BodyError, read_request},
+    serve::{Request, Response},
     timer::Timer,
 };
-use worker::{Context, Env, Method, Request, Response, Result, console_error, console_log, event};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::{Env, console_error, console_log};
 
 use crate::settings::ArbiterSettings;
 
@@ -70,24 +72,25 @@ impl From<worker::Error> for RequestError {
     }
 }
 
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response> {
-    let mut response = match answer(request, &env).await {
-        Ok(response) => response,
-        Err(refusal) => refusal.answer().into_response()?,
-    };
-    response.headers_mut().set("cache-control", "no-store")?;
-    Ok(response)
+/// What entry.js calls with each request, and what it read of it.
+#[wasm_bindgen]
+pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
+    let request = Request::new(request, method, url);
+    edge::serve::serve(async move {
+        let mut response = answer(request, &env).await.unwrap_or_else(|refusal| refusal.answer().into_response());
+        response.headers_mut().put("cache-control", "no-store");
+        response
+    })
 }
 
 async fn answer(request: Request, env: &Env) -> Result<Response, RequestError> {
     // Unusable settings first: a misconfigured arbiter serves nothing at all.
     let settings = ArbiterSettings::of(env).map_err(Fault::from)?;
-    match (request.path().as_str(), request.method()) {
-        ("/disputes/resolve", Method::Post) => resolve(request, env, &settings).await,
-        ("/disputes/resolve", Method::Options) => Ok(Response::empty()?.with_status(204)),
+    match (request.path(), request.method()) {
+        ("/disputes/resolve", "POST") => resolve(request, env, &settings).await,
+        ("/disputes/resolve", "OPTIONS") => Ok(Response::empty()?.with_status(204)),
         ("/disputes/resolve", _) => Err(RequestError::WrongMethod("POST, OPTIONS")),
-        ("/health", Method::Get) => health(&settings),
+        ("/health", "GET") => health(&settings),
         ("/health", _) => Err(RequestError::WrongMethod("GET")),
         _ => Err(RequestError::NoSuchPath),
     }

@@ -42,6 +42,8 @@ export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Prom
     await traffic.doubtful();
     say(`${traffic.sales.length} sales; ${traffic.attempts} attempts to steal; waiting for the escrows' ends`);
     await settle(world, traffic, figures);
+    // What was on its way when the traffic ended is in a block by now, or never will be.
+    await traffic.doubtful();
     await miner.stop();
     await reckon(world, traffic, figures);
     return figures;
@@ -207,7 +209,8 @@ async function reckon(world: World, traffic: Traffic, figures: Figures): Promise
     let got = 0n;
     for (const tx of chain.txs.values()) got += flowsOf(tx).of(creator);
     figures["lovelace missing"] += Number(due > got ? due - got : got - due);
-    if (due !== got) console.error(`a creator has ${got}, and should have ${due}: ${strays(chain, creator, traffic)}`);
+    if (due !== got)
+      console.error(`a creator has ${got}, and should have ${due}: ${strays(world, chain, creator, traffic)}`);
     const { sellerReputation } = json<{ sellerReputation?: { score: number } }>(
       await send(`${world.api}/creators/${creator}`),
     );
@@ -221,11 +224,22 @@ async function reckon(world: World, traffic: Traffic, figures: Figures): Promise
 }
 
 /** Payments to a creator that belong to no sale: transactions, and what they paid. */
-function strays(chain: Chain, creator: string, { sales }: Traffic): string {
+function strays(world: World, chain: Chain, creator: string, { sales }: Traffic): string {
   const known = new Set(sales.map(({ id }) => id));
   const paid = [...chain.txs.values()].map((tx) => [tx.hash, flowsOf(tx).of(creator)] as const);
   const all = paid.filter(([hash, lovelace]) => lovelace !== 0n && !known.has(hash));
-  return all.map(([hash, lovelace]) => `${hash} ${lovelace}`).join(", ");
+  return all.map(([hash, lovelace]) => `${hash} ${lovelace} ${written(world, hash)}`).join(", ");
+}
+
+/** What the service wrote down of a transaction. */
+function written(world: World, hash: string): string {
+  const database = databaseOf(world);
+  try {
+    const row = database.prepare("SELECT kind, purpose, wallet, state, reason FROM outbox WHERE tx_id = ?").get(hash);
+    return JSON.stringify(row ?? "nothing of it is known");
+  } finally {
+    database.close();
+  }
 }
 
 /** Whether who paid can read what was bought, still. */

@@ -198,7 +198,7 @@ export class Traffic {
     this.#counted(answer);
     if (!answer.text.includes(content.trim())) return;
     this.stolen += 1;
-    console.error(`stolen: ${answer.url}`);
+    console.error(`stolen: ${answer.url} ${settlementOf(answer).transaction}: ${new Error("by").stack}`);
   }
 
   /** A payment seen on its way, presented by somebody else, who knows the transaction and not the header that came with it. */
@@ -259,25 +259,29 @@ export class Traffic {
     await Promise.all(
       both.map(async (listing, n) => {
         const payment = payments[n] as Payment;
+        // Whether it is answered or not, one that is in a block is a sale.
+        this.#doubtful.push({
+          sale: { id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" },
+          payment,
+        });
         const paid = this.#counted(
           await present(this.#world, listing, payment).catch(() => present(this.#world, listing, payment)),
         );
         this.attempts += 1;
         if (paid.status === 200) this.delivered.push({ listing, id: payment.tx });
-        // Whether it was answered or not, one that is in a block is a sale.
-        this.#doubtful.push({
-          sale: { id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" },
-          payment,
-        });
       }),
     );
   }
   readonly #doubtful: { readonly sale: Sale & { readonly wallet: Wallet }; readonly payment: Payment }[] = [];
 
-  /** Whoever was told nothing, or no, and whose payment a block has after all, asks again. */
+  /** Whoever was told nothing, or no, and whose payment a block has by now, asks again. */
   async doubtful(): Promise<void> {
-    for (const { sale, payment } of this.#doubtful.splice(0)) {
-      if ((await this.#world.ledger.tx(sale.id))?.state !== "block") continue;
+    for (const doubt of this.#doubtful.splice(0)) {
+      const { sale, payment } = doubt;
+      if ((await this.#world.ledger.tx(sale.id))?.state !== "block") {
+        this.#doubtful.push(doubt);
+        continue;
+      }
       await this.#told("a payment that got into a block", this.#claim(sale, payment));
     }
   }

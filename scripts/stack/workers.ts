@@ -3,8 +3,9 @@
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { type Parts, program, said } from "./process.ts";
+import type { Worker } from "./runtime.ts";
 import { secretsOf } from "./secrets.ts";
-import type { Order, Outcome, Worker } from "./workerd.ts";
+import type { Order, Outcome } from "./workerd.ts";
 
 /** The process of all workers: killed and started again at the same ports. */
 export class Workers {

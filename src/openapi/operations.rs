@@ -280,7 +280,13 @@ fn paywall(g: &mut SchemaGenerator) -> Operations {
         .header(402, "PAYMENT-REQUIRED", "Base64 of an x402 PaymentRequired: `accepts`, and the code of the refusal.", true)
         .header(402, "PAYMENT-RESPONSE", "What became of a payment that was tried.", false)
         .fails(&[400, 404, 409, 429]);
-    vec![("/listings/{id}/unlock", vec![("get", unlock)])]
+    let draft = operation("draftPayment", "Paid content", "Have a payment drafted, for a wallet to sign")
+        .more("For clients that build no transactions: sign it, put it into `payment.payload.transaction`, and send that to the paywall.")
+        .path("id", "The listing's id.")
+        .body::<NewPaymentDraft>(g, JSON)
+        .answers::<PaymentDraft>(g, 200, "The draft.")
+        .fails(&[400, 404, 413, 429]);
+    vec![("/listings/{id}/unlock", vec![("get", unlock)]), ("/listings/{id}/payment-draft", vec![("post", draft)])]
 }
 
 fn purchases(g: &mut SchemaGenerator) -> Operations {

@@ -5,10 +5,10 @@ use cardano::{
     address::AddressError,
     cip8::{Cip8Error, DataSignature, SignedMessage},
 };
+use edge::serve::{Request, Response};
 use edge::{answer, ed25519::WebCrypto};
 use market::account::{self, NewWallet, Token};
 use serde_json::json;
-use worker::{Request, Response};
 
 use crate::{app::App, body::JsonBody, error::ApiError, limits::Limiter, session::Shown};
 

@@ -1,7 +1,7 @@
 //! `/robots.txt`, `/sitemap.xml`, `/llms.txt`: for whoever finds the service by itself.
 
+use edge::serve::{Request, Response};
 use market::catalogue::discovery;
-use worker::{Request, Response};
 
 use crate::{app::App, error::ApiError};
 

@@ -2,8 +2,8 @@
 
 use cardano::{Address, address::AddressError};
 use edge::answer;
+use edge::serve::{Request, Response};
 use market::catalogue::{self, Cursor};
-use worker::{Request, Response};
 
 use crate::{app::App, error::ApiError, respond};
 

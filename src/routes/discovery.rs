@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use edge::answer::{self, Fault};
+use edge::serve::{Request, Response};
 use market::{
     DeliveryMode,
     catalogue::discovery::{self, ForSale, Paid, SalesPage},
 };
-use worker::{Request, Response};
 use x402_cardano::wire::{
     NETWORK, Network, SCHEME_EXACT, Version2, bazaar,
     discovery::{DEFAULT_LIMIT, DiscoveredResource, DiscoveryPage, MAX_LIMIT, Pagination, Supported},

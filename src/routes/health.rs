@@ -1,6 +1,6 @@
 //! `GET /health`
 
-use worker::Response;
+use edge::serve::Response;
 
 use crate::error::ApiError;
 

@@ -3,6 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use cardano::{Address, ContentHash};
+use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     ed25519::WebCrypto,
@@ -14,7 +15,6 @@ use market::{
     listing::{self, InvalidField, NewListing},
     proof::{Proof, ProofError},
 };
-use worker::{Request, Response};
 
 use crate::{
     app::App,
@@ -166,7 +166,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     match stored {
         Stored::Listing { id, json } => {
             let mut response = answer::json(json)?.with_status(201);
-            response.headers_mut().set("location", &format!("/listings/{id}"))?;
+            response.headers_mut().set("location", format!("/listings/{id}"))?;
             Ok(response)
         }
         Stored::OfferChanged => Err(ListingError::OfferChanged.into()),

@@ -14,12 +14,12 @@ use agents::{
     },
     oauth::grant::{self, Caller},
 };
+use edge::serve::{Request, Response};
 use edge::{bearer::Bearer, http};
 use futures_util::{
     future::{Either, select},
     stream::{self, StreamExt},
 };
-use worker::{Request, Response};
 
 use crate::{
     app::App,

@@ -1,6 +1,7 @@
 //! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
 use cardano::{ContentHash, TxHash, chain::Chain};
+use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     ed25519::WebCrypto,
@@ -16,7 +17,6 @@ use market::{
 };
 use serde_json::json;
 use sql::Database;
-use worker::{Request, Response};
 
 use crate::{
     app::App,

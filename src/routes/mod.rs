@@ -4,6 +4,7 @@ pub mod auth;
 pub mod crawlers;
 pub mod creators;
 pub mod discovery;
+pub mod drafts;
 pub mod health;
 pub mod listings;
 pub mod mcp;

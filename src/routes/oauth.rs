@@ -9,10 +9,10 @@ use agents::oauth::{
     grant::{self, Revocation},
     page,
 };
+use edge::serve::{Request, Response};
 use edge::{answer, documents::FetchedDocuments, ed25519::WebCrypto, http, http::BodyError};
 use market::account::{DEMO_KEY_VERSION, NewWallet};
 use serde_json::Value;
-use worker::{Request, Response};
 
 use crate::{app::App, error::ApiError, limits::Limiter, openapi, session::Shown};
 

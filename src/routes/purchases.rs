@@ -1,6 +1,7 @@
 //! `GET /purchases`, `GET /purchases/{id}`, `POST /purchases/{id}/verification`
 
 use cardano::{Address, TxHash, address::AddressError};
+use edge::serve::{Request, Response};
 use edge::{answer, ed25519::WebCrypto, http::read_request};
 use market::{
     proof::{Proof, ProofError},
@@ -8,7 +9,6 @@ use market::{
 };
 use serde::Deserialize;
 use sql::Database;
-use worker::{Request, Response};
 
 use crate::{
     app::App,

@@ -12,6 +12,7 @@
 use std::rc::Rc;
 
 use cardano::{Address, slots::Millis};
+use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     d1::D1,
@@ -23,7 +24,7 @@ use market::{
     checkout::{self, Checkout, PayError, Presented, Unavailable, Way},
     proof::Proof,
 };
-use worker::{Request, Response, console_log};
+use worker::console_log;
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
@@ -195,6 +196,7 @@ impl Gate<'_> {
             }
             PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)),
             PayError::Public => self.ask(&Ask::new("payment_public", &words)),
+            PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)),
             PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
             PayError::Unavailable(error) => Err(error.into()),
         }
@@ -228,7 +230,7 @@ impl Gate<'_> {
             None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")),
             Some(found) => {
                 let mut response = answer::private_text(found.content)?;
-                response.headers_mut().set("x-service-purchase", &found.purchase.to_string())?;
+                response.headers_mut().set("x-service-purchase", found.purchase.to_string())?;
                 Ok(response)
             }
         }
@@ -241,6 +243,7 @@ fn outcome(paid: &Result<checkout::Paid, PayError>) -> &str {
         Err(PayError::Refused(refusal) | PayError::NotSettled(refusal, _)) => refusal.code(),
         Err(PayError::Refunded) => "refunded",
         Err(PayError::Public) => "public before",
+        Err(PayError::TooManyRefused) => "too many refused",
         Err(PayError::IdentifierTaken) => "identifier taken",
         Err(PayError::Unavailable(_)) => "unavailable",
     }

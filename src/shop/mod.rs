@@ -6,13 +6,13 @@ mod owner;
 use agents::mcp::shop::ShopError;
 use cardano::slots::Millis;
 use edge::d1::D1;
+use edge::serve::Request;
 use market::{
     ListingId,
     catalogue::{self, Filter, Page},
 };
 pub use open::OpenCounter;
 pub use owner::OwnerShop;
-use worker::Request;
 
 use crate::{
     app::App,

@@ -7,6 +7,7 @@ use agents::mcp::{
     shop::{OpenShop, Presentation, Shelf, ShopError, Unlocked},
 };
 use cardano::Address;
+use edge::serve::Request;
 use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto};
 use market::{
     ListingId,
@@ -15,7 +16,6 @@ use market::{
     proof::Proof,
 };
 use serde_json::{Map, Value, json};
-use worker::Request;
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
@@ -201,7 +201,9 @@ impl OpenSale<'_> {
             }
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
-            PayError::Refused(_) | PayError::Refunded | PayError::Public => self.ask(&words, None, None),
+            PayError::Refused(_) | PayError::Refunded | PayError::Public | PayError::TooManyRefused => {
+                self.ask(&words, None, None)
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use agents::{
     oauth::grant::{self, Caller},
 };
 use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
+use edge::serve::Request;
 use edge::{d1::D1, ed25519::WebCrypto};
 use market::{
     DeliveryMode, ListingId,
@@ -19,7 +20,6 @@ use market::{
 use serde::Deserialize;
 use serde_json::Value;
 use sql::{Database, exactly};
-use worker::Request;
 
 use super::{Counter, SCHEDULE, priced, unavailable};
 use crate::{app::App, limits::Limiter, paywall::Priced};

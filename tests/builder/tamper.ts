@@ -1,5 +1,5 @@
 /** The same transaction with one lovelace less of fee and one more of change, signed again: the fee's other side. */
-import { blake2b256, hex } from "../../devnet/cardano/hash.ts";
+import { hex } from "../../devnet/cardano/hash.ts";
 import { transactionOf } from "../../devnet/cardano/transaction.ts";
 import { signWith } from "../../devnet/ledger/genesis.ts";
 import type { Owner } from "./wallets.ts";
@@ -19,8 +19,8 @@ function replaceLast(text: string, from: string, to: string): string {
   return text.slice(0, at) + to + text.slice(at + from.length);
 }
 
-/** Takes one lovelace from the fee and gives it to the output `to`. */
-export function underpaid(cbor: string, to: number, owners: readonly Owner[]): Uint8Array {
+/** Takes one lovelace from the fee and gives it to the output `to`: hex, with the signatures that there were. */
+export function cheaper(cbor: string, to: number): string {
   const tx = transactionOf(bytes(cbor));
   const output = tx.body.outputs[to];
   if (output === undefined) throw new Error("no such output");
@@ -29,12 +29,17 @@ export function underpaid(cbor: string, to: number, owners: readonly Owner[]): U
   if (after === before) throw new Error("no amount in the output");
   let body = replaceLast(hex(tx.body.raw), before, after);
   body = replaceLast(body, `02${coinHex(tx.body.fee)}`, `02${coinHex(tx.body.fee - 1n)}`);
-  const id = blake2b256(bytes(body));
-  let signed = cbor.replace(hex(tx.body.raw), body);
-  for (const { key, signature } of tx.signatures) {
+  return cbor.replace(hex(tx.body.raw), body);
+}
+
+/** The same, signed again. */
+export function underpaid(cbor: string, to: number, owners: readonly Owner[]): Uint8Array {
+  let signed = cheaper(cbor, to);
+  const { signatures, hash } = transactionOf(bytes(signed));
+  for (const { key, signature } of signatures) {
     const owner = owners.find(({ publicKey }) => hex(publicKey) === hex(key));
     if (owner === undefined) throw new Error("an unknown signer");
-    signed = signed.replace(hex(signature), hex(signWith(owner, id)));
+    signed = signed.replace(hex(signature), hex(signWith(owner, bytes(hash))));
   }
   return bytes(signed);
 }

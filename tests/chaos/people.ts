@@ -12,10 +12,11 @@ import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { type Answer, json, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
-import { comeBack, refusalOf, settlementOf } from "../helpers/payments.ts";
+import { refusalOf, settlementOf } from "../helpers/payments.ts";
 import type { Random } from "../helpers/random.ts";
 import type { World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
+import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import { BEHAVIOURS, type Behaviour, type Hand } from "./behaviour.ts";
 
@@ -164,10 +165,11 @@ export async function fromOutside(world: World, wallet: Wallet, listing: Offered
     }
     if (answer.status !== 402) return `${answer.status} ${answer.text}`;
     const refusal = refusalOf(answer) ?? "";
-    // The answer got lost after the content was handed out.
-    if (refusal === "duplicate_settlement") {
-      const again = await comeBack(world, wallet, listing);
-      if (again.status === 200) return { id: again.headers.get("x-service-purchase") as string };
+    // The answer got lost after the content was handed out, or a node refused what it had passed on.
+    if (/duplicate_settlement|payment_public/.test(refusal)) {
+      const proof = { "x-service-proof": await unlockProof(wallet, listing.id) };
+      const again = await send(url, { headers: { ...init?.headers, ...proof } });
+      if (again.status === 200) return { id: settlementOf(again).transaction };
     }
     // Nothing was paid, for good: a new payment.
     if (/expired|_ttl_|terms/.test(refusal)) client = payingFetch(wallet, { blockfrost, method: "escrow", methods });

@@ -14,11 +14,13 @@ import { type Listing, list, offer, offerOf } from "../helpers/listings.ts";
 import { makeOut, type PaymentOptions, present, refusalOf, termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { unlockProof } from "../wallets/proof.ts";
+import type { Wallet } from "../wallets/wallet.ts";
 import { type Made, type Paid, Stranger } from "./stranger.ts";
 
 /** Outside calls of a payment that is refused, and of one that is taken up to its submission. */
 const REFUSED_CALLS = 6;
 const ACCEPTED_CALLS = 4;
+const REJECTED = "exact_cardano_settlement_definitively_rejected";
 /** Conflicting payments over one output. */
 const CONFLICTING = 60;
 /** Listings that they pay for. */
@@ -151,6 +153,7 @@ describe("payments of strangers", { timeout: 240_000 }, () => {
       `${[...statuses].map(([status, all]) => `${all.length} x ${status}`)}; ${left} rows, ${bytes()} characters of refused CBOR`,
     );
     assert.ok(left <= LISTINGS, `${left} rows: at most one for each listing`);
+    assert.equal(bytes(), 0, "of what was refused nothing is kept but that it was");
     assert.equal(count("SELECT count(*) FROM outbox WHERE state = 'included'") > 0, true);
 
     await world.ledger.advance(2 * 86_400);
@@ -160,6 +163,55 @@ describe("payments of strangers", { timeout: 240_000 }, () => {
       count("SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE o.state = 'refused'"),
       0,
     );
+  });
+
+  it("a copied payment opens nothing, even where the provider shows it in no mempool and in no block", async () => {
+    const listing = await sold();
+    const payer = await world.buyer();
+    const payment = await makeOut(world, payer, listing);
+    await world.ledger.submit(payment.cbor);
+    // What a provider shows while its index is behind its node.
+    await world.ledger.fault({ endpoint: "/mempool/*", status: 404 });
+    const copied = await present(world, listing, payment);
+    assert.equal(copied.text.includes(listing.content), false);
+    await world.ledger.clearFaults();
+    await world.ledger.block();
+
+    const ask = async (who?: Wallet) => {
+      const proof = who && (await unlockProof(who, listing.id));
+      const headers = { "payment-signature": payment.header, ...(proof && { "x-service-proof": proof }) };
+      return send(unlockUrl(world, listing), { headers });
+    };
+    assert.equal(refusalOf(await ask()), "payment_public");
+    assert.equal(refusalOf(await ask(world.person("thief"))), "payment_public");
+    assert.equal((await ask(payer)).text, listing.content);
+  });
+
+  it("a refused payment is taken under another header, and one payer leaves twenty refused ones at most", async () => {
+    const payer = await Stranger.with(world, 2_000_000_000n);
+    const [first, ...listings] = await Promise.all(Array.from({ length: 23 }, sold));
+    assert.ok(first);
+    const kept = await paymentOf(payer, first);
+    await world.ledger.fault({ endpoint: "/tx/submit", status: 400, when: "before" });
+    assert.equal(refusalOf(await present(world, first, kept)), REJECTED);
+    const codes: (string | undefined)[] = [];
+    for (const listing of listings) {
+      const other = await paymentOf(payer, listing, { fee: BigInt(codes.length + 1) });
+      codes.push(refusalOf(await present(world, listing, other)));
+    }
+    await world.ledger.clearFaults();
+    assert.deepEqual([codes.at(18), codes.at(19), codes.at(21)], [REJECTED, "payer_refused", "payer_refused"]);
+    assert.equal(count(`SELECT count(*) FROM payments WHERE payer = '${payer.address}'`), 20);
+
+    const payload = JSON.parse(Buffer.from(kept.header, "base64").toString());
+    const header = encodePaymentSignatureHeader({
+      ...payload,
+      resource: { ...payload.resource, description: "again" },
+    });
+    const answer = present(world, first, { header });
+    await world.ledger.waitFor(kept.tx, "mempool");
+    await world.ledger.block();
+    assert.equal((await answer).text, first.content);
   });
 
   it("payments that are in no block when their time is over leave nothing either", async () => {

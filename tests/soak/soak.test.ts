@@ -6,9 +6,9 @@ import { MUST_BE_ZERO, print } from "../../scripts/soak/report.ts";
 import { soak } from "../../scripts/soak/soak.ts";
 
 const SEED = Number(process.env.SEED ?? 10);
-const MINUTES = 1;
+const MINUTES = 2;
 
-it(`a minute of honest and hostile traffic, seed ${SEED}`, { timeout: 420_000 }, async () => {
+it(`${MINUTES} minutes of honest and hostile traffic, seed ${SEED}`, { timeout: 600_000 }, async () => {
   const figures = await soak({ minutes: MINUTES, seed: SEED });
   print(figures, { minutes: MINUTES, seed: SEED });
   for (const name of MUST_BE_ZERO) assert.equal(figures[name], 0, name);

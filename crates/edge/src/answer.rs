@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use sql::DatabaseError;
-use worker::{Response, Result, console_error};
+use worker::{Result, console_error};
 
 use cardano::chain::ChainError;
 
-use crate::{http::BodyError, settings::SettingError};
+use crate::{http::BodyError, serve::Response, settings::SettingError};
 
 /// Seconds after which a client may try again when something of ours did not answer.
 const RETRY_AFTER: u32 = 5;
@@ -17,9 +17,7 @@ const RETRY_AFTER: u32 = 5;
 /// # Errors
 /// The runtime makes no response.
 pub fn json(text: String) -> Result<Response> {
-    let mut response = Response::ok(text)?;
-    response.headers_mut().set("content-type", "application/json")?;
-    Ok(response)
+    Ok(Response::json(text))
 }
 
 /// A JSON text that nobody may keep.
@@ -38,7 +36,6 @@ pub fn private_json(text: String) -> Result<Response> {
 /// The runtime makes no response.
 pub fn private_text(text: String) -> Result<Response> {
     let mut response = Response::ok(text)?;
-    response.headers_mut().set("content-type", "text/plain; charset=utf-8")?;
     response.headers_mut().set("cache-control", "private, no-store")?;
     Ok(response)
 }
@@ -132,17 +129,16 @@ impl ErrorAnswer {
     }
 
     /// The response.
-    ///
-    /// # Errors
-    /// The runtime makes no response.
-    pub fn into_response(self) -> Result<Response> {
-        let mut response = Response::from_json(&serde_json::json!({ "error": self.text }))?.with_status(self.status);
+    #[must_use]
+    pub fn into_response(self) -> Response {
+        let mut response =
+            Response::json(serde_json::json!({ "error": self.text }).to_string()).with_status(self.status);
         let headers = response.headers_mut();
-        headers.set("cache-control", "no-store")?;
+        headers.put("cache-control", "no-store");
         if let Some((name, value)) = self.header {
-            headers.set(name, &value)?;
+            headers.put(name, value);
         }
-        Ok(response)
+        response
     }
 }
 

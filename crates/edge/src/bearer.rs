@@ -1,8 +1,8 @@
 //! Bearer tokens (RFC 6750): read from a request, compared in constant time.
 
+use crate::serve::Request;
 use cardano::ContentHash;
 use subtle::ConstantTimeEq;
-use worker::Request;
 
 /// What a request's `Authorization` presents.
 #[derive(Clone, Debug, PartialEq, Eq)]

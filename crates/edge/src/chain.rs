@@ -254,7 +254,8 @@ impl Chain for Blockfrost {
         match answer.status {
             200 | 202 => Ok(Submission::Accepted),
             400 => Ok(Submission::Refused(reason(&answer.body))),
-            429 | 418 | 402 => Err(ChainError::RateLimited),
+            // 425: its mempool is full.
+            429 | 425 | 418 | 402 => Err(ChainError::RateLimited),
             status => Err(ChainError::Unavailable(format!("status {status}"))),
         }
     }

@@ -8,6 +8,8 @@ use futures_util::{
 };
 use worker::{AbortController, AbortSignal, ByteStream, Delay, Fetch, Request, Response};
 
+use crate::serve;
+
 /// Why a body could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
@@ -23,7 +25,7 @@ pub enum BodyError {
 ///
 /// # Errors
 /// Too large (by its declared length, or as it arrives), or broken.
-pub async fn read_request(request: &mut Request, limit: usize) -> Result<Vec<u8>, BodyError> {
+pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<Vec<u8>, BodyError> {
     let declared = request.headers().get("content-length").ok().flatten();
     if declared.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > limit) {
         return Err(BodyError::TooLarge(limit));

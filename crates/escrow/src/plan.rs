@@ -187,7 +187,6 @@ impl Planner<'_> {
         let units = ExUnits { mem: self.parameters.max_tx_ex_mem, steps: self.parameters.max_tx_ex_steps };
         Ok(TxPlan {
             outputs,
-            inputs: vec![],
             script_inputs: vec![ScriptInput {
                 utxo: escrow.utxo.clone(),
                 redeemer: step.redeemer().ok_or(ContractRefusal::State)?.to_cbor(),
@@ -199,6 +198,7 @@ impl Planner<'_> {
             }],
             required_signers: rule.signer(&escrow.datum)?.into_iter().collect(),
             validity,
+            ..TxPlan::default()
         })
     }
 

@@ -5,6 +5,7 @@
 //! header ──> pay   ──> look up ──> recognise, verify ──> claim ──> settle ──> content      (pay.rs)
 //! account ─> buy   ──> owned? ──> build from the service wallet ──> verify ──> claim ──> settle ──> content   (buy.rs)
 //! proof  ──> redeliver ──> content of what was bought before
+//! wallet ──> draft ──> a transaction for its owner to sign, which comes back as a header      (draft.rs)
 //! ```
 //!
 //! Nothing is delivered that is not paid for, nothing is paid twice: a claim is one statement in which the database holds
@@ -12,6 +13,7 @@
 //! it. What is paid for can be delivered: a claim fails where the content is not there.
 
 mod buy;
+mod draft;
 mod pay;
 
 pub use buy::{Bought, BuyError, Order};
@@ -20,6 +22,7 @@ use cardano::{
     chain::{Chain, ChainError, Inclusion},
     slots::{Millis, SlotConfig},
 };
+pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
 use outbox::{Decision, Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
 pub use pay::{Paid, PayError, Presented};
 use sql::{Database, DatabaseError, Rows, Statement, exactly};

@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod chain_state;
 pub mod challenge;
 pub mod checkout;
+pub mod cip30;
 pub mod contents;
 pub mod fees;
 pub mod listing;

@@ -88,6 +88,8 @@ pub enum Claim {
     TermsTaken,
     /// The identifier belongs to another payload.
     IdentifierTaken,
+    /// The ledger refused too many payments of this payer lately.
+    TooManyRefused,
     /// An input is taken by another transaction of the wallet.
     InputsTaken,
     /// The account's limits are in the way.
@@ -120,6 +122,9 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     )
 }
 
+/// Refused payments of one payer from outside beyond which no other is taken: each leaves a row for a day. [`GUARD`] counts them.
+const MAX_REFUSED: u32 = 20;
+
 /// When a payment may be claimed. `?1` is its transaction.
 const GUARD: &str = "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
     AND NOT EXISTS (SELECT 1 FROM payments WHERE terms_digest = ?10 ->> '$.terms' AND tx_id <> ?1) \
@@ -130,6 +135,8 @@ const GUARD: &str = "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM conte
       AND o.state IN ('claimed', 'submitted')) \
     AND NOT EXISTS (SELECT 1 FROM payment_identifiers WHERE listing_id = ?10 ->> '$.listing' \
       AND identifier = ?10 ->> '$.identifier' AND payload_digest <> ?10 ->> '$.payload') \
+    AND (?10 ->> '$.owner' IS NOT NULL OR NOT EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
+      WHERE p.payer = ?10 ->> '$.buyers[0]' AND p.tx_id <> ?1 AND o.state = 'refused' LIMIT 1 OFFSET 19)) \
     AND (?10 ->> '$.owner' IS NULL OR EXISTS (SELECT 1 FROM accounts a WHERE a.owner = ?10 ->> '$.owner' \
       AND a.max_per_payment >= CAST(?10 ->> '$.amount' AS INTEGER) \
       AND a.daily_budget >= CAST(?10 ->> '$.amount' AS INTEGER) + \
@@ -144,6 +151,7 @@ struct InTheWay {
     owned: Option<TxHash>,
     paying: Option<TxHash>,
     identifier: Option<ContentHash>,
+    refused: u32,
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Lovelace,
@@ -151,7 +159,7 @@ struct InTheWay {
 
 impl NewPayment<'_> {
     fn purpose(&self) -> String {
-        format!("payment:{}:{}", self.listing_id, self.header)
+        format!("payment:{}:{}", self.listing_id, self.tx)
     }
 
     /// Under which addresses the same buyer may have bought before.
@@ -238,6 +246,9 @@ impl NewPayment<'_> {
         if found.terms.is_some() {
             return Claim::TermsTaken;
         }
+        if self.spend.is_none() && found.refused >= MAX_REFUSED {
+            return Claim::TooManyRefused;
+        }
         if let (Some(limit), Some(daily)) = (found.max_per_payment, found.daily_budget) {
             if self.amount > limit {
                 return Claim::NotGranted(NotGranted::PerPayment { limit });
@@ -255,7 +266,10 @@ impl NewPayment<'_> {
             "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
                terms_digest, owner, day) \
              SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11 FROM outbox \
-             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' ON CONFLICT (tx_id) DO UPDATE SET day = excluded.day",
+             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' ON CONFLICT (tx_id) DO UPDATE SET mode = excluded.mode, \
+               payer = excluded.payer, amount_lovelace = excluded.amount_lovelace, \
+               creator_lovelace = excluded.creator_lovelace, header_digest = excluded.header_digest, \
+               terms_digest = excluded.terms_digest, owner = excluded.owner, day = excluded.day",
             self.tx,
             self.purpose(),
             self.listing_id,
@@ -386,6 +400,8 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                'owned', {OWNED}, 'paying', {PAYING}, \
                'identifier', (SELECT payload_digest FROM payment_identifiers WHERE listing_id = ?2 ->> '$.listing' \
                  AND identifier = ?2 ->> '$.identifier'), \
+               'refused', (SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
+                 WHERE p.payer = ?2 ->> '$.buyers[0]' AND p.tx_id <> ?1 AND o.state = 'refused'), \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",

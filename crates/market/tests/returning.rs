@@ -4,9 +4,8 @@
 
 mod support;
 
-use cardano::{chain::Chain, keys::Native};
+use cardano::{TxHash, chain::Chain, keys::Native};
 use market::{
-    ListingId,
     catalogue::{self, ListingTerms},
     checkout::{Checkout, Redelivered, Unavailable},
     contents::InDatabase,
@@ -30,8 +29,25 @@ impl Sleep for NoSleep {
     async fn sleep(&self, _: u64) {}
 }
 
-fn terms(db: &Sqlite, listing: &ListingId) -> ListingTerms {
-    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+/// A payment from outside that is claimed and not sent yet.
+struct Claimed {
+    db: Sqlite,
+    ledger: Ledger,
+    tx: TxHash,
+    cbor: Vec<u8>,
+    terms: ListingTerms,
+    buyer: String,
+}
+
+fn claimed() -> Claimed {
+    let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+    let (account, key) = sign_up(&db, 1, NOON);
+    let listing = list(&db, 1, PRICE);
+    let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
+    let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
+    assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
+    let terms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+    Claimed { tx: paying.tx(), cbor: built.cbor.clone(), buyer: account.wallet_address.to_string(), db, ledger, terms }
 }
 
 fn again(
@@ -60,85 +76,63 @@ fn again(
 
 #[test]
 fn a_signature_opens_nothing_earlier_than_the_payment_does() {
-    let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
-    let (account, key) = sign_up(&db, 1, NOON);
-    let listing = list(&db, 1, PRICE);
-    let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
-    let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
-    assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
-    assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+    let Claimed { db, ledger, tx, cbor, terms, buyer } = claimed();
+    assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
-    let (buyer, terms) = (account.wallet_address.to_string(), terms(&db, &listing));
 
     // In a block, found by the signed request itself, and then on record.
     for _ in 0..2 {
         let early = again(&db, &ledger, &terms, &buyer, 2);
-        assert_eq!(early, Err(Unavailable::Unconfirmed(paying.tx())));
-        let found = ledger.inclusion(&paying.tx()).unwrap();
-        step(&db, &paying.tx(), &Decision::Include(found));
+        assert_eq!(early, Err(Unavailable::Unconfirmed(tx)));
+        let found = ledger.inclusion(&tx).unwrap();
+        step(&db, &tx, &Decision::Include(found));
     }
     ledger.mine();
     assert!(again(&db, &ledger, &terms, &buyer, 2).is_err());
     ledger.mine();
-    assert_eq!(block(Chain::tip(&ledger)).unwrap().height, ledger.inclusion(&paying.tx()).unwrap().height + 2);
+    assert_eq!(block(Chain::tip(&ledger)).unwrap().height, ledger.inclusion(&tx).unwrap().height + 2);
     let bought = again(&db, &ledger, &terms, &buyer, 2).unwrap().unwrap();
-    assert_eq!((bought.purchase, bought.content.as_str()), (paying.tx(), "content 1"));
+    assert_eq!((bought.purchase, bought.content.as_str()), (tx, "content 1"));
     assert!(again(&db, &ledger, &terms, &buyer, 0).unwrap().is_some());
 }
 
 #[test]
 fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_content() {
     for end in [Decision::Refuse("no".into()), Decision::Expire] {
-        let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
-        let (account, key) = sign_up(&db, 1, NOON);
-        let listing = list(&db, 1, PRICE);
-        let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
-        let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
-        assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
-        assert!(step(&db, &paying.tx(), &end));
-        let (buyer, terms) = (account.wallet_address.to_string(), terms(&db, &listing));
+        let Claimed { db, ledger, tx, cbor, terms, buyer } = claimed();
+        assert!(step(&db, &tx, &end));
         assert_eq!(again(&db, &ledger, &terms, &buyer, 0), Ok(None), "{end:?}");
-        assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+        assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
         ledger.mine();
         let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
-        assert_eq!(bought.purchase, paying.tx(), "{end:?}");
+        assert_eq!(bought.purchase, tx, "{end:?}");
     }
 }
 
 #[test]
 fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
-    let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
-    let (account, key) = sign_up(&db, 1, NOON);
-    let listing = list(&db, 1, PRICE);
-    let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
-    let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
-    assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
-    let read = entry(&db, &paying.tx());
-    assert!(step(&db, &paying.tx(), &Decision::Expire));
+    let Claimed { db, ledger, tx, cbor, .. } = claimed();
+    let read = entry(&db, &tx);
+    assert!(step(&db, &tx, &Decision::Expire));
 
     let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
     let patience = Patience { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
     // As it is stored now, and as a request read it that was slower.
-    for mut read in [entry(&db, &paying.tx()), Entry { valid_until: 0, ..read }] {
+    for mut read in [entry(&db, &tx), Entry { valid_until: 0, ..read }] {
         let settled = block(outbox.settle(&mut read, None, &patience, NOON)).unwrap();
         assert_eq!(settled.standing, Standing::Expired);
     }
-    assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+    assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
-    let settled = block(outbox.settle(&mut entry(&db, &paying.tx()), None, &patience, NOON)).unwrap();
+    let settled = block(outbox.settle(&mut entry(&db, &tx), None, &patience, NOON)).unwrap();
     assert!(matches!(settled.standing, Standing::Confirmed { .. }), "the chain has the last word");
 }
 
 #[test]
 fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
-    let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
-    let (account, key) = sign_up(&db, 1, NOON);
-    let listing = list(&db, 1, PRICE);
-    let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
-    let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
-    assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
-    let mut read = Entry { valid_until: 0, ..entry(&db, &paying.tx()) };
-    assert!(step(&db, &paying.tx(), &Decision::Include(inclusion(1))));
+    let Claimed { db, ledger, tx, .. } = claimed();
+    let mut read = Entry { valid_until: 0, ..entry(&db, &tx) };
+    assert!(step(&db, &tx, &Decision::Include(inclusion(1))));
 
     let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
     let patience = Patience { sleep: &NoSleep, schedule: &[500], confirmations: 0 };

@@ -104,7 +104,18 @@ mod tests {
     fn entry(kind: Kind, state: EntryState) -> Entry {
         let block = (state == Included).then_some(block(1, true));
         let tx = TxHash::new([9; 32]);
-        Entry { tx, kind, cbor: vec![], state, valid_until: END, attempts: 1, attempted_at_ms: AT, block }
+        Entry {
+            tx,
+            kind,
+            cbor: vec![],
+            state,
+            valid_until: END,
+            attempts: 1,
+            in_doubt: 1,
+            attempted_at_ms: AT,
+            refused_first: false,
+            block,
+        }
     }
 
     fn block(number: u8, valid: bool) -> Inclusion {

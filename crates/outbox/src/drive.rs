@@ -10,7 +10,7 @@ use sql::{Database, DatabaseError, Rows, Statement, statement};
 use crate::{
     decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, decide},
     entry::{ENTRY_JSON, Entry, EntryState, Kind},
-    statements::{begin_attempt, by_id, change},
+    statements::{begin_attempt, by_id, change, keep_bytes, not_handed_over, refused_first},
     wallet::WalletSnapshot,
 };
 
@@ -141,7 +141,8 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
 
     /// Submits the bytes of an entry whose attempt is written down. Where the ledger refuses it for want of change that
     /// a node may have lost, what made the change goes first.
-    async fn submit(&self, entry: &Entry, only_attempt: bool, wallet: Option<&WalletSnapshot>) -> ChainSays {
+    async fn submit(&self, entry: &mut Entry, wallet: Option<&WalletSnapshot>) -> Result<ChainSays, DatabaseError> {
+        let only_attempt = entry.in_doubt == 1;
         let mut answer = self.chain.submit(&entry.cbor).await;
         if matches!(answer, Ok(Submission::Refused(_))) {
             let parents = wallet.map(|wallet| wallet.parents_of(&entry.cbor)).unwrap_or_default();
@@ -153,15 +154,37 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                 answer = self.chain.submit(&entry.cbor).await;
             }
         }
-        match answer {
+        Ok(match answer {
+            Err(ChainError::RateLimited | ChainError::BudgetExhausted) => {
+                self.database.run(not_handed_over(entry)).await?;
+                ChainSays::Nothing
+            }
             Err(_) => ChainSays::Nothing,
             Ok(Submission::Accepted) => ChainSays::Accepted,
-            Ok(Submission::Refused(reason)) => match self.chain.inclusion_of(&entry.tx).await {
-                Err(_) => ChainSays::Nothing,
-                Ok(None) => ChainSays::Refused { reason, only_attempt },
-                Ok(Some(block)) => ChainSays::InBlock(block),
-            },
+            Ok(Submission::Refused(reason)) => {
+                if only_attempt {
+                    self.database.run(refused_first(entry)).await?;
+                    entry.refused_first = true;
+                }
+                match self.inclusion_of(entry).await {
+                    Err(OutboxError::Database(error)) => return Err(error),
+                    Err(OutboxError::Chain(_)) => ChainSays::Nothing,
+                    Ok(None) => ChainSays::Refused { reason, only_attempt },
+                    Ok(Some(block)) => ChainSays::InBlock(block),
+                }
+            }
+        })
+    }
+
+    /// The block that has it. The bytes of one that was given up are read again from there.
+    async fn inclusion_of(&self, entry: &mut Entry) -> Result<Option<Inclusion>, OutboxError> {
+        let block = self.chain.inclusion_of(&entry.tx).await?;
+        if block.is_some() && entry.cbor.is_empty() {
+            let bytes = self.chain.transaction(&entry.tx).await?;
+            entry.cbor = bytes.ok_or_else(|| ChainError::Malformed(format!("no bytes of {}", entry.tx)))?;
+            self.database.run(keep_bytes(entry)).await?;
         }
+        Ok(block)
     }
 
     /// The submission that writing an entry down began. Whatever was attempted before was refused for certain, or it
@@ -175,7 +198,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         wallet: Option<&WalletSnapshot>,
         now: Millis,
     ) -> Result<Option<String>, DatabaseError> {
-        let says = self.submit(entry, true, wallet).await;
+        let says = self.submit(entry, wallet).await?;
         let step = decide(entry, &says, now);
         self.apply(entry, &step, now).await?;
         Ok(match says {
@@ -188,7 +211,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
     async fn submit_again(&self, entry: &mut Entry, now: Millis) -> Result<(), DatabaseError> {
         let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
         *entry = begun;
-        let says = self.submit(entry, false, None).await;
+        let says = self.submit(entry, None).await?;
         let step = decide(entry, &says, now);
         self.apply(entry, &step, now).await?;
         Ok(())
@@ -211,7 +234,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
     /// # Errors
     /// The database or the chain cannot be asked.
     pub async fn look(&self, entry: &mut Entry, tip: Option<&Tip>, now: Millis) -> Result<Decision, OutboxError> {
-        let says = match self.chain.inclusion_of(&entry.tx).await? {
+        let says = match self.inclusion_of(entry).await? {
             Some(block) => ChainSays::InBlock(block),
             None => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
         };
@@ -268,10 +291,11 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
             // end is told so at once.
             let asks_tip = wait == 0 || waits.peek().is_none() || patience.confirmations > 0;
             let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
-            let says = match self.chain.inclusion_of(&entry.tx).await {
+            let says = match self.inclusion_of(entry).await {
                 Ok(Some(block)) => ChainSays::InBlock(block),
                 Ok(None) => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
-                Err(_) => ChainSays::Nothing,
+                Err(OutboxError::Database(error)) => return Err(error),
+                Err(OutboxError::Chain(_)) => ChainSays::Nothing,
             };
             // Blocks on top count only where this look shows the block below them: a rollback may have taken it.
             newer = match (&tip, &says) {

@@ -83,7 +83,7 @@ pub struct Entry {
     pub tx: TxHash,
     /// What it does.
     pub kind: Kind,
-    /// The only bytes that are submitted for it.
+    /// The only bytes that are submitted for it; none of a payer's transaction that took no effect.
     pub cbor: Vec<u8>,
     /// How far it got.
     pub state: EntryState,
@@ -91,15 +91,21 @@ pub struct Entry {
     pub valid_until: u64,
     /// Submissions that were begun; writing it down begins the first.
     pub attempts: u32,
+    /// Of these, how many may have reached a node since it was written down.
+    pub in_doubt: u32,
     /// When the last was begun, POSIX ms.
     pub attempted_at_ms: Millis,
+    /// Whether a node refused it when nobody had it from us. Where a block has it after all, somebody else handed it in
+    /// before: it is no secret between us and who brought it.
+    pub refused_first: bool,
     /// The block that has it.
     pub block: Option<Inclusion>,
 }
 
 /// SQL for an [`Entry`] as JSON, of a row of `outbox`.
 pub const ENTRY_JSON: &str = "json_object('tx', outbox.tx_id, 'kind', kind, 'cbor', cbor, 'state', state, \
-    'validUntil', valid_until_slot, 'attempts', attempts, 'attemptedAtMs', attempted_at_ms, \
+    'validUntil', valid_until_slot, 'attempts', attempts, 'inDoubt', in_doubt, 'attemptedAtMs', attempted_at_ms, \
+    'refusedFirst', json(iif(refused_first, 'true', 'false')), \
     'block', iif(block_hash IS NULL, NULL, json_object('block', block_hash, 'height', block_height, 'slot', block_slot, \
       'time_ms', block_time_ms, 'valid', json('true'))))";
 
@@ -112,7 +118,9 @@ struct EntryRow {
     state: EntryState,
     valid_until: u64,
     attempts: u32,
+    in_doubt: u32,
     attempted_at_ms: Millis,
+    refused_first: bool,
     block: Option<Inclusion>,
 }
 
@@ -120,9 +128,19 @@ impl TryFrom<EntryRow> for Entry {
     type Error = DatabaseError;
 
     fn try_from(row: EntryRow) -> Result<Self, DatabaseError> {
-        let EntryRow { tx, kind, cbor, state, valid_until, attempts, attempted_at_ms, block } = row;
-        let cbor = hex::decode(cbor).map_err(|_| DatabaseError(format!("the bytes of {tx} cannot be read")))?;
-        Ok(Self { tx, kind, cbor, state, valid_until, attempts, attempted_at_ms, block })
+        let broken = || DatabaseError(format!("the bytes of {} cannot be read", row.tx));
+        Ok(Self {
+            tx: row.tx,
+            kind: row.kind,
+            cbor: hex::decode(&row.cbor).map_err(|_| broken())?,
+            state: row.state,
+            valid_until: row.valid_until,
+            attempts: row.attempts,
+            in_doubt: row.in_doubt,
+            attempted_at_ms: row.attempted_at_ms,
+            refused_first: row.refused_first,
+            block: row.block,
+        })
     }
 }
 

@@ -26,14 +26,14 @@ pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
     let insert = statement!(
         format!(
             "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, \
-               attempted_at_ms, created_at_ms) \
-             SELECT ?1, ?2, ?3, ?4, ?5, 'claimed', ?6, 1, ?7, ?7 \
+               in_doubt, attempted_at_ms, created_at_ms) \
+             SELECT ?1, ?2, ?3, ?4, ?5, 'claimed', ?6, 1, 1, ?7, ?7 \
              WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?3 AND tx_id <> ?1 \
                  AND state IN ('claimed', 'submitted', 'included')) \
                AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?8))) \
                AND ?9 IS NOT NULL AND ?10 IS NOT NULL AND ({guard}) \
-             ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, \
-               attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+             ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, in_doubt = 1, \
+               refused_first = 0, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
              WHERE outbox.state = 'refused' AND outbox.purpose = excluded.purpose RETURNING {ENTRY_JSON}"
         ),
         draft.tx,
@@ -124,13 +124,32 @@ pub fn block_is_there(height: u64, block: &TxHash) -> Statement {
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     statement!(
         format!(
-            "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?3 WHERE tx_id = ?1 AND attempts = ?2 \
+            "UPDATE outbox SET attempts = attempts + 1, in_doubt = in_doubt + 1, attempted_at_ms = ?3 WHERE tx_id = ?1 AND attempts = ?2 \
              AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}"
         ),
         entry.tx,
         entry.attempts,
         now,
     )
+}
+
+/// The statement that notes that no node was asked in this attempt, unless another began since.
+pub(crate) fn not_handed_over(entry: &Entry) -> Statement {
+    statement!(
+        "UPDATE outbox SET in_doubt = in_doubt - 1 WHERE tx_id = ?1 AND attempts = ?2 AND in_doubt > 0",
+        entry.tx,
+        entry.attempts
+    )
+}
+
+/// The statement that notes that a node refused what nobody had from us.
+pub(crate) fn refused_first(entry: &Entry) -> Statement {
+    statement!("UPDATE outbox SET refused_first = 1 WHERE tx_id = ?1 AND attempts = ?2", entry.tx, entry.attempts)
+}
+
+/// The statement that keeps the bytes of a transaction again, which a block has after all.
+pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
+    statement!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }
 
 /// The statements that write a step down, with the reservations that follow. The first answers the transaction's id where
@@ -169,7 +188,7 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
         ],
         Decision::Refuse(reason) => vec![
             statement!(
-                "UPDATE outbox SET state = 'refused', reason = ?3 WHERE tx_id = ?1 AND attempts = ?2 \
+                "UPDATE outbox SET state = 'refused', reason = ?3, cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",
                 tx,
                 entry.attempts,
@@ -179,7 +198,8 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
         ],
         Decision::Expire => vec![
             statement!(
-                "UPDATE outbox SET state = 'expired', reason = 'it was in no block in time' WHERE tx_id = ?1 \
+                "UPDATE outbox SET state = 'expired', reason = 'it was in no block in time', \
+                 cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",
                 tx
             ),

@@ -51,9 +51,9 @@ pub struct VerifiedPayment {
     pub amount: Amount,
     /// The escrow that it makes, if it makes one.
     pub lock: Option<VerifiedLock>,
-    /// Whether a block has the transaction already: somebody broadcast it before it came here. What is public proves
-    /// nothing about who sends it, so the caller must ask for the payer's signature; a provider's mempool tells the rest.
-    pub in_block: bool,
+    /// Whether a block has the transaction already, or the provider's mempool: somebody broadcast it before it came here.
+    /// What is public proves nothing about who sends it, so the caller must ask for the payer's signature.
+    pub public: bool,
     /// The signed transaction, byte for byte as received.
     pub cbor: Vec<u8>,
 }

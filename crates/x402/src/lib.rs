@@ -86,7 +86,7 @@
 //! - `accepted` must equal what is offered in every byte of its canonical text (RFC 8785); `cip34:0-1` is another name
 //!   for `cardano:preprod`. No object of a header may have a name twice.
 //! - A signature that is not needed is allowed, one that does not verify is not: the ledger refuses it.
-//! - A payment that somebody already broadcast is told as such ([`exact::VerifiedPayment::in_block`]): what is public proves
+//! - A payment that somebody already broadcast is told as such ([`exact::VerifiedPayment::public`]): what is public proves
 //!   nothing about who presents it, so the server asks for the payer's signature. To honour the same header again until the content was delivered is for whoever settles ([`settlement::NotSettled`]).
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]

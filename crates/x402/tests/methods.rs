@@ -73,7 +73,7 @@ fn paid(method: &dyn PaymentMethod, offered: &Offered) -> VerifiedPayment {
     let payment = Payment::of_transaction(&built.cbor).unwrap();
     let tip = Tip { hash: TxHash::new([9; 32]), height: 7, slot: now_slot() - 5, time_ms: NOW_MS - 5_000 };
     let inputs = [(money.reference, InputState::Unspent(money))].into();
-    let facts = Facts { inputs, parameters, tip };
+    let facts = Facts { inputs, parameters, tip, in_mempool: false };
     verify_with_facts(method, offered, &payment, &facts, &Native, moment()).now_or_never().unwrap().unwrap()
 }
 

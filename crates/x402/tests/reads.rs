@@ -78,7 +78,7 @@ impl Chain for Asked {
     }
 
     async fn in_mempool(&self, _: &TxHash) -> Result<bool, ChainError> {
-        unreachable!("settlement's")
+        self.answer(self.payment.in_mempool)
     }
 
     async fn inclusion_of(&self, _: &TxHash) -> Result<Option<Inclusion>, ChainError> {

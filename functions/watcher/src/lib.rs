@@ -10,13 +10,13 @@ use edge::{
     chain::Blockfrost,
     contents::ContentStore,
     d1::D1,
+    serve::{Request, Response},
 };
 use keys::PlatformKeys;
 use market::watch::{Report, TickError, Watch};
 use settings::WatcherSettings;
-use worker::{
-    Context, Env, Method, Request, Response, ScheduleContext, ScheduledEvent, console_error, console_log, event,
-};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::{Env, ScheduleContext, ScheduledEvent, console_error, console_log, event};
 
 /// One tick. What fails is in the log, and done by a later tick.
 #[event(scheduled)]
@@ -29,19 +29,19 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 
 /// The same on request, in development only: the deployed worker has no address, and this setting is not made there.
 /// With `?reads` the answer also says which statements were run and how many rows each read.
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
-    match answer(&request, &env).await {
-        Ok(response) => Ok(response),
-        Err(fault) => fault.answer().into_response(),
-    }
+#[wasm_bindgen]
+pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
+    let request = Request::new(request, method, url);
+    edge::serve::serve(
+        async move { answer(&request, &env).await.unwrap_or_else(|fault| fault.answer().into_response()) },
+    )
 }
 
 async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     if !WatcherSettings::of(env)?.answers {
-        return Ok(ErrorAnswer::not_found("no such path").into_response()?);
+        return Ok(ErrorAnswer::not_found("no such path").into_response());
     }
-    if (request.method(), request.path().as_str()) != (Method::Post, "/tick") {
+    if (request.method(), request.path()) != ("POST", "/tick") {
         return Ok(Response::ok("POST /tick")?);
     }
     Ok(answer::json(tick(env, request.url()?.query() == Some("reads")).await?)?)

@@ -14,6 +14,7 @@ mod cbor;
 mod output;
 #[cfg(test)]
 mod tests;
+mod unspent;
 mod witnesses;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use crate::{
     hash::{TxHash, TxRef},
 };
 use cbor::{ItemCount, unsupported};
+pub use unspent::{MAX_UNSPENT_OUTPUT, NotAnUnspentOutput, read_unspent};
 
 /// Bytes of a transaction that are read at most: four times what the ledger allows now, should a vote allow more.
 pub const MAX_TX_IN_BLOCK: usize = 64 << 10;
@@ -170,14 +172,16 @@ impl UtxosBody {
 }
 
 fn inputs(decoder: &mut Decoder<'_>) -> Result<Vec<TxRef>, cbor::Error> {
-    cbor::list(decoder, |decoder| {
-        let mut pair = ItemCount::of_array(decoder)?;
-        pair.expect(decoder)?;
-        let tx = TxHash::new(cbor::fixed(decoder)?);
-        pair.expect(decoder)?;
-        let index = decoder.u16()?;
-        if pair.more(decoder)? { Err(unsupported()) } else { Ok(TxRef { tx, index }) }
-    })
+    cbor::list(decoder, input)
+}
+
+fn input(decoder: &mut Decoder<'_>) -> Result<TxRef, cbor::Error> {
+    let mut pair = ItemCount::of_array(decoder)?;
+    pair.expect(decoder)?;
+    let tx = TxHash::new(cbor::fixed(decoder)?);
+    pair.expect(decoder)?;
+    let index = decoder.u16()?;
+    if pair.more(decoder)? { Err(unsupported()) } else { Ok(TxRef { tx, index }) }
 }
 
 fn outputs(decoder: &mut Decoder<'_>) -> Result<Vec<output::ProducedOutput>, cbor::Error> {

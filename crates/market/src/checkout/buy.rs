@@ -328,7 +328,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Claim::NotGranted(why) => return Err(why.into()),
             Claim::Owned(_) | Claim::Paying(_) | Claim::TermsTaken | Claim::IdentifierTaken => return Ok(Tried::Same),
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Known(_) | Claim::InputsTaken => return Ok(Tried::Again),
+            Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused => return Ok(Tried::Again),
         };
         let content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
         let settled = self.checkout.settle(&mut entry, Some(Some(known))).await?;
@@ -374,7 +374,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         // Anybody can send the wallet outputs that carry scripts. Our builder has counted a fee for each byte of them.
         let known = |utxo: Utxo| (utxo.reference, InputState::Unspent(Utxo { reference_script: None, ..utxo }));
         let inputs: BTreeMap<TxRef, InputState> = utxos.into_iter().map(known).collect();
-        let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip };
+        let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip, in_mempool: false };
         let payment = Payment::of_transaction(&built.cbor).map_err(|error| BuyError::Terms(error.to_string()))?;
         // On a local ledger, time can be moved ahead of the wall clock.
         let moment = Moment { now_ms: self.checkout.now.max(view.tip.time_ms), slots: SlotConfig::PREPROD };

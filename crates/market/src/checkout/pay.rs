@@ -85,12 +85,15 @@ pub enum PayError {
     /// It was refunded.
     #[error("this payment was refunded: pay with a new transaction")]
     Refunded,
-    /// The transaction was public before it came here: it proves nothing about who sends it.
+    /// Somebody else handed the transaction in before it came here, or may have: it proves nothing about who sends it.
     #[error(
-        "this transaction was public before it came here: send X-Service-Proof, signed by the payer, together with \
+        "a node had this transaction before it came from here: send X-Service-Proof, signed by the payer, together with \
          PAYMENT-SIGNATURE"
     )]
     Public,
+    /// The ledger refused many payments of this payer lately.
+    #[error("the ledger refused 20 payments of this payer within a day: no other is taken until they are a day old")]
+    TooManyRefused,
     /// The identifier came with another payload before.
     #[error("this payment identifier came with another payload before: use a new one for a new payment")]
     IdentifierTaken,
@@ -137,12 +140,18 @@ impl Attempt<'_> {
     /// Whether a payment that was claimed before may be taken up: for the same listing, with the same header before the
     /// content was handed out. The header is what only the payer and we know, until the transaction is public. An
     /// identifier is never public; and the payer may sign.
-    fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), NotSettled> {
-        if record.listing_id != self.terms.id {
-            return Err(NotSettled::OtherResource);
-        }
+    fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), PayError> {
         let same = record.header == self.presented.header && !record.delivered;
-        if same || identified || self.proven == Some(record.payer) { Ok(()) } else { Err(NotSettled::Duplicate) }
+        if !(same || identified || self.proven == Some(record.payer)) {
+            return Err(NotSettled::Duplicate.into());
+        }
+        self.may_have(&record.entry, &record.payer)
+    }
+
+    /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
+    /// payer's signature tells them from whoever copied it.
+    fn may_have(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
+        if entry.refused_first && self.proven != Some(*payer) { Err(PayError::Public) } else { Ok(()) }
     }
 }
 
@@ -173,8 +182,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             known = self.database.run(payment::record(&answered.tx)).await?.first_json()?;
         }
         if let Some(mut record) = known {
-            attempt.may_resume(&record, identified.is_some())?;
+            if record.listing_id != terms.id {
+                return Err(NotSettled::OtherResource.into());
+            }
             if self.still_stands(&mut record.entry).await? {
+                attempt.may_resume(&record, identified.is_some())?;
                 return self.resume(&attempt, record).await;
             }
         }
@@ -198,6 +210,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         let PaymentRecord { mut entry, payer, .. } = record;
         let settled = self.settle(&mut entry, None).await?;
         let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
+        attempt.may_have(&entry, &payer)?;
         Ok(Paid { content: self.content(attempt.terms).await?, settlement })
     }
 
@@ -215,26 +228,21 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         Ok((mode, offered, verified))
     }
 
-    /// Whether anybody could have copied the transaction: a block has it, or the provider's mempool, before we handed it
-    /// to anybody ourselves. `Err` with the payment on record where that was us.
-    async fn is_public(&self, verified: &VerifiedPayment) -> Result<Result<bool, Box<PaymentRecord>>, PayError> {
-        let public = verified.in_block || self.chain.in_mempool(&verified.tx_id).await.map_err(Unavailable::from)?;
-        if !public {
-            return Ok(Ok(false));
-        }
-        let record = self.database.run(payment::record(&verified.tx_id)).await?.first_json()?;
-        Ok(record.map_or(Ok(true), |record| Err(Box::new(record))))
+    /// What we know of a transaction that is public, where we handed it in ourselves: an equal request was quicker.
+    async fn handed_in(&self, tx: &TxHash) -> Result<Option<PaymentRecord>, PayError> {
+        let record: Option<PaymentRecord> = self.database.run(payment::record(tx)).await?.first_json()?;
+        Ok(record.filter(|record| record.entry.state != EntryState::Refused))
     }
 
     async fn pay_anew(&self, attempt: &Attempt<'_>) -> Result<Paid, PayError> {
         let (mode, offered, verified) = self.verified(attempt).await?;
-        match self.is_public(&verified).await? {
-            Ok(true) if attempt.proven != Some(verified.payer) => return Err(PayError::Public),
-            Ok(_) => {}
-            // An equal request was quicker.
-            Err(record) => {
+        if verified.public {
+            if let Some(record) = self.handed_in(&verified.tx_id).await? {
                 attempt.may_resume(&record, false)?;
-                return self.resume(attempt, *record).await;
+                return self.resume(attempt, record).await;
+            }
+            if attempt.proven != Some(verified.payer) {
+                return Err(PayError::Public);
             }
         }
         let (payer, terms) = (verified.payer, attempt.terms);
@@ -262,6 +270,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::New(mut entry) => {
                     let settled = self.settle(&mut entry, Some(None)).await?;
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
+                    attempt.may_have(&entry, &payer)?;
                     let content = content.ok_or_else(|| no_content(terms))?;
                     return Ok(Paid { content, settlement });
                 }
@@ -287,6 +296,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 }
                 Claim::TermsTaken => return Err(NotSettled::Duplicate.into()),
                 Claim::IdentifierTaken => return Err(PayError::IdentifierTaken),
+                Claim::TooManyRefused => return Err(PayError::TooManyRefused),
                 Claim::InputsTaken | Claim::NotGranted(_) => return Err(no_content(terms).into()),
             }
         }

@@ -98,8 +98,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<Option<Found>, TickError> {
         let own = Entry::first(&self.database.run(by_id(tx)).await?)?;
         let cbor = match own {
-            Some(entry) => entry.cbor,
-            None => match self.chain.transaction(tx).await? {
+            Some(entry) if !entry.cbor.is_empty() => entry.cbor,
+            _ => match self.chain.transaction(tx).await? {
                 Some(cbor) => cbor,
                 None => return Ok(None),
             },

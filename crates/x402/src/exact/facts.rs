@@ -25,6 +25,9 @@ pub struct Facts {
     pub parameters: ProtocolParameters,
     /// The newest block.
     pub tip: Tip,
+    /// Whether the provider's mempool had the payment before its inputs were looked at.
+    #[serde(default)]
+    pub in_mempool: bool,
 }
 
 /// An output that a transaction wants to spend.
@@ -43,14 +46,17 @@ pub enum InputState {
 
 impl Facts {
     /// What is needed to know the payer and the time: the transaction that the nonce comes from, the newest block, the
-    /// protocol parameters. Asked first and alone, so that inputs made up by a stranger cost three calls.
+    /// protocol parameters. Asked first and alone, so that inputs made up by a stranger cost four calls.
+    ///
+    /// The mempool is asked before the blocks: what left it meanwhile is seen where it went.
     ///
     /// # Errors
     /// A chain that cannot be asked. An error is never taken for an absence.
     pub async fn of_payer(chain: &impl Chain, payment: &Payment) -> Result<Self, ChainError> {
-        let (outputs, parameters, tip) =
-            try_join3(chain.outputs_of(&payment.nonce.tx), chain.protocol_parameters(), chain.tip()).await?;
-        let mut facts = Self { inputs: BTreeMap::new(), parameters, tip };
+        let (in_mempool, parameters, tip) =
+            try_join3(chain.in_mempool(&payment.tx.id), chain.protocol_parameters(), chain.tip()).await?;
+        let outputs = chain.outputs_of(&payment.nonce.tx).await?;
+        let mut facts = Self { inputs: BTreeMap::new(), parameters, tip, in_mempool };
         facts.note(&payment.nonce.tx, &outputs.unwrap_or_default(), payment);
         Ok(facts)
     }
@@ -76,10 +82,10 @@ impl Facts {
         self.inputs.extend(from_it.map(|input| (*input, state(outputs, input, &payment.tx.id))));
     }
 
-    /// Whether the payment is in a block already.
+    /// Whether a block or the mempool had the payment already.
     #[must_use]
     pub fn has_payment(&self) -> bool {
-        self.inputs.values().any(|state| matches!(state, InputState::SpentByPayment(_)))
+        self.in_mempool || self.inputs.values().any(|state| matches!(state, InputState::SpentByPayment(_)))
     }
 }
 

@@ -133,7 +133,7 @@ fn judge_whole(method: &dyn PaymentMethod, situation: &Situation<'_>) -> Result<
         valid_until: validity::end(situation)?,
         amount: offered.requirements.amount,
         lock,
-        in_block: situation.facts.has_payment(),
+        public: situation.facts.has_payment(),
         cbor: payment.tx.cbor().to_vec(),
     })
 }

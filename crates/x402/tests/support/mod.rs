@@ -177,6 +177,7 @@ pub struct Payment {
     pub body_cbor: Option<BytesEdit>,
     pub tip_slot: u64,
     pub tip_time_ms: u64,
+    pub in_mempool: bool,
     pub parameters: ProtocolParameters,
 }
 
@@ -211,6 +212,7 @@ impl Payment {
             body_cbor: None,
             tip_slot: now_slot() - 10,
             tip_time_ms: NOW_MS - 10_000,
+            in_mempool: false,
             parameters: ProtocolParameters::preprod(),
         }
     }
@@ -304,6 +306,7 @@ impl Payment {
             inputs: self.inputs.iter().map(|input| (input.reference, input.state.clone())).collect(),
             parameters: self.parameters.clone(),
             tip: Tip { hash: TxHash::new([9; 32]), height: 100, slot: self.tip_slot, time_ms: self.tip_time_ms },
+            in_mempool: self.in_mempool,
         }
     }
 

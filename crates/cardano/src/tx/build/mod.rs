@@ -77,7 +77,7 @@ use crate::{
 /// What is missing or wrong, with amounts.
 pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) -> Result<UnsignedTx, BuildError> {
     let checked = Checked::new(plan, params)?;
-    let pool = sources::spendable(wallet, &checked.used(), params);
+    let pool = sources::spendable(wallet, &plan.wallet_keys, &checked.used(), params);
     let home = PaymentAddress::from(wallet.address);
     let terms = BalancingTerms { checked: &checked, params, rest_to: home, rest_wanted: false, home };
     let settled = select::select(&terms, &pool)?;

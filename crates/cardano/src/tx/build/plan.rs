@@ -25,6 +25,10 @@ pub struct TxPlan {
     pub reference_inputs: Vec<ReferenceInput>,
     /// Keys whose signature the scripts ask for.
     pub required_signers: Vec<KeyHash>,
+    /// Further keys of the wallet, whose outputs it may spend, too: each for one signature more.
+    pub wallet_keys: BTreeSet<KeyHash>,
+    /// What the wallet set aside as collateral; where that is nothing, any of its UTxOs may be put up.
+    pub collateral: Vec<Utxo>,
     /// When the ledger may take it.
     pub validity: Validity,
 }
@@ -90,7 +94,7 @@ pub struct Validity {
 /// The wallet that pays.
 #[derive(Clone, Copy, Debug)]
 pub struct Wallet<'a> {
-    /// Where change goes. Inputs are taken only from addresses of the same payment key.
+    /// Where change goes. Inputs are taken only from addresses of the same payment key, and of those that a plan adds.
     pub address: Address,
     /// What it holds: on the chain, and the change of its pending transactions. Repeated entries count once.
     pub utxos: &'a [Utxo],

@@ -202,7 +202,10 @@ impl<'a> Balancing<'a> {
         let outputs = change.iter().map(|bundle| encode_plain(&self.terms.rest_to, bundle));
         let outputs: Vec<TransactionOutput<'a>> = outputs.collect::<Result<_, _>>()?;
         let pledge = if frame.runs_scripts() {
-            Some(collateral::choose(&self.spent, self.idle, &self.terms.home, fee, self.terms.params)?)
+            let aside: Vec<&Source> = self.terms.checked.collateral.iter().collect();
+            let (preferred, others) =
+                if aside.is_empty() { (&self.spent[..], self.idle) } else { (&aside[..], &[][..]) };
+            Some(collateral::choose(preferred, others, &self.terms.home, fee, self.terms.params)?)
         } else {
             None
         };

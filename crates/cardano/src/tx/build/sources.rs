@@ -49,6 +49,8 @@ pub(super) struct Checked<'a> {
     pub(super) paid: Bundle,
     pub(super) forced: Vec<Source>,
     pub(super) scripts: Vec<ScriptSource>,
+    /// What alone may be put up as collateral, if it is anything.
+    pub(super) collateral: Vec<Source>,
     /// What the forced and the script inputs hold.
     pub(super) brought: Bundle,
     pub(super) ex_units: ExUnits,
@@ -64,6 +66,7 @@ impl<'a> Checked<'a> {
         used_once(plan)?;
         let (outputs, paid) = check_outputs(plan, params)?;
         let forced = plan.inputs.iter().map(|utxo| read_source(utxo, params)).collect::<Result<Vec<_>, _>>()?;
+        let collateral = plan.collateral.iter().map(|utxo| read_source(utxo, params)).collect::<Result<Vec<_>, _>>()?;
         let (scripts, held) = check_scripts(plan)?;
         let brought = Bundle::checked_sum(forced.iter().map(|source| &source.bundle).chain(&held));
         let ex_units = total_ex_units(plan, params)?;
@@ -76,6 +79,7 @@ impl<'a> Checked<'a> {
             paid,
             forced,
             scripts,
+            collateral,
             brought: brought.ok_or(BuildError::OutOfRange)?,
             ex_units,
             script_bytes: script_bytes.ok_or(BuildError::OutOfRange)?,
@@ -175,11 +179,17 @@ fn most_script_bytes(utxo: &Utxo, params: &ProtocolParameters) -> u64 {
 
 /// The wallet's UTxOs, richest first, each once, whatever datum or script they carry: strangers may send any, and none
 /// may keep the wallet from its money. One that cannot be read is left alone, not an error.
-pub(super) fn spendable(wallet: &Wallet<'_>, used: &BTreeSet<TxRef>, params: &ProtocolParameters) -> Vec<Source> {
+pub(super) fn spendable(
+    wallet: &Wallet<'_>,
+    further_keys: &BTreeSet<KeyHash>,
+    used: &BTreeSet<TxRef>,
+    params: &ProtocolParameters,
+) -> Vec<Source> {
     let mut seen = used.clone();
     let free = wallet.utxos.iter().filter(|utxo| !wallet.reserved.contains(&utxo.reference));
     let read = free.filter_map(|utxo| read_source(utxo, params).ok());
-    let ours = read.filter(|source| source.key == *wallet.address.payment_key());
+    let is_own = |key: &KeyHash| key == wallet.address.payment_key() || further_keys.contains(key);
+    let ours = read.filter(|source| is_own(&source.key));
     let mut sources: Vec<Source> = ours.filter(|source| seen.insert(source.reference)).collect();
     sources.sort_by_key(|source| (std::cmp::Reverse(source.bundle.lovelace), source.reference));
     sources

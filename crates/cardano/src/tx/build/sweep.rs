@@ -1,7 +1,5 @@
 //! Emptying a wallet: everything but a reserve goes to one address, native assets too.
 
-use std::collections::BTreeSet;
-
 use super::{
     bundle::Bundle,
     draft,
@@ -42,7 +40,7 @@ pub fn sweep(
     let keep = (reserve > Lovelace::ZERO).then(|| NewOutput::pay(wallet.address, reserve));
     let plan = TxPlan { outputs: keep.into_iter().collect(), validity, ..TxPlan::default() };
     let checked = Checked::new(&plan, params)?;
-    let pool = spendable(wallet, &BTreeSet::new(), params);
+    let pool = spendable(wallet, &plan.wallet_keys, &checked.used(), params);
     let rest_to = to.into();
     let terms = BalancingTerms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
     let (settled, count) = largest(&terms, &pool)?;

@@ -28,7 +28,7 @@ pub fn is_an_input(case: &PaymentContext<'_>) -> Result<(), Refusal> {
 }
 
 /// The nonce is there to be spent, or this very transaction spent it: what a public transaction proves about who sends it
-/// to us is said where [`crate::exact::VerifiedPayment::in_block`] is.
+/// to us is said where [`crate::exact::VerifiedPayment::public`] is.
 pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
     let nonce = situation.case.payment.nonce;
     match situation.facts.inputs.get(&nonce) {

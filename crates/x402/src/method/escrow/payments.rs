@@ -51,6 +51,7 @@ impl EscrowPayment {
             inputs: BTreeMap::from([(spent(), InputState::Unspent(utxo))]),
             parameters: parameters(),
             tip: Tip { hash: TxHash::new([1; 32]), height: 7, slot, time_ms: tip_ms },
+            in_mempool: false,
         }
     }
 

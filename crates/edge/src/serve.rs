@@ -1,0 +1,310 @@
+//! Requests and answers as they cross into the runtime and back: an answer in one crossing, headers and all, where the
+//! `worker` crate's types take one for each of them.
+//!
+//! ```text
+//! entry.js ── request, method, url ──> serve ──> the worker's future, polled once
+//!          <── Response ─────────────── ready     what is in memory is answered at once,
+//!          <── a promise of one ─────── pending   without a promise
+//! ```
+
+use std::{
+    borrow::Cow,
+    cell::RefCell,
+    fmt::Write as _,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use futures_util::TryStream;
+use url::Url;
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use wasm_bindgen_futures::future_to_promise;
+use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
+
+#[wasm_bindgen]
+extern "C" {
+    /// entry.js makes a `Response` of a status, lines `name:value` of headers, and a text.
+    #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
+    fn respond_text(status: u16, headers: &str, body: &str) -> JsValue;
+    /// The same with bytes, a stream, a text that JavaScript keeps, or nothing.
+    #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
+    fn respond_value(status: u16, headers: &str, body: &JsValue) -> JsValue;
+}
+
+/// A request that came in.
+#[derive(Debug)]
+pub struct Request {
+    raw: web_sys::Request,
+    method: String,
+    url: String,
+}
+
+impl Request {
+    /// The runtime's request, with what entry.js read of it.
+    #[must_use]
+    pub fn new(raw: web_sys::Request, method: String, url: String) -> Self {
+        Self { raw, method, url }
+    }
+
+    /// Its method by name: the `worker` crate's enum takes each that it does not know for GET.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// Its path, as the URL spells it.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        // The runtime's URLs have an origin and a path.
+        let after = self.url.split_once("://").map_or(self.url.as_str(), |(_, after)| after);
+        let path = after.find('/').and_then(|at| after.get(at..)).unwrap_or("/");
+        path.find(['?', '#']).and_then(|end| path.get(..end)).unwrap_or(path)
+    }
+
+    /// Its query, without the question mark, as the URL spells it.
+    #[must_use]
+    pub fn query(&self) -> Option<&str> {
+        let (before, _) = self.url.split_once('#').unwrap_or((&self.url, ""));
+        before.split_once('?').map(|(_, query)| query)
+    }
+
+    /// Its whole URL.
+    ///
+    /// # Errors
+    /// The runtime gave what is none.
+    pub fn url(&self) -> Result<Url> {
+        Url::parse(&self.url).map_err(|error| Error::RustError(error.to_string()))
+    }
+
+    /// Its headers.
+    #[must_use]
+    pub fn headers(&self) -> Headers {
+        Headers(self.raw.headers())
+    }
+
+    /// The runtime's own object.
+    #[must_use]
+    pub const fn inner(&self) -> &web_sys::Request {
+        &self.raw
+    }
+
+    /// Its body.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn stream(&mut self) -> Result<ByteStream> {
+        // Not the runtime's own `clone`, which splits the body in two.
+        worker::Request::from(Clone::clone(&self.raw)).stream()
+    }
+}
+
+/// Headers of an answer, in order, each name once.
+#[derive(Clone, Debug, Default)]
+pub struct HeaderList(Vec<(Cow<'static, str>, String)>);
+
+impl HeaderList {
+    /// Sets a header, whatever it was before.
+    ///
+    /// # Errors
+    /// A name or a value that HTTP does not carry as it is.
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Result<()> {
+        let (name, value) = (name.into(), value.into());
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if name.is_empty() || !name.bytes().all(token) || !value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
+        {
+            return Err(Error::RustError(format!("a header {name:?} that cannot be sent")));
+        }
+        match self.0.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            Some((_, known)) => *known = value,
+            None => self.0.push((name, value)),
+        }
+        Ok(())
+    }
+
+    /// Sets a header of our own making; one that HTTP does not carry is left out, and the log says so.
+    pub fn put(&mut self, name: &'static str, value: impl Into<String>) {
+        if let Err(error) = self.set(name, value) {
+            console_error!("{error}");
+        }
+    }
+
+    /// The value of a header.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    fn write(&self, text: &mut String) {
+        text.clear();
+        for (name, value) in &self.0 {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{name}:{value}");
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Body {
+    Empty,
+    Text(Cow<'static, str>),
+    /// A JavaScript string, bytes, or a stream.
+    Value(JsValue),
+}
+
+/// A text that JavaScript keeps: given out as often as needed, it is never copied into or out of this program again.
+#[derive(Clone, Debug)]
+pub struct KeptText(JsValue);
+
+impl KeptText {
+    /// Hands a text over to be kept.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(JsValue::from_str(text))
+    }
+}
+
+/// An answer on its way out.
+#[derive(Clone, Debug)]
+pub struct Response {
+    status: u16,
+    headers: HeaderList,
+    body: Body,
+}
+
+impl Response {
+    fn new(body: Body) -> Self {
+        Self { status: 200, headers: HeaderList::default(), body }
+    }
+
+    fn typed(kind: &'static str, body: Body) -> Self {
+        let headers = HeaderList(vec![("content-type".into(), kind.to_owned())]);
+        Self { headers, ..Self::new(body) }
+    }
+
+    /// 200 with a text.
+    ///
+    /// # Errors
+    /// None: as the `worker` crate's.
+    pub fn ok(text: impl Into<Cow<'static, str>>) -> Result<Self> {
+        Ok(Self::typed("text/plain; charset=utf-8", Body::Text(text.into())))
+    }
+
+    /// 200 with a page.
+    ///
+    /// # Errors
+    /// None: as the `worker` crate's.
+    pub fn from_html(html: impl Into<Cow<'static, str>>) -> Result<Self> {
+        Ok(Self::typed("text/html; charset=utf-8", Body::Text(html.into())))
+    }
+
+    /// 200 with a JSON text that is finished.
+    #[must_use]
+    pub fn json(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::typed("application/json", Body::Text(text.into()))
+    }
+
+    /// 200 with a JSON text that is kept.
+    #[must_use]
+    pub fn kept_json(text: &KeptText) -> Self {
+        Self::typed("application/json", Body::Value(text.0.clone()))
+    }
+
+    /// 200 with nothing.
+    ///
+    /// # Errors
+    /// None: as the `worker` crate's.
+    pub fn empty() -> Result<Self> {
+        Ok(Self::new(Body::Empty))
+    }
+
+    /// 200 with bytes as they come.
+    ///
+    /// # Errors
+    /// The runtime makes no stream.
+    pub fn from_stream<S>(stream: S) -> Result<Self>
+    where
+        S: TryStream + 'static,
+        S::Ok: Into<Vec<u8>>,
+        S::Error: Into<Error>,
+    {
+        match worker::Response::from_stream(stream)?.body() {
+            ResponseBody::Stream(stream) => Ok(Self::new(Body::Value(stream.clone().into()))),
+            ResponseBody::Empty | ResponseBody::Body(_) => Err(Error::RustError("a stream that is none".into())),
+        }
+    }
+
+    /// The same with another status.
+    #[must_use]
+    pub fn with_status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
+    /// The same without its body.
+    #[must_use]
+    pub fn without_body(self) -> Self {
+        Self { body: Body::Empty, ..self }
+    }
+
+    /// Its status.
+    #[must_use]
+    pub const fn status_code(&self) -> u16 {
+        self.status
+    }
+
+    /// Its headers.
+    #[must_use]
+    pub const fn headers(&self) -> &HeaderList {
+        &self.headers
+    }
+
+    /// Its headers, to be changed.
+    #[must_use]
+    pub const fn headers_mut(&mut self) -> &mut HeaderList {
+        &mut self.headers
+    }
+
+    fn into_js(self) -> JsValue {
+        thread_local! {
+            static LINES: RefCell<String> = const { RefCell::new(String::new()) };
+        }
+        LINES.with_borrow_mut(|lines| {
+            self.headers.write(lines);
+            match self.body {
+                Body::Empty => respond_value(self.status, lines, &JsValue::NULL),
+                Body::Text(text) => respond_text(self.status, lines, &text),
+                Body::Value(value) => respond_value(self.status, lines, &value),
+            }
+        })
+    }
+}
+
+/// Runs what answers a request: a `Response`, where it waits for nothing; a promise of one otherwise.
+pub fn serve(answer: impl Future<Output = Response> + 'static) -> JsValue {
+    let mut answer: Pin<Box<dyn Future<Output = Response>>> = Box::pin(answer);
+    // Whoever waits is polled again, with a waker that wakes it, as soon as this returns.
+    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(response) => response.into_js(),
+        Poll::Pending => future_to_promise(async move { Ok(answer.await.into_js()) }).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_set_once_and_nothing_breaks_out_of_a_line() {
+        let mut headers = HeaderList::default();
+        headers.set("ETag", "\"1\"").unwrap();
+        headers.set("etag", "\"2\"").unwrap();
+        assert_eq!(headers.get("ETAG"), Some("\"2\""));
+        for (name, value) in
+            [("a", "x\ny: z"), ("a", "x\r"), ("a", "\0"), ("a", "é"), ("a:b", "x"), ("", "x"), ("a b", "x")]
+        {
+            assert!(headers.set(name, value).is_err(), "{name:?}: {value:?}");
+        }
+        let mut text = "before".to_owned();
+        headers.write(&mut text);
+        assert_eq!(text, "ETag:\"2\"\n");
+    }
+}

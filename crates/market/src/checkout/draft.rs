@@ -1,0 +1,308 @@
+//! A payment for a wallet that somebody else holds: the transaction that it is to sign, drafted from what it says it has.
+//!
+//! Nothing is looked up and nothing is kept. The signed transaction comes back as any payment does, and is held to the
+//! same rules; whoever signs something else has paid nothing.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use cardano::{
+    Address, KeyHash, Lovelace, TxHash, TxRef,
+    chain::{Utxo, Value},
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+    tx::build::{BuildError, TxPlan, UnsignedTx, Validity, Wallet, build},
+};
+use escrow::Deadlines;
+use x402_cardano::{
+    exact::MAX_INPUT_TRANSACTIONS,
+    method::{CannotPay, OfferError, Offered, PaymentMethod, PaymentOutput},
+};
+
+use super::Way;
+use crate::{
+    catalogue::ListingTerms,
+    cip30::{Cip30Wallet, change_words, key_of, span, total_of},
+    listing::DeliveryMode,
+};
+
+/// How long a draft can be signed and sent, in seconds: the `maxTimeoutSeconds` of the terms, less what clocks differ by.
+const VALID_SECONDS: u64 = 290;
+/// What a payment takes beyond what it pays: a fee, and change of the least size; amply.
+const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
+
+/// What is to be drafted.
+#[derive(Clone, Copy, Debug)]
+pub struct DraftOrder<'a> {
+    pub terms: &'a ListingTerms,
+    /// How to pay.
+    pub mode: DeliveryMode,
+    /// 32 random bytes: a quote is made under it.
+    pub nonce: [u8; 32],
+    /// The clock of escrow matters, POSIX ms.
+    pub clock: Millis,
+}
+
+/// A payment that only has to be signed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaymentDraft {
+    pub tx: UnsignedTx,
+    /// The accepted entry, and what the seller signed.
+    pub offered: Offered,
+    pub mode: DeliveryMode,
+    /// The input that names the payer.
+    pub nonce: TxRef,
+    /// Who will own the purchase.
+    pub buyer: Address,
+    pub price: Lovelace,
+    /// What the output at `payTo` holds.
+    pub locked: Lovelace,
+    /// Where change goes.
+    pub change_to: Address,
+    /// The end of its validity, POSIX ms.
+    pub valid_until: Millis,
+}
+
+/// Why there is no draft. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DraftError {
+    /// The listing does not offer this way to pay, or nobody configured it.
+    #[error("mode: this listing does not offer {}", .0.as_str())]
+    NotOffered(DeliveryMode),
+    /// The wallet is the seller's.
+    #[error("this is your own listing: nobody can pay themselves")]
+    OwnListing,
+    /// The wallet holds too little.
+    #[error("not enough tADA in the wallet: {} more is needed, the fee included; send it to {wallet}", missing.display_tada())]
+    Insufficient {
+        /// How much more.
+        missing: Lovelace,
+        /// Where to.
+        wallet: Address,
+    },
+    /// The wallet holds enough, in pieces that are too small.
+    #[error(
+        "the wallet's tADA lie in too many small outputs (of more than {MAX_INPUT_TRANSACTIONS} transactions): send {} to \
+         yourself first, which gathers them, and pay when that is in a block", needed.display_tada()
+    )]
+    Scattered {
+        /// What has to be in few outputs.
+        needed: Lovelace,
+    },
+    /// No transaction can be made of what the wallet describes.
+    #[error("utxos: {0}")]
+    Build(BuildError),
+    /// No quote can be made: a fault of the configuration.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
+    /// The quote cannot be paid: a fault of the configuration.
+    #[error(transparent)]
+    CannotPay(CannotPay),
+}
+
+/// Drafts a payment.
+///
+/// # Errors
+/// Why not, and what to do.
+pub fn draft(
+    ways: &[Way<'_>],
+    order: &DraftOrder<'_>,
+    wallet: &Cip30Wallet,
+    parameters: &ProtocolParameters,
+) -> Result<PaymentDraft, DraftError> {
+    let DraftOrder { terms, mode, nonce, clock } = *order;
+    let way = ways.iter().find(|(known, _)| *known == mode && terms.modes.contains(&mode));
+    let (_, method) = way.ok_or(DraftError::NotOffered(mode))?;
+    if wallet.keys().contains(terms.seller_address.payment_key()) {
+        return Err(DraftError::OwnListing);
+    }
+    let offered = method.offer(&terms.sale(), clock, nonce)?;
+    let drafting = Drafting { method: *method, offered: &offered, order, wallet, parameters };
+    let (tx, output, buyer) = drafting.cheapest()?;
+    let (nonce, buyer) = drafting.payer(&tx, &buyer)?;
+    let valid_until = SlotConfig::PREPROD.slot_begins_at(tx.facts().valid_until_slot);
+    Ok(PaymentDraft {
+        mode,
+        nonce,
+        buyer,
+        price: terms.price_lovelace,
+        locked: output.output.value.lovelace,
+        change_to: wallet.change,
+        valid_until: valid_until.ok_or(DraftError::Build(BuildError::OutOfRange))?,
+        tx,
+        offered,
+    })
+}
+
+struct Drafting<'a> {
+    method: &'a dyn PaymentMethod,
+    offered: &'a Offered,
+    order: &'a DraftOrder<'a>,
+    wallet: &'a Cip30Wallet,
+    parameters: &'a ProtocolParameters,
+}
+
+/// Who pays, with which outputs.
+struct Payers<'a> {
+    /// Who will own the purchase: an owner of one of the inputs.
+    buyer: Address,
+    /// An output of the buyer's that must be spent, where others pay as well.
+    first: Option<&'a Utxo>,
+    utxos: Vec<&'a Utxo>,
+}
+
+impl<'a> Drafting<'a> {
+    /// The transaction with one signature if that can be: by the key of the change address, or by the key that holds
+    /// most. Otherwise all keys of the wallet pay together.
+    fn cheapest(&self) -> Result<(UnsignedTx, PaymentOutput, Address), DraftError> {
+        let mut candidates = self.candidates().into_iter();
+        let mut payers = Payers { buyer: self.wallet.change, first: None, utxos: vec![] };
+        loop {
+            payers = candidates.next().unwrap_or(payers);
+            match self.build(&payers) {
+                Ok((tx, output)) => return Ok((tx, output, payers.buyer)),
+                Err(error) if candidates.len() == 0 => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn candidates(&self) -> Vec<Payers<'a>> {
+        let mut by_key: BTreeMap<KeyHash, Vec<&Utxo>> = BTreeMap::new();
+        for utxo in &self.wallet.utxos {
+            by_key.entry(key_of(utxo).unwrap_or(*self.wallet.change.payment_key())).or_default().push(utxo);
+        }
+        let home = by_key.remove(self.wallet.change.payment_key());
+        let richest = by_key.into_values().max_by_key(|utxos| lovelace_of(utxos));
+        let all = richest.is_some().then(|| self.wallet.utxos.iter().collect::<Vec<_>>());
+        let home = home.map(|utxos| Payers { buyer: self.wallet.change, first: None, utxos });
+        let first = all.iter().flatten().copied().max_by_key(|utxo| (utxo.is_plain(), utxo.value.lovelace));
+        let richest = richest.and_then(|utxos| Payers::of(utxos, None));
+        let all = all.and_then(|utxos| Payers::of(utxos, first));
+        home.into_iter().chain(richest).chain(all).collect()
+    }
+
+    fn build(&self, payers: &Payers<'_>) -> Result<(UnsignedTx, PaymentOutput), DraftError> {
+        let output = self.method.output(self.offered, &payers.buyer, None, self.parameters, &SlotConfig::PREPROD);
+        let output = output.map_err(|error| match error {
+            CannotPay::SamePayout => DraftError::OwnListing,
+            error => DraftError::CannotPay(error),
+        })?;
+        let slot = SlotConfig::PREPROD.slot_at(self.order.clock).unwrap_or(0);
+        let until = slot.saturating_add(VALID_SECONDS).min(output.latest_end_slot);
+        let plan = TxPlan {
+            outputs: vec![output.output.clone()],
+            inputs: payers.first.into_iter().cloned().collect(),
+            wallet_keys: payers.utxos.iter().filter_map(|utxo| key_of(utxo)).collect(),
+            validity: Validity { from: None, until },
+            ..TxPlan::default()
+        };
+        let orders: [fn(&Utxo) -> bool; 2] = [Utxo::is_plain, |_| true];
+        for preferred in orders {
+            let (few, left) = payers.in_few_transactions(preferred);
+            let wallet = Wallet { address: self.wallet.change, utxos: &few, reserved: &BTreeSet::new() };
+            match build(&plan, &wallet, self.parameters) {
+                Ok(tx) => return Ok((tx, output)),
+                Err(BuildError::Insufficient { missing }) if missing > left => {
+                    return Err(DraftError::Insufficient { missing, wallet: self.wallet.change });
+                }
+                Err(BuildError::Insufficient { .. }) => {}
+                Err(error) => return Err(DraftError::Build(error)),
+            }
+        }
+        let needed = output.output.value.lovelace.checked_add(FEE_AND_CHANGE).unwrap_or(Lovelace::MAX);
+        Err(DraftError::Scattered { needed })
+    }
+
+    /// The input that names the payer, and who that is: the owner of it, or of the escrow that is made.
+    fn payer(&self, tx: &UnsignedTx, buyer: &Address) -> Result<(TxRef, Address), DraftError> {
+        let inputs = &tx.facts().inputs;
+        let owned = self.wallet.utxos.iter().filter(|utxo| key_of(utxo).as_ref() == Some(buyer.payment_key()));
+        let spent = owned.filter(|utxo| inputs.contains(&utxo.reference));
+        let home = buyer.to_string();
+        let named = spent.max_by_key(|utxo| (utxo.address == home, Reverse(utxo.reference)));
+        let broken = DraftError::Build(BuildError::Malformed { what: "the payer's output" });
+        let named = named.ok_or_else(|| broken.clone())?;
+        let payer = match self.order.mode {
+            DeliveryMode::Protected => *buyer,
+            DeliveryMode::Instant => named.address.parse().map_err(|_| broken)?,
+        };
+        Ok((named.reference, payer))
+    }
+}
+
+impl<'a> Payers<'a> {
+    /// The owner of the first of them buys, or of the largest.
+    fn of(utxos: Vec<&'a Utxo>, first: Option<&'a Utxo>) -> Option<Self> {
+        let named = first.or_else(|| utxos.iter().copied().max_by_key(|utxo| utxo.value.lovelace))?;
+        Some(Self { buyer: named.address.parse().ok()?, first, utxos })
+    }
+
+    /// The largest of their outputs, the preferred ones first, from no more transactions than a paywall looks up; and
+    /// what is in the others.
+    fn in_few_transactions(&self, preferred: impl Fn(&Utxo) -> bool) -> (Vec<Utxo>, Lovelace) {
+        let mut sorted = self.utxos.clone();
+        sorted.sort_by_key(|utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference));
+        let mut sources: BTreeSet<TxHash> = self.first.iter().map(|utxo| utxo.reference.tx).collect();
+        let (few, left): (Vec<&Utxo>, Vec<&Utxo>) = sorted.into_iter().partition(|utxo| {
+            let known = sources.contains(&utxo.reference.tx);
+            known || (sources.len() < MAX_INPUT_TRANSACTIONS && sources.insert(utxo.reference.tx))
+        });
+        (few.into_iter().cloned().collect(), lovelace_of(&left))
+    }
+}
+
+fn lovelace_of(utxos: &[&Utxo]) -> Lovelace {
+    utxos.iter().map(|utxo| utxo.value.lovelace).sum()
+}
+
+impl PaymentDraft {
+    /// What comes back as change.
+    #[must_use]
+    pub fn change(&self) -> Value {
+        total_of(&self.tx.facts().change)
+    }
+
+    /// When what may happen, where the payment is protected.
+    #[must_use]
+    pub fn deadlines(&self) -> Option<Deadlines> {
+        self.offered.terms.as_ref().map(|terms| *terms.deadlines())
+    }
+
+    /// What will be signed, in sentences, told at this time (POSIX ms).
+    #[must_use]
+    pub fn words(&self, now: Millis) -> Vec<String> {
+        let pay_to = &self.offered.requirements.pay_to;
+        let mut words = match self.deadlines() {
+            None => vec![format!("You pay {} to the seller, {pay_to}, directly.", self.price.display_tada())],
+            Some(deadlines) => self.protection(pay_to, &deadlines, now),
+        };
+        let (fee, change) = (self.tx.facts().fee, self.change());
+        words.push(format!("The network's fee is {}.", fee.display_tada()));
+        words.extend(change_words(&change, &self.change_to));
+        words.push(format!(
+            "Sign and send it within {}; after that it can no longer be used.",
+            span(self.valid_until, now)
+        ));
+        words
+    }
+
+    fn protection(&self, pay_to: &str, deadlines: &Deadlines, now: Millis) -> Vec<String> {
+        let collateral = self.locked.saturating_sub(self.price);
+        let mut words = vec![format!("You lock {} in the escrow contract {pay_to}.", self.locked.display_tada())];
+        if collateral > Lovelace::ZERO {
+            let collateral = collateral.display_tada();
+            words.push(format!("{collateral} of it are collateral, which comes back to you however the sale ends."));
+        }
+        let [submit, unlock, dispute] =
+            [deadlines.submit_result, deadlines.unlock, deadlines.external_dispute_unlock].map(|at| span(at, now));
+        words.push(format!("If the seller posts no result within {submit}, you can take the money back."));
+        words.push(format!(
+            "For {unlock} you can ask for a refund or dispute the result; after that the seller is paid."
+        ));
+        words.push(format!("A dispute is settled by arbiters, in {dispute} at the earliest."));
+        words
+    }
+}

@@ -1,0 +1,171 @@
+//! A wallet in somebody's browser or program, as it describes itself (CIP-30): nobody here holds its keys.
+//!
+//! What it says is taken as it comes. What is not true gives a draft that the ledger refuses, and costs nobody anything.
+
+use std::collections::BTreeSet;
+
+use cardano::{
+    Address, KeyHash,
+    address::AddressError,
+    chain::{Utxo, Value},
+    slots::Millis,
+    tx::read_unspent,
+};
+
+/// Outputs that are read of a wallet at most: ten times what a full one shows, and little work.
+pub const MAX_UTXOS: usize = 500;
+/// Outputs that a wallet may set aside as collateral: wallets hold one, the ledger takes three.
+pub const MAX_COLLATERAL: usize = 20;
+/// Addresses that a wallet may name as its own.
+pub const MAX_ADDRESSES: usize = 200;
+
+/// A wallet that somebody else signs with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cip30Wallet {
+    /// Where change goes.
+    pub change: Address,
+    /// What it may spend: outputs of keys. Those that carry scripts stay where they are, for their bytes would cost a
+    /// fee that nobody can tell exactly, and a paywall takes no such input.
+    pub utxos: Vec<Utxo>,
+    /// What it set aside as collateral.
+    pub collateral: Vec<Utxo>,
+    /// Addresses that it named as its own beyond these.
+    pub addresses: Vec<Address>,
+}
+
+/// A wallet's description as it came: texts of CIP-30's methods.
+#[derive(Clone, Debug, Default)]
+pub struct Described<'a> {
+    /// `getChangeAddress()`: hex, or bech32.
+    pub change_address: &'a str,
+    /// `getUtxos()`: hex of CBOR.
+    pub utxos: Vec<&'a str>,
+    /// `getCollateral()`, where it was asked.
+    pub collateral: Vec<&'a str>,
+    /// `getUsedAddresses()`, where it was asked.
+    pub addresses: Vec<&'a str>,
+}
+
+/// What of a description cannot be used. The text names the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidWallet {
+    /// The change address.
+    #[error("changeAddress: {0}")]
+    ChangeAddress(AddressError),
+    /// An address that it named.
+    #[error("addresses[{0}]: {1}")]
+    Address(usize, AddressError),
+    /// More of a list than is read.
+    #[error("{list}: at most {most} are read: send the largest")]
+    TooMany {
+        /// Which list.
+        list: &'static str,
+        /// How many are read.
+        most: usize,
+    },
+    /// Not an output.
+    #[error("{list}[{place}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
+    NotAnOutput {
+        /// Which list.
+        list: &'static str,
+        /// Its place there.
+        place: usize,
+    },
+    /// An output that no key on preprod spends.
+    #[error("{list}[{place}]: {error}")]
+    Owner {
+        /// Which list.
+        list: &'static str,
+        /// Its place there.
+        place: usize,
+        /// Why.
+        error: AddressError,
+    },
+}
+
+impl Cip30Wallet {
+    /// Reads a description.
+    ///
+    /// # Errors
+    /// The first part that cannot be used.
+    pub fn read(described: &Described<'_>) -> Result<Self, InvalidWallet> {
+        let change = Address::parse_cip30(described.change_address).map_err(InvalidWallet::ChangeAddress)?;
+        at_most("addresses", &described.addresses, MAX_ADDRESSES)?;
+        let address = |(place, text): (usize, &&str)| {
+            Address::parse_cip30(text).map_err(|error| InvalidWallet::Address(place, error))
+        };
+        let addresses = described.addresses.iter().enumerate().map(address).collect::<Result<_, _>>()?;
+        Ok(Self {
+            change,
+            utxos: outputs("utxos", &described.utxos, MAX_UTXOS)?,
+            collateral: outputs("collateral", &described.collateral, MAX_COLLATERAL)?,
+            addresses,
+        })
+    }
+
+    /// The keys that it says it has.
+    #[must_use]
+    pub fn keys(&self) -> BTreeSet<KeyHash> {
+        let named = self.addresses.iter().chain([&self.change]).map(|address| *address.payment_key());
+        named.chain(self.utxos.iter().chain(&self.collateral).filter_map(key_of)).collect()
+    }
+}
+
+/// What outputs hold together. Sums beyond what one output can hold are cut: they are shown, not paid.
+#[must_use]
+pub fn total_of(utxos: &[Utxo]) -> Value {
+    let mut total = Value::default();
+    for Value { lovelace, assets } in utxos.iter().map(|utxo| &utxo.value) {
+        total.lovelace = [total.lovelace, *lovelace].into_iter().sum();
+        for (unit, quantity) in assets {
+            let sum = total.assets.entry(unit.clone()).or_default();
+            *sum = sum.saturating_add(*quantity);
+        }
+    }
+    total
+}
+
+/// What is said of change.
+pub(crate) fn change_words(change: &Value, to: &Address) -> Option<String> {
+    let tokens = if change.assets.is_empty() { "" } else { ", and all the tokens that were with it," };
+    let lovelace = change.lovelace.display_tada();
+    (*change != Value::default()).then(|| format!("{lovelace} of your own{tokens} come back to {to}."))
+}
+
+/// How long it is until then, for people: rounded down, as one who must hurry has to hear it.
+pub(crate) fn span(until: Millis, now: Millis) -> String {
+    let seconds = until.saturating_sub(now) / 1_000;
+    match seconds {
+        0..120 => format!("{seconds} seconds"),
+        120..7_200 => format!("{} minutes", seconds / 60),
+        _ => format!("{} hours", seconds / 3_600),
+    }
+}
+
+/// The key that spends an output of a wallet.
+pub(crate) fn key_of(utxo: &Utxo) -> Option<KeyHash> {
+    utxo.address.parse::<Address>().ok().map(|address| *address.payment_key())
+}
+
+fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), InvalidWallet> {
+    if items.len() > most { Err(InvalidWallet::TooMany { list, most }) } else { Ok(()) }
+}
+
+/// The outputs in a list that may be spent.
+fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
+    at_most(list, items, most)?;
+    let read = items.iter().enumerate().map(|(place, text)| output(list, place, text));
+    let read = read.collect::<Result<Vec<Utxo>, _>>()?;
+    Ok(read.into_iter().filter(|utxo| utxo.reference_script.is_none()).collect())
+}
+
+fn output(list: &'static str, place: usize, text: &str) -> Result<Utxo, InvalidWallet> {
+    let bytes = hex::decode(text).ok();
+    let utxo = bytes.and_then(|bytes| read_unspent(&bytes).ok()).ok_or(InvalidWallet::NotAnOutput { list, place })?;
+    match utxo.address.parse::<Address>() {
+        Ok(_) => Ok(utxo),
+        // Bytes that are an address and have no bech32 form are one of Byron's.
+        Err(AddressError::Malformed) => Err(InvalidWallet::Owner { list, place, error: AddressError::Unsupported }),
+        Err(error) => Err(InvalidWallet::Owner { list, place, error }),
+    }
+}

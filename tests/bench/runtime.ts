@@ -1,0 +1,138 @@
+// Everything that is compared, in one workerd on one database: our worker, the same shop on Hono, and the least that a
+// worker can do. Each answers on a socket of its own, with nothing before it.
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
+import { migrate, optionsOf, type WorkerOptions } from "../../scripts/stack/runtime.ts";
+import { root } from "../../scripts/stack.ts";
+
+type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
+
+export interface Bench {
+  /** Where each answers. */
+  readonly ours: string;
+  readonly hono: string;
+  readonly floor: string;
+  /** Ours, telling what each answer cost. */
+  readonly counted: string;
+  readonly database: Database;
+  /** CPU time of the runtime so far in ms, where the system tells it. */
+  cpu(): number | undefined;
+  stop(): Promise<void>;
+}
+
+const DIRECT = { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] };
+const MANY = 1_000_000_000;
+
+/** An escrow that is on no chain: quotes for it are made as for any other. */
+const DEPLOYMENT = JSON.stringify({
+  scriptHash: "ab".repeat(28),
+  parameters: { requiredAdmins: 1, adminVkeys: ["ab".repeat(28)], cooldownPeriod: 60_000 },
+  referenceScript: `${"cd".repeat(32)}#0`,
+  referenceScriptBytes: 5_000,
+});
+
+/** Starts it all, with an empty catalogue. */
+export async function startBench(): Promise<Bench> {
+  const state = mkdtempSync(join(tmpdir(), "surety-bench-"));
+  const secret = () => randomBytes(32).toString("hex");
+  const vars = {
+    BLOCKFROST_URL: "http://127.0.0.1:9",
+    ESCROW_DEPLOYMENT: DEPLOYMENT,
+    SELLER_SECRET: secret(),
+    WALLET_MASTER_SECRET: secret(),
+  };
+  const config = join(root, "wrangler.toml");
+  const ours = (name: string, more: Record<string, string>): WorkerOptions => {
+    const options = optionsOf({ config, port: 0, vars: { ...vars, ...more } }, new Set(), false) as Record<
+      string,
+      unknown
+    >;
+    const limits = (options.ratelimits ?? {}) as Record<string, { simple: { limit: number } }>;
+    for (const { simple } of Object.values(limits)) simple.limit = MANY;
+    return { ...options, name } as WorkerOptions;
+  };
+  const plain = (name: string, script: string, more: object): WorkerOptions =>
+    ({
+      name,
+      compatibilityDate: "2026-11-01",
+      modules: [{ type: "ESModule", path: `${name}.js`, contents: script }],
+      ...DIRECT,
+      ...more,
+    }) as unknown as WorkerOptions;
+  const api = ours("ours", {});
+  const runtime = new Miniflare(
+    convertV4MiniflareOptions({
+      host: "127.0.0.1",
+      port: 0,
+      resourcePersistencePath: state,
+      log: new Log(LogLevel.WARN),
+      logRequests: false,
+      cf: false,
+      workers: [
+        plain("front", readFileSync(join(import.meta.dirname, "floor.js"), "utf8"), {}),
+        api,
+        ours("counted", { SHOW_USAGE: "1" }),
+        plain("hono", bundled("hono.ts"), { d1Databases: (api as { d1Databases?: unknown }).d1Databases }),
+      ],
+    } as V4MiniflareOptions),
+  );
+  await runtime.ready;
+  const database = await runtime.getD1Database("DB", "ours");
+  await migrate(database, join(root, "d1-migrations"));
+  const at = async (name: string) => (await runtime.unsafeGetDirectURL(name)).origin;
+  const pid = runtimeOf(process.pid);
+  return {
+    ours: await at("ours"),
+    counted: await at("counted"),
+    hono: await at("hono"),
+    floor: await at("front"),
+    database,
+    cpu: () => (pid === undefined ? undefined : cpuOf(pid)),
+    stop: async () => {
+      await runtime.dispose();
+      rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A program of this folder and what it imports, in one text. */
+function bundled(file: string): string {
+  const esbuild = join(root, "node_modules/.bin/esbuild");
+  const options = ["--bundle", "--minify", "--format=esm", "--target=es2024"];
+  return execFileSync(esbuild, [join(import.meta.dirname, file), ...options], { encoding: "utf8" });
+}
+
+/** A process as Linux describes it: its name, its parent, and the CPU ticks that it used. */
+function described(pid: number | string): { name: string; parent: number; ticks: number } | undefined {
+  try {
+    const [, name = "", rest = ""] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+    const fields = rest.split(" ");
+    return { name, parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The runtime that this process started. */
+function runtimeOf(parent: number): number | undefined {
+  try {
+    const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    const found = all.find((pid) => {
+      const it = described(pid);
+      return it?.parent === parent && it.name.startsWith("workerd");
+    });
+    return found === undefined ? undefined : Number(found);
+  } catch {
+    return undefined;
+  }
+}
+
+const MS_PER_TICK = 10;
+const cpuOf = (pid: number): number | undefined => {
+  const ticks = described(pid)?.ticks;
+  return ticks === undefined ? undefined : ticks * MS_PER_TICK;
+};

@@ -1,0 +1,118 @@
+// Wallets as a page meets them (CIP-30), each over a library as it is: its own keys, its own CBOR, its own signatures.
+import { createRequire } from "node:module";
+import { Blockfrost as BlazeBlockfrost, Core, HotWallet } from "@blaze-cardano/sdk";
+import {
+  Address,
+  Client,
+  preprod,
+  TransactionInput,
+  TransactionWitnessSet,
+  TxOut,
+  type UTxO,
+} from "@evolution-sdk/evolution";
+
+// The ES modules of these two cannot be loaded by Node (broken imports of their own); their CommonJS builds can.
+const require = createRequire(import.meta.url);
+const lucid = require("@lucid-evolution/lucid") as typeof import("@lucid-evolution/lucid");
+const mesh = require("@meshsdk/core") as typeof import("@meshsdk/core");
+
+/** What a page calls of a wallet. Everything is hex. */
+export interface Cip30 {
+  /** Bech32, for tests. */
+  readonly address: string;
+  getUtxos(): Promise<string[]>;
+  getChangeAddress(): Promise<string>;
+  /** A witness set. */
+  signTx(transaction: string, partialSign: true): Promise<string>;
+}
+
+/** A mnemonic that everybody knows. */
+const words = `${"test ".repeat(23)}sauce`;
+let accounts = 0;
+
+const addressHex = (bech32: string): string => Address.toHex(Address.fromBech32(bech32));
+
+async function evolution(blockfrost: string): Promise<Cip30> {
+  const client = Client.make(preprod)
+    .withBlockfrost({ baseUrl: blockfrost, projectId: "preprod" })
+    .withSeed({ mnemonic: words, accountIndex: accounts++ });
+  const address = Address.toBech32(await client.address());
+  const encode = ({ transactionId, index, address, assets }: UTxO.UTxO): string => {
+    const input = TransactionInput.toCBORHex(new TransactionInput.TransactionInput({ transactionId, index }));
+    return `82${input}${TxOut.toCBORHex(new TxOut.TransactionOutput({ address, assets }))}`;
+  };
+  return {
+    address,
+    getUtxos: async () => (await client.getWalletUtxos()).map(encode),
+    getChangeAddress: async () => addressHex(address),
+    // It signs for the outputs that it is shown.
+    signTx: async (transaction) =>
+      TransactionWitnessSet.toCBORHex(await client.signTx(transaction, { utxos: await client.getWalletUtxos() })),
+  };
+}
+
+async function lucidEvolution(blockfrost: string): Promise<Cip30> {
+  const it = await lucid.Lucid(new lucid.Blockfrost(blockfrost, "preprod"), "Preprod");
+  it.selectWallet.fromSeed(words, { accountIndex: accounts++ });
+  const address = await it.wallet().address();
+  return {
+    address,
+    getUtxos: async () => (await it.wallet().getUtxosCore()).map((utxo) => utxo.to_cbor_hex()),
+    getChangeAddress: async () => addressHex(address),
+    signTx: async (transaction) =>
+      (await it.wallet().signTx(lucid.CML.Transaction.from_cbor_hex(transaction))).to_cbor_hex(),
+  };
+}
+
+async function meshWallet(blockfrost: string): Promise<Cip30> {
+  const provider = new mesh.BlockfrostProvider(blockfrost);
+  const key = { type: "mnemonic" as const, words: words.split(" ") };
+  const wallet = new mesh.MeshWallet({ networkId: 0, fetcher: provider, key, accountIndex: accounts++ });
+  await wallet.init();
+  const address = await wallet.getChangeAddress();
+  return {
+    address,
+    getUtxos: () => wallet.getUtxosHex(),
+    getChangeAddress: async () => addressHex(address),
+    signTx: (transaction) => wallet.signTx(transaction, true, false),
+  };
+}
+
+async function blaze(blockfrost: string): Promise<Cip30> {
+  const provider = new BlazeBlockfrost({ network: "cardano-preprod", projectId: "preprod" });
+  // Its address is built in; the slash at the end is its own.
+  Object.assign(provider, { url: `${blockfrost}/` });
+  const entropy = Core.mnemonicToEntropy(words, Core.wordlist);
+  const key = Core.Bip32PrivateKey.fromBip39Entropy(Buffer.from(entropy), `account ${accounts++}`);
+  const wallet = await HotWallet.fromMasterkey(key.hex(), provider);
+  return {
+    address: wallet.address.toBech32(),
+    getUtxos: async () => (await wallet.getUnspentOutputs()).map((utxo) => utxo.toCbor()),
+    getChangeAddress: async () => wallet.address.toBytes(),
+    signTx: async (transaction) =>
+      (await wallet.signTransaction(Core.Transaction.fromCbor(Core.TxCBOR(transaction)), true)).toCbor(),
+  };
+}
+
+/** Somebody new with a wallet of each library, over a Blockfrost API. */
+export const libraries: Readonly<Record<string, (blockfrost: string) => Promise<Cip30>>> = {
+  "evolution-sdk": evolution,
+  "lucid-evolution": lucidEvolution,
+  mesh: meshWallet,
+  blaze,
+};
+
+/** An output as a test makes it up; `assets` by unit. */
+export interface MadeUp {
+  readonly tx: string;
+  readonly index: number;
+  readonly address: string;
+  readonly lovelace: bigint;
+  readonly assets?: Readonly<Record<string, bigint>>;
+}
+
+/** CBOR of an output, hex, as lucid-evolution writes it. */
+export function encoded({ tx, index, address, lovelace, assets = {} }: MadeUp): string {
+  const core = lucid.utxoToCore({ txHash: tx, outputIndex: index, address, assets: { lovelace, ...assets } });
+  return core.to_cbor_hex();
+}

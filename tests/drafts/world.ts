@@ -1,0 +1,64 @@
+// Drafts as a page or a program asks for them, and what it does with them.
+import { type Answer, json, post, send } from "../helpers/http.ts";
+import type { World } from "../helpers/world.ts";
+import type { Cip30 } from "./cip30.ts";
+import { merged } from "./merge.ts";
+
+/** What both endpoints answer. */
+export interface Draft {
+  readonly transaction: string;
+  readonly txHash: string;
+  readonly signers: readonly string[];
+  readonly words: readonly string[];
+}
+
+export interface PaymentDraft extends Draft {
+  readonly payment: {
+    readonly x402Version: number;
+    readonly resource: { readonly url: string };
+    readonly accepted: { readonly amount: string; readonly payTo: string };
+    readonly payload: { readonly nonce: string };
+  };
+  readonly summary: {
+    readonly mode: string;
+    readonly priceLovelace: string;
+    readonly payTo: string;
+    readonly lockedLovelace: string;
+    readonly collateralLovelace: string;
+    readonly feeLovelace: string;
+    readonly changeLovelace: string;
+    readonly changeAddress: string;
+    readonly changeAssets: Readonly<Record<string, string>>;
+    readonly buyerAddress: string;
+    readonly validUntil: string;
+    readonly deadlines?: Readonly<Record<string, string>>;
+  };
+}
+
+export const paymentDraft = (world: World, listing: { id: string }, body: unknown): Promise<Answer> =>
+  post(`${world.api}/listings/${listing.id}/payment-draft`, body);
+
+/** A draft for what the wallet holds. */
+export async function drafted(
+  world: World,
+  listing: { id: string },
+  wallet: Cip30,
+  mode: string,
+): Promise<PaymentDraft> {
+  const [utxos, changeAddress] = [await wallet.getUtxos(), await wallet.getChangeAddress()];
+  return json(await paymentDraft(world, listing, { mode, utxos, changeAddress }));
+}
+
+/** The draft with the wallet's signatures. */
+export const signed = async (draft: Draft, wallet: Cip30): Promise<Uint8Array> =>
+  merged(draft.transaction, await wallet.signTx(draft.transaction, true));
+
+/** The value of PAYMENT-SIGNATURE. */
+export function headerOf(draft: PaymentDraft, transaction: Uint8Array): string {
+  const payload = { ...draft.payment.payload, transaction: Buffer.from(transaction).toString("base64") };
+  return Buffer.from(JSON.stringify({ ...draft.payment, payload })).toString("base64");
+}
+
+/** Pays with a signed draft, at the address that the draft names. */
+export const pay = (draft: PaymentDraft, transaction: Uint8Array): Promise<Answer> =>
+  send(draft.payment.resource.url, { headers: { "payment-signature": headerOf(draft, transaction) } });
