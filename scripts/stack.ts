@@ -109,6 +109,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       BLOCKFROST_URL: `${ledger}/api/v0`,
       LOCAL_LEDGER: "on",
       SHOW_USAGE: "1",
+      EXPLORER_URL: `${ledger}/api/v0/txs/`,
       ...options.vars,
     };
     let wallets: Stack["wallets"];

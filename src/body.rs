@@ -63,6 +63,14 @@ impl JsonBody {
         }
     }
 
+    /// A text that may be missing.
+    pub fn optional_text(&self, name: &'static str) -> Result<Option<&str>, FieldError> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.text(name).map(Some),
+        }
+    }
+
     /// A list of texts; none where it is missing.
     pub fn texts(&self, name: &'static str) -> Result<Vec<&str>, FieldError> {
         let other = || FieldError::OtherType(name, "list of strings");

@@ -43,12 +43,14 @@ macro_rules! endpoints {
 
 endpoints! {
     Unlock(id) GET_ALONE "/listings/{id}/unlock";
-    PaymentDraft(id) POST "/listings/{id}/payment-draft";
     Listings GET_POST "/listings";
+    PaymentDraft(id) POST "/listings/{id}/payment-draft";
+    Preview(id) GET "/listings/{id}/preview";
     Listing(id) GET "/listings/{id}";
     Purchases GET "/purchases";
     Purchase(id) GET "/purchases/{id}";
     Verification(id) POST "/purchases/{id}/verification";
+    ActionDraft(id) POST "/purchases/{id}/action-draft";
     Creator(address) GET "/creators/{address}";
     Challenge POST "/auth/challenge";
     SignIn POST "/auth/verify";
@@ -79,6 +81,8 @@ endpoints! {
     OpenApi GET "/openapi.json";
     Docs GET "/docs";
     Health GET "/health";
+    Home GET "/";
+    Sell GET "/sell";
 }
 
 /// What stands in a template's place, if the path is of this template; empty where it has none.
@@ -163,7 +167,6 @@ mod tests {
     fn other_paths_do_not_exist() {
         for path in [
             "",
-            "/",
             "/healthz",
             "/health/",
             "/listings/",

@@ -9,7 +9,11 @@ use edge::{
     http::BodyError,
     settings::SettingError,
 };
-use market::{checkout::Unavailable, contents::ContentsError};
+use market::{
+    actions::{ActionError, NoEscrow},
+    checkout::Unavailable,
+    contents::ContentsError,
+};
 use sql::DatabaseError;
 
 use crate::{
@@ -51,7 +55,7 @@ pub enum ApiError {
     /// Of `/listings/{id}/unlock`, but for what is answered with 402.
     #[error(transparent)]
     Unlock(#[from] UnlockError),
-    /// Of `/listings/{id}/payment-draft`.
+    /// Of `/listings/{id}/payment-draft` and `/purchases/{id}/action-draft`.
     #[error(transparent)]
     Draft(#[from] DraftingError),
     /// Of `/creators`.
@@ -106,9 +110,12 @@ impl ApiError {
             },
             Self::Draft(error) => match error {
                 DraftingError::UnknownListing => ErrorAnswer::not_found(text()),
-                DraftingError::Mode | DraftingError::Wallet(_) | DraftingError::NotDrafted(_) => {
-                    ErrorAnswer::bad_request(text())
-                }
+                DraftingError::NotActed(error) => acted(error, text()),
+                DraftingError::Mode
+                | DraftingError::Action
+                | DraftingError::NoContract
+                | DraftingError::Wallet(_)
+                | DraftingError::NotDrafted(_) => ErrorAnswer::bad_request(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
             Self::Discovery(DiscoveryError::Limit | DiscoveryError::Offset) => ErrorAnswer::bad_request(text()),
@@ -145,6 +152,25 @@ impl ApiError {
             },
             Self::Fault(fault) => fault.answer(),
         }
+    }
+}
+
+/// Why a party's action is not drafted.
+fn acted(error: &ActionError, text: String) -> ErrorAnswer {
+    match error {
+        ActionError::NotYours { .. } => ErrorAnswer::forbidden(text),
+        ActionError::NoEscrow(NoEscrow::Busy) => ErrorAnswer::unavailable(text),
+        ActionError::NoEscrow(NoEscrow::Unknown) => ErrorAnswer::not_found(text),
+        ActionError::NoEscrow(_)
+        | ActionError::Insufficient { .. }
+        | ActionError::Collateral { .. }
+        | ActionError::Build(_) => ErrorAnswer::bad_request(text),
+        ActionError::Ended(_)
+        | ActionError::State { .. }
+        | ActionError::TooEarly { .. }
+        | ActionError::TooLate { .. }
+        | ActionError::Refused(_)
+        | ActionError::Plan(_) => ErrorAnswer::conflict(text),
     }
 }
 

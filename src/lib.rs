@@ -5,6 +5,7 @@ mod body;
 mod cors;
 mod endpoint;
 mod error;
+mod known;
 mod limits;
 mod openapi;
 mod paywall;
@@ -30,28 +31,44 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 
 async fn answer(request: Request, env: Env) -> Response {
     let app = App::new(env);
-    let head = request.method() == "HEAD";
-    let answer = match endpoint::resolve(request.method(), request.path()) {
+    // By its own name: the runtime's enum takes each method that it does not know for GET.
+    let method = request.method().to_owned();
+    let resolved = endpoint::resolve(&method, request.path());
+    let varies = match &resolved {
+        Resolved::Route(endpoint) => routes::pages::varies(endpoint, &method),
+        Resolved::Unknown => true,
+        Resolved::Preflight(_) | Resolved::WrongMethod(_) => false,
+    };
+    let page = varies && routes::pages::wanted(&request);
+    let answer = match resolved {
         Resolved::Preflight(allowed) => cors::preflight(allowed),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
+        Resolved::Route(endpoint) if page => routes::pages::show(&app, &endpoint, &request).await,
         Resolved::Route(endpoint) => dispatch(&app, endpoint, request).await,
     };
-    let response = match answer {
+    let mut response = match answer {
         Ok(response) => response,
+        Err(error) if page => routes::pages::problem(&error.answer()),
         Err(error) => error.answer().into_response(),
     };
-    finish(&app, head, response)
+    if varies {
+        response.headers_mut().put("vary", "Accept");
+    }
+    finish(&app, &method, response)
 }
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
     match endpoint {
+        Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
         Endpoint::Listings if request.method() == "POST" => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
+        Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
         Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,
+        Endpoint::ActionDraft(id) => routes::drafts::action(app, &id, request).await,
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
         Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
         Endpoint::Verification(id) => routes::purchases::verify(app, &id, request).await,
@@ -72,7 +89,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::ConnectChallenge => routes::oauth::challenge(app, &request).await,
         Endpoint::Approve => routes::oauth::approve(app, request).await,
         Endpoint::Token => routes::oauth::token(app, request).await,
-        Endpoint::Asset(name) => routes::oauth::asset(&name),
+        Endpoint::Asset(name) => routes::pages::asset(&name),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
         Endpoint::Supported => routes::discovery::supported(app),
@@ -88,12 +105,12 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
 }
 
 /// What every answer carries: CORS, no sniffing, and (in development) the counts of what it cost.
-fn finish(app: &App, head: bool, mut response: Response) -> Response {
+fn finish(app: &App, method: &str, mut response: Response) -> Response {
     let headers = response.headers_mut();
     cors::allow(headers);
     headers.put("x-content-type-options", "nosniff");
     if app.shows_usage() {
         headers.put("server-timing", app.usage().server_timing());
     }
-    if head { response.without_body() } else { response }
+    if method == "HEAD" { response.without_body() } else { response }
 }

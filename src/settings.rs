@@ -19,6 +19,8 @@ pub struct Settings {
     pub blockfrost_project: Option<String>,
     /// Our own address, an origin; where it is not set, that of a request that came over loopback.
     pub base_url: Option<String>,
+    /// Where pages link transactions: an address to which the id is appended.
+    pub explorer_url: String,
     /// Whether answers tell what they cost: a development setting.
     pub shows_usage: bool,
     /// What one seller may take up.
@@ -33,6 +35,8 @@ thread_local! {
     static METHODS: Kept<Methods> = const { RefCell::new(None) };
 }
 
+/// Where transactions of preprod are shown.
+const EXPLORER_URL: &str = "https://preprod.cardanoscan.io/transaction/";
 /// More than any seller needs, and less than a number that SQL would round.
 const MAX_QUOTA: u64 = 1 << 40;
 
@@ -46,6 +50,7 @@ impl Settings {
             blockfrost_url: settings::required(lookup, "BLOCKFROST_URL")?,
             blockfrost_project: lookup("BLOCKFROST_PROJECT_ID"),
             base_url: lookup("BASE_URL"),
+            explorer_url: lookup("EXPLORER_URL").unwrap_or_else(|| EXPLORER_URL.to_owned()),
             shows_usage: lookup("SHOW_USAGE").is_some(),
             quota: Quota {
                 listings: quota("MAX_LISTINGS_PER_SELLER", default.listings)?,

@@ -251,6 +251,23 @@ pub struct PaymentDraft {
     words: Vec<String>,
 }
 
+/// What to do with a protected purchase; with it, the wallet as for a payment.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewActionDraft {
+    /// One of those that the answer without it lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    action: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    change_address: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    utxos: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    collateral: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    addresses: Option<Vec<String>>,
+}
+
 /// A purchase. It exists once its transaction is in a block.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

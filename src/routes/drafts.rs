@@ -1,17 +1,23 @@
-//! `POST /listings/{id}/payment-draft`: the transaction by which a wallet in somebody's browser or program pays, for its owner
-//! to sign. The signed one comes back to the paywall (`GET /listings/{id}/unlock`).
+//! Transactions for wallets in somebody's browser or program, for their owners to sign.
+//!
+//! - `POST /listings/{id}/payment-draft`: a payment. The signed one comes to the paywall (`GET /listings/{id}/unlock`).
+//! - `POST /purchases/{id}/action-draft`: what a party can do with its escrow, and the transaction for it. The wallet submits
+//!   the signed one, and the watcher reads from the chain what it did.
 
 use cardano::{
+    TxHash,
     chain::{self, Chain},
     tx::build::UnsignedTx,
 };
 use edge::answer::{self, Fault};
 use edge::serve::{Request, Response};
-use escrow::Deadlines;
+use escrow::{Action, rules::Timing};
 use market::{
     DeliveryMode, ListingId,
+    actions::{self, ActionDraft, ActionError, Actions, NoEscrow, Offered, Possible, Standing},
     checkout::{self, DraftError, DraftOrder, PaymentDraft},
     cip30::{Cip30Wallet, Described, InvalidWallet},
+    purchase::Status,
 };
 use serde_json::{Map, Value, json};
 
@@ -21,6 +27,7 @@ use crate::{
     error::ApiError,
     limits::Limiter,
     paywall::{self, Priced},
+    routes::purchases::PurchaseError,
 };
 
 /// Why there is no draft.
@@ -38,6 +45,17 @@ pub enum DraftingError {
     /// Nothing can be drafted; the text says why and what to do.
     #[error(transparent)]
     NotDrafted(DraftError),
+    /// Nothing is sold protected here, so nothing is locked.
+    #[error("no purchase is protected here: nothing is locked")]
+    NoContract,
+    /// Not an action.
+    #[error(
+        "action: must be SetRefundRequested, AuthorizeWithdrawal, WithdrawRefund, SubmitResult, AuthorizeRefund or Withdraw"
+    )]
+    Action,
+    /// Nothing can be done; the text says why and what to do.
+    #[error(transparent)]
+    NotActed(ActionError),
 }
 
 /// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none.
@@ -67,6 +85,111 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     answer(&draft.tx, told)
 }
 
+/// What can be done with a purchase, or the transaction for one action.
+pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Draft, &request).await?;
+    let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
+    let body = JsonBody::read_with_wallet(&mut request).await?;
+    let (database, chain, contents, methods) = (app.database()?, app.chain()?, app.contents()?, app.methods()?);
+    let actions = Actions {
+        database: &database,
+        chain: &chain,
+        contents: &contents,
+        deployment: methods.deployment().ok_or(DraftingError::NoContract)?,
+        now: app.now_ms(),
+        lead: app.settings()?.lead,
+    };
+    match body.optional_text("action")? {
+        None => offered(&id, &actions.offered(&id).await.map_err(|error| refused(error.into()))?),
+        Some(name) => {
+            let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action)?;
+            let draft = actions.draft(&id, action, &wallet(&body)?).await.map_err(refused)?;
+            answer(&draft.tx, [("summary", action_summary(&draft)), ("words", json!(draft.words))])
+        }
+    }
+}
+
+/// What parties do themselves.
+const PARTIES: [Action; 6] = [
+    Action::SetRefundRequested,
+    Action::AuthorizeWithdrawal,
+    Action::WithdrawRefund,
+    Action::SubmitResult,
+    Action::AuthorizeRefund,
+    Action::Withdraw,
+];
+
+/// What is nobody's fault is a fault of ours.
+fn refused(error: ActionError) -> ApiError {
+    match error {
+        ActionError::NoEscrow(NoEscrow::Unknown) => PurchaseError::Unknown.into(),
+        ActionError::NoEscrow(NoEscrow::Database(error)) => error.into(),
+        ActionError::NoEscrow(NoEscrow::Chain(error)) => error.into(),
+        ActionError::NoEscrow(NoEscrow::Contents(error)) => error.into(),
+        error => DraftingError::NotActed(error).into(),
+    }
+}
+
+fn offered(purchase: &TxHash, offered: &Offered) -> Result<Response, ApiError> {
+    let mut told = json!({ "purchase": purchase, "now": offered.now.to_string(), "actions": [] });
+    let fields = match &offered.standing {
+        Standing::Ended(status) => json!({ "state": status }),
+        Standing::Open(escrow) => json!({
+            "state": Status::from(escrow.datum.state).name(),
+            "buyer": escrow.datum.buyer.to_string(),
+            "seller": escrow.datum.seller.to_string(),
+            "lockedLovelace": escrow.utxo.value.lovelace,
+            "actions": offered.possible.iter().map(possible).collect::<Vec<_>>(),
+        }),
+    };
+    if let (Some(told), Value::Object(fields)) = (told.as_object_mut(), fields) {
+        told.extend(fields);
+    }
+    Ok(answer::private_json(told.to_string())?)
+}
+
+fn possible(it: &Possible) -> Value {
+    let timing = match it.timing {
+        Timing::Early(_) => "early",
+        Timing::Open => "open",
+        Timing::Over => "over",
+    };
+    let fields = [
+        ("action", json!(it.action.name())),
+        ("by", json!(actions::party(it.by))),
+        ("timing", json!(timing)),
+        ("opens", json!(it.window.opens.to_string())),
+        ("closes", json!(it.window.closes.map(|at| at.to_string()))),
+        ("feeLovelace", json!(it.fee)),
+        ("words", json!(it.words)),
+    ];
+    present(fields)
+}
+
+/// The fields that there are.
+fn present<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let there = fields.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(there.map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn action_summary(draft: &ActionDraft) -> Value {
+    let change = draft.change();
+    present([
+        ("action", json!(draft.action.name())),
+        ("by", json!(actions::party(draft.by))),
+        ("state", json!(draft.state)),
+        ("becomes", json!(draft.becomes)),
+        ("feeLovelace", json!(draft.tx.facts().fee)),
+        ("collateralLovelace", json!(draft.collateral)),
+        ("receivesLovelace", json!(draft.receives)),
+        ("changeLovelace", json!(change.lovelace)),
+        ("changeAddress", json!(draft.change_to)),
+        ("changeAssets", Value::Object(quantities(&change))),
+        ("validUntil", json!(draft.valid_until.to_string())),
+        ("closes", json!(draft.closes.map(|at| at.to_string()))),
+    ])
+}
+
 /// The wallet in a body.
 fn wallet(body: &JsonBody) -> Result<Cip30Wallet, ApiError> {
     let described = Described {
@@ -81,7 +204,7 @@ fn wallet(body: &JsonBody) -> Result<Cip30Wallet, ApiError> {
     Ok(Cip30Wallet::read(&described).map_err(DraftingError::from)?)
 }
 
-/// What a wallet needs to sign, and what else is told.
+/// What a wallet needs to sign, and what is told of it.
 fn answer<const N: usize>(tx: &UnsignedTx, told: [(&str, Value); N]) -> Result<Response, ApiError> {
     let cbor = tx.unsigned_cbor().map_err(|error| Fault::Inconsistent(format!("draft: {error}")))?;
     let signed = [
@@ -96,30 +219,28 @@ fn answer<const N: usize>(tx: &UnsignedTx, told: [(&str, Value); N]) -> Result<R
 
 fn summary(draft: &PaymentDraft) -> Value {
     let change = draft.change();
-    let mut summary = json!({
-        "mode": draft.mode,
-        "priceLovelace": draft.price,
-        "payTo": draft.offered.requirements.pay_to,
-        "lockedLovelace": draft.locked,
-        "collateralLovelace": draft.locked.saturating_sub(draft.price),
-        "feeLovelace": draft.tx.facts().fee,
-        "changeLovelace": change.lovelace,
-        "changeAddress": draft.change_to,
-        "changeAssets": quantities(&change),
-        "buyerAddress": draft.buyer,
-        "validUntil": draft.valid_until.to_string(),
+    let deadlines = draft.deadlines().map(|deadlines| {
+        json!({
+            "payBy": deadlines.pay_by.to_string(),
+            "submitResult": deadlines.submit_result.to_string(),
+            "unlock": deadlines.unlock.to_string(),
+            "externalDisputeUnlock": deadlines.external_dispute_unlock.to_string(),
+        })
     });
-    if let (Some(summary), Some(deadlines)) = (summary.as_object_mut(), draft.deadlines()) {
-        let Deadlines { pay_by, submit_result, unlock, external_dispute_unlock } = deadlines;
-        let deadlines = json!({
-            "payBy": pay_by.to_string(),
-            "submitResult": submit_result.to_string(),
-            "unlock": unlock.to_string(),
-            "externalDisputeUnlock": external_dispute_unlock.to_string(),
-        });
-        summary.insert("deadlines".into(), deadlines);
-    }
-    summary
+    present([
+        ("mode", json!(draft.mode)),
+        ("priceLovelace", json!(draft.price)),
+        ("payTo", json!(draft.offered.requirements.pay_to)),
+        ("lockedLovelace", json!(draft.locked)),
+        ("collateralLovelace", json!(draft.locked.saturating_sub(draft.price))),
+        ("feeLovelace", json!(draft.tx.facts().fee)),
+        ("changeLovelace", json!(change.lovelace)),
+        ("changeAddress", json!(draft.change_to)),
+        ("changeAssets", Value::Object(quantities(&change))),
+        ("buyerAddress", json!(draft.buyer)),
+        ("validUntil", json!(draft.valid_until.to_string())),
+        ("deadlines", json!(deadlines)),
+    ])
 }
 
 /// Quantities of tokens by their units, as decimal strings.

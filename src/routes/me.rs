@@ -1,6 +1,6 @@
 //! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
-use cardano::{ContentHash, TxHash, chain::Chain};
+use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
 use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
@@ -8,7 +8,7 @@ use edge::{
 };
 use market::{
     DeliveryMode, ListingId,
-    account::{self, LimitsError},
+    account::{self, AccountView, LimitsError},
     catalogue,
     checkout::{self, BuyError, Checkout, Order},
     contents::Contents,
@@ -56,14 +56,21 @@ pub enum AccountError {
     NotWithdrawn(WithdrawError),
 }
 
-/// The account: wallet, limits, purchases, listings.
-pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
+/// The account of the session, and what its wallet holds.
+pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace), ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let token = Shown::required(request)?;
     let view = account::view(&app.database()?, &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     app.limit(Limiter::Account, &view.account.owner).await?;
     let wallet = view.account.wallet_address.to_string();
     let balance = app.chain()?.balance_of(&wallet).await?;
+    Ok((view, balance))
+}
+
+/// The account: wallet, limits, purchases, listings.
+pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let (view, balance) = read(app, request).await?;
+    let wallet = view.account.wallet_address.to_string();
     let wallet = json!({ "address": wallet, "balanceLovelace": balance });
     let limits = json!({
         "maxPerPaymentLovelace": view.account.max_per_payment,

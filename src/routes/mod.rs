@@ -10,5 +10,6 @@ pub mod listings;
 pub mod mcp;
 pub mod me;
 pub mod oauth;
+pub mod pages;
 pub mod purchases;
 pub mod unlock;

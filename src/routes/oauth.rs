@@ -1,4 +1,4 @@
-//! `/.well-known/oauth-*`, `/oauth/*`, the consent page's assets, and `/me/agents`
+//! `/.well-known/oauth-*`, `/oauth/*` with the consent page, and `/me/agents`
 
 use agents::oauth::{
     ErrorCode, OAuthError,
@@ -14,7 +14,7 @@ use edge::{answer, documents::FetchedDocuments, ed25519::WebCrypto, http, http::
 use market::account::{DEMO_KEY_VERSION, NewWallet};
 use serde_json::Value;
 
-use crate::{app::App, error::ApiError, limits::Limiter, openapi, session::Shown};
+use crate::{app::App, error::ApiError, limits::Limiter, session::Shown};
 
 /// Bytes of a token request's form.
 const MAX_FORM: usize = 16 << 10;
@@ -90,9 +90,10 @@ pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiErro
         }
     };
     let mut response = Response::ok(html)?.with_status(status);
-    for (name, value) in page::HEADERS {
+    for (name, value) in pages::HEADERS {
         response.headers_mut().set(name, value)?;
     }
+    response.headers_mut().set("cache-control", "no-store")?;
     Ok(response)
 }
 
@@ -181,20 +182,6 @@ fn refuse(error: &OAuthError) -> Result<Response, ApiError> {
     if error.code == ErrorCode::InvalidClient {
         response.headers_mut().set("www-authenticate", "Basic realm=\"no client here has a password\"")?;
     }
-    Ok(response)
-}
-
-/// A file of a page.
-pub fn asset(name: &str) -> Result<Response, ApiError> {
-    let (text, kind) = match format!("/assets/{name}") {
-        path if path == page::SCRIPT.0 => (page::SCRIPT.1, "text/javascript; charset=utf-8"),
-        path if path == page::STYLE.0 => (page::STYLE.1, "text/css; charset=utf-8"),
-        path if path == openapi::STYLE.0 => (openapi::STYLE.1, "text/css; charset=utf-8"),
-        _ => return Err(ApiError::NoSuchPath),
-    };
-    let mut response = Response::ok(text)?;
-    response.headers_mut().set("content-type", kind)?;
-    response.headers_mut().set("cache-control", "public, max-age=300")?;
     Ok(response)
 }
 

@@ -1,18 +1,14 @@
 // The consent page as owners meet it: in Chromium, with a wallet that signs with a real key. Pictures of it are kept in
 // .screenshots.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { root } from "../../scripts/stack.ts";
 import { startWorld, type World } from "../accounts/world.ts";
 import { keepPicture, startBrowser } from "../helpers/browser.ts";
 import { json } from "../helpers/http.ts";
+import { assertAccessible, type Injected, openPage } from "../helpers/page.ts";
 import { register, start, type Tokens, token } from "./client.ts";
-import { type Injected, openPage, startCallback } from "./page.ts";
-
-const AXE = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8");
+import { startCallback } from "./page.ts";
 
 let world: World;
 let browser: Browser;
@@ -24,20 +20,6 @@ after(async () => {
   await Promise.all([browser.close(), callback.stop()]);
   await world.stop();
 });
-
-/** What axe finds, in both colour schemes. */
-async function assertAccessible(page: Page): Promise<void> {
-  await page.evaluate(AXE);
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    const violations = await page.evaluate(async () => {
-      const axe = Reflect.get(window, "axe") as { run(): Promise<{ violations: { id: string; help: string }[] }> };
-      return (await axe.run()).violations.map(({ id, help }) => `${id}: ${help}`);
-    });
-    assert.deepEqual(violations, [], colorScheme);
-  }
-  await page.emulateMedia({ colorScheme: null });
-}
 
 /** A sign-in that has come to its page. */
 async function consent(injected?: Injected) {

@@ -46,7 +46,7 @@ impl Request {
         Self { raw, method, url }
     }
 
-    /// Its method by name: the `worker` crate's enum takes each that it does not know for GET.
+    /// Its method, in capitals.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.method
@@ -66,6 +66,12 @@ impl Request {
     pub fn query(&self) -> Option<&str> {
         let (before, _) = self.url.split_once('#').unwrap_or((&self.url, ""));
         before.split_once('?').map(|(_, query)| query)
+    }
+
+    /// Its URL without query and fragment: what is asked for.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        self.url.find(['?', '#']).and_then(|end| self.url.get(..end)).unwrap_or(&self.url)
     }
 
     /// Its whole URL.
@@ -237,6 +243,12 @@ impl Response {
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
+    }
+
+    /// The same with another text.
+    #[must_use]
+    pub fn with_text(self, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { body: Body::Text(text.into()), ..self }
     }
 
     /// The same without its body.

@@ -36,7 +36,7 @@ mod time;
 mod together;
 
 pub use draft::DraftError;
-pub use time::ChainTime;
+pub use time::{ChainTime, LEAST_WINDOW_MS};
 
 /// Of the units that an evaluation says, how much more is asked for: a tenth. The evaluation is of a draft whose fee,
 /// and so whose context, differs a little from the final transaction's.

@@ -4,7 +4,7 @@
 //! joins up to [`CHUNK`] of them into one text, so that the catalogue crosses into the worker in few strings.
 
 use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
-use std::{borrow::Cow, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use cardano::Address;
 use serde::Deserialize;
@@ -115,6 +115,15 @@ pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor
     let Page { json, next } = joined(&listings.rows)?;
     let figures = seller.first().unwrap_or(",\"sales\":0");
     Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json}{figures}}}"), next })
+}
+
+/// A seller's figures as JSON, `{sales, sellerReputation?}`.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn seller(db: &impl Database, address: &Address) -> Result<String, DatabaseError> {
+    let figures = db.run(statement!(seller_figures("?1"), address)).await?;
+    Ok(format!("{{{}}}", figures.first().unwrap_or_default().trim_start_matches(',')))
 }
 
 /// SQL that reads a seller's figures as members to append to a JSON object: `,"sales":1,"sellerReputation":{...}`.
@@ -230,6 +239,8 @@ pub struct Filter {
     pub category: Option<&'static str>,
     /// Only what is offered in this mode.
     pub mode: Option<DeliveryMode>,
+    /// Only what this address sells.
+    pub seller: Option<Address>,
     /// Words that title or description contain (the last may be a beginning).
     pub words: Option<String>,
     /// At most this price.
@@ -249,6 +260,12 @@ pub struct Filter {
 pub struct Cursor {
     key: i64,
     seq: i64,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.key, self.seq)
+    }
 }
 
 impl FromStr for Cursor {
@@ -336,7 +353,8 @@ impl Filter {
              AND (?4 IS NULL OR seq IN (SELECT rowid FROM listings_text WHERE listings_text MATCH ?4)) \
              AND (?5 IS NULL OR price_lovelace <= CAST(?5 AS INTEGER)) \
              AND (?6 IS NULL OR (withdrawn + refunded > 0 \
-               AND 100 * withdrawn >= ?6 * (withdrawn + refunded)))) \
+               AND 100 * withdrawn >= ?6 * (withdrawn + refunded))) \
+             AND (?10 IS NULL OR seller_address = ?10)) \
              WHERE ?7 IS NULL OR (key, seq) < (?7, ?8) ORDER BY key DESC, seq DESC LIMIT ?9"
         );
         let offered = |mode| (self.mode == Some(mode)).then_some(true);
@@ -351,6 +369,7 @@ impl Filter {
             self.cursor.map(|cursor| cursor.key),
             self.cursor.map(|cursor| cursor.seq),
             i64::from(page).saturating_add(1),
+            self.seller,
         )
     }
 }

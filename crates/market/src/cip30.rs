@@ -127,15 +127,16 @@ pub fn total_of(utxos: &[Utxo]) -> Value {
 
 /// What is said of change.
 pub(crate) fn change_words(change: &Value, to: &Address) -> Option<String> {
-    let tokens = if change.assets.is_empty() { "" } else { ", and all the tokens that were with it," };
+    let tokens = if change.assets.is_empty() { "" } else { ", and all tokens that were with it," };
     let lovelace = change.lovelace.display_tada();
-    (*change != Value::default()).then(|| format!("{lovelace} of your own{tokens} come back to {to}."))
+    (*change != Value::default()).then(|| format!("{lovelace}{tokens} go back to you, to {to}."))
 }
 
 /// How long it is until then, for people: rounded down, as one who must hurry has to hear it.
 pub(crate) fn span(until: Millis, now: Millis) -> String {
     let seconds = until.saturating_sub(now) / 1_000;
     match seconds {
+        1 => "1 second".to_owned(),
         0..120 => format!("{seconds} seconds"),
         120..7_200 => format!("{} minutes", seconds / 60),
         _ => format!("{} hours", seconds / 3_600),

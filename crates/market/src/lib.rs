@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod account;
+pub mod actions;
 pub mod catalogue;
 pub mod chain_state;
 pub mod challenge;
@@ -18,6 +19,7 @@ pub mod payment;
 pub mod proof;
 pub mod purchase;
 pub mod schema;
+pub mod state;
 pub mod transitions;
 pub mod watch;
 pub mod withdraw;

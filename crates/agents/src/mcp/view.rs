@@ -111,6 +111,7 @@ impl SearchListings {
         let max_price =
             self.max_price_ada.map(|ada| lovelace(ada).ok_or("maxPriceAda: must be a positive amount of ADA."));
         Ok(Filter {
+            seller: None,
             category: category.transpose()?,
             mode: self.mode.map(DeliveryMode::from),
             words: self.query.filter(|query| !query.trim().is_empty()),

@@ -1,58 +1,25 @@
 //! The pages of a sign-in: consent, and why there is none. Rendered here, brought to life by one small module.
 //!
 //! The page carries the sealed request (which is also what protects against forged answers) and nothing secret. The
-//! answer for a refusal is a plain link, so it needs no script. Nothing is inline: the policy forbids it.
+//! answer for a refusal is a plain link, so it needs no script. Nothing is inline: the policy (`pages::HEADERS`) forbids it.
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
+use pages::{
+    asset::{Asset, CONSENT},
+    layout::{Page, Place},
+    parts,
+};
 
 use super::{
     Authority,
     authorize::{AuthorizeRefusal, ConsentRequest},
 };
 
-/// Where the page's script is served, and what it is.
-pub const SCRIPT: (&str, &str) = ("/assets/consent.js", include_str!("../../../../web/consent.js"));
-/// Where the page's stylesheet is served, and what it is.
-pub const STYLE: (&str, &str) = ("/assets/consent.css", include_str!("../../../../web/consent.css"));
-
-/// The headers of both pages: own scripts and styles only, wallets' icons from data URLs, no frame around it, no trace.
-pub const HEADERS: [(&str, &str); 6] = [
-    ("content-type", "text/html; charset=utf-8"),
-    (
-        "content-security-policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    ("x-frame-options", "DENY"),
-    ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
-    ("cache-control", "no-store"),
-];
-
 /// Limits that the form begins with, in ADA: those of a new account.
 const DEFAULT_LIMITS: (u32, u32) = (10, 30);
 
-fn page(title: &str, main: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="robots" content="noindex";
-                title { (title) " · Surety" }
-                // None, so that browsers do not look for one.
-                link rel="icon" href="data:,";
-                link rel="stylesheet" href=(STYLE.0);
-                script type="module" src=(SCRIPT.0) {}
-            }
-            body {
-                header { p.brand { "Surety" } p.network { "Cardano preprod · test money" } }
-                (main)
-            }
-        }
-    };
-    page.into_string()
+fn page(title: &str, script: Option<&'static Asset>, main: &Markup) -> String {
+    Page { title, place: Place::Alone, script, card: None }.around(main)
 }
 
 /// The consent page (200). `demo` says whether the shared demo wallet may be chosen.
@@ -60,21 +27,19 @@ fn page(title: &str, main: &Markup) -> String {
 pub fn consent(request: &ConsentRequest, authority: &Authority, demo: bool, now_ms: u64) -> String {
     let left_ms = request.expires_at_ms.saturating_sub(now_ms);
     let main = html! {
-        main #consent data-request=(request.seal(authority)) data-expires-in=(left_ms) {
+        main #main.narrow data-request=(request.seal(authority)) data-expires-in=(left_ms) {
             h1 { "Let " strong { (request.client_name) } " shop for you?" }
             (who(request))
             (what())
-            div #choices {
-                (limits())
-                (wallets(demo))
-            }
-            p #status role="status" aria-live="polite" {}
-            p #problem role="alert" {}
+            (limits())
+            (parts::wallets("Approve with your wallet"))
+            @if demo { (demo_wallet()) }
+            (parts::progress())
             p { a.button.quiet #deny href=(request.denied(authority)) { "Deny" } }
             noscript { p.warning { "Approving needs JavaScript, because your wallet is asked to sign. Denying does not." } }
         }
     };
-    page("Connect an agent", &main)
+    page("Connect an agent", Some(&CONSENT), &main)
 }
 
 fn who(request: &ConsentRequest) -> Markup {
@@ -117,11 +82,11 @@ fn limits() -> Markup {
     html! {
         fieldset {
             legend { "Limits" }
-            p {
+            p.field {
                 label for="per-purchase" { "Most per purchase (tADA)" }
                 input #per-purchase type="number" inputmode="numeric" min="1" max="100" step="1" required value=(per_purchase);
             }
-            p {
+            p.field {
                 label for="per-day" { "Most per day (tADA)" }
                 input #per-day type="number" inputmode="numeric" min="1" max="500" step="1" required value=(per_day);
             }
@@ -129,24 +94,14 @@ fn limits() -> Markup {
     }
 }
 
-fn wallets(demo: bool) -> Markup {
+fn demo_wallet() -> Markup {
     html! {
         fieldset {
-            legend { "Approve with your wallet" }
-            div #wallets {}
-            p #no-wallet hidden {
-                "No Cardano wallet was found in this browser. Install one that offers CIP-30 (for example Lace or Eternl), \
-                 switch it to preprod, and reload this page."
-            }
-        }
-        @if demo {
-            fieldset {
-                legend { "Or just try it" }
-                button.quiet #demo type="button" { "Use the shared demo wallet" }
-                p.note {
-                    "Everybody shares it: at most 10 tADA each and 30 tADA a day, whatever is set above. What it buys is not \
-                     private."
-                }
+            legend { "Or just try it" }
+            button.quiet #demo type="button" { "Use the shared demo wallet" }
+            p.note {
+                "Everybody shares it: at most 10 tADA each and 30 tADA a day, whatever is set above. What it buys is not \
+                 private."
             }
         }
     }
@@ -156,7 +111,7 @@ fn wallets(demo: bool) -> Markup {
 #[must_use]
 pub fn refused(refusal: &AuthorizeRefusal) -> String {
     let main = html! {
-        main {
+        main #main.narrow {
             h1 { "This agent cannot be connected" }
             p role="alert" { (refusal.error.description) }
             @match &refusal.back {
@@ -165,7 +120,7 @@ pub fn refused(refusal: &AuthorizeRefusal) -> String {
             }
         }
     };
-    page("Not connected", &main)
+    page("Not connected", None, &main)
 }
 
 #[cfg(test)]
@@ -204,7 +159,7 @@ mod tests {
     fn nothing_is_inline_and_nothing_may_frame_it() {
         let page = rendered("Shopper", true);
         assert!(!page.contains("style=") && !page.contains("javascript:") && !page.contains("onclick"));
-        let policy = HEADERS.iter().find(|(name, _)| *name == "content-security-policy").unwrap().1;
+        let policy = pages::HEADERS.iter().find(|(name, _)| *name == "content-security-policy").unwrap().1;
         assert!(policy.contains("frame-ancestors 'none'") && policy.contains("default-src 'none'"));
         assert!(!policy.contains("unsafe"));
     }

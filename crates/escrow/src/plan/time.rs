@@ -11,8 +11,8 @@ use crate::rules::{ContractRefusal, Window};
 /// How long a transaction may wait for a block. Enough for several on preprod (one in 20 s on average); the cooldown
 /// counts from its end, so no longer than needed.
 const WINDOW_MS: Millis = 180_000;
-/// A transaction with less time than this would mostly be lost: it is not made.
-const LEAST_WINDOW_MS: Millis = 20_000;
+/// A transaction with less time than this (ms) would mostly be lost: it is not made.
+pub const LEAST_WINDOW_MS: Millis = 20_000;
 
 /// What the time is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,260 @@
+//! What the parties of an escrow can do with it themselves, with wallets that nobody here holds.
+//!
+//! ```text
+//! purchase ──> its escrow as the chain has it now ──> possible: what, by whom, until when, for about which fee
+//!                                                └──> draft: the transaction for one action, which a wallet signs and sends
+//! ```
+//!
+//! The watcher reads from the chain what was done; nothing is written here. The contract's table says what is possible.
+
+mod draft;
+mod words;
+
+use std::collections::BTreeSet;
+
+use cardano::{
+    Address, ContentHash, Lovelace, TxHash, TxRef,
+    chain::{Chain, ChainError, Tip, Utxo, Value},
+    fees::ExUnits,
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+    tx::build::{Validity, Wallet, build},
+};
+use escrow::{
+    Action, Deployment,
+    plan::{Escrow, LEAST_WINDOW_MS, Planner, Step},
+    rules::{Party, Timing, Window},
+    spend::{Ending, Spent},
+};
+use serde::Deserialize;
+use sql::{Database, DatabaseError, Statement, statement};
+
+pub use self::{
+    draft::{ActionDraft, ActionError},
+    words::party,
+};
+use crate::{chain_state::Lead, contents::ContentsError, listing::DeliveryMode};
+
+/// Outputs that an escrow is followed through at most: the watcher lags behind by one or two.
+const MAX_HOPS: usize = 4;
+/// Slots for which an estimate's transaction is valid.
+const SOON: u64 = 180;
+
+/// One request's view of the world.
+pub struct Actions<'a, D, C, K> {
+    pub database: &'a D,
+    pub chain: &'a C,
+    /// What is sold: a result is the hash of it.
+    pub contents: &'a K,
+    /// The contract.
+    pub deployment: &'a Deployment,
+    /// The wall clock, POSIX ms.
+    pub now: Millis,
+    /// How far the newest block may be ahead of it.
+    pub lead: Lead,
+}
+
+/// What is known of a protected purchase before the chain is asked.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Known {
+    mode: DeliveryMode,
+    utxo: Option<TxRef>,
+    status: crate::purchase::Status,
+    content_hash: ContentHash,
+    creator: Address,
+    share: Lovelace,
+}
+
+/// Why it cannot be told what is possible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoEscrow {
+    /// No purchase has this id.
+    #[error("no such purchase")]
+    Unknown,
+    /// An instant purchase.
+    #[error("this purchase was paid directly to the seller: nothing is locked, so nothing can be asked back here")]
+    Instant,
+    /// An escrow of another contract than the one that is configured.
+    #[error("this purchase's escrow is of a contract that the service no longer runs")]
+    OtherContract,
+    /// It goes on and on, or its block is gone.
+    #[error("this purchase's escrow cannot be followed at the moment: try again in a minute")]
+    Busy,
+    /// The database cannot be asked.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The chain cannot be asked.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The content cannot be read.
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+}
+
+/// A purchase's escrow, as the chain has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There to be acted on.
+    Open(Box<Escrow>),
+    /// It has ended, in the API's word.
+    Ended(&'static str),
+}
+
+/// An action that the contract knows in the escrow's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Possible {
+    pub action: Action,
+    /// Who signs.
+    pub by: Party,
+    pub window: Window,
+    /// Where the chain's clock stands to it.
+    pub timing: Timing,
+    /// About what it costs.
+    pub fee: Option<Lovelace>,
+    /// What it does, in a sentence.
+    pub words: String,
+}
+
+/// What can be done with a purchase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offered {
+    pub standing: Standing,
+    /// The chain's clock, POSIX ms.
+    pub now: Millis,
+    pub possible: Vec<Possible>,
+}
+
+impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
+    /// What can be done with a purchase now, and later in its present state.
+    ///
+    /// # Errors
+    /// See [`NoEscrow`].
+    pub async fn offered(&self, purchase: &TxHash) -> Result<Offered, NoEscrow> {
+        let known = self.known(purchase).await?;
+        let (standing, tip) = (self.standing(&known).await?, self.chain.recent_tip().await?);
+        let now = self.lead.clock(tip.time_ms, self.now);
+        let possible = match &standing {
+            Standing::Ended(_) => vec![],
+            Standing::Open(escrow) => {
+                let parameters = self.chain.protocol_parameters().await?;
+                self.possible(escrow, &known, &tip, &parameters, now)
+            }
+        };
+        Ok(Offered { standing, now, possible })
+    }
+
+    async fn known(&self, purchase: &TxHash) -> Result<Known, NoEscrow> {
+        let known: Known = self.database.run(read(purchase)).await?.first_json()?.ok_or(NoEscrow::Unknown)?;
+        if known.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(known) }
+    }
+
+    /// The escrow that the watcher knows, followed to what the chain has made of it since.
+    async fn standing(&self, known: &Known) -> Result<Standing, NoEscrow> {
+        let Some(mut at) = known.utxo else { return Ok(Standing::Ended(known.status.name())) };
+        let mut outputs = self.chain.outputs_of(&at.tx).await?;
+        for _ in 0..MAX_HOPS {
+            let traced = outputs.unwrap_or_default().into_iter().find(|output| output.utxo.reference == at);
+            let traced = traced.ok_or(NoEscrow::Busy)?;
+            let escrow = Escrow::read(traced.utxo, self.deployment).map_err(|_| NoEscrow::OtherContract)?;
+            let Some(by) = traced.spent_by else { return Ok(Standing::Open(Box::new(escrow))) };
+            outputs = self.chain.outputs_of(&by).await?;
+            let made: Vec<Utxo> = outputs.iter().flatten().map(|output| output.utxo.clone()).collect();
+            at = match escrow.spent_into(&made, self.deployment) {
+                Spent::Continues(next) => next.utxo.reference,
+                Spent::Ended(ending) => return Ok(Standing::Ended(Ending::status(ending))),
+            };
+        }
+        Err(NoEscrow::Busy)
+    }
+
+    fn possible(
+        &self,
+        escrow: &Escrow,
+        known: &Known,
+        tip: &Tip,
+        parameters: &ProtocolParameters,
+        now: Millis,
+    ) -> Vec<Possible> {
+        let parties = [Party::Buyer, Party::Seller].into_iter();
+        let windows = parties.flat_map(|by| escrow.datum.windows_of(by).map(move |window| (by, window)));
+        let possible = windows.filter_map(|(by, (action, window))| {
+            let step = known.step(action, || Some(ContentHash::of(&[])))?;
+            Some(Possible {
+                action,
+                by,
+                window,
+                timing: window.timing(now, LEAST_WINDOW_MS),
+                fee: self.estimate(escrow, (by, &step), tip, parameters),
+                words: words::of(action, escrow, known, now),
+            })
+        });
+        possible.collect()
+    }
+
+    /// About what a step costs: the fee of a transaction as it is mostly made, by a wallet with one output.
+    fn estimate(
+        &self,
+        escrow: &Escrow,
+        (by, step): (Party, &Step),
+        tip: &Tip,
+        parameters: &ProtocolParameters,
+    ) -> Option<Lovelace> {
+        /// What the contract takes, as it was measured on the local ledger, rounded up.
+        const UNITS: ExUnits = ExUnits { mem: 700_000, steps: 220_000_000 };
+        let planner = self.planner(parameters);
+        let validity = Validity { from: Some(tip.slot), until: tip.slot.saturating_add(SOON) };
+        let mut plan = planner.plan_within(escrow, step, validity).ok()?;
+        plan.script_inputs.iter_mut().for_each(|input| input.ex_units = UNITS);
+        let address = address_of(by, escrow)?;
+        let some = Utxo {
+            reference: TxRef { tx: TxHash::new([0; 32]), index: 0 },
+            address: address.to_string(),
+            value: Value { lovelace: Lovelace::from_ada(1_000), ..Value::default() },
+            inline_datum: None,
+            datum_hash: None,
+            reference_script: None,
+        };
+        let wallet = Wallet { address, utxos: std::slice::from_ref(&some), reserved: &BTreeSet::new() };
+        build(&plan, &wallet, parameters).ok().map(|tx| tx.facts().fee)
+    }
+
+    const fn planner<'p>(&'p self, parameters: &'p ProtocolParameters) -> Planner<'p> {
+        Planner { deployment: self.deployment, parameters, slots: &SlotConfig::PREPROD }
+    }
+}
+
+impl Known {
+    /// The step of an action; the result that is posted is asked for where it is needed. `None` for what no party does.
+    fn step(&self, action: Action, result: impl FnOnce() -> Option<ContentHash>) -> Option<Step> {
+        Some(match action {
+            Action::SubmitResult => Step::SubmitResult(result()?),
+            Action::SetRefundRequested => Step::SetRefundRequested,
+            Action::AuthorizeWithdrawal => Step::AuthorizeWithdrawal,
+            Action::AuthorizeRefund => Step::AuthorizeRefund,
+            Action::Withdraw => Step::Withdraw { payouts: vec![(self.creator, self.share)] },
+            Action::WithdrawRefund => Step::WithdrawRefund,
+            Action::WithdrawDisputed => return None,
+        })
+    }
+}
+
+/// Who acts as this party; nobody for arbiters, and for a script.
+fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
+    match by {
+        Party::Buyer => escrow.datum.buyer.key_address(),
+        Party::Seller => escrow.datum.seller.key_address(),
+        Party::Arbiters => None,
+    }
+}
+
+/// The statement that reads what is known of a purchase, as [`Known`].
+fn read(purchase: &TxHash) -> Statement {
+    statement!(
+        "SELECT json_object('mode', p.mode, 'status', p.status, 'utxo', e.utxo, 'contentHash', l.content_hash, \
+           'creator', p.seller_address, 'share', CAST(p.creator_lovelace AS TEXT)) \
+         FROM purchases p JOIN listings l ON l.id = p.listing_id LEFT JOIN escrows e ON e.purchase_id = p.id \
+         WHERE p.id = ?1",
+        purchase
+    )
+}

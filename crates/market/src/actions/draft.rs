@@ -1,0 +1,261 @@
+//! The transaction for one action, which a party's wallet signs and submits itself.
+
+use std::collections::BTreeSet;
+
+use cardano::{
+    Address, ContentHash, Lovelace, TxHash,
+    chain::{Chain, ChainError, Value},
+    evaluation::Evaluate,
+    fees,
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+    tx::build::{BuildError, UnsignedTx, Wallet},
+};
+use escrow::{
+    Action,
+    plan::{ChainTime, DraftError, Escrow, PlanError, Step},
+    result::result_hash,
+    rules::{ContractRefusal, Effect, Party, PayoutRule, Rule},
+};
+use sql::{Database, DatabaseError};
+
+use super::{Actions, Known, NoEscrow, Standing, address_of, words};
+use crate::{
+    cip30::{Cip30Wallet, change_words, span, total_of},
+    contents::Contents,
+    purchase::Status,
+};
+
+/// An action that only has to be signed and submitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActionDraft {
+    pub tx: UnsignedTx,
+    pub action: Action,
+    /// Who signs.
+    pub by: Party,
+    /// What the purchase is now, in the API's word.
+    pub state: &'static str,
+    /// What it becomes.
+    pub becomes: &'static str,
+    /// What the ledger takes if the contract fails after all.
+    pub collateral: Lovelace,
+    /// What of the escrow comes to who signs.
+    pub receives: Lovelace,
+    /// Until when the contract permits it; `None` for as long as the escrow is as it is.
+    pub closes: Option<Millis>,
+    /// Where change goes.
+    pub change_to: Address,
+    /// The end of the transaction's validity, POSIX ms.
+    pub valid_until: Millis,
+    /// What will be signed, in sentences.
+    pub words: Vec<String>,
+}
+
+/// Why there is no draft. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActionError {
+    /// There is nothing to act on.
+    #[error(transparent)]
+    NoEscrow(#[from] NoEscrow),
+    /// The escrow is no more.
+    #[error("this purchase's escrow has ended ({0}): nothing more can be done with it")]
+    Ended(&'static str),
+    /// The contract knows no such action in this state.
+    #[error("{} is not possible in the state {state}; ask without an action what is", action.name())]
+    State {
+        action: Action,
+        /// In the API's word.
+        state: &'static str,
+    },
+    /// Not yet.
+    #[error("too early: {} is possible in {}, from {from} (Unix ms) on", action.name(), span(*from, *now))]
+    TooEarly {
+        action: Action,
+        /// From when on, POSIX ms.
+        from: Millis,
+        now: Millis,
+    },
+    /// No more.
+    #[error("too late: {} was possible before {until} (Unix ms), less the time that a block takes", action.name())]
+    TooLate {
+        action: Action,
+        /// Until when, POSIX ms.
+        until: Millis,
+    },
+    /// Somebody else's to do.
+    #[error(
+        "{} is for the {party} to sign, {address}: connect that wallet; where it has several addresses, send them as \
+         addresses (CIP-30's getUsedAddresses)", action.name()
+    )]
+    NotYours {
+        action: Action,
+        /// "buyer" or "seller".
+        party: &'static str,
+        address: Address,
+    },
+    /// The wallet holds too little for the fee.
+    #[error("not enough tADA in the wallet: {} more is needed for the fee; send it to {wallet}", missing.display_tada())]
+    Insufficient { missing: Lovelace, wallet: Address },
+    /// The wallet has nothing to put up.
+    #[error(
+        "no collateral: the wallet needs an output of tADA alone of {} or more, which it puts up in case the contract fails; \
+         send it to {wallet}, or set collateral in the wallet's settings", missing.display_tada()
+    )]
+    Collateral { missing: Lovelace, wallet: Address },
+    /// No transaction can be made of what the wallet describes.
+    #[error("utxos: {0}")]
+    Build(BuildError),
+    /// The provider's ledger, or the contract, would refuse it.
+    #[error("the ledger would refuse it: ask the wallet for its outputs anew, some may be spent ({0})")]
+    Refused(String),
+    /// The escrow cannot be acted on by our rules.
+    #[error("this escrow cannot be acted on: {0}")]
+    Plan(PlanError),
+}
+
+impl From<DatabaseError> for ActionError {
+    fn from(error: DatabaseError) -> Self {
+        Self::NoEscrow(error.into())
+    }
+}
+
+impl From<ChainError> for ActionError {
+    fn from(error: ChainError) -> Self {
+        Self::NoEscrow(error.into())
+    }
+}
+
+/// An action that may be planned.
+struct Permitted {
+    known: Known,
+    escrow: Escrow,
+    rule: &'static Rule,
+    step: Step,
+}
+
+impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
+    /// Drafts an action on a purchase for the wallet of its buyer or its seller of record. Three calls to the chain's
+    /// provider, and one more for each step that the watcher has not read yet.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub async fn draft(
+        &self,
+        purchase: &TxHash,
+        action: Action,
+        wallet: &Cip30Wallet,
+    ) -> Result<ActionDraft, ActionError> {
+        let permitted = self.permitted(purchase, action, wallet).await?;
+        let tip = self.chain.recent_tip().await?;
+        let now = self.lead.clock(tip.time_ms, self.now);
+        let parameters = self.chain.protocol_parameters().await?;
+        let planner = self.planner(&parameters);
+        let time = ChainTime { tip_slot: tip.slot, now };
+        let mut plan = planner.plan(&permitted.escrow, &permitted.step, time).map_err(|error| match error {
+            PlanError::NotYet(from) => ActionError::TooEarly { action, from, now },
+            PlanError::Refused(ContractRefusal::TooLate(until)) => ActionError::TooLate { action, until },
+            error => ActionError::Plan(error),
+        })?;
+        plan.wallet_keys = wallet.keys();
+        plan.collateral.clone_from(&wallet.collateral);
+        let pays = Wallet { address: wallet.change, utxos: &wallet.utxos, reserved: &BTreeSet::new() };
+        let tx = planner.draft_of(self.chain, plan, &pays).await.map_err(|error| refusal(error, wallet.change))?;
+        told(tx, &permitted, wallet, &parameters, now)
+    }
+
+    /// That the contract knows the action in the escrow's state, and that the wallet is the party's.
+    async fn permitted(
+        &self,
+        purchase: &TxHash,
+        action: Action,
+        wallet: &Cip30Wallet,
+    ) -> Result<Permitted, ActionError> {
+        let known = self.known(purchase).await?;
+        let escrow = match self.standing(&known).await? {
+            Standing::Ended(status) => return Err(ActionError::Ended(status)),
+            Standing::Open(escrow) => *escrow,
+        };
+        let state = || ActionError::State { action, state: Status::from(escrow.datum.state).name() };
+        let rule = Rule::find(action, &escrow.datum).ok_or_else(state)?;
+        let address = address_of(rule.by, &escrow).ok_or_else(state)?;
+        if !wallet.keys().contains(address.payment_key()) {
+            return Err(ActionError::NotYours { action, party: words::party(rule.by), address });
+        }
+        let result = match action {
+            Action::SubmitResult => Some(self.result(purchase, &known).await?),
+            _ => None,
+        };
+        let step = known.step(action, || result).ok_or_else(state)?;
+        Ok(Permitted { known, escrow, rule, step })
+    }
+
+    /// What the seller posts: the hash of what was delivered.
+    async fn result(&self, purchase: &TxHash, known: &Known) -> Result<ContentHash, NoEscrow> {
+        let content = self.contents.get(&known.content_hash).await?;
+        let gone = || DatabaseError(format!("what {purchase} bought is not there"));
+        Ok(result_hash(purchase, &content.ok_or_else(gone)?))
+    }
+}
+
+fn refusal(error: DraftError, wallet: Address) -> ActionError {
+    match error {
+        DraftError::Plan(error) => ActionError::Plan(error),
+        DraftError::Build(BuildError::Insufficient { missing }) => ActionError::Insufficient { missing, wallet },
+        DraftError::Build(BuildError::CollateralMissing { missing }) => ActionError::Collateral { missing, wallet },
+        DraftError::Build(error) => ActionError::Build(error),
+        DraftError::Refused(reason) => ActionError::Refused(reason),
+        DraftError::Chain(error) => error.into(),
+    }
+}
+
+/// The draft, with all that is told of it.
+fn told(
+    tx: UnsignedTx,
+    permitted: &Permitted,
+    wallet: &Cip30Wallet,
+    parameters: &ProtocolParameters,
+    now: Millis,
+) -> Result<ActionDraft, ActionError> {
+    let Permitted { known, escrow, rule, .. } = permitted;
+    let facts = tx.facts();
+    let range = || ActionError::Build(BuildError::OutOfRange);
+    let valid_until = SlotConfig::PREPROD.slot_begins_at(facts.valid_until_slot).ok_or_else(range)?;
+    let collateral = fees::min_collateral(parameters, facts.fee).ok_or_else(range)?;
+    let held = escrow.utxo.value.lovelace;
+    let (becomes, receives) = match rule.effect {
+        Effect::Continue { to, .. } => (Status::from(to), Lovelace::ZERO),
+        Effect::End(PayoutRule::SellerCollects) => {
+            (Status::Withdrawn, held.saturating_sub(escrow.datum.collateral_return).saturating_sub(known.share))
+        }
+        Effect::End(PayoutRule::BuyerRefunded | PayoutRule::AsSigned) => (Status::Refunded, held),
+    };
+    let change = total_of(&facts.change);
+    let mut words = vec![words::of(rule.action, escrow, known, now)];
+    let (fee, pledged) = (facts.fee.display_tada(), collateral.display_tada());
+    words.push(format!(
+        "The network's fee is {fee}. {pledged} are put up as collateral, taken only if the contract failed."
+    ));
+    words.extend(change_words(&change, &wallet.change));
+    words.push(format!("Sign and submit it within {}; after that it can no longer be used.", span(valid_until, now)));
+    Ok(ActionDraft {
+        action: rule.action,
+        by: rule.by,
+        state: Status::from(escrow.datum.state).name(),
+        becomes: becomes.name(),
+        collateral,
+        receives,
+        closes: rule.window(&escrow.datum).closes,
+        change_to: wallet.change,
+        valid_until,
+        words,
+        tx,
+    })
+}
+
+impl ActionDraft {
+    /// What comes to the change address.
+    #[must_use]
+    pub fn change(&self) -> Value {
+        total_of(&self.tx.facts().change)
+    }
+}

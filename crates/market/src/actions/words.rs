@@ -1,0 +1,43 @@
+//! What an action does, for whoever is about to sign it.
+
+use cardano::slots::Millis;
+use escrow::{Action, plan::Escrow, rules::Party};
+
+use super::Known;
+use crate::cip30::span;
+
+/// The party's name in the API.
+pub const fn party(by: Party) -> &'static str {
+    match by {
+        Party::Buyer => "buyer",
+        Party::Seller => "seller",
+        Party::Arbiters => "arbiters",
+    }
+}
+
+/// What an action does, and what follows from it.
+pub(super) fn of(action: Action, escrow: &Escrow, known: &Known, now: Millis) -> String {
+    let (datum, held) = (&escrow.datum, escrow.utxo.value.lovelace.display_tada());
+    let deadlines = &datum.deadlines;
+    match action {
+        Action::SetRefundRequested if datum.has_result() => format!(
+            "Dispute the purchase: the seller can no longer collect the {held}. If neither side gives in, arbiters settle \
+             it, in {} at the earliest.",
+            span(deadlines.external_dispute_unlock, now)
+        ),
+        Action::SetRefundRequested => format!(
+            "Ask for a refund of {held}: if the seller posts no result within {}, you can take it back.",
+            span(deadlines.submit_result, now)
+        ),
+        Action::AuthorizeWithdrawal => {
+            format!("Release {held} to the seller: this ends the dispute, and the money does not come back.")
+        }
+        Action::WithdrawRefund => format!("Take back {held} from the escrow."),
+        Action::SubmitResult => "Post the hash of what was delivered, as the sale's result.".to_owned(),
+        Action::AuthorizeRefund => format!("Give the buyer {held} back: the buyer can take it from then on."),
+        Action::Withdraw => {
+            format!("Collect {held}: {} of it go to the creator, {}.", known.share.display_tada(), known.creator)
+        }
+        Action::WithdrawDisputed => format!("Settle the dispute about {held} as the arbiters signed."),
+    }
+}

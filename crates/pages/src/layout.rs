@@ -1,0 +1,124 @@
+//! What all pages have around them.
+
+use maud::{DOCTYPE, Markup, html};
+
+use crate::asset::{Asset, COMMON, ICON, STYLE};
+
+/// What a link to a page shows elsewhere (Open Graph).
+#[derive(Clone, Debug, Default)]
+pub struct Card {
+    /// The page's whole address.
+    pub url: String,
+    /// One or two sentences.
+    pub description: String,
+    /// An https address of a picture.
+    pub image: Option<String>,
+    /// An https address of a video.
+    pub video: Option<String>,
+}
+
+/// Which entry of the navigation a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// `/`
+    Catalogue,
+    /// `/sell`
+    Sell,
+    /// `/me`
+    Account,
+    /// None of them.
+    Elsewhere,
+    /// None of them, and nothing leads to them: whoever is here came to answer one question.
+    Alone,
+}
+
+/// A page around its main part.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// For the tab and for links elsewhere.
+    pub title: &'a str,
+    /// Where it is in the navigation.
+    pub place: Place,
+    /// Its script, where a wallet signs on it.
+    pub script: Option<&'static Asset>,
+    /// What a link to it shows; without one, search engines are asked to leave it out.
+    pub card: Option<Card>,
+}
+
+impl Page<'_> {
+    /// The whole document around `<main>`.
+    #[must_use]
+    pub fn around(&self, main: &Markup) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                (self.head())
+                body {
+                    @if self.place != Place::Alone { a.skip href="#main" { "Skip to content" } }
+                    (self.header())
+                    (main)
+                    footer {
+                        p { "Surety runs on Cardano preprod: every amount is test money (tADA)." }
+                    }
+                }
+            }
+        };
+        page.into_string()
+    }
+
+    fn head(&self) -> Markup {
+        html! {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (self.title) " · Surety" }
+                @match &self.card {
+                    Some(card) => { (open_graph(self.title, card)) }
+                    None => { meta name="robots" content="noindex"; }
+                }
+                link rel="icon" type="image/svg+xml" href=(ICON.path);
+                link rel="stylesheet" href=(STYLE.path);
+                @if self.script.is_some() { link rel="modulepreload" href=(COMMON.path); }
+                script type="module" src=(self.script.map_or(&COMMON.path, |script| &script.path)) {}
+            }
+        }
+    }
+
+    fn header(&self) -> Markup {
+        let entry = |place, path, words| {
+            html! { a href=(path) aria-current=[(self.place == place).then_some("page")] { (words) } }
+        };
+        let brand = html! { img src=(ICON.path) alt="" width="28" height="28"; "Surety" };
+        html! {
+            header.site {
+                @if self.place == Place::Alone {
+                    span.brand { (brand) }
+                } @else {
+                    a.brand href="/" { (brand) }
+                    nav aria-label="Site" {
+                        (entry(Place::Catalogue, "/", "Browse"))
+                        (entry(Place::Sell, "/sell", "Sell"))
+                        (entry(Place::Account, "/me", "Account"))
+                    }
+                }
+                span.network title="Cardano preprod: test money" { "preprod" }
+            }
+        }
+    }
+}
+
+fn open_graph(title: &str, card: &Card) -> Markup {
+    html! {
+        meta name="description" content=(card.description);
+        link rel="canonical" href=(card.url);
+        meta property="og:site_name" content="Surety";
+        meta property="og:type" content="website";
+        meta property="og:title" content=(title);
+        meta property="og:description" content=(card.description);
+        meta property="og:url" content=(card.url);
+        @if let Some(image) = &card.image { meta property="og:image" content=(image); }
+        @if let Some(video) = &card.video { meta property="og:video" content=(video); }
+        meta name="twitter:card" content=(if card.image.is_some() { "summary_large_image" } else { "summary" });
+    }
+}

@@ -1,0 +1,232 @@
+//! What browsers get where programs get JSON: the crate `pages` renders what the same queries answer.
+
+use agents::oauth::grant;
+use cardano::{Address, ContentHash, TxHash};
+use edge::{
+    answer::{ErrorAnswer, Fault},
+    serve::{Request, Response},
+};
+use market::{
+    ListingId,
+    catalogue::{self, Filter, Page},
+    chain_state, purchase,
+};
+use pages::{
+    accept,
+    home::{self, Asked},
+    preview::Size,
+    view::{Listing, Purchase, Seller},
+};
+use serde::de::DeserializeOwned;
+use sql::{Database, exactly};
+use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
+
+use crate::{
+    app::App,
+    endpoint::Endpoint,
+    error::ApiError,
+    openapi, respond,
+    routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
+    session::Shown,
+};
+
+/// Whether what is answered at this endpoint depends on `Accept`.
+pub fn varies(endpoint: &Endpoint, method: &str) -> bool {
+    let page = matches!(
+        endpoint,
+        Endpoint::Sell
+            | Endpoint::Me
+            | Endpoint::Home
+            | Endpoint::Listing(_)
+            | Endpoint::Unlock(_)
+            | Endpoint::Creator(_)
+            | Endpoint::Purchase(_)
+    );
+    page && matches!(method, "GET" | "HEAD")
+}
+
+/// Whether somebody wants to read. Whoever pays, or proves a payment, is a program.
+pub fn wanted(request: &Request) -> bool {
+    let has = |name| request.headers().has(name).unwrap_or(false);
+    let accept = request.headers().get("accept").ok().flatten();
+    accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has("x-service-proof")
+}
+
+/// The page at an endpoint that has one.
+pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<Response, ApiError> {
+    match endpoint {
+        Endpoint::Home => home(app, request).await,
+        Endpoint::Listing(id) => listing(app, id, request).await,
+        Endpoint::Unlock(id) => paywall(app, id, request).await,
+        Endpoint::Sell => kept(request, ::pages::sell::page(&origin(app, request)?)),
+        Endpoint::Me => account(app, request).await,
+        Endpoint::Creator(address) => creator(app, address, request).await,
+        Endpoint::Purchase(id) => purchase(app, id).await,
+        _ => Err(ApiError::NoSuchPath),
+    }
+}
+
+/// A page that says why there is none, with the headers that the status calls for.
+pub fn problem(error: &ErrorAnswer) -> Response {
+    let html = ::pages::problem::page(error.status(), error.text());
+    instead(error.clone().into_response(), html)
+}
+
+/// A listing's preview, for a frame on our pages.
+pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    let listing = listed(app, id).await?;
+    let media = listing.preview_media.ok_or(ListingError::Unknown)?;
+    let small = request.query() == Some("small");
+    let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
+    let mut response = headed(Response::ok(html)?, &::pages::preview::HEADERS);
+    response.headers_mut().put("cache-control", "public, max-age=3600");
+    Ok(response)
+}
+
+/// A stylesheet, a script: named by its hash, so it never changes.
+pub fn asset(name: &str) -> Result<Response, ApiError> {
+    let path = format!("/assets/{name}");
+    if path == openapi::STYLE.0 {
+        let headers = [("content-type", "text/css; charset=utf-8"), ("cache-control", "public, max-age=300")];
+        return Ok(headed(Response::ok(openapi::STYLE.1)?, &headers));
+    }
+    let asset = ::pages::asset::at(&path).ok_or(ApiError::NoSuchPath)?;
+    let headers = [("content-type", asset.kind), ("cache-control", "public, max-age=31536000, immutable")];
+    Ok(headed(Response::ok(&*asset.text)?, &headers))
+}
+
+async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let url = request.url()?;
+    let asked = Asked::read(url.query_pairs());
+    // A form sends the fields that were left empty, too.
+    let said = url.query_pairs().filter(|(name, value)| !value.is_empty() && name != "limit");
+    let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
+    filter.max_price = asked.max_price();
+    filter.limit = Some(home::PAGE);
+    let Page { json, next } = catalogue::page(&app.database()?, &filter).await?;
+    let listings: Vec<Listing> = read(&json)?;
+    kept(request, home::page(&origin(app, request)?, &asked, &listings, next.as_deref()))
+}
+
+async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    let listing = listed(app, id).await?;
+    kept(request, ::pages::listing::page(&origin(app, request)?, &listing))
+}
+
+/// The 402 that programs get, with its terms in words.
+async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    let asked = unlock::show(app, id, request).await?;
+    let required = asked.headers().get(PAYMENT_REQUIRED).unwrap_or_default();
+    let required: PaymentRequired = decode_header(required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
+    let listing = listed(app, id).await?;
+    let time = app.database()?.run(chain_state::read_time()).await?;
+    let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
+    let offer = ::pages::paywall::Offer {
+        listing: &listing,
+        instant: required.accepts.iter().any(|entry| entry.extra.escrow().is_none()),
+        protected: escrow.map(|extra| extra.terms.deadlines),
+        now: chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?,
+    };
+    Ok(instead(asked, ::pages::paywall::page(&offer)))
+}
+
+async fn creator(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
+    let address: Address = address.parse().map_err(CreatorError::from)?;
+    let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
+    let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
+    let database = app.database()?;
+    let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
+    let Page { json, next } = catalogue::page(&database, &filter).await?;
+    let seller: Seller = read(&catalogue::seller(&database, &address).await?)?;
+    let (origin, listings) = (origin(app, request)?, read::<Vec<Listing>>(&json)?);
+    kept(request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
+}
+
+async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
+    let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
+    let (database, settings) = (app.database()?, app.settings()?);
+    let [found, time] = exactly(database.batch(vec![purchase::read(&id), chain_state::read_time()]).await?)?;
+    let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
+    let listing = match purchase.listing_id.parse::<ListingId>() {
+        Ok(listing) => catalogue::one(&database, &listing).await?,
+        Err(_) => None,
+    };
+    let listing = listing.as_deref().map(read::<Listing>).transpose()?;
+    let now = chain_state::clock(&time, app.now_ms(), settings.lead)?;
+    let shown = ::pages::purchase::Shown {
+        purchase: &purchase,
+        listing: listing.as_ref(),
+        now,
+        explorer: &settings.explorer_url,
+    };
+    fresh(::pages::purchase::page(&shown))
+}
+
+/// The account of the session that the request shows; without one, the way in.
+async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
+    if Shown::of(request)?.is_none() {
+        return fresh(::pages::account::sign_in());
+    }
+    let (view, balance) = me::read(app, request).await?;
+    let agents = grant::list(&app.database()?, &Shown::required(request)?, app.now_ms()).await?;
+    let account = ::pages::account::Account {
+        owner: view.account.owner,
+        wallet: view.account.wallet_address,
+        balance,
+        max_per_payment: view.account.max_per_payment,
+        daily_budget: view.account.daily_budget,
+        spent_today: view.spent_today,
+        purchases: read(&view.purchases)?,
+        listings: read(&view.listings)?,
+        figures: read(&format!("{{{}}}", view.figures.trim_start_matches(',')))?,
+        agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
+    };
+    fresh(::pages::account::page(&account, app.now_ms()))
+}
+
+/// A listing that is shown.
+async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
+    let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
+    read(&catalogue::one(&app.database()?, &id).await?.ok_or(ListingError::Unknown)?)
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
+    let read = serde_json::from_str(json);
+    Ok(read.map_err(|error| Fault::Inconsistent(format!("what is stored cannot be shown: {error}")))?)
+}
+
+/// Our own address, as pages name it.
+fn origin(app: &App, request: &Request) -> Result<String, ApiError> {
+    match &app.settings()?.base_url {
+        Some(base) => Ok(base.clone()),
+        None => Ok(request.url()?.origin().ascii_serialization()),
+    }
+}
+
+/// A page instead of an answer for programs, with that answer's status and headers.
+fn instead(answer: Response, html: String) -> Response {
+    headed(answer.with_text(html), &::pages::HEADERS)
+}
+
+/// A page that may be kept if it is asked for again each time.
+fn kept(request: &Request, html: String) -> Result<Response, ApiError> {
+    let etag = format!("W/\"{}\"", ContentHash::of(html.as_bytes()));
+    match respond::not_modified(request, &etag)? {
+        Some(response) => Ok(response),
+        None => Ok(respond::tagged(headed(Response::ok(html)?, &::pages::HEADERS), &etag)?),
+    }
+}
+
+/// A page that tells the time.
+fn fresh(html: String) -> Result<Response, ApiError> {
+    let mut response = headed(Response::ok(html)?, &::pages::HEADERS);
+    response.headers_mut().put("cache-control", "no-store");
+    Ok(response)
+}
+
+fn headed(mut response: Response, headers: &[(&'static str, &str)]) -> Response {
+    for (name, value) in headers {
+        response.headers_mut().put(name, *value);
+    }
+    response
+}

@@ -1,0 +1,116 @@
+// Pages as people meet them: in Chromium, with all that its console complained about, perhaps with a wallet in it that a real
+// key is behind.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { root } from "../../scripts/stack.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+import { type Cip30, cip30 } from "./cip30.ts";
+
+const AXE = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8");
+/** A payment's way into a block included. */
+const PATIENCE_MS = 15_000;
+const PHONE = { width: 390, height: 844 };
+const DESKTOP = { width: 1280, height: 900 };
+/** Somebody's recording: a picture of one grey dot. */
+const DOT = Buffer.from("R0lGODlhAQABAIAAAH9/fwAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==", "base64");
+
+export interface Injected {
+  readonly wallet: Wallet;
+  /** Base address of the ledger's Blockfrost API, for wallets that are asked for more than data signatures. */
+  readonly blockfrost?: string;
+  /** CIP-30's network id: 0 is every test network. */
+  readonly network?: number;
+  /** Whether its owner declines to sign. */
+  readonly declines?: boolean;
+}
+
+export interface Opened {
+  readonly page: Page;
+  /** What the console complained about. */
+  readonly errors: string[];
+}
+
+/** A page; recordings of other people's servers are one grey dot. */
+export async function openPage(
+  browser: Browser,
+  injected?: Injected,
+  options?: BrowserContextOptions,
+): Promise<Opened> {
+  const page = await browser.newPage({ viewport: DESKTOP, ...options });
+  page.setDefaultTimeout(PATIENCE_MS);
+  const errors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
+  await page.route(/^https:/, (route) => route.fulfill({ contentType: "image/gif", body: DOT }));
+  if (injected) await inject(page, injected);
+  return { page, errors };
+}
+
+async function inject(page: Page, { wallet, blockfrost = "", network = 0, declines = false }: Injected): Promise<void> {
+  const api: Cip30 = cip30(wallet, blockfrost);
+  await page.exposeFunction("askTestKey", (method: string, words: never[]) => api[method]?.(...words));
+  await page.addInitScript(
+    ({ methods, network, declines }) => {
+      const ask = Reflect.get(window, "askTestKey") as (method: string, words: unknown[]) => Promise<unknown>;
+      const declined: Record<string, number> = { signTx: 2, signData: 3 };
+      const api = Object.fromEntries(
+        methods.map((method) => [
+          method,
+          (...words: unknown[]) =>
+            declines && declined[method]
+              ? Promise.reject({ code: declined[method], info: "user declined" })
+              : ask(method, words),
+        ]),
+      );
+      const offered = {
+        name: "Test wallet",
+        icon: "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'><path d='M0 0h1v1H0z'/></svg>",
+        apiVersion: "1",
+        enable: async () => ({ ...api, getNetworkId: async () => network }),
+      };
+      Object.assign(window, { cardano: { test: offered, testAgain: offered } });
+    },
+    { methods: Object.keys(api), network, declines },
+  );
+}
+
+/** What axe finds, in both colour schemes. */
+export async function assertAccessible(page: Page): Promise<void> {
+  await page.evaluate(AXE);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const violations = await page.evaluate(async () => {
+      const axe = Reflect.get(window, "axe") as {
+        run(
+          context: Document,
+          options: object,
+        ): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }>;
+      };
+      // What is in a preview's frame is another document, which may run nothing.
+      const { violations } = await axe.run(document, { iframes: false });
+      return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes[0]?.html}`);
+    });
+    assert.deepEqual(violations, [], colorScheme);
+  }
+  await page.emulateMedia({ colorScheme: null });
+}
+
+/** Pictures of the page in light and dark, on a desk and on a phone, in a folder that git ignores. */
+export async function keepPictures(page: Page, name: string): Promise<void> {
+  const folder = join(root, ".screenshots");
+  mkdirSync(folder, { recursive: true });
+  const before = page.viewportSize();
+  for (const [size, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+    await page.setViewportSize(viewport);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= viewport.width, `${name} is ${width} wide on a ${size} of ${viewport.width}`);
+      await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
+    }
+  }
+  await page.emulateMedia({ colorScheme: null });
+  if (before) await page.setViewportSize(before);
+}

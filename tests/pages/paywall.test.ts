@@ -1,0 +1,191 @@
+// The paywall as a person meets it: in Chromium, with a wallet that a real key and the local ledger are behind.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { startBrowser } from "../helpers/browser.ts";
+import { decode, json, send } from "../helpers/http.ts";
+import { assertAccessible, keepPictures } from "../helpers/page.ts";
+import { type Purchase, purchaseOf } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { assertQuiet, offered, spends, visit } from "./world.ts";
+
+let world: World;
+let browser: Browser;
+before(async () => {
+  [world, browser] = await Promise.all([startWorld({ escrow: true }), startBrowser()]);
+});
+after(async () => {
+  await browser.close();
+  await world.stop();
+});
+
+const pay = (page: Page) => page.getByRole("button", { name: "Pay with Test wallet" });
+const content = (page: Page) => page.getByLabel("The content", { exact: true });
+const purchaseOn = async (page: Page): Promise<Purchase> => {
+  const href = await page.getByRole("link", { name: "See the purchase" }).getAttribute("href");
+  return purchaseOf(world, (href ?? "").split("/").at(-1) ?? "");
+};
+
+describe("the paywall's page", () => {
+  it("is the 402 that programs get: its status, its header, its terms", async () => {
+    const listing = await offered(world);
+    const url = `${world.api}/listings/${listing.id}/unlock`;
+    const page = await send(url, { headers: { accept: "text/html" } });
+    assert.equal(page.status, 402);
+    assert.match(page.headers.get("content-type") ?? "", /^text\/html/);
+    assert.equal(page.headers.get("cache-control"), "no-store");
+    const { accepts } = decode(page.headers.get("payment-required")) as { accepts: object[] };
+    assert.equal(accepts.length, 2);
+    const plain = await send(url);
+    assert.equal(plain.headers.get("content-type"), "application/json");
+    assert.equal(typeof json<{ error: string }>(plain, 402).error, "string");
+    assert.match(plain.headers.get("vary") ?? "", /Accept/);
+  });
+
+  it("sells instantly: one signature, and the content is there, compared with its hash, to be kept", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await pay(page).waitFor();
+    await assertAccessible(page);
+    await keepPictures(page, "paywall");
+    await page.getByLabel("Instant").check();
+    await pay(page).click();
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assert.equal(await pay(page).isVisible(), false);
+    await assertAccessible(page);
+    await keepPictures(page, "paywall-delivered");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download" }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), `${listing.id}.md`);
+    const purchase = await purchaseOn(page);
+    assert.deepEqual([purchase.status, purchase.buyerAddress], ["settled", wallet.address]);
+    assert.equal(await spends(world, wallet.address), 1);
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("sells protected: says in words what the wallet signs, and the money waits in the contract", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    assert.equal(await page.getByLabel("Protected").isChecked(), true, "protected is what is proposed");
+    await pay(page).click();
+    await page.getByRole("heading", { name: "Your wallet signs this" }).waitFor();
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assert.equal((await purchaseOn(page)).status, "FundsLocked");
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("pays once when the answer is lost between submission and delivery, and delivers by itself", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    const sent: string[] = [];
+    // The service takes the payment and delivers it; the connection breaks before the browser has heard of it.
+    await page.route("**/unlock", async (route) => {
+      const payment = route.request().headers()["payment-signature"];
+      if (!payment) return route.continue();
+      sent.push(payment);
+      if (sent.length > 2) return route.continue();
+      if (sent.length === 1) await route.fetch();
+      return route.abort("connectionreset");
+    });
+    await page.getByLabel("Instant").check();
+    await pay(page).click();
+    await page.getByText("do not pay a second time").waitFor();
+    assert.equal(await pay(page).isVisible(), false, "there is nothing to pay with again");
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assert.equal(sent.length, 3);
+    assert.equal(new Set(sent).size, 1, "the same payment each time");
+    assert.equal(await spends(world, wallet.address), 1);
+    await page.close();
+  });
+
+  it("goes on with a payment that was sent before the page was closed, and never offers another", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await page.route("**/unlock", async (route) =>
+      route.request().headers()["payment-signature"] ? route.abort("connectionreset") : route.continue(),
+    );
+    await pay(page).click();
+    await page.getByText("do not pay a second time").waitFor();
+    await page.unroute("**/unlock");
+    await page.reload();
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await pay(page).isVisible(), false);
+    assert.equal(await spends(world, wallet.address), 1);
+    await page.close();
+  });
+
+  it("shows what was bought before to the wallet that paid, for a signature, and to no other", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const first = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await pay(first.page).click();
+    await content(first.page).waitFor();
+    const purchase = await purchaseOn(first.page);
+    await first.page.close();
+
+    const again = async (whose: typeof wallet) => {
+      const opened = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet: whose });
+      await opened.page.getByText("I already bought this").click();
+      await opened.page.getByRole("button", { name: "Show it with Test wallet" }).click();
+      return opened;
+    };
+    const { page, errors } = await again(wallet);
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assert.equal((await purchaseOn(page)).id, purchase.id);
+    assert.equal(await spends(world, wallet.address), 1);
+    assertQuiet(errors);
+    await page.close();
+
+    const stranger = await again(await world.buyer());
+    await stranger.page.getByRole("alert").filter({ hasText: "has not bought this listing" }).waitFor();
+    assert.equal(await content(stranger.page).isVisible(), false);
+    await stranger.page.close();
+  });
+
+  for (const [what, injected, told] of [
+    ["a wallet on mainnet", { network: 1 }, /is on mainnet.*preprod/],
+    ["an owner who declines to sign", { declines: true }, /You refused in the wallet/],
+  ] as const) {
+    it(`tells ${what} what to do, pays nothing, and lets them try again`, async () => {
+      const [listing, wallet] = [await offered(world), await world.buyer()];
+      const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet, ...injected });
+      await pay(page).click();
+      await page.getByRole("alert").filter({ hasText: told }).waitFor();
+      assert.equal(await pay(page).isEnabled(), true);
+      assert.equal(await spends(world, wallet.address), 0);
+      await assertAccessible(page);
+      await keepPictures(page, `paywall ${what}`.replaceAll(" ", "-"));
+      assertQuiet(errors);
+      await page.close();
+    });
+  }
+
+  it("says how much is missing where the wallet has not enough, before it is asked to sign", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer(3_000_000n)];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await pay(page).click();
+    await page.getByRole("alert").filter({ hasText: "tADA" }).waitFor();
+    assert.equal(await page.getByRole("heading", { name: "Your wallet signs this" }).isVisible(), false);
+    await page.close();
+  });
+
+  it("is readable without a script and without a wallet", async () => {
+    const listing = await offered(world);
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${world.api}/listings/${listing.id}/unlock`);
+    await page.locator(".warning").filter({ hasText: "Paying here needs JavaScript" }).waitFor();
+    await page.getByText("The arbiter decides a dispute").waitFor();
+    await context.close();
+    const { page: bare } = await visit(world, browser, `/listings/${listing.id}/unlock`);
+    await bare.getByText("No Cardano wallet was found").waitFor();
+    await bare.close();
+  });
+});

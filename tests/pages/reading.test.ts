@@ -1,0 +1,269 @@
+// Pages that are only read: what browsers get where programs get JSON, in Chromium, on the local stack.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser } from "playwright-core";
+import { startBrowser } from "../helpers/browser.ts";
+import { send } from "../helpers/http.ts";
+import { type Listing, list, SECRET } from "../helpers/listings.ts";
+import { assertAccessible, keepPictures, openPage } from "../helpers/page.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+
+/** As Chromium asks for a document. */
+const READER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8" };
+const MAX_HOME_BYTES = 30_000;
+
+let world: World;
+let browser: Browser;
+before(async () => {
+  [world, browser] = await Promise.all([startWorld({}), startBrowser()]);
+});
+after(async () => {
+  await browser.close();
+  await world.stop();
+});
+
+const offered = (changes: Parameters<typeof list>[2] = {}): Promise<Listing> =>
+  list(world.api, world.person("seller"), {
+    priceLovelace: "6000000",
+    modes: ["instant", "protected"],
+    category: "Hero",
+    ...changes,
+  });
+
+async function open(path: string, options = {}) {
+  const opened = await openPage(browser, undefined, options);
+  const answer = await opened.page.goto(`${world.api}${path}`);
+  return { ...opened, answer };
+}
+
+describe("the pages that are read", () => {
+  it("are readable by everybody, on a desk and on a phone, in light and dark", async () => {
+    const seller = world.person("artist");
+    const samples = [
+      [
+        "Aurora hero",
+        "A hero whose gradient drifts with the pointer, with a headline that stays readable on it.",
+        "Hero",
+      ],
+      ["Ledger dashboard", "A dense dashboard for money: tables, sparklines, and figures that line up.", "Fintech"],
+      ["Calm landing", "A landing page that breathes. One column, one picture, one button.", "Wellness"],
+      ["Orbit", "Planets on rails, with a camera that follows the scroll.", "3D"],
+    ] as const;
+    let last: Listing | undefined;
+    for (const [title, description, category] of samples) {
+      const media = category === "3D" ? { previewMedia: "https://example.com/orbit.gif" } : {};
+      const modes = ["instant", "protected"];
+      last = await list(world.api, seller, { title, description, category, priceLovelace: "6500000", modes, ...media });
+    }
+    assert.ok(last);
+    for (const [name, path] of [
+      ["home", "/"],
+      ["listing", `/listings/${last.id}`],
+      ["creator", `/creators/${last.sellerAddress}`],
+      ["missing", "/nowhere"],
+    ] as const) {
+      const { page, errors } = await open(path);
+      await page.waitForLoadState("networkidle");
+      await assertAccessible(page);
+      await keepPictures(page, name);
+      assert.equal((await page.content()).includes(SECRET), false);
+      // A page that is not there is an error to the console, too.
+      assert.deepEqual(
+        errors.filter((error) => !/404/.test(error)),
+        [],
+        path,
+      );
+      await page.close();
+    }
+  });
+
+  it("show a recording in a frame that can do nothing, and is loaded when it is seen", async () => {
+    const listing = await offered({ previewMedia: "https://example.com/what-it-builds.webm" });
+    const frame = await send(`${world.api}/listings/${listing.id}/preview`, { headers: READER });
+    assert.match(frame.headers.get("content-security-policy") ?? "", /; sandbox$/);
+    assert.match(frame.text, /<video src="https:\/\/example.com\/what-it-builds.webm"/);
+    const { page } = await open(`/listings/${listing.id}`);
+    const attributes = await page
+      .locator("iframe")
+      .evaluate((it) => [it.getAttribute("sandbox"), it.getAttribute("loading")]);
+    assert.deepEqual(attributes, ["", "lazy"]);
+    await page.close();
+  });
+
+  it("tell other sites what a link to them shows", async () => {
+    const listing = await offered({ title: "Aurora", previewMedia: "https://example.com/a.gif" });
+    const { page } = await open(`/listings/${listing.id}`);
+    const property = (name: string) => page.locator(`meta[property="og:${name}"]`).getAttribute("content");
+    assert.equal(await property("title"), "Aurora");
+    assert.equal(await property("url"), `${world.api}/listings/${listing.id}`);
+    assert.equal(await property("image"), "https://example.com/a.gif");
+    assert.match((await property("description")) ?? "", /^6 tADA · /);
+    await page.close();
+  });
+});
+
+describe("who asks gets what they read", () => {
+  it("programs get exactly the JSON that they got before, browsers a page, and caches are told that this differs", async () => {
+    const listing = await offered();
+    for (const path of [`/listings/${listing.id}`, `/creators/${listing.sellerAddress}`]) {
+      const plain = await send(`${world.api}${path}`);
+      assert.equal(plain.headers.get("content-type"), "application/json");
+      for (const accept of ["application/json", "*/*", ""]) {
+        const answer = await send(`${world.api}${path}`, { headers: { accept } });
+        assert.equal(answer.text, plain.text, accept);
+        assert.equal(answer.headers.get("content-type"), "application/json");
+        assert.match(answer.headers.get("vary") ?? "", /\bAccept\b/i);
+      }
+      const page = await send(`${world.api}${path}`, { headers: READER });
+      assert.equal(page.status, 200);
+      assert.match(page.headers.get("content-type") ?? "", /^text\/html/);
+      assert.match(page.headers.get("vary") ?? "", /\bAccept\b/i);
+      assert.ok(page.text.includes(listing.title));
+    }
+    assert.deepEqual(JSON.parse((await send(`${world.api}/`)).text), { error: "no such path" });
+  });
+
+  it("a page that is known already is not sent again, and is never mistaken for the JSON", async () => {
+    const listing = await offered();
+    const url = `${world.api}/listings/${listing.id}`;
+    const etag = (await send(url, { headers: READER })).headers.get("etag") ?? "";
+    const again = await send(url, { headers: { ...READER, "if-none-match": etag } });
+    assert.equal(again.status, 304);
+    assert.match(again.headers.get("vary") ?? "", /\bAccept\b/i);
+    assert.equal((await send(url, { headers: { "if-none-match": etag } })).status, 200);
+  });
+
+  it("who follows a broken link reads why, with the status and headers that programs get", async () => {
+    for (const path of ["/nowhere", "/listings/lst_00000000000000000000000000", `/purchases/${"0".repeat(64)}`]) {
+      const { page, answer } = await open(path);
+      assert.equal(answer?.status(), 404);
+      await page.getByRole("alert").waitFor();
+      await page.close();
+    }
+    const refused = await send(`${world.api}/?category=Nonsense`, { headers: READER });
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /category: must be one of the categories/);
+  });
+
+  it("scripts and styles are ours alone, kept for ever, and nothing is inline", async () => {
+    await offered();
+    const { page } = await open("/");
+    const answer = await send(`${world.api}/`, { headers: READER });
+    const policy = answer.headers.get("content-security-policy") ?? "";
+    assert.match(policy, /default-src 'none'/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/);
+    assert.doesNotMatch(answer.text, /\sstyle=|<style|javascript:|\son\w+=/);
+    const assets = await page.evaluate(() =>
+      performance.getEntriesByType("resource").map(({ name }) => new URL(name).pathname),
+    );
+    assert.ok(assets.some((path) => path.endsWith(".css")) && assets.some((path) => path.endsWith(".js")));
+    for (const path of assets.filter((path) => path.startsWith("/assets/"))) {
+      assert.match(path, /^\/assets\/\w+\.[0-9a-f]{12}\.(css|js|svg)$/);
+      const asset = await send(`${world.api}${path}`);
+      assert.equal(asset.headers.get("cache-control"), "public, max-age=31536000, immutable");
+    }
+    await page.close();
+  });
+});
+
+describe("the catalogue", () => {
+  it("is found by words, category, way to pay and price, sorted and page by page, without a script", async () => {
+    const seller = world.person("shelf");
+    for (let price = 2; price <= 15; price += 1) {
+      await list(world.api, seller, {
+        title: `Quokka number ${price}`,
+        priceLovelace: `${price}000000`,
+        category: "3D",
+      });
+    }
+    const { page } = await open("/", { javaScriptEnabled: false });
+    await page.getByLabel("Search").fill("quokka");
+    await page.getByLabel("Sort").selectOption("price_asc");
+    await page.getByRole("button", { name: "Search" }).click();
+    const titles = () => page.getByRole("heading", { level: 3 }).allTextContents();
+    assert.equal((await titles())[0], "Quokka number 2");
+    assert.equal((await titles()).length, 12);
+    await page.getByRole("link", { name: "Next page" }).click();
+    assert.deepEqual(await titles(), ["Quokka number 14", "Quokka number 15"]);
+    await page.getByRole("link", { name: "First page" }).click();
+    await page.getByLabel("Search").fill("quokka");
+    await page.getByLabel("Up to").fill("3");
+    await page.getByLabel("Category").selectOption("3D");
+    await page.getByLabel("Payment").selectOption("instant");
+    await page.getByRole("button", { name: "Search" }).click();
+    assert.deepEqual(await titles(), ["Quokka number 3", "Quokka number 2"]);
+    await page.getByLabel("Payment").selectOption("protected");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByText("Nothing matches").waitFor();
+    await page.close();
+  });
+
+  it("stays under 30 kB whatever sellers write", async () => {
+    const seller = world.person("loud");
+    for (let n = 0; n < 12; n += 1) {
+      await list(world.api, seller, {
+        title: '"'.repeat(120),
+        description: '"'.repeat(2000),
+        previewMedia: "https://example.com/a.gif",
+      });
+    }
+    const home = await send(`${world.api}/`, { headers: READER });
+    assert.ok(home.bytes.length < MAX_HOME_BYTES, `${home.bytes.length} bytes`);
+  });
+});
+
+const HOSTILE = [
+  "<script>window.pwned=1</script>",
+  "<img src=x onerror=window.pwned=1>",
+  "</h1><script>window.pwned=1</script>",
+  "</title><script>window.pwned=1</script>",
+  '"><svg onload=window.pwned=1>',
+  "' onmouseover='window.pwned=1",
+  '" autofocus onfocus="window.pwned=1',
+  "javascript:window.pwned=1",
+  "<iframe srcdoc='<script>parent.pwned=1</script>'>",
+  "<a href=javascript:alert(1)>x</a>",
+  "<!--<script>window.pwned=1</script>-->",
+  "<![CDATA[<script>window.pwned=1</script>]]>",
+  "&lt;script&gt;window.pwned=1&lt;/script&gt;",
+  "&#60;script&#62;window.pwned=1&#60;/script&#62;",
+  "<style>*{display:none}</style>",
+  "<base href=https://evil.example/>",
+  "<form action=https://evil.example/><button>Buy</button></form>",
+  "<meta http-equiv=refresh content='0;url=https://evil.example/'>",
+  "{{constructor.constructor('window.pwned=1')()}} $" + "{window.pwned=1}",
+  "</noscript></textarea><math><mtext></table><script>window.pwned=1</script>",
+] as const;
+
+describe("what sellers write", () => {
+  it("stays text on every page, whatever it is", async () => {
+    assert.equal(HOSTILE.length, 20);
+    const seller = world.person("hostile");
+    const { page, errors } = await openPage(browser);
+    for (const text of HOSTILE) {
+      const previewMedia = `https://example.com/${encodeURIComponent(text)}.gif`;
+      const written = await list(world.api, seller, { title: text, description: text, previewMedia });
+      for (const path of [
+        `/creators/${seller.address}`,
+        `/?q=${encodeURIComponent(text)}`,
+        `/listings/${written.id}`,
+      ]) {
+        await page.goto(`${world.api}${path}`);
+        assert.equal(await page.evaluate(() => Reflect.get(window, "pwned")), undefined, `${path}: ${text}`);
+        const found = await page.evaluate(() => ({
+          scripts: document.scripts.length,
+          foreign: document.querySelectorAll("style, base, form[action^=http], meta[http-equiv], math, h1 *, svg")
+            .length,
+          handlers: [...document.querySelectorAll("*")]
+            .flatMap((it) => it.getAttributeNames())
+            .filter((name) => name.startsWith("on")),
+        }));
+        assert.deepEqual(found, { scripts: 1, foreign: 0, handlers: [] }, `${path}: ${text}`);
+      }
+      assert.equal((await page.locator("h1").textContent())?.trim(), text.trim());
+    }
+    assert.deepEqual(errors, []);
+    await page.close();
+  });
+});

@@ -1,0 +1,48 @@
+// A person at the pages: a browser with a wallet in it that a real key and the local ledger are behind.
+import assert from "node:assert/strict";
+import type { Browser } from "playwright-core";
+import { type Listing, list } from "../helpers/listings.ts";
+import { type Injected, type Opened, openPage } from "../helpers/page.ts";
+import type { World } from "../helpers/world.ts";
+
+/** Something for sale for 6 tADA, instant and protected. */
+export const offered = (
+  world: World,
+  changes: Parameters<typeof list>[2] = {},
+): Promise<Listing & { content: string }> =>
+  list(world.api, world.person("seller"), { priceLovelace: "6000000", modes: ["instant", "protected"], ...changes });
+
+/** A page of the service, with somebody's wallet in it. */
+export async function visit(
+  world: World,
+  browser: Browser,
+  path: string,
+  injected?: Omit<Injected, "blockfrost">,
+): Promise<Opened> {
+  const { blockfrost } = world.ledger;
+  const opened = await openPage(browser, injected && { ...injected, blockfrost });
+  await opened.page.goto(`${world.api}${path}`);
+  return opened;
+}
+
+/** Whose transactions are on the ledger: how many spend from an address, whether in a block yet or not. */
+export async function spends(world: World, address: string): Promise<number> {
+  const url = `${world.ledger.blockfrost}/addresses/${address}/transactions`;
+  const answer = await fetch(url);
+  if (answer.status === 404) return 0;
+  const all = (await answer.json()) as { tx_hash: string }[];
+  let count = 0;
+  for (const { tx_hash: tx } of all) {
+    const { inputs } = (await (await fetch(`${world.ledger.blockfrost}/txs/${tx}/utxos`)).json()) as {
+      inputs: { address: string }[];
+    };
+    if (inputs.some((input) => input.address === address)) count += 1;
+  }
+  return count;
+}
+
+/** Nothing was complained about, but for the 402 that the paywall's page itself is. */
+export function assertQuiet(errors: readonly string[]): void {
+  const unexpected = errors.filter((error) => !/the server responded with a status of 402/.test(error));
+  assert.deepEqual(unexpected, []);
+}
