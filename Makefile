@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup outsiders build release demo dev sell test lint unit e2e chaos soak bench fuzz fuzz-short contract deploy clean-state
+.PHONY: help setup outsiders build release demo dev sell test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -23,12 +23,18 @@ sell: setup ## list a text for sale at a running make dev: make sell FILE=prompt
 
 test: lint unit fuzz-short e2e ## everything that CI runs
 
-lint: setup ## formatting, lints, types
+lint: setup ## formatting, lints, types, licences and origins of dependencies
+	@scripts/setup.sh deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo clippy --workspace --exclude xtask --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci .
 	npx tsc --noEmit
+	cargo deny --locked check licenses bans sources
+
+audit: setup ## known vulnerabilities of what we depend on, where there is a network; AUDIT=strict where there must be one
+	@scripts/setup.sh deny
+	@scripts/audit.sh
 
 unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
