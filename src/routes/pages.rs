@@ -13,6 +13,7 @@ use market::{
 };
 use pages::{
     accept,
+    account::SHOWN,
     home::{self, Asked},
     preview::Size,
     view::{Listing, Purchase, Seller},
@@ -165,6 +166,9 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     }
     let (view, balance) = me::read(app, request).await?;
     let agents = grant::list(&app.database()?, &Shown::required(request)?, app.now_ms()).await?;
+    let purchases: Vec<Purchase> = read(&view.purchases)?;
+    let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
+    let titles = app.database()?.run(catalogue::titles(&bought)).await?.all_json()?;
     let account = ::pages::account::Account {
         owner: view.account.owner,
         wallet: view.account.wallet_address,
@@ -172,7 +176,8 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         max_per_payment: view.account.max_per_payment,
         daily_budget: view.account.daily_budget,
         spent_today: view.spent_today,
-        purchases: read(&view.purchases)?,
+        purchases,
+        titles,
         listings: read(&view.listings)?,
         figures: read(&format!("{{{}}}", view.figures.trim_start_matches(',')))?,
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,

@@ -20,6 +20,9 @@ interface Purchase {
   readonly escrow: { readonly address: string; readonly deadlines: Record<string, string> };
 }
 
+/** More than the pause that the deployed contract gives its parties between two actions. */
+const COOLDOWN_SECONDS = 10 * 60;
+
 let world: World;
 let browser: Browser;
 before(async () => {
@@ -99,7 +102,7 @@ describe("a purchase's page", () => {
     await page.reload();
     await headline(page, "The buyer may take the money back");
     const before = await world.ledger.tip();
-    await choose(page, /back/i, id, "refunded");
+    await choose(page, /^Take back/, id, "refunded");
     assert.ok((await world.ledger.tip()).height > before.height);
     await headline(page, "Nothing is left to do");
     await page.getByText("The buyer has the money back").waitFor();
@@ -118,10 +121,15 @@ describe("a purchase's page", () => {
     await headline(page, "The buyer may dispute");
     await choose(page, /dispute/i, id, "Disputed");
     await headline(page, "The arbiter decides");
-    await page.getByRole("radio").first().waitFor();
+    await page.getByText("What you can do now").waitFor();
     await assertAccessible(page);
     await keepPictures(page, "purchase-disputed");
-    await choose(page, /release/i, id, "WithdrawAuthorized");
+    await page.getByText(/^From .* Release/).waitFor();
+    // The contract gives each party a pause between two actions.
+    await world.ledger.advance(COOLDOWN_SECONDS);
+    await world.tick();
+    await page.reload();
+    await choose(page, /^Release/, id, "WithdrawAuthorized");
     await headline(page, "The seller collects");
     assertQuiet(errors);
     await page.close();

@@ -91,8 +91,11 @@ fn actions() -> Markup {
     html! {
         section #actions hidden aria-labelledby="do" {
             h2 #do { "What you can do now" }
-            form { fieldset #choices { legend { "With the wallet of the purchase" } } }
-            (parts::wallets("Sign with your wallet"))
+            form #choices {
+                fieldset #buyer-part { legend { "If you bought it" } div.choices #buyer {} }
+                details #seller-part { summary { "If you sold it" } div.choices #seller {} }
+            }
+            (parts::wallets("With the wallet that you bought or sold with"))
         }
         (parts::draft())
         (parts::progress())

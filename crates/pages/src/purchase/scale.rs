@@ -49,7 +49,11 @@ fn spans(deadlines: Deadlines) -> [(&'static str, u64, &'static str); 3] {
             "The seller proves the delivery; without a proof, the buyer takes the money back",
         ),
         ("dispute", deadlines.unlock, "The buyer may dispute what came; without a dispute, the seller is paid"),
-        ("payout", deadlines.external_dispute_unlock, "A dispute is prepared; after that the arbiter decides it"),
+        (
+            "payout",
+            deadlines.external_dispute_unlock,
+            "The seller collects; a dispute is decided by the arbiter, from the end of this on",
+        ),
     ]
 }
 
