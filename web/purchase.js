@@ -47,7 +47,8 @@ async function offer() {
     element(party).append(...shown);
     element(`${party}-part`).hidden = shown.length === 0;
   }
-  element("actions").hidden = false;
+  element("actions").hidden = actions.length === 0;
+  element("sign").hidden = !actions.some(({ timing }) => timing === "open");
   offerWallets("Sign", chosen, act);
 }
 

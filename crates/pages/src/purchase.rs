@@ -41,7 +41,7 @@ pub fn page(shown: &Shown<'_>) -> String {
             @if shown.is_open() { (actions()) }
             section aria-labelledby="timeline" {
                 h2 #timeline { "Timeline" }
-                (scale::drawn(shown.purchase, shown.now))
+                (scale::drawn(shown.purchase, shown.is_open().then_some(shown.now)))
                 (shown.events())
             }
             (shown.facts())
@@ -95,7 +95,7 @@ fn actions() -> Markup {
                 fieldset #buyer-part { legend { "If you bought it" } div.choices #buyer {} }
                 details #seller-part { summary { "If you sold it" } div.choices #seller {} }
             }
-            (parts::wallets("With the wallet that you bought or sold with"))
+            div #sign hidden { (parts::wallets("Sign with your wallet")) }
         }
         (parts::draft())
         (parts::progress())
@@ -147,7 +147,7 @@ impl Shown<'_> {
         html! {
             ol.events {
                 @for event in &self.purchase.events {
-                    li.{ (event.status) } {
+                    li {
                         strong { (deed(event, self.purchase.mode)) }
                         span { (at(event.at)) " · " (distance(event.at, self.now)) }
                         a.hash href={ (self.explorer) (event.tx_hash) } rel="noreferrer" title=(event.tx_hash) {

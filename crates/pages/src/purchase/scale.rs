@@ -57,8 +57,8 @@ fn spans(deadlines: Deadlines) -> [(&'static str, u64, &'static str); 3] {
     ]
 }
 
-/// The drawing, and its legend; nothing for what has no escrow.
-pub fn drawn(purchase: &Purchase, now: u64) -> Markup {
+/// The drawing, and its legend; nothing for what has no escrow. `now`, POSIX ms, where the deadlines still matter.
+pub fn drawn(purchase: &Purchase, now: Option<u64>) -> Markup {
     let (Some(escrow), Some(first)) = (&purchase.escrow, purchase.events.first()) else { return html! {} };
     let scale = Scale { from: first.at, to: escrow.deadlines.external_dispute_unlock };
     let spans = spans(escrow.deadlines);
@@ -68,14 +68,17 @@ pub fn drawn(purchase: &Purchase, now: u64) -> Markup {
             @for (start, (name, end, _)) in starts.into_iter().zip(spans) {
                 rect class=(name) x=(scale.at(start)) y="18" width=(scale.width(start, end)) height="14" {}
             }
-            @for event in &purchase.events { circle class=(event.status) cx=(scale.at(event.at)) cy="25" r="6" {} }
-            @if now <= scale.to {
+            @for event in &purchase.events { circle cx=(scale.at(event.at)) cy="25" r="6" {} }
+            @if let Some(now) = now.filter(|now| *now <= scale.to) {
                 line.now x1=(scale.at(now)) x2=(scale.at(now)) y1="6" y2="44" {}
             }
         }
         ol.legend {
             @for (name, end, words) in spans {
-                li.{ (name) } { span { (words) } span { "until " (at(end)) " · " (distance(end, now)) } }
+                li.{ (name) } {
+                    span { (words) }
+                    span { "until " (at(end)) @if let Some(now) = now { " · " (distance(end, now)) } }
+                }
             }
         }
     }
