@@ -10,6 +10,7 @@ cd "$root"
 WORKER_BUILD=0.8.7
 WASM_BINDGEN=0.2.129
 PYTHON_SDK=2.3.0
+SCHEMATHESIS=4.32.5
 
 say() { printf '  %s\n' "$*"; }
 need() {
@@ -105,18 +106,22 @@ browser() {
   with_apt chromium || { echo "setup: Chromium is missing; install your system's chromium package, or name it in CHROMIUM" >&2; exit 1; }
 }
 
-# The Python SDK that the MCP endpoint is tested with, where there is Python.
+# What the API is tested with out of Python, where there is Python: MCP's SDK, and a generator of requests.
 clients() {
   local python=$tools/python/bin/python
-  "$python" -c "from importlib.metadata import version; assert version('mcp') == '$PYTHON_SDK'" 2>/dev/null && return
+  "$python" - "$PYTHON_SDK" "$SCHEMATHESIS" 2>/dev/null <<'EOF' && return
+import sys
+from importlib.metadata import version
+assert [version("mcp"), version("schemathesis")] == sys.argv[1:]
+EOF
   if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-    say "no python3 (3.10 or newer): the Python SDK is not installed, and its test is skipped"
+    say "no python3 (3.10 or newer): the Python SDK and Schemathesis are not installed, and their tests are skipped"
     return
   fi
-  say "installing the Python SDK"
+  say "installing the Python SDK and Schemathesis"
   python3 -m venv --clear "$tools/python" >/dev/null || { with_apt python3-venv && python3 -m venv --clear "$tools/python"; } ||
     { echo "setup: python3 cannot make a virtual environment; install your system's python3-venv package" >&2; exit 1; }
-  "$python" -m pip install --quiet --disable-pip-version-check "mcp==$PYTHON_SDK"
+  "$python" -m pip install --quiet --disable-pip-version-check "mcp==$PYTHON_SDK" "schemathesis==$SCHEMATHESIS"
 }
 
 for part in "$@"; do

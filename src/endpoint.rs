@@ -1,88 +1,102 @@
-//! The paths of the API: one table of which path takes which methods.
+//! The paths of the API: one table of which path takes which methods. A `{name}` is one segment, never an empty one.
 
-use worker::Method;
+const POST: &str = "POST, OPTIONS";
+const GET: &str = "GET, HEAD, OPTIONS";
+const GET_POST: &str = "GET, HEAD, POST, OPTIONS";
+// A HEAD could not carry a paid answer's body: paying for nothing is not offered.
+const GET_ALONE: &str = "GET, OPTIONS";
+const PUT: &str = "PUT, OPTIONS";
+const DELETE: &str = "DELETE, OPTIONS";
 
-/// A path that exists, with what it names.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// `/`
-    Home,
-    /// `/health`
-    Health,
-    /// `/sell`
-    Sell,
-    /// `/listings`
-    Listings,
-    /// `/listings/{id}`
-    Listing(String),
-    /// `/listings/{id}/unlock`
-    Unlock(String),
-    /// `/listings/{id}/preview`
-    Preview(String),
-    /// `/listings/{id}/payment-draft`
-    PaymentDraft(String),
-    /// `/creators/{address}`
-    Creator(String),
-    /// `/purchases`
-    Purchases,
-    /// `/purchases/{id}`
-    Purchase(String),
-    /// `/purchases/{id}/verification`
-    Verification(String),
-    /// `/purchases/{id}/action-draft`
-    ActionDraft(String),
-    /// `/auth/challenge`
-    Challenge,
-    /// `/auth/verify`
-    SignIn,
-    /// `/auth/logout`
-    SignOut,
-    /// `/me`
-    Me,
-    /// `/me/agent-limits`
-    AgentLimits,
-    /// `/me/buy`
-    Buy,
-    /// `/me/wallet/withdraw`
-    Withdraw,
-    /// `/me/purchases/{id}/content`
-    BoughtContent(String),
-    /// `/me/agents`
-    Agents,
-    /// `/me/agents/{id}`
-    Agent(String),
-    /// `/mcp`
-    Mcp,
-    /// `/mcp/open`
-    OpenMcp,
-    /// `/.well-known/oauth-protected-resource`, with `/mcp` or without
-    ResourceMetadata,
-    /// `/.well-known/oauth-authorization-server`
-    ServerMetadata,
-    /// `/oauth/register`
-    Register,
-    /// `/oauth/authorize`
-    Authorize,
-    /// `/oauth/challenge`
-    ConnectChallenge,
-    /// `/oauth/approve`
-    Approve,
-    /// `/oauth/token`
-    Token,
-    /// `/assets/{name}`
-    Asset(String),
-    /// `/supported`
-    Supported,
-    /// `/discovery/resources`
-    DiscoveryResources,
-    /// `/.well-known/did.json`
-    DidDocument,
-    /// `/robots.txt`
-    Robots,
-    /// `/sitemap.xml`
-    Sitemap,
-    /// `/llms.txt`
-    Llms,
+macro_rules! endpoints {
+    ($($name:ident $(($param:ident))? $methods:ident $($template:literal)|+;)*) => {
+        /// A path that exists, with what it names.
+        #[derive(Debug, PartialEq, Eq)]
+        pub enum Endpoint {
+            $($name $((endpoints!(@type $param)))?,)*
+        }
+
+        /// Every path, with its methods.
+        #[cfg(test)]
+        pub const ROUTES: &[(&str, &str)] = &[$($(($template, $methods),)+)*];
+
+        impl Endpoint {
+            fn parse(path: &str) -> Option<Self> {
+                $(if let Some(_named) = [$($template),+].iter().find_map(|template| named(template, path)) {
+                    return Some(Self::$name $((endpoints!(@value $param _named)))?);
+                })*
+                None
+            }
+
+            /// The methods that it takes, as `Allow` lists them.
+            const fn allowed(&self) -> &'static str {
+                match self {
+                    $(Self::$name $((endpoints!(@any $param)))? => $methods,)*
+                }
+            }
+        }
+    };
+    (@type $param:ident) => { String };
+    (@value $param:ident $named:ident) => { $named.to_owned() };
+    (@any $param:ident) => { _ };
+}
+
+endpoints! {
+    Unlock(id) GET_ALONE "/listings/{id}/unlock";
+    Listings GET_POST "/listings";
+    PaymentDraft(id) POST "/listings/{id}/payment-draft";
+    Preview(id) GET "/listings/{id}/preview";
+    Listing(id) GET "/listings/{id}";
+    Purchases GET "/purchases";
+    Purchase(id) GET "/purchases/{id}";
+    Verification(id) POST "/purchases/{id}/verification";
+    ActionDraft(id) POST "/purchases/{id}/action-draft";
+    Creator(address) GET "/creators/{address}";
+    Challenge POST "/auth/challenge";
+    SignIn POST "/auth/verify";
+    SignOut POST "/auth/logout";
+    Me GET "/me";
+    Buy POST "/me/buy";
+    Withdraw POST "/me/wallet/withdraw";
+    AgentLimits PUT "/me/agent-limits";
+    BoughtContent(id) GET "/me/purchases/{id}/content";
+    Agents GET "/me/agents";
+    Agent(id) DELETE "/me/agents/{id}";
+    Mcp POST "/mcp";
+    OpenMcp POST "/mcp/open";
+    ResourceMetadata GET "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp";
+    ServerMetadata GET "/.well-known/oauth-authorization-server";
+    Register POST "/oauth/register";
+    Authorize GET "/oauth/authorize";
+    ConnectChallenge GET "/oauth/challenge";
+    Approve POST "/oauth/approve";
+    Token POST "/oauth/token";
+    Asset(name) GET "/assets/{name}";
+    Supported GET "/supported";
+    DiscoveryResources GET "/discovery/resources";
+    DidDocument GET "/.well-known/did.json";
+    Robots GET "/robots.txt";
+    Sitemap GET "/sitemap.xml";
+    Llms GET "/llms.txt";
+    OpenApi GET "/openapi.json";
+    Docs GET "/docs";
+    Health GET "/health";
+    Home GET "/";
+    Sell GET "/sell";
+}
+
+/// What stands in a template's place, if the path is of this template; empty where it has none.
+fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
+    let (mut segments, mut named) = (path.split('/'), "");
+    for expected in template.split('/') {
+        let segment = segments.next()?;
+        if expected.starts_with('{') && !segment.is_empty() {
+            named = segment;
+        } else if segment != expected {
+            return None;
+        }
+    }
+    segments.next().is_none().then_some(named)
 }
 
 /// What a request asks for.
@@ -97,98 +111,16 @@ pub enum Resolved {
     Unknown,
 }
 
-const POST: &str = "POST, OPTIONS";
-const GET: &str = "GET, HEAD, OPTIONS";
-const GET_POST: &str = "GET, HEAD, POST, OPTIONS";
-
-impl Endpoint {
-    fn parse(path: &str) -> Option<Self> {
-        let mut segments = path.strip_prefix('/')?.split('/');
-        let (first, second, third) = (segments.next()?, segments.next(), segments.next());
-        let (fourth, more) = (segments.next(), segments.next());
-        if let ("me", Some("purchases"), Some(id), Some("content"), None) = (first, second, third, fourth, more)
-            && !id.is_empty()
-        {
-            return Some(Self::BoughtContent(id.to_owned()));
-        }
-        // An empty name is no name: `/listings/` is not a listing.
-        if fourth.is_some() || second == Some("") {
-            return None;
-        }
-        match (first, second, third) {
-            ("", None, None) => Some(Self::Home),
-            ("sell", None, None) => Some(Self::Sell),
-            ("health", None, None) => Some(Self::Health),
-            ("listings", None, None) => Some(Self::Listings),
-            ("listings", Some(id), None) => Some(Self::Listing(id.to_owned())),
-            ("listings", Some(id), Some("unlock")) => Some(Self::Unlock(id.to_owned())),
-            ("listings", Some(id), Some("preview")) => Some(Self::Preview(id.to_owned())),
-            ("listings", Some(id), Some("payment-draft")) => Some(Self::PaymentDraft(id.to_owned())),
-            ("purchases", None, None) => Some(Self::Purchases),
-            ("purchases", Some(id), None) => Some(Self::Purchase(id.to_owned())),
-            ("purchases", Some(id), Some("verification")) => Some(Self::Verification(id.to_owned())),
-            ("purchases", Some(id), Some("action-draft")) => Some(Self::ActionDraft(id.to_owned())),
-            ("creators", Some(address), None) => Some(Self::Creator(address.to_owned())),
-            ("auth", Some("challenge"), None) => Some(Self::Challenge),
-            ("auth", Some("verify"), None) => Some(Self::SignIn),
-            ("auth", Some("logout"), None) => Some(Self::SignOut),
-            ("me", None, None) => Some(Self::Me),
-            ("me", Some("buy"), None) => Some(Self::Buy),
-            ("me", Some("wallet"), Some("withdraw")) => Some(Self::Withdraw),
-            ("me", Some("agent-limits"), None) => Some(Self::AgentLimits),
-            ("me", Some("agents"), None) => Some(Self::Agents),
-            ("me", Some("agents"), Some(id)) => Some(Self::Agent(id.to_owned())),
-            ("mcp", None, None) => Some(Self::Mcp),
-            ("mcp", Some("open"), None) => Some(Self::OpenMcp),
-            (".well-known", Some("oauth-protected-resource"), None | Some("mcp")) => Some(Self::ResourceMetadata),
-            (".well-known", Some("oauth-authorization-server"), None) => Some(Self::ServerMetadata),
-            ("oauth", Some("register"), None) => Some(Self::Register),
-            ("oauth", Some("authorize"), None) => Some(Self::Authorize),
-            ("oauth", Some("challenge"), None) => Some(Self::ConnectChallenge),
-            ("oauth", Some("approve"), None) => Some(Self::Approve),
-            ("oauth", Some("token"), None) => Some(Self::Token),
-            ("supported", None, None) => Some(Self::Supported),
-            ("discovery", Some("resources"), None) => Some(Self::DiscoveryResources),
-            (".well-known", Some("did.json"), None) => Some(Self::DidDocument),
-            ("robots.txt", None, None) => Some(Self::Robots),
-            ("sitemap.xml", None, None) => Some(Self::Sitemap),
-            ("llms.txt", None, None) => Some(Self::Llms),
-            ("assets", Some(name), None) => Some(Self::Asset(name.to_owned())),
-            _ => None,
-        }
-    }
-
-    const fn allowed(&self) -> &'static str {
-        match self {
-            Self::Health | Self::Listing(_) | Self::Creator(_) | Self::Purchases | Self::Purchase(_) => GET,
-            Self::Me | Self::BoughtContent(_) | Self::Agents => GET,
-            Self::ResourceMetadata | Self::ServerMetadata | Self::Authorize | Self::ConnectChallenge => GET,
-            Self::Home | Self::Sell | Self::Preview(_) | Self::Asset(_) => GET,
-            Self::Robots | Self::Sitemap | Self::Llms => GET,
-            Self::Supported | Self::DiscoveryResources | Self::DidDocument => GET,
-            Self::Mcp | Self::OpenMcp | Self::Register | Self::Approve | Self::Token => POST,
-            Self::Agent(_) => "DELETE, OPTIONS",
-            // A HEAD could not carry a paid answer's body: paying for nothing is not offered.
-            Self::Unlock(_) => "GET, OPTIONS",
-            Self::Listings => GET_POST,
-            Self::Verification(_) | Self::Challenge | Self::SignIn | Self::SignOut | Self::Buy | Self::Withdraw => POST,
-            Self::PaymentDraft(_) | Self::ActionDraft(_) => POST,
-            Self::AgentLimits => "PUT, OPTIONS",
-        }
-    }
-}
-
-/// Finds the route of a method and a path.
-pub fn resolve(method: &Method, path: &str) -> Resolved {
+/// Finds the route of a method, by its name in capitals, and a path.
+pub fn resolve(method: &str, path: &str) -> Resolved {
     let Some(endpoint) = Endpoint::parse(path) else {
         return Resolved::Unknown;
     };
     let allowed = endpoint.allowed();
-    if *method == Method::Options {
+    if method == "OPTIONS" {
         return Resolved::Preflight(allowed);
     }
-    let name = method.to_string();
-    if allowed.split(", ").any(|allowed| allowed == name) {
+    if allowed.split(", ").any(|allowed| allowed == method) {
         Resolved::Route(endpoint)
     } else {
         Resolved::WrongMethod(allowed)
@@ -201,10 +133,34 @@ mod tests {
 
     #[test]
     fn a_path_has_its_methods_and_no_others() {
-        assert_eq!(resolve(&Method::Get, "/health"), Resolved::Route(Endpoint::Health));
-        assert_eq!(resolve(&Method::Head, "/listings"), Resolved::Route(Endpoint::Listings));
-        assert_eq!(resolve(&Method::Delete, "/listings"), Resolved::WrongMethod(GET_POST));
-        assert_eq!(resolve(&Method::Options, "/listings/x"), Resolved::Preflight(GET));
+        assert_eq!(resolve("GET", "/health"), Resolved::Route(Endpoint::Health));
+        assert_eq!(resolve("HEAD", "/listings"), Resolved::Route(Endpoint::Listings));
+        assert_eq!(resolve("DELETE", "/listings"), Resolved::WrongMethod(GET_POST));
+        assert_eq!(resolve("OPTIONS", "/listings/x"), Resolved::Preflight(GET));
+        for method in ["QUERY", "TRACE", "get", ""] {
+            assert_eq!(resolve(method, "/health"), Resolved::WrongMethod(GET), "{method}");
+        }
+    }
+
+    #[test]
+    fn a_path_names_what_stands_in_its_template() {
+        let route = |path| match resolve("GET", path) {
+            Resolved::Route(endpoint) => endpoint,
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(route("/listings/lst_1/unlock"), Endpoint::Unlock("lst_1".into()));
+        assert_eq!(route("/me/purchases/ab/content"), Endpoint::BoughtContent("ab".into()));
+        assert_eq!(route("/.well-known/oauth-protected-resource/mcp"), Endpoint::ResourceMetadata);
+    }
+
+    #[test]
+    fn a_template_stands_once_and_hides_no_other() {
+        for (template, methods) in ROUTES {
+            let path = template.replace(['{', '}'], "");
+            let endpoint = Endpoint::parse(&path).unwrap();
+            assert_eq!(endpoint.allowed(), *methods, "{template}");
+            assert_eq!(ROUTES.iter().filter(|(other, _)| named(other, &path).is_some()).count(), 1, "{template}");
+        }
     }
 
     #[test]
@@ -223,7 +179,7 @@ mod tests {
             "/me/",
             "/me/purchases//content",
         ] {
-            assert_eq!(resolve(&Method::Get, path), Resolved::Unknown, "{path}");
+            assert_eq!(resolve("GET", path), Resolved::Unknown, "{path}");
         }
     }
 }

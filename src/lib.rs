@@ -5,7 +5,9 @@ mod body;
 mod cors;
 mod endpoint;
 mod error;
+mod known;
 mod limits;
+mod openapi;
 mod paywall;
 mod receipts;
 mod respond;
@@ -19,7 +21,7 @@ use edge::serve::{Request, Response};
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::{Env, Method};
+use worker::Env;
 
 /// What entry.js calls with each request, and what it read of it.
 #[wasm_bindgen]
@@ -29,7 +31,8 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 
 async fn answer(request: Request, env: Env) -> Response {
     let app = App::new(env);
-    let method = request.method();
+    // By its own name: the runtime's enum takes each method that it does not know for GET.
+    let method = request.method().to_owned();
     let resolved = endpoint::resolve(&method, request.path());
     let varies = match &resolved {
         Resolved::Route(endpoint) => routes::pages::varies(endpoint, &method),
@@ -59,7 +62,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
     match endpoint {
         Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
-        Endpoint::Listings if request.method() == Method::Post => routes::listings::create(app, request).await,
+        Endpoint::Listings if request.method() == "POST" => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
@@ -94,18 +97,20 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::DidDocument => receipts::did_document(app, &request),
         Endpoint::Robots => routes::crawlers::robots(app, &request),
         Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
+        Endpoint::OpenApi => openapi::document(),
+        Endpoint::Docs => openapi::docs(),
         Endpoint::Llms => routes::crawlers::llms(app, &request),
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }
 }
 
 /// What every answer carries: CORS, no sniffing, and (in development) the counts of what it cost.
-fn finish(app: &App, method: &Method, mut response: Response) -> Response {
+fn finish(app: &App, method: &str, mut response: Response) -> Response {
     let headers = response.headers_mut();
     cors::allow(headers);
     headers.put("x-content-type-options", "nosniff");
     if app.shows_usage() {
         headers.put("server-timing", app.usage().server_timing());
     }
-    if *method == Method::Head { response.without_body() } else { response }
+    if method == "HEAD" { response.without_body() } else { response }
 }

@@ -1,39 +1,26 @@
 //! The paywall's terms: the ways to pay that are configured, and what a listing costs, as x402 says it.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::rc::Rc;
 
 use cardano::slots::Millis;
 use edge::{
+    d1::D1,
     keys::KeyStore,
     settings::{self, Lookup, SettingError},
 };
 use escrow::Deployment;
-use market::{
-    DeliveryMode, ListingId,
-    catalogue::{self, ListingTerms},
-    chain_state,
-    checkout::Way,
-};
+use market::{DeliveryMode, ListingId, catalogue::ListingTerms, chain_state, checkout::Way};
 use serde_json::{Map, Value};
-use sql::{Database, exactly};
+use sql::Database;
 use x402_cardano::{
     method::{DefaultMethod, EscrowMethod, MempoolPolicy},
     wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, bazaar, payment_identifier},
 };
 
-use crate::{app::App, error::ApiError};
-
-/// Terms that an isolate keeps in its memory.
-const MAX_KEPT: usize = 2_000;
-/// How long it keeps them, in ms. Listings never change, but for being hidden by the operator.
-const KEPT_MS: Millis = 60_000;
+use crate::{app::App, error::ApiError, known};
 
 /// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
 pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
-
-thread_local! {
-    static TERMS: RefCell<HashMap<String, (Millis, Rc<ListingTerms>)>> = RefCell::new(HashMap::new());
-}
 
 /// The ways to pay that the operator configured.
 pub struct Methods {
@@ -71,11 +58,6 @@ impl Methods {
         self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
-    /// The escrow that protected sales are paid into, bech32.
-    pub fn escrow_address(&self) -> Option<String> {
-        self.protected.as_ref().map(|method| method.deployment().address().to_string())
-    }
-
     /// The ways to pay, cheapest first.
     pub fn ways(&self) -> Vec<Way<'_>> {
         let protected = self.protected.as_ref().map(|method| (DeliveryMode::Protected, method as _));
@@ -91,31 +73,11 @@ pub struct Priced {
     pub clock: Millis,
 }
 
-/// A listing's terms: from this isolate's memory, or in one batch. The clock is read, in the same batch, only where the
-/// listing offers protection.
-pub async fn priced(app: &App, database: &impl Database, id: &ListingId) -> Result<Option<Priced>, ApiError> {
-    let (now, lead) = (app.now_ms(), app.settings()?.lead);
-    let fresh = |(read, _): &&(Millis, Rc<ListingTerms>)| now.saturating_sub(*read) < KEPT_MS;
-    let kept = TERMS.with_borrow(|kept| kept.get(id.as_str()).filter(fresh).map(|(_, terms)| terms.clone()));
-    if let Some(terms) = kept {
-        let clock = if terms.modes.contains(&DeliveryMode::Protected) {
-            chain_state::clock(&database.run(chain_state::read_time()).await?, now, lead)?
-        } else {
-            now
-        };
-        return Ok(Some(Priced { terms, clock }));
-    }
-    let [terms, time] = exactly(database.batch(vec![catalogue::terms(id), chain_state::read_time()]).await?)?;
-    let Some(terms) = terms.first_json::<ListingTerms>()?.map(Rc::new) else {
-        return Ok(None);
-    };
-    TERMS.with_borrow_mut(|kept| {
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
-        }
-        kept.insert(id.as_str().to_owned(), (now, terms.clone()));
-    });
-    Ok(Some(Priced { clock: chain_state::clock(&time, now, lead)?, terms }))
+/// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
+pub async fn priced(app: &App, database: &D1, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+    let lead = app.settings()?.lead;
+    let Some((terms, state)) = known::terms(database, app.now_ms(), lead, id).await? else { return Ok(None) };
+    Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, app.now_ms()) }))
 }
 
 /// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of ours, sold protected or not.

@@ -1,7 +1,6 @@
 //! Answers with validators.
 
 use edge::serve::{Request, Response};
-use url::Url;
 use worker::Result;
 
 /// Puts a validator on an answer that may be kept if it is asked for again each time.
@@ -27,8 +26,9 @@ fn weak(tag: &str) -> &str {
 }
 
 /// Says where the next page is, if there is one: the same address with another cursor (RFC 8288).
-pub fn linked(mut response: Response, mut url: Url, next: Option<&str>) -> Result<Response> {
+pub fn linked(mut response: Response, request: &Request, next: Option<&str>) -> Result<Response> {
     let Some(cursor) = next else { return Ok(response) };
+    let mut url = request.url()?;
     let others: Vec<(String, String)> =
         url.query_pairs().filter(|(name, _)| name != "cursor").map(|(n, v)| (n.into_owned(), v.into_owned())).collect();
     url.query_pairs_mut().clear().extend_pairs(others).append_pair("cursor", cursor);

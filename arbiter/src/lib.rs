@@ -15,7 +15,7 @@ use edge::{
     timer::Timer,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::{Env, Method, console_error, console_log};
+use worker::{Env, console_error, console_log};
 
 use crate::settings::ArbiterSettings;
 
@@ -87,10 +87,10 @@ async fn answer(request: Request, env: &Env) -> Result<Response, RequestError> {
     // Unusable settings first: a misconfigured arbiter serves nothing at all.
     let settings = ArbiterSettings::of(env).map_err(Fault::from)?;
     match (request.path(), request.method()) {
-        ("/disputes/resolve", Method::Post) => resolve(request, env, &settings).await,
-        ("/disputes/resolve", Method::Options) => Ok(Response::empty()?.with_status(204)),
+        ("/disputes/resolve", "POST") => resolve(request, env, &settings).await,
+        ("/disputes/resolve", "OPTIONS") => Ok(Response::empty()?.with_status(204)),
         ("/disputes/resolve", _) => Err(RequestError::WrongMethod("POST, OPTIONS")),
-        ("/health", Method::Get) => health(&settings),
+        ("/health", "GET") => health(&settings),
         ("/health", _) => Err(RequestError::WrongMethod("GET")),
         _ => Err(RequestError::NoSuchPath),
     }

@@ -1,11 +1,19 @@
 //! `GET /creators/{address}`
 
 use cardano::{Address, address::AddressError};
-use edge::answer;
+use std::rc::Rc;
+
+use edge::answer::Fault;
 use edge::serve::{Request, Response};
 use market::catalogue::{self, Cursor};
+use url::form_urlencoded;
 
-use crate::{app::App, error::ApiError, respond};
+use crate::{
+    app::App,
+    error::ApiError,
+    known::{self, Telling},
+    respond,
+};
 
 /// Why there is no creator's page.
 #[derive(Debug, thiserror::Error)]
@@ -21,9 +29,12 @@ pub enum CreatorError {
 /// What a creator sells: the newest, or what comes after them.
 pub async fn show(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
     let address: Address = address.parse().map_err(CreatorError::from)?;
-    let url = request.url()?;
-    let after = url.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse::<Cursor>()));
+    let mut pairs = form_urlencoded::parse(request.query().unwrap_or_default().as_bytes());
+    let after = pairs.find_map(|(name, value)| (name == "cursor").then(|| value.parse::<Cursor>()));
     let after = after.transpose().map_err(|()| CreatorError::Cursor)?;
-    let page = catalogue::creator(&app.database()?, &address, after).await?;
-    Ok(respond::linked(answer::json(page.json)?, url, page.next.as_deref())?)
+    let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
+    let read = async |telling: Rc<Telling<'_>>| catalogue::creator(&*telling, &address, after).await.map(Some);
+    let page = known::answer(&app.database()?, app.now_ms(), &name, read).await?;
+    let page = page.ok_or_else(|| Fault::Inconsistent("a creator without a page".into()))?;
+    Ok(respond::linked(Response::kept_json(&page.json), request, page.next.as_deref())?)
 }

@@ -103,7 +103,12 @@ impl Asked {
         }
         match &self.pay_to {
             None => Some(Paid::Any),
-            Some(address) if methods.escrow_address().as_ref() == Some(address) => Some(Paid::IntoEscrow),
+            Some(address)
+                if methods.deployment().map(|deployment| deployment.address().to_string()).as_ref()
+                    == Some(address) =>
+            {
+                Some(Paid::IntoEscrow)
+            }
             Some(address) => Some(Paid::To(address.parse().ok()?)),
         }
     }
@@ -117,7 +122,7 @@ pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiErro
     let SalesPage { listings, total } = match asked.paid(&methods) {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
-            let with_escrow = methods.escrow_address().is_some();
+            let with_escrow = methods.deployment().is_some();
             discovery::for_sale(&app.database()?, paid, with_escrow, (limit, offset)).await?
         }
     };

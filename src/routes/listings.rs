@@ -1,8 +1,8 @@
 //! `GET /listings`, `POST /listings`, `GET /listings/{id}`
 
-use std::{cell::RefCell, rc::Rc};
+use std::rc::Rc;
 
-use cardano::{Address, ContentHash};
+use cardano::Address;
 use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
@@ -11,14 +11,16 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::{self, Filter, InvalidParameter, NoRoom, StoreError, Stored},
+    catalogue::{self, Filter, InvalidParameter, NoRoom, Page, StoreError, Stored},
     listing::{self, InvalidField, NewListing},
     proof::{Proof, ProofError},
 };
+use url::form_urlencoded;
 
 use crate::{
     app::App,
     error::ApiError,
+    known::{self, Telling},
     limits::Limiter,
     respond,
     session::{MaybeSession, Session},
@@ -50,62 +52,36 @@ pub enum ListingError {
     NoRoom(NoRoom),
 }
 
-thread_local! {
-    /// The catalogue as this isolate last read it, by its version. D1 is asked for the version each time.
-    static CATALOGUE: RefCell<Option<KeptCatalogue>> = const { RefCell::new(None) };
-}
-
-#[derive(Clone)]
-struct KeptCatalogue {
-    version: i64,
-    page: Rc<catalogue::Page>,
-}
-
 /// The catalogue, or the page of it that the query names.
 pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let url = request.url()?;
-    match Filter::from_query(url.query_pairs()).map_err(ListingError::from)? {
-        None => whole(app, request).await,
-        Some(filter) => page(app, request, &filter).await,
-    }
-}
-
-async fn whole(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let kept = CATALOGUE.with_borrow(Clone::clone);
-    let read = catalogue::whole(&app.database()?, kept.as_ref().map(|kept| kept.version)).await?;
-    let etag = format!("W/\"catalogue-{}\"", read.version);
-    let page = match (read.page, kept) {
-        (None, Some(kept)) => kept.page,
-        (page, _) => {
-            let page = page.map(Rc::new).ok_or_else(|| Fault::Inconsistent("a catalogue without listings".into()))?;
-            CATALOGUE.set(Some(KeptCatalogue { version: read.version, page: page.clone() }));
-            page
-        }
+    let query = request.query().unwrap_or_default();
+    let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ListingError::from)?;
+    let database = app.database()?;
+    // The same name for whatever asks for the whole: a query is part of a name only where it means something.
+    let name = filter.as_ref().map_or_else(|| "/listings".to_owned(), |_| format!("/listings?{query}"));
+    let read = async |telling: Rc<Telling<'_>>| match &filter {
+        None => catalogue::whole(&*telling, None).await.map(|read| read.page),
+        Some(filter) => catalogue::page(&*telling, filter).await.map(Some),
     };
-    match respond::not_modified(request, &etag)? {
-        Some(response) => Ok(response),
-        None => {
-            let response = respond::tagged(answer::json(page.json.clone())?, &etag)?;
-            Ok(respond::linked(response, request.url()?, page.next.as_deref())?)
-        }
-    }
-}
-
-async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Response, ApiError> {
-    let page = catalogue::page(&app.database()?, filter).await?;
-    let etag = format!("W/\"{}\"", ContentHash::of(page.json.as_bytes()));
+    let page = known::answer(&database, app.now_ms(), &name, read).await?;
+    let page = page.ok_or_else(|| Fault::Inconsistent("a catalogue without listings".into()))?;
+    let etag = format!("W/\"catalogue-{}\"", page.version);
     if let Some(response) = respond::not_modified(request, &etag)? {
         return Ok(response);
     }
-    let response = respond::tagged(answer::json(page.json)?, &etag)?;
-    Ok(respond::linked(response, request.url()?, page.next.as_deref())?)
+    let response = respond::tagged(Response::kept_json(&page.json), &etag)?;
+    Ok(respond::linked(response, request, page.next.as_deref())?)
 }
 
 /// One listing.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
-    let json = catalogue::one(&app.database()?, &id).await?.ok_or(ListingError::Unknown)?;
-    Ok(answer::json(json)?)
+    let read = async |telling: Rc<Telling<'_>>| {
+        let json = catalogue::one(&*telling, &id).await?;
+        Ok(json.map(|json| Page { json, next: None }))
+    };
+    let page = known::answer(&app.database()?, app.now_ms(), id.as_str(), read).await?;
+    Ok(Response::kept_json(&page.ok_or(ListingError::Unknown)?.json))
 }
 
 /// Bytes of a new listing's body: its content, in which JSON may spell a byte with six, and all the rest.

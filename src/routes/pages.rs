@@ -20,20 +20,19 @@ use pages::{
 };
 use serde::de::DeserializeOwned;
 use sql::{Database, exactly};
-use worker::Method;
 use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
 
 use crate::{
     app::App,
     endpoint::Endpoint,
     error::ApiError,
-    respond,
+    openapi, respond,
     routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
     session::Shown,
 };
 
 /// Whether what is answered at this endpoint depends on `Accept`.
-pub const fn varies(endpoint: &Endpoint, method: &Method) -> bool {
+pub fn varies(endpoint: &Endpoint, method: &str) -> bool {
     let page = matches!(
         endpoint,
         Endpoint::Sell
@@ -44,7 +43,7 @@ pub const fn varies(endpoint: &Endpoint, method: &Method) -> bool {
             | Endpoint::Creator(_)
             | Endpoint::Purchase(_)
     );
-    page && matches!(method, Method::Get | Method::Head)
+    page && matches!(method, "GET" | "HEAD")
 }
 
 /// Whether somebody wants to read. Whoever pays, or proves a payment, is a program.
@@ -87,7 +86,12 @@ pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response,
 
 /// A stylesheet, a script: named by its hash, so it never changes.
 pub fn asset(name: &str) -> Result<Response, ApiError> {
-    let asset = ::pages::asset::at(&format!("/assets/{name}")).ok_or(ApiError::NoSuchPath)?;
+    let path = format!("/assets/{name}");
+    if path == openapi::STYLE.0 {
+        let headers = [("content-type", "text/css; charset=utf-8"), ("cache-control", "public, max-age=300")];
+        return Ok(headed(Response::ok(openapi::STYLE.1)?, &headers));
+    }
+    let asset = ::pages::asset::at(&path).ok_or(ApiError::NoSuchPath)?;
     let headers = [("content-type", asset.kind), ("cache-control", "public, max-age=31536000, immutable")];
     Ok(headed(Response::ok(&*asset.text)?, &headers))
 }

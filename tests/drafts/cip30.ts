@@ -4,12 +4,15 @@ import { Blockfrost as BlazeBlockfrost, Core, HotWallet } from "@blaze-cardano/s
 import {
   Address,
   Client,
+  KeyHash,
+  PrivateKey,
   preprod,
   TransactionInput,
   TransactionWitnessSet,
   TxOut,
   type UTxO,
 } from "@evolution-sdk/evolution";
+import { transactionOf } from "../../devnet/cardano/transaction.ts";
 
 // The ES modules of these two cannot be loaded by Node (broken imports of their own); their CommonJS builds can.
 const require = createRequire(import.meta.url);
@@ -102,6 +105,25 @@ export const libraries: Readonly<Record<string, (blockfrost: string) => Promise<
   blaze,
 };
 
+/** The wallet of one plain key, by its seed (hex), at its enterprise address: what an operator's key would be in. */
+export async function ofSeed(blockfrost: string, seed: string): Promise<Cip30> {
+  const key = PrivateKey.fromHex(seed);
+  const hash = KeyHash.toHex(KeyHash.fromPrivateKey(key));
+  const address = Address.toBech32(Address.fromHex(`60${hash}`));
+  const provider = new lucid.Blockfrost(blockfrost, "preprod");
+  return {
+    address,
+    getUtxos: async () => (await provider.getUtxos(address)).map((utxo) => lucid.utxoToCore(utxo).to_cbor_hex()),
+    getChangeAddress: async () => addressHex(address),
+    signTx: async (transaction) => {
+      const id = Buffer.from(transactionOf(Buffer.from(transaction, "hex")).hash, "hex");
+      const publicKey = Buffer.from(PrivateKey.toPublicKey(key).bytes).toString("hex");
+      const signature = Buffer.from(PrivateKey.sign(key, id).bytes).toString("hex");
+      return `a1008182${`5820${publicKey}5840${signature}`}`;
+    },
+  };
+}
+
 /** An output as a test makes it up; `assets` by unit. */
 export interface MadeUp {
   readonly tx: string;
@@ -115,4 +137,10 @@ export interface MadeUp {
 export function encoded({ tx, index, address, lovelace, assets = {} }: MadeUp): string {
   const core = lucid.utxoToCore({ txHash: tx, outputIndex: index, address, assets: { lovelace, ...assets } });
   return core.to_cbor_hex();
+}
+
+/** The name of an output, txHash#index, of its CBOR. */
+export function referenceOf(utxo: string): string {
+  const input = lucid.CML.TransactionUnspentOutput.from_cbor_hex(utxo).input();
+  return `${input.transaction_id().to_hex()}#${input.index()}`;
 }

@@ -45,8 +45,7 @@ export async function drafted(
   wallet: Cip30,
   mode: string,
 ): Promise<PaymentDraft> {
-  const [utxos, changeAddress] = [await wallet.getUtxos(), await wallet.getChangeAddress()];
-  return json(await paymentDraft(world, listing, { mode, utxos, changeAddress }));
+  return json(await paymentDraft(world, listing, { mode, ...(await walletOf(wallet)) }));
 }
 
 /** The draft with the wallet's signatures. */
@@ -62,3 +61,49 @@ export function headerOf(draft: PaymentDraft, transaction: Uint8Array): string {
 /** Pays with a signed draft, at the address that the draft names. */
 export const pay = (draft: PaymentDraft, transaction: Uint8Array): Promise<Answer> =>
   send(draft.payment.resource.url, { headers: { "payment-signature": headerOf(draft, transaction) } });
+
+export interface ActionDraft extends Draft {
+  readonly summary: {
+    readonly action: string;
+    readonly by: string;
+    readonly state: string;
+    readonly becomes: string;
+    readonly feeLovelace: string;
+    readonly collateralLovelace: string;
+    readonly receivesLovelace: string;
+    readonly changeLovelace: string;
+    readonly changeAddress: string;
+    readonly validUntil: string;
+    readonly closes?: string;
+  };
+}
+
+/** What can be done with a purchase. */
+export interface Offered {
+  readonly purchase: string;
+  readonly state: string;
+  readonly now: string;
+  readonly buyer?: string;
+  readonly seller?: string;
+  readonly lockedLovelace?: string;
+  readonly actions: readonly {
+    readonly action: string;
+    readonly by: string;
+    readonly timing: string;
+    readonly opens: string;
+    readonly closes?: string;
+    readonly feeLovelace?: string;
+    readonly words: string;
+  }[];
+}
+
+export const actionDraft = (world: World, id: string, body: unknown): Promise<Answer> =>
+  post(`${world.api}/purchases/${id}/action-draft`, body);
+
+export const offered = async (world: World, id: string): Promise<Offered> => json(await actionDraft(world, id, {}));
+
+/** A wallet as a page describes it. */
+export const walletOf = async (wallet: Cip30): Promise<{ utxos: string[]; changeAddress: string }> => ({
+  utxos: await wallet.getUtxos(),
+  changeAddress: await wallet.getChangeAddress(),
+});

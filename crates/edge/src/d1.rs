@@ -1,12 +1,46 @@
 //! The database port on D1.
 
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
 
 use sql::{Database, DatabaseError, Param, Rows, Statement};
 use wasm_bindgen::JsValue;
 use worker::{D1Database, D1PreparedStatement};
 
 use crate::usage::Usage;
+
+thread_local! {
+    static WRITES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A number that changes whenever this isolate writes to a database: what was read at another one may be old.
+#[must_use]
+pub fn writes() -> u64 {
+    WRITES.get()
+}
+
+/// A batch that writes, from its beginning to its end, whichever that is.
+struct Writing;
+
+impl Writing {
+    fn count() {
+        WRITES.set(WRITES.get().wrapping_add(1));
+    }
+
+    fn of(statements: &[Statement]) -> Option<Self> {
+        let reads = |sql: &str| sql.starts_with("SELECT") || (sql.starts_with("WITH") && !sql.contains("RETURNING"));
+        let writes = !statements.iter().all(|statement| reads(statement.sql.trim_start()));
+        writes.then(|| {
+            Self::count();
+            Self
+        })
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        Self::count();
+    }
+}
 
 /// A D1 database, with the request's counts.
 pub struct D1 {
@@ -60,6 +94,7 @@ fn js_value(param: Param) -> JsValue {
 impl Database for D1 {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         self.usage.batch(statements.len());
+        let _writing = Writing::of(&statements);
         self.run_batch(statements).await.map_err(|error| DatabaseError(error.to_string()))
     }
 }

@@ -19,7 +19,7 @@ use futures_util::TryStream;
 use url::Url;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
-use worker::{ByteStream, Error, Headers, Method, ResponseBody, Result, console_error};
+use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
@@ -35,7 +35,7 @@ extern "C" {
 #[derive(Debug)]
 pub struct Request {
     raw: web_sys::Request,
-    method: Method,
+    method: String,
     url: String,
 }
 
@@ -43,13 +43,13 @@ impl Request {
     /// The runtime's request, with what entry.js read of it.
     #[must_use]
     pub fn new(raw: web_sys::Request, method: String, url: String) -> Self {
-        Self { raw, method: Method::from(method), url }
+        Self { raw, method, url }
     }
 
-    /// Its method.
+    /// Its method, in capitals.
     #[must_use]
-    pub fn method(&self) -> Method {
-        self.method.clone()
+    pub fn method(&self) -> &str {
+        &self.method
     }
 
     /// Its path, as the URL spells it.
@@ -66,6 +66,12 @@ impl Request {
     pub fn query(&self) -> Option<&str> {
         let (before, _) = self.url.split_once('#').unwrap_or((&self.url, ""));
         before.split_once('?').map(|(_, query)| query)
+    }
+
+    /// Its URL without query and fragment: what is asked for.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        self.url.find(['?', '#']).and_then(|end| self.url.get(..end)).unwrap_or(&self.url)
     }
 
     /// Its whole URL.

@@ -4,7 +4,7 @@
 //! joins up to [`CHUNK`] of them into one text, so that the catalogue crosses into the worker in few strings.
 
 use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
-use std::{borrow::Cow, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use cardano::Address;
 use serde::Deserialize;
@@ -269,6 +269,12 @@ pub struct Filter {
 pub struct Cursor {
     key: i64,
     seq: i64,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.key, self.seq)
+    }
 }
 
 impl FromStr for Cursor {

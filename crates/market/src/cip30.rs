@@ -136,6 +136,7 @@ pub(crate) fn change_words(change: &Value, to: &Address) -> Option<String> {
 pub(crate) fn span(until: Millis, now: Millis) -> String {
     let seconds = until.saturating_sub(now) / 1_000;
     match seconds {
+        1 => "1 second".to_owned(),
         0..120 => format!("{seconds} seconds"),
         120..7_200 => format!("{} minutes", seconds / 60),
         _ => format!("{} hours", seconds / 3_600),

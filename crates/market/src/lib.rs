@@ -19,6 +19,7 @@ pub mod payment;
 pub mod proof;
 pub mod purchase;
 pub mod schema;
+pub mod state;
 pub mod transitions;
 pub mod watch;
 pub mod withdraw;

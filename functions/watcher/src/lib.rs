@@ -16,7 +16,7 @@ use keys::PlatformKeys;
 use market::watch::{Report, TickError, Watch};
 use settings::WatcherSettings;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::{Env, Method, ScheduleContext, ScheduledEvent, console_error, console_log, event};
+use worker::{Env, ScheduleContext, ScheduledEvent, console_error, console_log, event};
 
 /// One tick. What fails is in the log, and done by a later tick.
 #[event(scheduled)]
@@ -41,7 +41,7 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     if !WatcherSettings::of(env)?.answers {
         return Ok(ErrorAnswer::not_found("no such path").into_response());
     }
-    if (request.method(), request.path()) != (Method::Post, "/tick") {
+    if (request.method(), request.path()) != ("POST", "/tick") {
         return Ok(Response::ok("POST /tick")?);
     }
     Ok(answer::json(tick(env, request.url()?.query() == Some("reads")).await?)?)

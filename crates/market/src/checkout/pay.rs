@@ -148,6 +148,10 @@ impl Attempt<'_> {
         self.may_have(&record.entry, &record.payer)
     }
 
+    fn is_for_it(&self, record: &PaymentRecord) -> Result<(), NotSettled> {
+        if record.listing_id == self.terms.id { Ok(()) } else { Err(NotSettled::OtherResource) }
+    }
+
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
     /// payer's signature tells them from whoever copied it.
     fn may_have(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
@@ -182,9 +186,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             known = self.database.run(payment::record(&answered.tx)).await?.first_json()?;
         }
         if let Some(mut record) = known {
-            if record.listing_id != terms.id {
-                return Err(NotSettled::OtherResource.into());
-            }
+            attempt.is_for_it(&record)?;
             if self.still_stands(&mut record.entry).await? {
                 attempt.may_resume(&record, identified.is_some())?;
                 return self.resume(&attempt, record).await;
@@ -204,6 +206,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     }
 
     async fn resume(&self, attempt: &Attempt<'_>, record: PaymentRecord) -> Result<Paid, PayError> {
+        attempt.is_for_it(&record)?;
         if is_refunded(record.status) {
             return Err(PayError::Refunded);
         }

@@ -1,0 +1,185 @@
+//! What this isolate knows of the shop without asking: its state for at most a second, and answers for as long as that
+//! state stays the same.
+//!
+//! ```text
+//! asked less than a second ago, nothing written here since ──> known      no statement
+//! otherwise ──> asked, alone or in the batch that reads what is wanted
+//! ```
+//!
+//! Another isolate's change is so seen within a second, one's own at once. Whatever moves money reads the database itself.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+};
+
+use cardano::slots::Millis;
+use edge::{
+    d1::{self, D1},
+    serve::KeptText,
+};
+use market::{
+    DeliveryMode, ListingId,
+    catalogue::{self, ListingTerms, Page},
+    chain_state::Lead,
+    state::{self, ShopState},
+};
+use sql::{Database, DatabaseError, Rows, Statement};
+
+use crate::error::ApiError;
+
+/// How long a state is believed, in ms.
+const FRESH_MS: Millis = 1_000;
+/// Answers and terms that are kept at most, of each.
+const MAX_KEPT: usize = 2_000;
+/// Characters of all kept answers together, and of one of them.
+const MAX_CHARS: usize = 16 << 20;
+const MAX_ONE: usize = 4 << 20;
+
+/// A state as it was read.
+#[derive(Clone, Copy)]
+struct Told {
+    state: ShopState,
+    at: Millis,
+    /// How much this isolate had written until then.
+    writes: u64,
+}
+
+/// An answer's text, and where its next page begins.
+#[derive(Clone)]
+pub struct KeptPage {
+    /// Of the catalogue, when it was read.
+    pub version: i64,
+    pub json: KeptText,
+    pub next: Option<Rc<str>>,
+}
+
+#[derive(Default)]
+struct Answers {
+    by_name: HashMap<String, KeptPage>,
+    chars: usize,
+}
+
+thread_local! {
+    static TOLD: Cell<Option<Told>> = const { Cell::new(None) };
+    static ANSWERS: RefCell<Answers> = RefCell::default();
+    static TERMS: RefCell<HashMap<String, (i64, Rc<ListingTerms>)>> = RefCell::default();
+}
+
+/// The state, where it was read less than a second ago and nothing was written here since.
+fn fresh(now: Millis) -> Option<ShopState> {
+    let told = TOLD.get()?;
+    let believed = told.writes == d1::writes() && now.saturating_sub(told.at) < FRESH_MS;
+    believed.then_some(told.state)
+}
+
+/// A database that tells the shop's state with the first batch, in the same transaction.
+pub struct Telling<'a> {
+    database: &'a D1,
+    now: Millis,
+    told: Cell<Option<ShopState>>,
+}
+
+impl<'a> Telling<'a> {
+    /// For a request that came in at this time.
+    pub const fn new(database: &'a D1, now: Millis) -> Self {
+        Self { database, now, told: Cell::new(None) }
+    }
+
+    /// The state that the last batch told.
+    pub fn state(&self) -> Result<ShopState, ApiError> {
+        Ok(self.told.get().ok_or_else(|| DatabaseError("nothing was asked".into()))?)
+    }
+}
+
+impl Database for Telling<'_> {
+    async fn batch(&self, mut statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        // As it was before: what is written meanwhile is not in what is read.
+        let writes = d1::writes();
+        statements.push(state::read());
+        let mut answers = self.database.batch(statements).await?;
+        let state = state::of(&answers.pop().unwrap_or_default())?;
+        TOLD.set(Some(Told { state, at: self.now, writes }));
+        self.told.set(Some(state));
+        Ok(answers)
+    }
+}
+
+/// The state of the shop: known, or asked now.
+pub async fn state(database: &D1, now: Millis) -> Result<ShopState, ApiError> {
+    if let Some(state) = fresh(now) {
+        return Ok(state);
+    }
+    let telling = Telling::new(database, now);
+    telling.batch(vec![]).await?;
+    telling.state()
+}
+
+/// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
+/// there (`None`) is not kept.
+pub async fn answer<'a, R>(
+    database: &'a D1,
+    now: Millis,
+    name: &str,
+    read: impl FnOnce(Rc<Telling<'a>>) -> R,
+) -> Result<Option<KeptPage>, ApiError>
+where
+    R: Future<Output = Result<Option<Page>, DatabaseError>>,
+{
+    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
+    if let Some(page) = kept
+        && state(database, now).await?.version == page.version
+    {
+        return Ok(Some(page));
+    }
+    let telling = Rc::new(Telling::new(database, now));
+    let Some(Page { json, next }) = read(telling.clone()).await? else { return Ok(None) };
+    // A question that answers itself asks nothing.
+    let told = match telling.told.get() {
+        Some(told) => told,
+        None => state(database, now).await?,
+    };
+    let page = KeptPage { version: told.version, json: KeptText::new(&json), next: next.map(Rc::from) };
+    keep(name, &page, json.len());
+    Ok(Some(page))
+}
+
+fn keep(name: &str, page: &KeptPage, chars: usize) {
+    if chars > MAX_ONE {
+        return;
+    }
+    ANSWERS.with_borrow_mut(|answers| {
+        answers.chars = answers.chars.saturating_add(chars);
+        if answers.chars > MAX_CHARS || answers.by_name.len() >= MAX_KEPT {
+            *answers = Answers { chars, ..Answers::default() };
+        }
+        answers.by_name.insert(name.to_owned(), page.clone());
+    });
+}
+
+/// A listing's terms with the state of the shop. On a local ledger, time may have been moved since it was last asked.
+pub async fn terms(
+    database: &D1,
+    now: Millis,
+    lead: Lead,
+    id: &ListingId,
+) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
+    let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()).cloned());
+    if let (Some((version, terms)), Some(state)) = (kept, fresh(now))
+        && version == state.version
+        && (lead == Lead::Bounded || !terms.modes.contains(&DeliveryMode::Protected))
+    {
+        return Ok(Some((terms, state)));
+    }
+    let telling = Telling::new(database, now);
+    let Some(terms) = telling.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
+    let (terms, state) = (Rc::new(terms), telling.state()?);
+    TERMS.with_borrow_mut(|kept| {
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(id.as_str().to_owned(), (state.version, terms.clone()));
+    });
+    Ok(Some((terms, state)))
+}

@@ -1,0 +1,94 @@
+//! `/openapi.json` and `/docs`: what the API takes and answers, made from types by a test and served as it is.
+//!
+//! `UPDATE_OPENAPI=1 cargo test -p surety-api openapi` writes both anew.
+
+use edge::serve::Response;
+
+use crate::error::ApiError;
+
+#[cfg(test)]
+mod operations;
+#[cfg(test)]
+mod page;
+#[cfg(test)]
+mod schemas;
+
+const DOCUMENT: &str = include_str!("openapi/openapi.json");
+const PAGE: &str = include_str!("openapi/docs.html");
+/// Where the page's stylesheet is served, and what it is.
+pub const STYLE: (&str, &str) = ("/assets/docs.css", include_str!("../web/docs.css"));
+
+/// The document.
+pub fn document() -> Result<Response, ApiError> {
+    let mut response = edge::answer::json(DOCUMENT.to_owned())?;
+    response.headers_mut().set("cache-control", "public, max-age=300")?;
+    Ok(response)
+}
+
+/// The document as a page: own styles only, no script, no frame around it.
+pub fn docs() -> Result<Response, ApiError> {
+    let mut response = Response::ok(PAGE)?;
+    let headers = response.headers_mut();
+    headers.set("content-type", "text/html; charset=utf-8")?;
+    headers.set(
+        "content-security-policy",
+        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )?;
+    headers.set("cache-control", "public, max-age=300")?;
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::endpoint::ROUTES;
+
+    fn check(name: &str, served: &str, made: &str) {
+        if std::env::var_os("UPDATE_OPENAPI").is_some() {
+            std::fs::write(format!("{}/src/openapi/{name}", env!("CARGO_MANIFEST_DIR")), made).unwrap();
+        } else {
+            assert!(served == made, "{name} has changed: UPDATE_OPENAPI=1 cargo test -p surety-api openapi");
+        }
+    }
+
+    #[test]
+    fn what_is_served_is_what_the_types_say() {
+        let document = operations::document(env!("CARGO_PKG_VERSION"));
+        check("openapi.json", DOCUMENT, &format!("{document}\n"));
+        check("docs.html", PAGE, &page::page(&document));
+    }
+
+    #[test]
+    fn every_route_has_its_entry_and_no_other_is_described() {
+        let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+        let described = document["paths"].as_object().unwrap().iter().flat_map(|(path, methods)| {
+            methods.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase()))
+        });
+        let answered = ROUTES.iter().flat_map(|(path, methods)| {
+            let methods = methods.split(", ").filter(|method| !["HEAD", "OPTIONS"].contains(method));
+            methods.map(move |method| format!("{method} {path}"))
+        });
+        assert_eq!(described.collect::<BTreeSet<_>>(), answered.collect());
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own_and_declares_what_its_path_names() {
+        let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+        let mut names = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for operation in methods.as_object().unwrap().values() {
+                assert!(names.insert(operation["operationId"].as_str().unwrap()), "{path}");
+                let parameters = operation["parameters"].as_array().unwrap();
+                let declared = parameters.iter().filter(|one| one["in"] == "path");
+                let declared: Vec<String> =
+                    declared.map(|one| format!("{{{}}}", one["name"].as_str().unwrap())).collect();
+                let named: Vec<&str> = path.split('/').filter(|segment| segment.starts_with('{')).collect();
+                assert_eq!(declared, named, "{path}");
+            }
+        }
+    }
+}
