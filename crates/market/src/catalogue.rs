@@ -188,6 +188,15 @@ pub fn content_hash(id: &str) -> Statement {
     statement!("SELECT json_quote(content_hash) FROM listings WHERE id = ?1", id)
 }
 
+/// The statement that reads what listings are called, `{id, title}` each, also of those that are no longer shown.
+#[must_use]
+pub fn titles(ids: &[&str]) -> Statement {
+    statement!(
+        "SELECT json_object('id', id, 'title', title) FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
+        serde_json::json!(ids).to_string()
+    )
+}
+
 /// The order of a page of listings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
