@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup outsiders build demo dev sell test lint unit e2e chaos soak bench fuzz fuzz-short contract deploy clean-state
+.PHONY: help setup outsiders build release demo dev sell test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -23,12 +23,18 @@ sell: setup ## list a text for sale at a running make dev: make sell FILE=prompt
 
 test: lint unit fuzz-short e2e ## everything that CI runs
 
-lint: setup ## formatting, lints, types
+lint: setup ## formatting, lints, types, licences and origins of dependencies
+	@scripts/setup.sh deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo clippy --workspace --exclude xtask --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci .
 	npx tsc --noEmit
+	cargo deny --locked check licenses bans sources
+
+audit: setup ## known vulnerabilities of what we depend on, where there is a network; AUDIT=strict where there must be one
+	@scripts/setup.sh deny
+	@scripts/audit.sh
 
 unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
@@ -43,7 +49,7 @@ chaos: build ## protected purchases in a course of events of its own; SEED=n rep
 soak: build ## honest and hostile traffic with faults: make soak MINUTES=2; SEED=n repeats the choices
 	@MINUTES='$(MINUTES)' SEED='$(SEED)' node scripts/soak.ts
 
-bench: build ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
+bench: release ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
 	@node tests/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')
 	@cargo bench --quiet --package x402-cardano --bench payments
 	@node tests/scale/bench.ts
@@ -63,11 +69,14 @@ setup: ## install what this machine lacks; the others do so by themselves
 outsiders: setup ## install what else the tests run: a browser, other people's clients
 	@scripts/setup.sh browser clients
 
-build: setup ## build the workers
+build: setup ## build the workers, as quickly as they are built
 	@scripts/build-all.sh
 
-deploy: build ## migrate the remote databases and deploy the three workers (see docs/operations.md)
-	scripts/deploy.sh
+release: setup ## build the workers as they are deployed, each within the size that it may have
+	@scripts/build-all.sh deploy
+
+deploy: release ## migrate the remote databases and deploy the three workers (see docs/operations.md)
+	WORKERS_BUILT=1 scripts/deploy.sh
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the project needs and this machine lacks; skips what is there. Needs rustup, Node with npm, and a C
-# compiler beforehand; for Linux (x64, arm64) and macOS. Usage: scripts/setup.sh [browser] [clients]
+# compiler beforehand; for Linux (x64, arm64) and macOS. Usage: scripts/setup.sh [browser] [clients] [deny]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -9,6 +9,7 @@ cd "$root"
 
 WORKER_BUILD=0.8.7
 WASM_BINDGEN=0.2.129
+CARGO_DENY=0.20.2
 PYTHON_SDK=2.3.0
 SCHEMATHESIS=4.32.5
 
@@ -124,9 +125,17 @@ EOF
   "$python" -m pip install --quiet --disable-pip-version-check "mcp==$PYTHON_SDK" "schemathesis==$SCHEMATHESIS"
 }
 
+# What looks after the dependencies' licences and origins.
+deny() {
+  has cargo-deny "$CARGO_DENY" && return
+  say "installing cargo-deny (a few minutes, once)"
+  cargo_tool cargo-deny "$CARGO_DENY" cargo-deny --quiet
+  rm -rf "$root/target/tools"
+}
+
 for part in "$@"; do
   case $part in
-    browser | clients) "$part" ;;
+    browser | clients | deny) "$part" ;;
     *) echo "setup: unknown part $part" >&2; exit 1 ;;
   esac
 done

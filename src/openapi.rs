@@ -20,7 +20,7 @@ pub const STYLE: (&str, &str) = ("/assets/docs.css", include_str!("../web/docs.c
 
 /// The document.
 pub fn document() -> Result<Response, ApiError> {
-    let mut response = edge::answer::json(DOCUMENT.to_owned())?;
+    let mut response = Response::json(DOCUMENT);
     response.headers_mut().set("cache-control", "public, max-age=300")?;
     Ok(response)
 }

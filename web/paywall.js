@@ -58,6 +58,7 @@ async function show(content, purchase) {
   const file = URL.createObjectURL(new Blob([content], { type: "text/plain" }));
   element("download").setAttribute("href", file);
   element("timeline").setAttribute("href", `/purchases/${purchase}`);
+  element("draft").hidden = true;
   element("delivered").hidden = false;
   if (matches) say("Here it is, with exactly the hash that was listed.");
   else complain(new Problem("What came does not have the hash that was listed. You may dispute a protected purchase."));

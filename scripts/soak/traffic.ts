@@ -185,7 +185,9 @@ export class Traffic {
   async #service(): Promise<void> {
     const mode = this.#random.pick(["instant", "protected"] as const);
     const listing = this.#listing(mode);
-    const account = this.#random.chance(0.5) ? this.#random.pick(this.#accounts) : await this.#account();
+    const known = this.#random.chance(0.5) ? this.#random.pick(this.#accounts) : undefined;
+    // Who cannot sign in because the workers are down has lost nothing, and tries again.
+    const account = known ?? (await patiently("signing in", () => this.#account()));
     const buy = async () => this.#counted(await account.tryBuy(listing.id, mode));
     const id = await fromServiceWallet(buy, listing);
     // What an account owns already is no new sale.

@@ -196,6 +196,11 @@ impl Operation {
         })
     }
 
+    /// For whoever prefers HTML, the same as a page.
+    fn page(self, status: u16) -> Self {
+        self.insert(&format!("/responses/{status}/content"), MARKUP, json!({ "schema": { "type": "string" } }))
+    }
+
     fn session(self) -> Self {
         self.set("/security", json!([{ "session": [] }])).fails(&[401, 429])
     }
@@ -253,16 +258,24 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
     let show = operation("getListing", "Catalogue", "One listing")
         .path("id", "The listing's id.")
         .answers::<Listing>(g, 200, "The listing.")
+        .page(200)
+        .fails(&[404]);
+    let preview = operation("getPreview", "Catalogue", "A listing's recording, in a frame of ours")
+        .path("id", "The listing's id.")
+        .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
+        .text(200, MARKUP, "A page that shows nothing else.")
         .fails(&[404]);
     let creator = operation("getCreator", "Catalogue", "What a seller sells")
         .path("address", "The seller's preprod address.")
         .query("cursor", "From the `Link` header.", cursor())
         .answers::<Creator>(g, 200, "The seller's listings, sales and reputation.")
+        .page(200)
         .header(200, "Link", "The next page, if there is one.", false)
         .fails(&[400]);
     vec![
         ("/listings", vec![("get", list), ("post", create)]),
         ("/listings/{id}", vec![("get", show)]),
+        ("/listings/{id}/preview", vec![("get", preview)]),
         ("/creators/{address}", vec![("get", creator)]),
     ]
 }
@@ -277,10 +290,17 @@ fn paywall(g: &mut SchemaGenerator) -> Operations {
         .header(200, "PAYMENT-RESPONSE", "After a payment: base64 of an x402 SettlementResponse, with a signed receipt.", false)
         .header(200, "X-Service-Purchase", "For a returning buyer: the purchase.", false)
         .answers::<Error>(g, 402, "Payment is required, or was refused.")
+        .page(402)
         .header(402, "PAYMENT-REQUIRED", "Base64 of an x402 PaymentRequired: `accepts`, and the code of the refusal.", true)
         .header(402, "PAYMENT-RESPONSE", "What became of a payment that was tried.", false)
         .fails(&[400, 404, 409, 429]);
-    vec![("/listings/{id}/unlock", vec![("get", unlock)])]
+    let draft = operation("draftPayment", "Paid content", "Have a payment drafted, for a wallet to sign")
+        .more("For clients that build no transactions: sign it, put it into `payment.payload.transaction`, and send that to the paywall.")
+        .path("id", "The listing's id.")
+        .body::<NewPaymentDraft>(g, JSON)
+        .answers::<PaymentDraft>(g, 200, "The draft.")
+        .fails(&[400, 404, 413, 429]);
+    vec![("/listings/{id}/unlock", vec![("get", unlock)]), ("/listings/{id}/payment-draft", vec![("post", draft)])]
 }
 
 fn purchases(g: &mut SchemaGenerator) -> Operations {
@@ -291,7 +311,14 @@ fn purchases(g: &mut SchemaGenerator) -> Operations {
     let show = operation("getPurchase", "Purchases", "One purchase with its timeline")
         .path("id", "The payment's or the lock's transaction.")
         .answers::<Purchase>(g, 200, "The purchase.")
+        .page(200)
         .fails(&[404]);
+    let action = operation("draftAction", "Purchases", "What may be done with a protected purchase, or one of it for a wallet to sign")
+        .more("Without `action`: what the contract lets each party do now, until when, and what it costs. With it: a transaction to sign and submit.")
+        .path("id", "The purchase.")
+        .body::<NewActionDraft>(g, JSON)
+        .answers::<Document>(g, 200, "The actions, or the draft of one.")
+        .fails(&[400, 404, 413, 429]);
     let verify = operation("judgePurchase", "Purchases", "Say whether what was delivered is what was listed")
         .more("Signed by the payer as for unlocking; or in the session of the account whose service wallet paid.")
         .set("/security", json!([{ "proof": [] }, { "session": [] }]))
@@ -303,6 +330,7 @@ fn purchases(g: &mut SchemaGenerator) -> Operations {
         ("/purchases", vec![("get", list)]),
         ("/purchases/{id}", vec![("get", show)]),
         ("/purchases/{id}/verification", vec![("post", verify)]),
+        ("/purchases/{id}/action-draft", vec![("post", action)]),
     ]
 }
 
@@ -489,7 +517,14 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         "text/markdown; charset=utf-8",
         "llms.txt.",
     );
+    let page = |id: &str, summary: &str| {
+        operation(id, "System", summary).text(200, MARKUP, "A page, for whoever prefers HTML.").fails(&[400, 404])
+    };
+    let home = page("home", "The catalogue for people");
+    let sell = page("sell", "Offer something for sale, for people");
     vec![
+        ("/", vec![("get", home)]),
+        ("/sell", vec![("get", sell)]),
         ("/health", vec![("get", health)]),
         ("/openapi.json", vec![("get", openapi)]),
         ("/docs", vec![("get", docs)]),

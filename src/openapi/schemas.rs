@@ -214,6 +214,60 @@ pub enum Verification {
     NoResultYet,
 }
 
+/// A wallet, as CIP-30 describes it, and how its owner wants to pay.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewPaymentDraft {
+    mode: DeliveryMode,
+    /// `getChangeAddress()`: hexadecimal, or bech32.
+    #[schemars(length(min = 1))]
+    change_address: String,
+    /// `getUtxos()`: hexadecimal of CBOR.
+    #[schemars(length(min = 1))]
+    utxos: Vec<String>,
+    /// `getCollateral()`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    collateral: Option<Vec<String>>,
+    /// `getUsedAddresses()`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    addresses: Option<Vec<String>>,
+}
+
+/// A payment for a wallet to sign: nothing of it is kept.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentDraft {
+    /// Hexadecimal of the CBOR, without signatures.
+    transaction: String,
+    #[schemars(regex(pattern = HASH))]
+    tx_hash: String,
+    /// Hashes of the keys that have to sign, hexadecimal.
+    signers: Vec<String>,
+    /// An x402 PaymentPayload that lacks `payload.transaction`: base64 of the signed transaction.
+    payment: serde_json::Map<String, Value>,
+    /// What is paid, locked, spent on fees and given back.
+    summary: serde_json::Map<String, Value>,
+    /// The same in words, for whoever signs.
+    words: Vec<String>,
+}
+
+/// What to do with a protected purchase; with it, the wallet as for a payment.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewActionDraft {
+    /// One of those that the answer without it lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    action: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    change_address: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    utxos: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    collateral: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    addresses: Option<Vec<String>>,
+}
+
 /// A purchase. It exists once its transaction is in a block.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

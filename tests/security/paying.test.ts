@@ -289,6 +289,7 @@ describe("requests of strangers", { timeout: 240_000 }, () => {
       "an answer to one": () => post(`${world.api}/auth/verify`, { owner: seller.address, key: "00", signature: "00" }),
       "a session": () => send(`${world.api}/me`, { headers: bearer }),
       "a verdict": () => post(`${world.api}/purchases/${"00".repeat(32)}/verification`, { verification: "ok" }),
+      "a draft of a payment": () => post(`${world.api}/listings/${listing.id}/payment-draft`, {}),
       "a registration": () => post(`${world.api}/oauth/register`, { redirect_uris: ["https://a.example/cb"] }),
       "a consent page": () => send(`${world.api}/oauth/authorize`),
       "a token": () =>

@@ -102,3 +102,8 @@ pub mod settlement;
 pub mod wire;
 
 pub use refusal::Refusal;
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Known vulnerabilities of what the project depends on, by its lock files. What cannot be asked is said, and is no pass of
+# anything: AUDIT=strict makes it a failure.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+source "$root/scripts/env.sh"
+cd "$root" || exit 1
+
+failed=0
+unasked() {
+  echo "audit: $1 cannot be reached: not checked"
+  if [ "${AUDIT:-}" = strict ]; then failed=1; fi
+}
+
+# crates.io, by RustSec's database.
+if cargo deny fetch db >/dev/null 2>&1; then
+  cargo deny --locked check advisories || failed=1
+else
+  unasked "the database of RustSec"
+fi
+
+# npm, by the registry that is configured. An answer has either vulnerabilities, or an error.
+answer=$(npm audit --package-lock-only --json 2>/dev/null)
+found=$(node -e '
+  const { metadata, vulnerabilities } = JSON.parse(process.argv[1]);
+  if (!metadata) process.exit(1);
+  for (const { name, severity, range } of Object.values(vulnerabilities)) {
+    if (["high", "critical"].includes(severity)) console.log(`audit: ${name} ${range}: ${severity}`);
+  }
+' "$answer" 2>/dev/null) || { unasked "npm's registry" && found=""; }
+if [ -n "$found" ]; then
+  echo "$found" >&2
+  failed=1
+fi
+exit "$failed"
