@@ -9,8 +9,8 @@ use agents::oauth::{Authority, Secrets};
 use cardano::keys::SigningKey;
 use edge::serve::Request;
 use edge::{
-    Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, settings::SettingError,
-    timer::Timer,
+    Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, log::Line,
+    settings::SettingError, timer::Timer,
 };
 use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
@@ -44,6 +44,7 @@ thread_local! {
 pub struct App {
     env: Env,
     usage: Usage,
+    line: Line,
     now_ms: u64,
     max_ms: u64,
     settings: OnceCell<Rc<Settings>>,
@@ -51,12 +52,19 @@ pub struct App {
 
 impl App {
     pub fn new(env: Env) -> Self {
-        Self { env, usage: Usage::default(), now_ms: edge::now_ms(), max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
+        let (usage, now_ms) = (Usage::default(), edge::now_ms());
+        let line = Line::begin("request", now_ms, usage.clone());
+        Self { env, usage, line, now_ms, max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
     }
 
     /// The same for a tool call, which has less time.
     pub fn for_tool_call(&self) -> Self {
         Self { max_ms: MAX_CALL_MS, ..self.clone() }
+    }
+
+    /// What the log says of the request.
+    pub const fn line(&self) -> &Line {
+        &self.line
     }
 
     pub const fn usage(&self) -> &Usage {

@@ -6,8 +6,7 @@ use worker::Result;
 use crate::error::ApiError;
 
 /// Answers' headers that pages may read.
-const EXPOSED: &str =
-    "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-Service-Purchase, ETag, Link, Retry-After, WWW-Authenticate, Mcp-Session-Id";
+const EXPOSED: &str = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-Service-Purchase, ETag, Link, Retry-After, WWW-Authenticate, Mcp-Session-Id, X-Request-Id";
 /// Requests' headers that pages may send.
 const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
 

@@ -28,6 +28,16 @@ macro_rules! endpoints {
                 None
             }
 
+            /// Its path with names in place of what varies.
+            pub const fn template(&self) -> &'static str {
+                match self {
+                    $(Self::$name $((endpoints!(@any $param)))? => {
+                        let [first, ..] = [$($template),+];
+                        first
+                    })*
+                }
+            }
+
             /// The methods that it takes, as `Allow` lists them.
             const fn allowed(&self) -> &'static str {
                 match self {
@@ -159,6 +169,7 @@ mod tests {
             let path = template.replace(['{', '}'], "");
             let endpoint = Endpoint::parse(&path).unwrap();
             assert_eq!(endpoint.allowed(), *methods, "{template}");
+            assert!(template.starts_with(endpoint.template()), "{template}");
             assert_eq!(ROUTES.iter().filter(|(other, _)| named(other, &path).is_some()).count(), 1, "{template}");
         }
     }

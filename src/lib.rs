@@ -40,6 +40,10 @@ async fn answer(request: Request, env: Env) -> Response {
         Resolved::Preflight(_) | Resolved::WrongMethod(_) => false,
     };
     let page = varies && routes::pages::wanted(&request);
+    app.line().note("method", &method);
+    if let Resolved::Route(endpoint) = &resolved {
+        app.line().note("route", endpoint.template());
+    }
     let answer = match resolved {
         Resolved::Preflight(allowed) => cors::preflight(allowed),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
@@ -49,8 +53,15 @@ async fn answer(request: Request, env: Env) -> Response {
     };
     let mut response = match answer {
         Ok(response) => response,
-        Err(error) if page => routes::pages::problem(&error.answer()),
-        Err(error) => error.answer().into_response(),
+        Err(error) => {
+            let told = error.answer();
+            if told.status() >= 500 {
+                app.line().cause(&error);
+            } else {
+                app.line().note("refused", told.text());
+            }
+            if page { routes::pages::problem(&told) } else { told.into_response() }
+        }
     };
     if varies {
         response.headers_mut().put("vary", "Accept");
@@ -104,7 +115,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
     }
 }
 
-/// What every answer carries: CORS, no sniffing, and (in development) the counts of what it cost.
+/// What every answer carries: CORS, no sniffing, the request's id, and (in development) the counts of what it cost.
 fn finish(app: &App, method: &str, mut response: Response) -> Response {
     let headers = response.headers_mut();
     cors::allow(headers);
@@ -112,5 +123,7 @@ fn finish(app: &App, method: &str, mut response: Response) -> Response {
     if app.shows_usage() {
         headers.put("server-timing", app.usage().server_timing());
     }
+    app.line().status(response.status_code());
+    let response = response.with_id(app.line().id());
     if method == "HEAD" { response.without_body() } else { response }
 }

@@ -80,6 +80,7 @@ pub struct Priced {
 
 /// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
 pub async fn priced(app: &App, database: &D1, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+    app.line().note("listing", id.as_str());
     let lead = app.settings()?.lead;
     let Some((terms, state)) = known::terms(database, app.now_ms(), lead, id).await? else { return Ok(None) };
     Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, app.now_ms()) }))

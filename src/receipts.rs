@@ -8,7 +8,6 @@ use cardano::keys::SigningKey;
 use edge::serve::{Request, Response};
 use edge::{answer, answer::Fault, keys::KeyStore};
 use market::catalogue::ListingTerms;
-use worker::console_error;
 use x402_cardano::wire::{
     NETWORK, SettlementResponse,
     offer_receipt::{DidWeb, Receipt},
@@ -65,7 +64,7 @@ pub fn attach(app: &App, request: &Request, terms: &ListingTerms, settlement: &m
             };
             settlement.extensions = receipt.signed(&issuer.key_id, &issuer.key);
         }
-        Err(error) => console_error!("no receipt: {error}"),
+        Err(error) => app.line().note("noReceipt", &error.to_string()),
     }
 }
 

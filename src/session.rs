@@ -30,7 +30,11 @@ impl MaybeSession {
     pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
         match Shown::of(request)? {
             None => Ok(Self(None)),
-            Some(shown) => shown.session(&app.database()?, app.now_ms()).await.map(|session| Self(Some(session))),
+            Some(shown) => {
+                let session = shown.session(&app.database()?, app.now_ms()).await?;
+                app.line().note("wallet", &session.account.wallet_address.to_string());
+                Ok(Self(Some(session)))
+            }
         }
     }
 }

@@ -11,11 +11,12 @@ use edge::{
     chain::Blockfrost,
     d1::D1,
     http::{BodyError, read_request},
+    log::Line,
     serve::{Request, Response},
     timer::Timer,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::{Env, console_error, console_log};
+use worker::Env;
 
 use crate::settings::ArbiterSettings;
 
@@ -51,16 +52,11 @@ impl RequestError {
             Self::NoToken => ErrorAnswer::unauthorized(text()),
             Self::Body(_) | Self::Malformed(_) => ErrorAnswer::bad_request(text()),
             Self::Unresolved(error) if error.is_requests_fault() => ErrorAnswer::bad_request(text()),
-            Self::Unresolved(error) => {
-                console_error!("{error}");
-                match error {
-                    ResolveError::Database(error) => Fault::from(error.clone()).answer(),
-                    ResolveError::Chain(_) => {
-                        ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds")
-                    }
-                    _ => ErrorAnswer::unavailable(text()),
-                }
+            Self::Unresolved(ResolveError::Database(error)) => Fault::from(error.clone()).answer(),
+            Self::Unresolved(ResolveError::Chain(_)) => {
+                ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds")
             }
+            Self::Unresolved(_) => ErrorAnswer::unavailable(text()),
             Self::Fault(fault) => fault.answer(),
         }
     }
@@ -77,17 +73,37 @@ impl From<worker::Error> for RequestError {
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
     edge::serve::serve(async move {
-        let mut response = answer(request, &env).await.unwrap_or_else(|refusal| refusal.answer().into_response());
+        let now = edge::now_ms();
+        let usage = Usage::default();
+        let line = Line::begin("dispute", now, usage.clone());
+        let mut response = answer(request, &env, &Case { now, usage, line: &line }).await.unwrap_or_else(|refusal| {
+            let told = refusal.answer();
+            if told.status() >= 500 {
+                line.cause(&refusal);
+            } else {
+                line.note("refused", told.text());
+            }
+            told.into_response()
+        });
+        line.status(response.status_code());
         response.headers_mut().put("cache-control", "no-store");
-        response
+        response.with_id(line.id())
     })
 }
 
-async fn answer(request: Request, env: &Env) -> Result<Response, RequestError> {
+/// What belongs to one request.
+struct Case<'a> {
+    /// POSIX ms.
+    now: u64,
+    usage: Usage,
+    line: &'a Line,
+}
+
+async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response, RequestError> {
     // Unusable settings first: a misconfigured arbiter serves nothing at all.
     let settings = ArbiterSettings::of(env).map_err(Fault::from)?;
     match (request.path(), request.method()) {
-        ("/disputes/resolve", "POST") => resolve(request, env, &settings).await,
+        ("/disputes/resolve", "POST") => resolve(request, env, &settings, case).await,
         ("/disputes/resolve", "OPTIONS") => Ok(Response::empty()?.with_status(204)),
         ("/disputes/resolve", _) => Err(RequestError::WrongMethod("POST, OPTIONS")),
         ("/health", "GET") => health(&settings),
@@ -103,7 +119,12 @@ fn health(settings: &ArbiterSettings) -> Result<Response, RequestError> {
     Ok(answer::json(health.to_string())?)
 }
 
-async fn resolve(mut request: Request, env: &Env, settings: &ArbiterSettings) -> Result<Response, RequestError> {
+async fn resolve(
+    mut request: Request,
+    env: &Env,
+    settings: &ArbiterSettings,
+    case: &Case<'_>,
+) -> Result<Response, RequestError> {
     if !settings.token.admits(&Bearer::of(&request)?) {
         return Err(RequestError::NoToken);
     }
@@ -111,19 +132,19 @@ async fn resolve(mut request: Request, env: &Env, settings: &ArbiterSettings) ->
     let dispute = ResolveRequest::parse(&body)?;
     drop(body);
 
-    let usage = Usage::default();
+    case.line.note("escrow", &dispute.escrow.to_string());
     let arbiter = Arbiter {
-        database: &D1::new(env.d1("DB")?, usage.clone()),
-        chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage)
+        database: &D1::new(env.d1("DB")?, case.usage.clone()),
+        chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), case.usage.clone())
             .leading(settings.lead),
         sleep: &Timer::UNBOUNDED,
         deployment: &settings.deployment,
         key: &settings.key,
         slots: &SlotConfig::PREPROD,
-        now: edge::now_ms(),
+        now: case.now,
     };
     let resolution = arbiter.resolve(&dispute).await?;
     let json = serde_json::to_string(&resolution).map_err(|error| Fault::Inconsistent(error.to_string()))?;
-    console_log!("{}: {json}", dispute.escrow);
+    case.line.note_object(&format!("{{\"resolution\":{json}}}"));
     Ok(answer::json(json)?)
 }

@@ -36,7 +36,11 @@ function headersOf(lines) {
 
 /** What the program calls to answer (crates/edge/src/serve.rs). */
 globalThis.surety = {
-  respond: (status, lines, body) => new Response(body, { status, headers: headersOf(lines) }),
+  respond: (status, lines, body, id) => {
+    const response = new Response(body, { status, headers: headersOf(lines) });
+    if (id) response.headers.set("x-request-id", id);
+    return response;
+  },
 };
 
 /** Requests that wait for the program. A panic ends the whole instance, and so all of them. */

@@ -318,7 +318,7 @@ fn purchases(g: &mut SchemaGenerator) -> Operations {
         .path("id", "The purchase.")
         .body::<NewActionDraft>(g, JSON)
         .answers::<Document>(g, 200, "The actions, or the draft of one.")
-        .fails(&[400, 404, 413, 429]);
+        .fails(&[400, 403, 404, 409, 413, 429]);
     let verify = operation("judgePurchase", "Purchases", "Say whether what was delivered is what was listed")
         .more("Signed by the payer as for unlocking; or in the session of the account whose service wallet paid.")
         .set("/security", json!([{ "proof": [] }, { "session": [] }]))

@@ -76,6 +76,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
 /// One listing.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
+    app.line().note("listing", id.as_str());
     let read = async |telling: Rc<Telling<'_>>| {
         let json = catalogue::one(&*telling, &id).await?;
         Ok(json.map(|json| Page { json, next: None }))

@@ -47,6 +47,7 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
     let Some(caller) = grant::caller(&app.database()?, &authority, &token, app.now_ms()).await? else {
         return unauthorized(&authority.challenge(true));
     };
+    app.line().note("wallet", &caller.account.wallet_address.to_string());
     respond(app, request, Visitor::Agent(Box::new(caller))).await
 }
 

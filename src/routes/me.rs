@@ -63,6 +63,7 @@ pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace
     let view = account::view(&app.database()?, &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     app.limit(Limiter::Account, &view.account.owner).await?;
     let wallet = view.account.wallet_address.to_string();
+    app.line().note("wallet", &wallet);
     let balance = app.chain()?.balance_of(&wallet).await?;
     Ok((view, balance))
 }

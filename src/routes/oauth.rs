@@ -61,7 +61,7 @@ pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiEr
     let body = match http::read_request(&mut request, MAX_REGISTRATION_BYTES).await {
         Ok(body) => body,
         Err(error @ BodyError::TooLarge(_)) => {
-            return refuse(&OAuthError::new(ErrorCode::InvalidClientMetadata, error.to_string()));
+            return refuse(app, &OAuthError::new(ErrorCode::InvalidClientMetadata, error.to_string()));
         }
         Err(error) => return Err(error.into()),
     };
@@ -71,7 +71,7 @@ pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiEr
     };
     match registered {
         Ok(client) => Ok(answer::private_json(client)?.with_status(201)),
-        Err(error) => refuse(&error),
+        Err(error) => refuse(app, &error),
     }
 }
 
@@ -85,7 +85,7 @@ pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiErro
     let (html, status) = match asked {
         Ok(consent) => (page::consent(&consent, &authority, app.has_demo_wallet(), now), 200),
         Err(refusal) => {
-            log(&refusal.error);
+            log(app, &refusal.error);
             (page::refused(&refusal), if refusal.error.code == ErrorCode::TemporarilyUnavailable { 503 } else { 400 })
         }
     };
@@ -165,18 +165,18 @@ pub async fn token(app: &App, mut request: Request) -> Result<Response, ApiError
             response.headers_mut().set("pragma", "no-cache")?;
             Ok(response)
         }
-        Err(error) => refuse(&error),
+        Err(error) => refuse(app, &error),
     }
 }
 
-fn log(error: &OAuthError) {
+fn log(app: &App, error: &OAuthError) {
     if let Some(cause) = &error.cause {
-        worker::console_error!("{cause}");
+        app.line().cause(cause);
     }
 }
 
-fn refuse(error: &OAuthError) -> Result<Response, ApiError> {
-    log(error);
+fn refuse(app: &App, error: &OAuthError) -> Result<Response, ApiError> {
+    log(app, error);
     let mut response = answer::json(error.json())?.with_status(error.code.status());
     response.headers_mut().set("cache-control", "no-store")?;
     if error.code == ErrorCode::InvalidClient {

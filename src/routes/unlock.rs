@@ -24,7 +24,6 @@ use market::{
     checkout::{self, Checkout, PayError, Presented, Unavailable, Way},
     proof::Proof,
 };
-use worker::console_log;
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
@@ -211,7 +210,8 @@ impl Gate<'_> {
             hung_up: &|| self.request.inner().signal().aborted(),
         };
         let paid = checkout.pay(&self.terms, &presented, proven).await;
-        console_log!("payment {} for {}: {}", presented.tx(), self.terms.id, outcome(&paid));
+        self.app.line().note("tx", &presented.tx().to_string());
+        self.app.line().note("outcome", outcome(&paid));
         let error = match paid {
             Ok(paid) => return self.deliver(paid.content, paid.settlement),
             Err(error) => error,

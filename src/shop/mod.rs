@@ -26,7 +26,11 @@ const SCHEDULE: [Millis; 9] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_
 
 /// Whatever of ours fails: the client may try again.
 fn unavailable(error: impl Into<ApiError>) -> ShopError {
-    ShopError::Unavailable(error.into().to_string())
+    let error = error.into();
+    if let ApiError::Fault(fault) = &error {
+        edge::log::fault(fault);
+    }
+    ShopError::Unavailable(error.to_string())
 }
 
 /// A listing's terms, if it is for sale.

@@ -47,7 +47,7 @@ impl<'a> OwnerShop<'a> {
     /// Notes which agent a payment is of. It shows what each spent; limits do not depend on it.
     async fn attribute(&self, database: &D1, tx: &TxHash) {
         if let Err(error) = database.run(grant::attribute(&self.caller.grant, &tx.to_string())).await {
-            worker::console_error!("payment {tx} is not attributed to its agent: {error}");
+            self.app().line().cause(&error);
         }
     }
 

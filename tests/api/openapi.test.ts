@@ -101,6 +101,7 @@ describe("the API's description", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  // One worker: Python's parser counts its depth for all threads together, and breaks down where two of them use it.
   const generate = async (...filter: string[]) => {
     const { status, text } = await run(
       SCHEMATHESIS,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use sql::DatabaseError;
-use worker::{Result, console_error};
+use worker::Result;
 
 use cardano::chain::ChainError;
 
@@ -169,10 +169,9 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What the client is told; the reason goes to the log.
+    /// What the client is told; the reason is for the request's line in the log.
     #[must_use]
     pub fn answer(&self) -> ErrorAnswer {
-        console_error!("{self}");
         match self {
             Self::Database(_) => ErrorAnswer::unavailable("the database does not answer; try again in a few seconds"),
             Self::Chain(ChainError::BudgetExhausted) => {

@@ -67,9 +67,14 @@ impl D1 {
         };
         let prepared = statements.into_iter().map(|statement| self.prepare(statement)).collect::<Result<_, _>>()?;
         let results = self.database.batch(prepared).await?;
-        for (sql, result) in texts.iter().zip(&results) {
-            let rows = result.meta()?.and_then(|meta| meta.rows_read).unwrap_or_default();
-            self.usage.read(sql, u64::try_from(rows).unwrap_or(u64::MAX));
+        for (place, result) in results.iter().enumerate() {
+            let meta = result.meta()?;
+            let count = |rows: Option<usize>| u64::try_from(rows.unwrap_or_default()).unwrap_or(u64::MAX);
+            let read = count(meta.as_ref().and_then(|meta| meta.rows_read));
+            self.usage.rows(read, count(meta.and_then(|meta| meta.rows_written)));
+            if let Some(sql) = texts.get(place) {
+                self.usage.read(sql, read);
+            }
         }
         let outcome = |result: worker::D1Result| {
             if let Some(error) = result.error() {

@@ -12,6 +12,7 @@ pub mod ed25519;
 pub mod http;
 pub mod jws;
 pub mod keys;
+pub mod log;
 pub mod serve;
 pub mod settings;
 pub mod timer;

@@ -23,12 +23,13 @@ use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
-    /// entry.js makes a `Response` of a status, lines `name:value` of headers, and a text.
+    /// entry.js makes a `Response` of a status, lines `name:value` of headers, a text, and the request's id, which is a
+    /// header of its own: the others are the same again and again, and kept.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
-    fn respond_text(status: u16, headers: &str, body: &str) -> JsValue;
+    fn respond_text(status: u16, headers: &str, body: &str, id: &str) -> JsValue;
     /// The same with bytes, a stream, a text that JavaScript keeps, or nothing.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
-    fn respond_value(status: u16, headers: &str, body: &JsValue) -> JsValue;
+    fn respond_value(status: u16, headers: &str, body: &JsValue, id: &str) -> JsValue;
 }
 
 /// A request that came in.
@@ -180,11 +181,12 @@ pub struct Response {
     status: u16,
     headers: HeaderList,
     body: Body,
+    id: String,
 }
 
 impl Response {
     fn new(body: Body) -> Self {
-        Self { status: 200, headers: HeaderList::default(), body }
+        Self { status: 200, headers: HeaderList::default(), body, id: String::new() }
     }
 
     fn typed(kind: &'static str, body: Body) -> Self {
@@ -256,6 +258,12 @@ impl Response {
         Self { body: Body::Text(text.into()), ..self }
     }
 
+    /// The same with a request's id (`X-Request-Id`).
+    #[must_use]
+    pub fn with_id(self, id: &str) -> Self {
+        Self { id: id.to_owned(), ..self }
+    }
+
     /// The same without its body.
     #[must_use]
     pub fn without_body(self) -> Self {
@@ -287,9 +295,9 @@ impl Response {
         LINES.with_borrow_mut(|lines| {
             self.headers.write(lines);
             match self.body {
-                Body::Empty => respond_value(self.status, lines, &JsValue::NULL),
-                Body::Text(text) => respond_text(self.status, lines, &text),
-                Body::Value(value) => respond_value(self.status, lines, &value),
+                Body::Empty => respond_value(self.status, lines, &JsValue::NULL, &self.id),
+                Body::Text(text) => respond_text(self.status, lines, &text, &self.id),
+                Body::Value(value) => respond_value(self.status, lines, &value, &self.id),
             }
         })
     }

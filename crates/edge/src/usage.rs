@@ -18,6 +18,8 @@ struct Counts {
     batches: Cell<u32>,
     statements: Cell<u32>,
     calls: Cell<u32>,
+    rows_read: Cell<u64>,
+    rows_written: Cell<u64>,
     /// Outside calls that may be made; [`MAX_OUTSIDE_CALLS`] where none is given.
     most: Option<u32>,
     reads: Option<RefCell<BTreeMap<String, u64>>>,
@@ -64,6 +66,27 @@ impl Usage {
     pub fn batch(&self, statements: usize) {
         add(&self.0.batches, 1);
         add(&self.0.statements, u32::try_from(statements).unwrap_or(u32::MAX));
+    }
+
+    /// Notes the rows that a statement went through and changed.
+    pub fn rows(&self, read: u64, written: u64) {
+        for (cell, count) in [(&self.0.rows_read, read), (&self.0.rows_written, written)] {
+            cell.set(cell.get().saturating_add(count));
+        }
+    }
+
+    /// All counts, as members of a JSON object.
+    #[must_use]
+    pub fn members(&self) -> String {
+        let Counts { batches, statements, calls, rows_read, rows_written, .. } = &*self.0;
+        format!(
+            "\"calls\":{},\"batches\":{},\"statements\":{},\"rowsRead\":{},\"rowsWritten\":{}",
+            calls.get(),
+            batches.get(),
+            statements.get(),
+            rows_read.get(),
+            rows_written.get()
+        )
     }
 
     /// Takes one outside call from the budget; `false` when none is left.

@@ -2,10 +2,9 @@
 
 use std::rc::Rc;
 
-use cardano::keys::SigningKey;
+use cardano::{Address, keys::SigningKey};
 use edge::{keys::KeyStore, settings::SettingError};
 use market::watch::{Holder, Keys};
-use worker::console_error;
 
 /// The platform's keys, as far as they are set: without the seller's nothing is done, without a version's master secret
 /// nothing for the buyers whose wallets it made.
@@ -22,6 +21,11 @@ impl PlatformKeys {
     }
 }
 
+/// A wallet whose key is not to be had here.
+#[derive(Debug, thiserror::Error)]
+#[error("the service wallet {0} cannot be protected: {1}")]
+struct Unprotected(Address, SettingError);
+
 impl Keys for PlatformKeys {
     fn seller(&self) -> Option<&SigningKey> {
         self.0.seller().ok().flatten()
@@ -33,7 +37,6 @@ impl Keys for PlatformKeys {
 
     fn buyer(&self, holder: &Holder) -> Option<SigningKey> {
         let key = self.0.wallet_at(holder.key_version, &holder.owner, &holder.wallet);
-        key.inspect_err(|error| console_error!("the service wallet {} cannot be protected: {error}", holder.wallet))
-            .ok()
+        key.inspect_err(|error| edge::log::fault(&Unprotected(holder.wallet, error.clone()))).ok()
     }
 }

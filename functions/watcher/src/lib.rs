@@ -10,21 +10,20 @@ use edge::{
     chain::Blockfrost,
     contents::ContentStore,
     d1::D1,
+    log::Line,
     serve::{Request, Response},
 };
 use keys::PlatformKeys;
 use market::watch::{Report, TickError, Watch};
 use settings::WatcherSettings;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::{Env, ScheduleContext, ScheduledEvent, console_error, console_log, event};
+use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
 /// One tick. What fails is in the log, and done by a later tick.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    match tick(&env, false).await {
-        Ok(told) => console_log!("tick {told}"),
-        Err(error) => console_error!("tick: {error}"),
-    }
+    // What it did, or why not, is in its line.
+    let _ = tick(&env, false).await;
 }
 
 /// The same on request, in development only: the deployed worker has no address, and this setting is not made there.
@@ -47,7 +46,7 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     Ok(answer::json(tick(env, request.url()?.query() == Some("reads")).await?)?)
 }
 
-/// For the log: what a tick did and what it cost.
+/// What a tick did and what it cost, for whoever asked for it.
 fn told(report: &Report, usage: &Usage) -> String {
     let mut told = serde_json::json!(report);
     if let Some(told) = told.as_object_mut() {
@@ -59,9 +58,37 @@ fn told(report: &Report, usage: &Usage) -> String {
     told.to_string()
 }
 
+/// A tick, and its line in the log.
 async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
-    let settings = WatcherSettings::of(env)?;
-    let usage = Usage::new(settings.calls_per_tick, reads);
+    let now = edge::now_ms();
+    let settings = WatcherSettings::of(env);
+    let usage = Usage::new(settings.as_ref().map_or(0, |settings| settings.calls_per_tick), reads);
+    let line = Line::begin("tick", now, usage.clone());
+    let ticked = match settings {
+        Ok(settings) => run(env, &settings, &usage, now).await,
+        Err(error) => Err(error.into()),
+    };
+    match ticked {
+        Ok(report) => {
+            let mut told = serde_json::json!(report);
+            if let Some(told) = told.as_object_mut() {
+                // They are in every line.
+                told.retain(|name, _| !matches!(name.as_str(), "calls" | "statements"));
+            }
+            line.note_object(&told.to_string());
+            if !report.alarms.is_empty() {
+                line.alarm();
+            }
+            Ok(self::told(&report, &usage))
+        }
+        Err(fault) => {
+            line.cause(&fault);
+            Err(fault)
+        }
+    }
+}
+
+async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, now: u64) -> Result<Report, Fault> {
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .leading(settings.lead);
     let database = D1::new(env.d1("DB")?, usage.clone());
@@ -73,23 +100,14 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
         deployment: settings.deployment.as_ref(),
         sells: settings.sells,
         lead: settings.lead,
-        now: edge::now_ms(),
+        now,
         calls_left: &|| usage.calls_left(),
     };
     let keys = PlatformKeys::new(settings::keys(env)?)?;
-    let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage: &usage };
-    match watch.tick(&keys, &arbiter).await {
-        Ok(report) => {
-            report.alarms.iter().for_each(|alarm| console_error!("ALARM {alarm}"));
-            Ok(told(&report, &usage))
-        }
-        Err(error) => {
-            console_error!("tick: {}", usage.server_timing());
-            Err(match error {
-                TickError::Database(error) => error.into(),
-                TickError::Chain(error) => error.into(),
-                TickError::Contents(error) => error.into(),
-            })
-        }
-    }
+    let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage };
+    watch.tick(&keys, &arbiter).await.map_err(|error| match error {
+        TickError::Database(error) => Fault::from(error),
+        TickError::Chain(error) => error.into(),
+        TickError::Contents(error) => error.into(),
+    })
 }

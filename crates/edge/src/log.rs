@@ -1,0 +1,200 @@
+//! One line of JSON for each request and tick: what an operator counts, and looks a case up by.
+//!
+//! ```text
+//! {"log":"request","id":"5f0c21e9-00002a","method":"GET","route":"/listings/{id}/unlock","listing":"lst_...","status":402,
+//!  "ms":3,"calls":0,"batches":1,"statements":2,"rowsRead":2,"rowsWritten":0}
+//! ```
+//!
+//! A line is written when the last clone of it is dropped: an answer that is a stream is over then. It says what was asked
+//! for by the route's template and by what somebody noted; never a token, a signature, a header, a body or a content.
+
+use std::{
+    cell::{Cell, RefCell},
+    fmt::Write as _,
+    rc::Rc,
+};
+
+use worker::{console_error, console_log};
+
+use crate::usage::Usage;
+
+/// Characters of a note: causes may carry what somebody else answered.
+const MAX_NOTE: usize = 500;
+
+thread_local! {
+    /// What tells this isolate from others, made once, and how many lines it began.
+    static ISOLATE: RefCell<Option<String>> = const { RefCell::new(None) };
+    static BEGUN: Cell<u32> = const { Cell::new(0) };
+}
+
+fn next_id() -> String {
+    let begun = BEGUN.get().wrapping_add(1);
+    BEGUN.set(begun);
+    ISOLATE.with_borrow_mut(|isolate| {
+        let isolate = isolate.get_or_insert_with(|| crate::random::<4>().map(hex::encode).unwrap_or_default());
+        format!("{isolate}-{begun:06x}")
+    })
+}
+
+/// A line about what failed where no request or tick is known.
+pub fn fault(error: &dyn std::error::Error) {
+    let cause = serde_json::Value::from(causes(error));
+    console_error!("{{\"log\":\"fault\",\"cause\":{cause}}}");
+}
+
+/// An error with all that caused it.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        // A transparent error says the same as its source.
+        if !text.ends_with(&said) {
+            let _ = write!(text, ": {said}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// A line that is still open. Clones are the same line.
+#[derive(Clone, Debug)]
+pub struct Line(Rc<Open>);
+
+#[derive(Debug)]
+struct Open {
+    name: &'static str,
+    id: String,
+    started_ms: u64,
+    usage: Usage,
+    status: Cell<Option<u16>>,
+    failed: Cell<bool>,
+    notes: RefCell<String>,
+}
+
+impl Line {
+    /// Begins a line of this name at this time (POSIX ms), with what is used until it ends.
+    #[must_use]
+    pub fn begin(name: &'static str, started_ms: u64, usage: Usage) -> Self {
+        let (status, failed, notes) = (Cell::default(), Cell::default(), RefCell::default());
+        Self(Rc::new(Open { name, id: next_id(), started_ms, usage, status, failed, notes }))
+    }
+
+    /// Its id: eight characters of the isolate, and a number within it.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Notes a value under a name. What is long is cut.
+    pub fn note(&self, name: &'static str, value: &str) {
+        let cut = value.char_indices().nth(MAX_NOTE).and_then(|(end, _)| value.get(..end)).unwrap_or(value);
+        // Writing to a string does not fail.
+        let _ = write!(self.0.notes.borrow_mut(), ",\"{name}\":{}", serde_json::Value::from(cut));
+    }
+
+    /// Notes members of an object that is finished JSON.
+    pub fn note_object(&self, object: &str) {
+        if let Some(members) =
+            object.strip_prefix('{').and_then(|text| text.strip_suffix('}')).filter(|it| !it.is_empty())
+        {
+            let mut notes = self.0.notes.borrow_mut();
+            notes.push(',');
+            notes.push_str(members);
+        }
+    }
+
+    /// Notes an error with all that caused it.
+    pub fn cause(&self, error: &dyn std::error::Error) {
+        self.note("cause", &causes(error));
+        self.alarm();
+    }
+
+    /// The line is one that somebody has to look at.
+    pub fn alarm(&self) {
+        self.0.failed.set(true);
+    }
+
+    /// How it ends: the status of the answer.
+    pub fn status(&self, status: u16) {
+        self.0.status.set(Some(status));
+    }
+}
+
+impl Open {
+    fn text(&self, now_ms: u64) -> String {
+        let Self { name, id, notes, usage, .. } = self;
+        let status = self.status.get().map_or(String::new(), |status| format!(",\"status\":{status}"));
+        let ms = now_ms.saturating_sub(self.started_ms);
+        format!("{{\"log\":\"{name}\",\"id\":\"{id}\"{}{status},\"ms\":{ms},{}}}", notes.borrow(), usage.members())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let text = self.text(crate::now_ms());
+        if self.failed.get() || self.status.get().is_some_and(|status| status >= 500) {
+            console_error!("{text}");
+        } else {
+            console_log!("{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(notes: &str) -> Open {
+        Open {
+            name: "request",
+            id: "a-1".into(),
+            started_ms: 5,
+            usage: Usage::default(),
+            status: Cell::new(Some(402)),
+            failed: Cell::default(),
+            notes: RefCell::new(notes.to_owned()),
+        }
+    }
+
+    fn read(open: Open, now_ms: u64) -> serde_json::Value {
+        let text = open.text(now_ms);
+        // Dropping it would ask the runtime for its clock.
+        std::mem::forget(open);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_line_says_how_it_ended_and_what_it_cost() {
+        let open = open("");
+        open.usage.batch(2);
+        open.usage.rows(7, 1);
+        assert_eq!(
+            read(open, 8),
+            serde_json::json!({
+                "log": "request", "id": "a-1", "status": 402, "ms": 3,
+                "calls": 0, "batches": 1, "statements": 2, "rowsRead": 7, "rowsWritten": 1,
+            })
+        );
+    }
+
+    #[test]
+    fn notes_are_escaped_and_cut_and_errors_keep_their_causes() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outside")]
+        struct Outer(#[source] std::fmt::Error);
+        let line = Line(Rc::new(open("")));
+        line.note("words", "say \"no\"\n");
+        line.note("long", &"é".repeat(1_000));
+        line.note_object("{\"read\":1,\"notes\":[]}");
+        line.note_object("{}");
+        line.cause(&Outer(std::fmt::Error));
+        let Ok(open) = Rc::try_unwrap(line.0) else { panic!("one line") };
+        let told = read(open, 0);
+        assert_eq!(told["words"], "say \"no\"\n");
+        assert_eq!(told["long"].as_str().unwrap().chars().count(), MAX_NOTE);
+        assert_eq!(told["read"], 1);
+        assert_eq!(told["cause"], format!("outside: {}", std::fmt::Error));
+        assert_eq!(told["ms"], 0, "a clock that went back");
+    }
+}
