@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup outsiders build demo dev sell test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy clean-state
+.PHONY: help setup outsiders build release demo dev sell test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -49,7 +49,7 @@ chaos: build ## protected purchases in a course of events of its own; SEED=n rep
 soak: build ## honest and hostile traffic with faults: make soak MINUTES=2; SEED=n repeats the choices
 	@MINUTES='$(MINUTES)' SEED='$(SEED)' node scripts/soak.ts
 
-bench: build ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
+bench: release ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
 	@node tests/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')
 	@cargo bench --quiet --package x402-cardano --bench payments
 	@node tests/scale/bench.ts
@@ -69,11 +69,14 @@ setup: ## install what this machine lacks; the others do so by themselves
 outsiders: setup ## install what else the tests run: a browser, other people's clients
 	@scripts/setup.sh browser clients
 
-build: setup ## build the workers
+build: setup ## build the workers, as quickly as they are built
 	@scripts/build-all.sh
 
-deploy: build ## migrate the remote databases and deploy the three workers (see docs/operations.md)
-	scripts/deploy.sh
+release: setup ## build the workers as they are deployed, each within the size that it may have
+	@scripts/build-all.sh deploy
+
+deploy: release ## migrate the remote databases and deploy the three workers (see docs/operations.md)
+	WORKERS_BUILT=1 scripts/deploy.sh
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

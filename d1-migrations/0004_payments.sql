@@ -6,6 +6,7 @@ CREATE TABLE payments (
   listing_id TEXT NOT NULL REFERENCES listings (id),
   mode TEXT NOT NULL CHECK (mode IN ('instant', 'protected')),
   payer TEXT NOT NULL,                           -- who owns the output that pays: the buyer
+  payer_key TEXT NOT NULL CHECK (length(payer_key) = 56), -- the payment key in that address: who signs
   amount_lovelace INTEGER NOT NULL CHECK (amount_lovelace > 0),
   creator_lovelace INTEGER NOT NULL CHECK (creator_lovelace BETWEEN 0 AND amount_lovelace),
                                                  -- what the creator gets of a protected sale, by the fees of this day
@@ -20,6 +21,7 @@ CREATE TABLE payments (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX payments_by_payer ON payments (payer, listing_id);
+CREATE INDEX payments_by_key ON payments (payer_key) WHERE owner IS NULL;
 CREATE INDEX payments_of_a_day ON payments (owner, day) WHERE owner IS NOT NULL;
 
 -- Identifiers that clients gave their payments (x402's extension payment-identifier), for each listing: the first payload
@@ -32,4 +34,5 @@ CREATE TABLE payment_identifiers (
   created_at_ms INTEGER NOT NULL,
   PRIMARY KEY (listing_id, identifier)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX payment_identifiers_by_tx ON payment_identifiers (tx_id);
 CREATE INDEX payment_identifiers_by_age ON payment_identifiers (created_at_ms);

@@ -43,6 +43,7 @@ CREATE TABLE escrows (
   failures INTEGER NOT NULL DEFAULT 0            -- of the action that is due, since the chain last showed something new
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX escrows_by_next ON escrows (next_at_ms) WHERE utxo IS NOT NULL;
+CREATE INDEX escrows_unposted ON escrows (submit_result_ms) WHERE utxo IS NOT NULL AND result_hash IS NULL;
 CREATE INDEX escrows_creator_due ON escrows (purchase_id) WHERE creator_due = 1;
 
 -- Every transaction of every escrow, the lock first: what it left. A step that a rollback removed is deleted, and the

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds every worker of the project, and the programs that the local stack and the tests run. With `deploy`: the workers
-# alone, as they are deployed, each held against the size that it may have.
+# as they are deployed, each held against the size that it may have.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -26,10 +26,7 @@ for worker in . functions/watcher arbiter; do
   name=$(awk -F '"' '/^name = / { print $2; exit }' "$worker/wrangler.toml")
   quietly "$name" scripts/build-worker.sh "$worker" "${1:-}"
 done
-if [ "${1:-}" = deploy ]; then
-  rm -f "$log"
-  exec node scripts/sizes.ts
-fi
 quietly "xtask, and the scenes that tests play" \
   cargo build --package xtask --package arbitration --bin xtask --example disputes
 rm -f "$log"
+[ "${1:-}" != deploy ] || node scripts/sizes.ts

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline/promises";
 import { connect } from "../tests/wallets/ledger.ts";
 import { walletNamed } from "../tests/wallets/wallet.ts";
 import { buyWithinLimits, signIn } from "./demo/account.ts";
@@ -11,7 +12,7 @@ import { Books } from "./demo/books.ts";
 import { buyInstantly } from "./demo/instant.ts";
 import { Protected } from "./demo/protected.ts";
 import { list, purchaseOf } from "./demo/shop.ts";
-import { chapter, heading, say } from "./demo/tell.ts";
+import { chapter, heading, say, table } from "./demo/tell.ts";
 import { type Stack, startStack } from "./stack.ts";
 
 const both = ["instant", "protected"];
@@ -58,6 +59,21 @@ async function story(stack: Stack, state: string): Promise<void> {
   const creator = await fetch(`${stack.api}/creators/${seller.address}`);
   const { sales: sold, sellerReputation } = (await creator.json()) as { sales: number; sellerReputation: object };
   say(`the seller's page: ${sold} sales, reputation ${JSON.stringify(sellerReputation)}`);
+
+  chapter("The same in a browser");
+  table(
+    ["page", "address"],
+    [["catalogue", `${stack.api}/`], ["creator", `${stack.api}/creators/${seller.address}`], ...books.pages(stack.api)],
+  );
+  await untilEnter("the pages are open until you press Enter");
+}
+
+/** Waits for whoever watches; where nobody does, as in a test run, it goes on at once. */
+async function untilEnter(words: string): Promise<void> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY || process.env.CI) return;
+  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  await lines.question(`  ${words} `);
+  lines.close();
 }
 
 const state = mkdtempSync(join(tmpdir(), "surety-demo-"));

@@ -30,6 +30,7 @@ function guide({ api, arbiter, watcher, ledger }: Stack): string {
     row("ledger", ledger, "Blockfrost's API in /api/v0; faucet, time, faults in /control (devnet/README.md)"),
     row("watcher", watcher, "POST /tick, every 3 seconds here"),
     row("arbiter", arbiter?.url, "POST /disputes/resolve, which the watcher calls"),
+    `\nFor people: ${api}/ in a browser with a CIP-30 wallet on preprod; ${api}/sell to list, ${api}/me to sign in`,
     "\nWhat is for sale, something more for sale, its signed terms, and money for a buyer on preprod:\n",
     `  curl ${api}/listings`,
     `  make sell${ports} FILE=tests/fixtures/prompts/aurora-hero.md PRICE=6`,

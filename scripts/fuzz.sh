@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 runs=${1:-200000}
-targets=(datum redeemer transaction utxos cose requirements)
+targets=(datum redeemer transaction utxos unspent cose requirements)
 state=${FUZZ_STATE:-$PWD/.fuzz}
 triple=$(rustc -vV | sed -n 's/^host: //p')
 built=${FUZZ_TARGET_DIR:-$state/target}

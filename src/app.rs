@@ -149,7 +149,7 @@ impl App {
     pub fn public_origin(&self, request: &Request) -> Result<String, ApiError> {
         match &self.settings()?.base_url {
             Some(base) => Ok(base.clone()),
-            None => Ok(request.url()?.origin().ascii_serialization()),
+            None => Ok(request.origin().to_owned()),
         }
     }
 

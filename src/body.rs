@@ -71,12 +71,15 @@ impl JsonBody {
         }
     }
 
-    /// A list of texts; none where it is missing.
-    pub fn texts(&self, name: &'static str) -> Result<Vec<&str>, FieldError> {
+    /// A list of texts that may be missing.
+    pub fn texts(&self, name: &'static str) -> Result<Option<Vec<&str>>, FieldError> {
         let other = || FieldError::OtherType(name, "list of strings");
         match self.0.get(name) {
-            None | Some(Value::Null) => Ok(vec![]),
-            Some(Value::Array(items)) => items.iter().map(|item| item.as_str().ok_or_else(other)).collect(),
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(items)) => {
+                let texts = items.iter().map(|item| item.as_str().ok_or_else(other));
+                texts.collect::<Result<_, _>>().map(Some)
+            }
             Some(_) => Err(other()),
         }
     }

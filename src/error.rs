@@ -106,7 +106,7 @@ impl ApiError {
                 UnlockError::UnknownListing => ErrorAnswer::not_found(text()),
                 UnlockError::Malformed(_) => ErrorAnswer::bad_request(text()),
                 UnlockError::IdentifierTaken(_) => ErrorAnswer::conflict(text()),
-                UnlockError::Unconfirmed(_) => ErrorAnswer::unavailable(text()),
+                UnlockError::NotNow(_) => ErrorAnswer::unavailable(text()),
             },
             Self::Draft(error) => match error {
                 DraftingError::UnknownListing => ErrorAnswer::not_found(text()),
@@ -191,7 +191,7 @@ impl From<Unavailable> for ApiError {
             Unavailable::Database(error) => error.into(),
             Unavailable::Chain(error) => error.into(),
             Unavailable::Contents(error) => error.into(),
-            Unavailable::Unconfirmed(_) => UnlockError::Unconfirmed(error).into(),
+            Unavailable::Unconfirmed(_) | Unavailable::Crowded => UnlockError::NotNow(error).into(),
         }
     }
 }

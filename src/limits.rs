@@ -61,7 +61,7 @@ pub const LIMITS: [(Limiter, &str, u32); 15] = [
     (Limiter::Payment, "LIMIT_PAYMENT", 1_200),
     (Limiter::Proof, "LIMIT_PROOF", 1_200),
     (Limiter::Verdict, "LIMIT_VERDICT", 600),
-    (Limiter::Draft, "LIMIT_DRAFT", 600),
+    (Limiter::Draft, "LIMIT_DRAFT", 300),
     (Limiter::Register, "LIMIT_REGISTER", 120),
     (Limiter::Consent, "LIMIT_CONSENT", 300),
     (Limiter::Token, "LIMIT_TOKEN", 600),

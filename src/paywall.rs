@@ -58,6 +58,11 @@ impl Methods {
         self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
+    /// Whether a listing with these modes is offered under a quote, which is made anew each time.
+    pub fn quotes(&self, modes: &[DeliveryMode]) -> bool {
+        self.protected.is_some() && modes.contains(&DeliveryMode::Protected)
+    }
+
     /// The ways to pay, cheapest first.
     pub fn ways(&self) -> Vec<Way<'_>> {
         let protected = self.protected.as_ref().map(|method| (DeliveryMode::Protected, method as _));

@@ -46,6 +46,18 @@ const kept = {
 const decoded = (header) => (header ? JSON.parse(atob(header)) : {});
 
 /**
+ * The words of a refusal; nothing where somebody between the service and us answered.
+ * @param {string} text
+ */
+function refusalIn(text) {
+  try {
+    return JSON.parse(text).error;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * @param {string} content
  * @param {string | null} purchase
  */
@@ -58,6 +70,7 @@ async function show(content, purchase) {
   const file = URL.createObjectURL(new Blob([content], { type: "text/plain" }));
   element("download").setAttribute("href", file);
   element("timeline").setAttribute("href", `/purchases/${purchase}`);
+  element("draft").hidden = true;
   element("delivered").hidden = false;
   if (matches) say("Here it is, with exactly the hash that was listed.");
   else complain(new Problem("What came does not have the hash that was listed. You may dispute a protected purchase."));
@@ -81,14 +94,14 @@ async function deliver(header) {
     } else if (answer.ok) {
       return show(text, decoded(answer.headers.get("payment-response")).transaction);
     } else {
-      const { error } = JSON.parse(text);
+      const error = refusalIn(text);
       const pending = decoded(answer.headers.get("payment-required")).error === "settlement_pending";
-      if (!pending && answer.status < 429) {
+      if (error && !pending && answer.status < 429) {
         kept.set(null);
         element("restart").hidden = false;
         throw new Problem(`The payment was not taken: ${error}`);
       }
-      say(`${pending ? "The transaction is on its way into a block" : error}. Asking again by itself.`);
+      say(`${pending ? "The transaction is on its way into a block" : "The service is busy"}. Asking again by itself.`);
     }
     await pause(ASK_AGAIN_MS);
   }
@@ -118,7 +131,7 @@ offerWallets(
     const { header } = await proof(wallet, (address, timestamp) => ["service:unlock:v1", listing, address, timestamp]);
     const answer = await request(unlock, { headers: { "x-service-proof": header, accept: "text/plain" } });
     const text = await answer.text();
-    if (!answer.ok) throw new Problem(JSON.parse(text).error);
+    if (!answer.ok) throw new Problem(refusalIn(text) ?? "The service does not answer. Try again.");
     return show(text, answer.headers.get("x-service-purchase"));
   },
   "again",

@@ -17,29 +17,43 @@ async function follow() {
   }
 }
 
-/** @param {{ action: string, by: string, words: string, timing: string, closes?: string }} offer */
-function choice({ action, by, words, closes }) {
-  const [label, radio, text] = ["label", "input", "span"].map((name) => document.createElement(name));
-  if (!label || !radio || !text) throw new Error("no elements");
-  Object.assign(radio, { type: "radio", name: "action", value: action });
-  const until = closes && Number(closes) ? ` Until ${new Date(Number(closes)).toLocaleString()}.` : "";
-  text.textContent = `${words}${until} (${by})`;
-  label.append(radio, text);
+/** @typedef {{ action: string, by: string, words: string, timing: string, opens: string, closes?: string }} Offer */
+
+/** @param {string} ms */
+const clock = (ms) => `${new Date(Number(ms)).toISOString().slice(11, 16)} UTC`;
+
+/** @param {Offer} offer */
+function choice({ action, words, closes }) {
+  const label = document.createElement("label");
+  const radio = Object.assign(document.createElement("input"), { type: "radio", name: "action", value: action });
+  label.append(radio, closes ? `${words} Until ${clock(closes)}.` : words);
   return label;
 }
 
+/** @param {Offer} offer */
+function prospect({ words, opens }) {
+  return Object.assign(document.createElement("p"), {
+    className: "note",
+    textContent: `From ${clock(opens)}: ${words}`,
+  });
+}
+
 async function offer() {
-  /** @type {{ actions: Parameters<typeof choice>[0][] }} */
+  /** @type {{ actions: Offer[] }} */
   const { actions } = await ask(`${path}/action-draft`, {});
-  const open = actions.filter(({ timing }) => timing === "open");
-  if (open.length === 0) return;
-  element("choices").append(...open.map(choice));
-  element("actions").hidden = false;
+  for (const party of ["buyer", "seller"]) {
+    const theirs = actions.filter(({ by, timing }) => by === party && timing !== "over");
+    const shown = theirs.map((offer) => (offer.timing === "open" ? choice(offer) : prospect(offer)));
+    element(party).append(...shown);
+    element(`${party}-part`).hidden = shown.length === 0;
+  }
+  element("actions").hidden = actions.length === 0;
+  element("sign").hidden = !actions.some(({ timing }) => timing === "open");
   offerWallets("Sign", chosen, act);
 }
 
 function chosen() {
-  const action = new FormData(/** @type {HTMLFormElement} */ (element("choices").closest("form"))).get("action");
+  const action = new FormData(/** @type {HTMLFormElement} */ (element("choices"))).get("action");
   if (!action) throw new Problem("Choose what to do first.");
   return action;
 }

@@ -11,9 +11,9 @@ const state = globalThis.__worker_init_state;
 const BROKEN = JSON.stringify({ error: "something went wrong on our side; try again later" });
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store", "access-control-allow-origin": "*" };
 
-/** The headers of most answers are the same few, again and again: so many are kept, of at most so many characters. */
-const KEPT = 100;
-const LONGEST = 1_000;
+/** The headers of most answers are the same few, again and again: so many of them are kept, of at most so many characters. */
+const KEPT = 200;
+const LONGEST = 4_000;
 const kept = new Map();
 
 /** Lines `name:value` as headers. */

@@ -52,6 +52,11 @@ export class Books {
     this.#sales.push({ what, purchase });
   }
 
+  /** Every purchase noted, with its page at this API. */
+  pages(api: string): string[][] {
+    return this.#sales.map(({ what, purchase }) => [what, `${api}/purchases/${purchase.id}`]);
+  }
+
   /** The table of all purchases, and the check that it explains every balance to the lovelace. */
   async close(again: (id: string) => Promise<Purchase>): Promise<void> {
     const names = [...new Set(this.#names.values())];

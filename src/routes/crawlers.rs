@@ -6,7 +6,7 @@ use market::catalogue::discovery;
 use crate::{app::App, error::ApiError};
 
 /// Pages beside those of the listings.
-const PAGES: [&str; 2] = ["/docs", "/llms.txt"];
+const PAGES: [&str; 4] = ["/", "/sell", "/docs", "/llms.txt"];
 
 fn text(body: String, kind: &str, max_age: &str) -> Result<Response, ApiError> {
     let mut response = Response::ok(body)?;

@@ -14,9 +14,9 @@ use edge::serve::{Request, Response};
 use escrow::{Action, rules::Timing};
 use market::{
     DeliveryMode, ListingId,
-    actions::{self, ActionDraft, ActionError, Actions, NoEscrow, Offered, Possible, Standing},
+    actions::{self, ActionDraft, ActionError, Actions, CurrentEscrow, NoEscrow, PossibleAction, PossibleActions},
     checkout::{self, DraftError, DraftOrder, PaymentDraft},
-    cip30::{Cip30Wallet, Described, InvalidWallet},
+    cip30::{Cip30Wallet, InvalidWallet, WalletDescription},
     purchase::Status,
 };
 use serde_json::{Map, Value, json};
@@ -100,7 +100,7 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
         lead: app.settings()?.lead,
     };
     match body.optional_text("action")? {
-        None => offered(&id, &actions.offered(&id).await.map_err(|error| refused(error.into()))?),
+        None => possible(&id, &actions.possible(&id).await.map_err(|error| refused(error.into()))?),
         Some(name) => {
             let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action)?;
             let draft = actions.draft(&id, action, &wallet(&body)?).await.map_err(refused)?;
@@ -130,16 +130,16 @@ fn refused(error: ActionError) -> ApiError {
     }
 }
 
-fn offered(purchase: &TxHash, offered: &Offered) -> Result<Response, ApiError> {
-    let mut told = json!({ "purchase": purchase, "now": offered.now.to_string(), "actions": [] });
-    let fields = match &offered.standing {
-        Standing::Ended(status) => json!({ "state": status }),
-        Standing::Open(escrow) => json!({
+fn possible(purchase: &TxHash, possible: &PossibleActions) -> Result<Response, ApiError> {
+    let mut told = json!({ "purchase": purchase, "now": possible.now.to_string(), "actions": [] });
+    let fields = match &possible.escrow {
+        CurrentEscrow::Ended(status) => json!({ "state": status }),
+        CurrentEscrow::Open(escrow) => json!({
             "state": Status::from(escrow.datum.state).name(),
             "buyer": escrow.datum.buyer.to_string(),
             "seller": escrow.datum.seller.to_string(),
             "lockedLovelace": escrow.utxo.value.lovelace,
-            "actions": offered.possible.iter().map(possible).collect::<Vec<_>>(),
+            "actions": possible.actions.iter().map(possible_action).collect::<Vec<_>>(),
         }),
     };
     if let (Some(told), Value::Object(fields)) = (told.as_object_mut(), fields) {
@@ -148,7 +148,7 @@ fn offered(purchase: &TxHash, offered: &Offered) -> Result<Response, ApiError> {
     Ok(answer::private_json(told.to_string())?)
 }
 
-fn possible(it: &Possible) -> Value {
+fn possible_action(it: &PossibleAction) -> Value {
     let timing = match it.timing {
         Timing::Early(_) => "early",
         Timing::Open => "open",
@@ -192,15 +192,12 @@ fn action_summary(draft: &ActionDraft) -> Value {
 
 /// The wallet in a body.
 fn wallet(body: &JsonBody) -> Result<Cip30Wallet, ApiError> {
-    let described = Described {
+    let described = WalletDescription {
         change_address: body.text("changeAddress")?,
-        utxos: body.texts("utxos")?,
-        collateral: body.texts("collateral")?,
-        addresses: body.texts("addresses")?,
+        utxos: body.texts("utxos")?.ok_or(FieldError::Missing("utxos"))?,
+        collateral: body.texts("collateral")?.unwrap_or_default(),
+        addresses: body.texts("addresses")?.unwrap_or_default(),
     };
-    if described.utxos.is_empty() {
-        return Err(FieldError::Missing("utxos").into());
-    }
     Ok(Cip30Wallet::read(&described).map_err(DraftingError::from)?)
 }
 

@@ -13,6 +13,7 @@ use market::{
 };
 use pages::{
     accept,
+    account::SHOWN,
     home::{self, Asked},
     preview::Size,
     view::{Listing, Purchase, Seller},
@@ -58,7 +59,7 @@ pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<R
         Endpoint::Home => home(app, request).await,
         Endpoint::Listing(id) => listing(app, id, request).await,
         Endpoint::Unlock(id) => paywall(app, id, request).await,
-        Endpoint::Sell => kept(request, ::pages::sell::page(&origin(app, request)?)),
+        Endpoint::Sell => kept(request, ::pages::sell::page(&app.public_origin(request)?)),
         Endpoint::Me => account(app, request).await,
         Endpoint::Creator(address) => creator(app, address, request).await,
         Endpoint::Purchase(id) => purchase(app, id).await,
@@ -105,12 +106,12 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     filter.limit = Some(home::PAGE);
     let Page { json, next } = catalogue::page(&app.database()?, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
-    kept(request, home::page(&origin(app, request)?, &asked, &listings, next.as_deref()))
+    kept(request, home::page(&app.public_origin(request)?, &asked, &listings, next.as_deref()))
 }
 
 async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let listing = listed(app, id).await?;
-    kept(request, ::pages::listing::page(&origin(app, request)?, &listing))
+    kept(request, ::pages::listing::page(&app.public_origin(request)?, &listing))
 }
 
 /// The 402 that programs get, with its terms in words.
@@ -138,7 +139,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let Page { json, next } = catalogue::page(&database, &filter).await?;
     let seller: Seller = read(&catalogue::seller(&database, &address).await?)?;
-    let (origin, listings) = (origin(app, request)?, read::<Vec<Listing>>(&json)?);
+    let (origin, listings) = (app.public_origin(request)?, read::<Vec<Listing>>(&json)?);
     kept(request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
 }
 
@@ -169,6 +170,9 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     }
     let (view, balance) = me::read(app, request).await?;
     let agents = grant::list(&app.database()?, &Shown::required(request)?, app.now_ms()).await?;
+    let purchases: Vec<Purchase> = read(&view.purchases)?;
+    let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
+    let titles = app.database()?.run(catalogue::titles(&bought)).await?.all_json()?;
     let account = ::pages::account::Account {
         owner: view.account.owner,
         wallet: view.account.wallet_address,
@@ -176,7 +180,8 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         max_per_payment: view.account.max_per_payment,
         daily_budget: view.account.daily_budget,
         spent_today: view.spent_today,
-        purchases: read(&view.purchases)?,
+        purchases,
+        titles,
         listings: read(&view.listings)?,
         figures: read(&format!("{{{}}}", view.figures.trim_start_matches(',')))?,
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
@@ -193,14 +198,6 @@ async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
 fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
     let read = serde_json::from_str(json);
     Ok(read.map_err(|error| Fault::Inconsistent(format!("what is stored cannot be shown: {error}")))?)
-}
-
-/// Our own address, as pages name it.
-fn origin(app: &App, request: &Request) -> Result<String, ApiError> {
-    match &app.settings()?.base_url {
-        Some(base) => Ok(base.clone()),
-        None => Ok(request.url()?.origin().ascii_serialization()),
-    }
 }
 
 /// A page instead of an answer for programs, with that answer's status and headers.

@@ -9,7 +9,7 @@
 //! A payment that is not in a block in time is 402 `settlement_pending`: the same request again goes on waiting for the same
 //! transaction, and no fresh terms invite a second one.
 
-use std::rc::Rc;
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use cardano::{Address, slots::Millis};
 use edge::serve::{Request, Response};
@@ -43,6 +43,16 @@ use crate::{
 /// Outside calls that one look may take: a retried read each of the transaction and the tip.
 const CALLS_PER_LOOK: u32 = 3;
 
+/// The code of a request that brings no payment.
+const UNPAID: &str = "PAYMENT-SIGNATURE header is required";
+/// Headers of terms that an isolate keeps, of some two kilobytes each.
+const MAX_HEADERS: usize = 1_000;
+
+thread_local! {
+    /// Terms that nobody signs, by the address of the paywall.
+    static HEADERS: RefCell<HashMap<String, Rc<str>>> = RefCell::default();
+}
+
 /// Why nothing is unlocked, where payment would not help.
 #[derive(Debug, thiserror::Error)]
 pub enum UnlockError {
@@ -55,9 +65,9 @@ pub enum UnlockError {
     /// The client's identifier belongs to another payment.
     #[error(transparent)]
     IdentifierTaken(PayError),
-    /// Paid, and not as deep in the chain as it has to be.
+    /// Paid, and not as deep in the chain as it has to be; or not paid, because too many sales wait.
     #[error(transparent)]
-    Unconfirmed(Unavailable),
+    NotNow(Unavailable),
 }
 
 /// One request at the paywall.
@@ -99,11 +109,11 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     }
     let proven = match proof.map(|proof| Proof::from_header(&proof)) {
         None => None,
-        Some(Err(error)) => return gate.ask(&Ask::new("proof_refused", &error.to_string())),
+        Some(Err(error)) => return gate.ask(&Ask::new("proof_refused", &error.to_string())).await,
         Some(Ok(proof)) => {
             let digest = proof.unlock_digest(&gate.terms.id);
             if let Err(error) = proof.check(&WebCrypto, &digest, app.now_ms()).await {
-                return gate.ask(&Ask::new("proof_refused", &error.to_string()));
+                return gate.ask(&Ask::new("proof_refused", &error.to_string())).await;
             }
             Some(proof.address)
         }
@@ -111,27 +121,18 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     match (payment, proven) {
         (Some(payment), proven) => gate.paid(&payment, proven).await,
         (None, Some(buyer)) => gate.returning(&buyer).await,
-        (None, None) => {
-            gate.ask(&Ask::new("PAYMENT-SIGNATURE header is required", "payment required: choose one of the terms"))
-        }
+        (None, None) => gate.ask(&Ask::new(UNPAID, "payment required: choose one of the terms")).await,
     }
 }
 
 impl Gate<'_> {
-    fn ask(&self, ask: &Ask<'_>) -> Result<Response, ApiError> {
+    async fn ask(&self, ask: &Ask<'_>) -> Result<Response, ApiError> {
         if self.terms.hidden {
             return Err(UnlockError::UnknownListing.into());
         }
-        let accepts = match &ask.pending {
-            Some(entry) => vec![entry.clone()],
-            None => self.accepts()?,
-        };
-        let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms.id);
-        let (resource, extensions) = (paywall::resource_info(&self.terms, url), paywall::extensions(&self.terms));
-        let required = paywall::payment_required(resource, extensions, accepts, ask.code);
-        let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
+        let header = self.terms_header(ask).await?;
         let mut response = answer::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
-        response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
+        response.headers_mut().set(PAYMENT_REQUIRED, &*header)?;
         response.headers_mut().set("cache-control", "no-store")?;
         if let Some(settlement) = ask.settlement {
             let header =
@@ -141,25 +142,54 @@ impl Gate<'_> {
         Ok(response)
     }
 
+    /// The terms as a header. Of a listing that is sold without a quote they are the same each time, and kept.
+    async fn terms_header(&self, ask: &Ask<'_>) -> Result<Rc<str>, ApiError> {
+        let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms.id);
+        let same = ask.code == UNPAID && ask.pending.is_none() && !self.methods.quotes(&self.terms.modes);
+        if same && let Some(header) = HEADERS.with_borrow(|kept| kept.get(&url).cloned()) {
+            return Ok(header);
+        }
+        let accepts = match &ask.pending {
+            Some(entry) => vec![entry.clone()],
+            None => self.accepts().await?,
+        };
+        let (resource, extensions) =
+            (paywall::resource_info(&self.terms, url.clone()), paywall::extensions(&self.terms));
+        let required = paywall::payment_required(resource, extensions, accepts, ask.code);
+        let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
+        let header: Rc<str> = header.into();
+        if same {
+            HEADERS.with_borrow_mut(|kept| {
+                if kept.len() >= MAX_HEADERS {
+                    kept.clear();
+                }
+                kept.insert(url, header.clone());
+            });
+        }
+        Ok(header)
+    }
+
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
-    fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
-        let offered = checkout::quote(&self.methods.ways(), &self.terms, self.clock, edge::random()?)
+    async fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
+        let (ways, nonce) = (self.methods.ways(), edge::random()?);
+        let offered = checkout::quote(&WebCrypto, &ways, &self.terms, self.clock, nonce)
+            .await
             .map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?;
         Ok(offered.into_iter().map(|offered| offered.requirements).collect())
     }
 
     /// The terms were not kept, or the payment cannot be one: 400 where nothing in it can be read.
-    fn refuse(&self, refusal: &Refusal) -> Result<Response, ApiError> {
+    async fn refuse(&self, refusal: &Refusal) -> Result<Response, ApiError> {
         if refusal.is_malformed() {
             return Err(UnlockError::Malformed(refusal.clone()).into());
         }
-        self.ask(&Ask::new(refusal.code(), &refusal.to_string()))
+        self.ask(&Ask::new(refusal.code(), &refusal.to_string())).await
     }
 
     async fn paid(&self, header: &str, proven: Option<Address>) -> Result<Response, ApiError> {
         let presented = match Presented::read(header) {
             Ok(presented) => presented,
-            Err(refusal) => return self.refuse(&refusal),
+            Err(refusal) => return self.refuse(&refusal).await,
         };
         let chain = self.app.chain()?;
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
@@ -188,15 +218,15 @@ impl Gate<'_> {
         };
         let words = error.to_string();
         match error {
-            PayError::Refused(refusal) => self.refuse(&refusal),
+            PayError::Refused(refusal) => self.refuse(&refusal).await,
             PayError::NotSettled(refusal, settlement) => {
                 let pends = matches!(refusal, Refusal::Settlement(NotSettled::Pending));
                 let pending = pends.then(|| serde_json::from_value(presented.accepted()).ok()).flatten();
-                self.ask(&Ask { settlement: Some(&settlement), pending, ..Ask::new(refusal.code(), &words) })
+                self.ask(&Ask { settlement: Some(&settlement), pending, ..Ask::new(refusal.code(), &words) }).await
             }
-            PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)),
-            PayError::Public => self.ask(&Ask::new("payment_public", &words)),
-            PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)),
+            PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)).await,
+            PayError::Public => self.ask(&Ask::new("payment_public", &words)).await,
+            PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)).await,
             PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
             PayError::Unavailable(error) => Err(error.into()),
         }
@@ -227,7 +257,7 @@ impl Gate<'_> {
             hung_up: &|| false,
         };
         match checkout.redeliver(&self.terms, &[buyer.to_string()]).await? {
-            None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")),
+            None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")).await,
             Some(found) => {
                 let mut response = answer::private_text(found.content)?;
                 response.headers_mut().set("x-service-purchase", found.purchase.to_string())?;

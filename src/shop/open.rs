@@ -88,16 +88,16 @@ impl OpenShop for OpenCounter<'_> {
             Ok(Some(proof)) => {
                 let digest = proof.unlock_digest(&sale.priced.terms.id);
                 if let Err(error) = proof.check(&WebCrypto, &digest, app.now_ms()).await {
-                    return sale.ask(&error.to_string(), None, None);
+                    return sale.ask(&error.to_string(), None, None).await;
                 }
                 Some(proof.address)
             }
-            Err(error) => return sale.ask(&error.to_string(), None, None),
+            Err(error) => return sale.ask(&error.to_string(), None, None).await,
         };
         match (shown.payment, proven) {
             (Some(payment), proven) => sale.pay(&payment, proven).await,
             (None, Some(buyer)) => sale.again(&buyer).await,
-            (None, None) => sale.ask("payment required: choose one of accepts", None, None),
+            (None, None) => sale.ask("payment required: choose one of accepts", None, None).await,
         }
     }
 }
@@ -105,7 +105,7 @@ impl OpenShop for OpenCounter<'_> {
 impl OpenSale<'_> {
     /// The terms, and why they are shown. `pending` is the entry under which a payment is on its way: the only one to show
     /// meanwhile.
-    fn ask(
+    async fn ask(
         &self,
         why: &str,
         pending: Option<PaymentRequirements>,
@@ -118,7 +118,8 @@ impl OpenSale<'_> {
             Some(entry) => vec![entry],
             None => {
                 let nonce = edge::random().map_err(unavailable)?;
-                let offered = checkout::quote(&self.methods.ways(), &self.priced.terms, self.priced.clock, nonce);
+                let (terms, clock) = (&self.priced.terms, self.priced.clock);
+                let offered = checkout::quote(&WebCrypto, &self.methods.ways(), terms, clock, nonce).await;
                 let offered = offered.map_err(|error| ShopError::Unavailable(format!("quote: {error}")))?;
                 offered.into_iter().map(|offered| offered.requirements).collect()
             }
@@ -147,7 +148,7 @@ impl OpenSale<'_> {
         };
         let found = checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await.map_err(unavailable)?;
         match found {
-            None => self.ask("this address has not bought this listing: pay for it", None, None),
+            None => self.ask("this address has not bought this listing: pay for it", None, None).await,
             Some(found) => Ok(Unlocked::Delivered {
                 content: found.content,
                 listed_hash: self.priced.terms.content_hash,
@@ -160,7 +161,7 @@ impl OpenSale<'_> {
     async fn pay(&self, payment: &str, proven: Option<Address>) -> Result<Unlocked, ShopError> {
         let presented = match Presented::read(payment) {
             Ok(presented) => presented,
-            Err(refusal) => return self.ask(&refusal.to_string(), None, None),
+            Err(refusal) => return self.ask(&refusal.to_string(), None, None).await,
         };
         let app = self.counter.app;
         let (chain, timer) = (app.chain().map_err(unavailable)?, app.timer());
@@ -197,12 +198,12 @@ impl OpenSale<'_> {
             PayError::NotSettled(refusal, settlement) => {
                 let pends = matches!(refusal, Refusal::Settlement(NotSettled::Pending));
                 let pending = pends.then(|| serde_json::from_value(presented.accepted()).ok()).flatten();
-                self.ask(refusal.code(), pending, Some(&settlement))
+                self.ask(refusal.code(), pending, Some(&settlement)).await
             }
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
             PayError::Refused(_) | PayError::Refunded | PayError::Public | PayError::TooManyRefused => {
-                self.ask(&words, None, None)
+                self.ask(&words, None, None).await
             }
         }
     }

@@ -3,12 +3,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { refOf, transactionOf } from "../../devnet/cardano/transaction.ts";
 import { secretIn } from "../../scripts/stack/secrets.ts";
+import { cheaper } from "../builder/tamper.ts";
 import { errorOf, json, usage } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { balance, CREATORS_PART, passTo, purchase, until } from "../watcher/sale.ts";
 import { type Cip30, libraries, ofSeed, referenceOf } from "./cip30.ts";
-import { bodyOf } from "./merge.ts";
+import { bodyOf, merged } from "./merge.ts";
 import { type ActionDraft, actionDraft, drafted, type Offered, offered, pay, signed, walletOf } from "./world.ts";
 
 const PRICE = 10_000_000n;
@@ -46,9 +47,23 @@ async function draftOf(id: string, action: string, wallet: Cip30): Promise<Actio
   return json(await actionDraft(world, id, { action, ...(await walletOf(wallet)) }));
 }
 
+/** That the ledger refuses the same transaction with a lovelace less for it, signed by the same wallet. */
+async function assertTight({ transaction, summary }: ActionDraft, wallet: Cip30): Promise<void> {
+  const { outputs } = transactionOf(Buffer.from(transaction, "hex")).body;
+  const change = outputs.findIndex(({ value }) => `${value.lovelace}` === summary.changeLovelace);
+  const less = cheaper(transaction, change);
+  const refusal = await world.ledger.submit(merged(less, await wallet.signTx(less, true)));
+  assert.ok("refused" in refusal, "one lovelace less is accepted");
+  assert.match(refusal.refused, /FeeTooSmallUTxO/);
+}
+
 /** Drafts, signs and submits an action, and waits until it is in a block. */
 async function acts(id: string, action: string, wallet: Cip30): Promise<ActionDraft> {
+  const told = (await offered(world, id)).actions.find((it) => it.action === action);
   const draft = await draftOf(id, action, wallet);
+  const [fee, about] = [Number(draft.summary.feeLovelace), Number(told?.feeLovelace)];
+  assert.ok(Math.abs(fee - about) < fee / 25, `${action}: about ${about}, in fact ${fee}`);
+  await assertTight(draft, wallet);
   const transaction = await signed(draft, wallet);
   assert.equal(bodyOf(transaction), bodyOf(draft.transaction), "the body stays byte for byte");
   const submitted = await world.ledger.submit(transaction);
@@ -89,9 +104,6 @@ for (const library of Object.keys(libraries)) {
     const asked = await acts(id, "SetRefundRequested", buyer);
     assert.equal(asked.summary.becomes, "RefundRequested");
     assert.equal(asked.summary.receivesLovelace, "0");
-    const told = before.actions.find(({ action }) => action === "SetRefundRequested");
-    const [fee, about] = [Number(asked.summary.feeLovelace), Number(told?.feeLovelace)];
-    assert.ok(Math.abs(fee - about) < fee / 5, `about ${about}, in fact ${fee}`);
     // The chain is asked: the watcher has not read it yet.
     assert.equal((await offered(world, id)).state, "RefundRequested");
 
@@ -154,7 +166,7 @@ test("too late is said with the time, and so is what else is in the way", async 
   const stranger = await libraries.mesh?.(world.ledger.blockfrost);
   assert.ok(stranger);
   const named = { addresses: [await buyer.getChangeAddress()] };
-  const bare = { action: "SetRefundRequested", changeAddress: await stranger.getChangeAddress(), utxos: [] };
+  const bare = { action: "SetRefundRequested", changeAddress: await stranger.getChangeAddress() };
   assert.match(errorOf(await actionDraft(world, id, bare), 400), /^utxos: is required/);
   await world.ledger.faucet(stranger.address, 1_000_000n);
   const poor = { ...bare, ...named, utxos: await stranger.getUtxos() };
@@ -184,7 +196,7 @@ test("what was paid directly has nothing to act on", async () => {
   assert.match(errorOf(await actionDraft(world, draft.txHash, {}), 400), /paid directly/);
 });
 
-test("collateral that the wallet sets aside is put up, and nothing else", async () => {
+test("collateral that the wallet sets aside is put up, and with that alone a refund is taken", async () => {
   const { id, buyer } = await locked();
   const [aside = "", ...utxos] = await buyer.getUtxos();
   const { changeAddress } = await walletOf(buyer);
@@ -195,4 +207,12 @@ test("collateral that the wallet sets aside is put up, and nothing else", async 
   const { body } = transactionOf(Buffer.from(draft.transaction, "hex"));
   assert.deepEqual(body.collateral.map(refOf), [referenceOf(aside)]);
   assert.ok("id" in (await world.ledger.submit(await signed(draft, buyer))));
+  await world.ledger.waitFor(draft.txHash, "block");
+
+  await passTo(world, id, "submitResult");
+  await opened(id, "WithdrawRefund");
+  const nothingElse = { action: "WithdrawRefund", changeAddress, utxos: [], collateral: [aside] };
+  const refund: ActionDraft = json(await actionDraft(world, id, nothingElse));
+  assert.equal(BigInt(refund.summary.changeLovelace), PRICE - BigInt(refund.summary.feeLovelace));
+  assert.deepEqual(await world.ledger.submit(await signed(refund, buyer)), { id: refund.txHash });
 });

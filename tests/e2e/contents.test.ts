@@ -1,11 +1,12 @@
 // What is sold: kept once under its hash, in the database or in a bucket, and out of sale when the operator says so.
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { changedConfig } from "../helpers/config.ts";
+import { inDatabase } from "../helpers/database.ts";
 import { errorOf, json, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { comeBack, makeOut, settle, unlockUrl } from "../helpers/payments.ts";
@@ -30,17 +31,7 @@ for (const [where, more] of [
       rmSync(folder, { recursive: true, force: true });
     });
 
-    const database = <T>(use: (db: DatabaseSync) => T): T => {
-      const d1 = join(world.state, "workers/v3/d1/miniflare-D1DatabaseObject");
-      const [file] = readdirSync(d1).filter((name) => name.endsWith(".sqlite") && !name.startsWith("metadata"));
-      const db = new DatabaseSync(join(d1, file as string));
-      try {
-        db.exec("PRAGMA busy_timeout = 5000");
-        return use(db);
-      } finally {
-        db.close();
-      }
-    };
+    const database = <T>(use: (db: DatabaseSync) => T): T => inDatabase(world, use);
 
     it("are kept once, whoever sells them, and delivered byte for byte", async () => {
       const sellers = [world.person("one"), world.person("two")];

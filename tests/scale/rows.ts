@@ -93,12 +93,14 @@ export class Books {
 
   #payments(locks: readonly Lock[]): void {
     const send = this.database.prepare(
-      `INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, attempted_at_ms, created_at_ms)
-       VALUES (?1, 'payment', 'payment:' || ?1, ?2, 'submitted', ?3, 1, ?4, ?4)`,
+      `INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, in_doubt,
+         attempted_at_ms, created_at_ms)
+       VALUES (?1, 'payment', 'payment:' || ?1, ?2, 'submitted', ?3, 1, 1, ?4, ?4)`,
     );
     const pay = this.database.prepare(
-      `INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, terms_digest)
-       VALUES (?1, ?2, 'protected', ?3, ?4, ?5, ?6, ?1)`,
+      `INSERT INTO payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest,
+         terms_digest)
+       VALUES (?1, ?2, 'protected', ?3, '${"00".repeat(28)}', ?4, ?5, ?6, ?1)`,
     );
     const { listing, buyer } = this.#smith;
     for (const lock of locks) {

@@ -11,7 +11,7 @@ import { rowsOf } from "../chaos/database.ts";
 import { changedConfig } from "../helpers/config.ts";
 import { type Answer, errorOf, json, post, send, usage } from "../helpers/http.ts";
 import { type Listing, list, offer, offerOf } from "../helpers/listings.ts";
-import { makeOut, type PaymentOptions, present, refusalOf, termsOf, unlockUrl } from "../helpers/payments.ts";
+import { makeOut, type PaymentOptions, present, refusalOf, settle, termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
@@ -187,6 +187,33 @@ describe("payments of strangers", { timeout: 240_000 }, () => {
     assert.equal((await ask(payer)).text, listing.content);
   });
 
+  it("an old transfer to the same seller opens nothing that was listed since", async () => {
+    const seller = world.person("seller");
+    const payer = await world.buyer();
+    const old = await makeOut(world, payer, await list(world.api, seller));
+    await world.ledger.submit(old.cbor);
+    await world.ledger.block();
+    await world.ledger.advance(2 * 3_600);
+    const listing = await list(world.api, seller);
+    const headers = { "payment-signature": old.header, "x-service-proof": await unlockProof(payer, listing.id) };
+    const answer = await send(unlockUrl(world, listing), { headers });
+    assert.equal(refusalOf(answer), "invalid_exact_cardano_payload_ttl_expired");
+  });
+
+  it("names for payments that who owns a listing makes up leave eight rows", async () => {
+    const [listing, payer] = [await sold(), await world.buyer()];
+    assert.equal((await settle(world, listing, await makeOut(world, payer, listing))).status, 200);
+    const again = await makeOut(world, payer, listing);
+    const before = count("SELECT count(*) FROM payment_identifiers");
+    for (let n = 0; n < 12; n++) {
+      const info = { required: false, id: `a-name-of-its-own-${n}` };
+      const extensions = { "payment-identifier": { info } };
+      const header = encodePaymentSignatureHeader({ ...again.payload, extensions });
+      assert.equal((await present(world, listing, { header })).text, listing.content);
+    }
+    assert.equal(count("SELECT count(*) FROM payment_identifiers") - before, 8);
+  });
+
   it("a refused payment is taken under another header, and one payer leaves twenty refused ones at most", async () => {
     const payer = await Stranger.with(world, 2_000_000_000n);
     const [first, ...listings] = await Promise.all(Array.from({ length: 23 }, sold));
@@ -262,6 +289,7 @@ describe("requests of strangers", { timeout: 240_000 }, () => {
       "an answer to one": () => post(`${world.api}/auth/verify`, { owner: seller.address, key: "00", signature: "00" }),
       "a session": () => send(`${world.api}/me`, { headers: bearer }),
       "a verdict": () => post(`${world.api}/purchases/${"00".repeat(32)}/verification`, { verification: "ok" }),
+      "a draft of a payment": () => post(`${world.api}/listings/${listing.id}/payment-draft`, {}),
       "a registration": () => post(`${world.api}/oauth/register`, { redirect_uris: ["https://a.example/cb"] }),
       "a consent page": () => send(`${world.api}/oauth/authorize`),
       "a token": () =>

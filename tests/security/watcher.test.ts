@@ -15,7 +15,7 @@ import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { account, buy, lock, offer, passTo, purchase, told, until } from "../watcher/sale.ts";
+import { account, balance, buy, CREATORS_PART, lock, offer, passTo, purchase, told, until } from "../watcher/sale.ts";
 import { laden, type Ref, Stranger } from "./stranger.ts";
 
 /** Outputs with 1,100 tokens each that one transaction refers to. */
@@ -27,6 +27,8 @@ const COINS_PER_BYTE = 4_310n;
 const MAX_CALLS = 40;
 /** Foreign transactions of a flood: 26 ticks' worth of reading. */
 const FLOOD = 420;
+/** Disputes: more than two ticks can make. */
+const DISPUTES = 30;
 
 describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
   let world: World;
@@ -169,6 +171,52 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
     }
   });
 
+  it("a dispute that is lost by a buyer with more collateral than the price pays the creator", async () => {
+    const buyer = await Stranger.with(world, 100_000_000n);
+    const listing = await offer(world, world.person("creator"));
+    const id = await lockByHand(buyer, listing, [], 30_000_000n);
+    await world.ledger.faucet(buyer.address, 50_000_000n);
+    const posted = (await until(world, id, "ResultSubmitted")).events.at(-1)?.txHash as string;
+    const place = { state: world.state, ledger: world.ledger.url };
+    await act(place, "request-refund", await escrowIn(place.ledger, escrow, posted), [], buyer.secret);
+    await passTo(world, id, "externalDisputeUnlock");
+    await until(world, id, "withdrawn");
+    while (!(await told(world, id)).includes("creator_paid")) {
+      await tick();
+      await nextBlock();
+    }
+    assert.equal(await balance(world, listing.sellerAddress), CREATORS_PART);
+  });
+
+  it(`${DISPUTES} disputes whose time ends before a new sale's keep its result waiting for no tick`, async (t) => {
+    const [owner, creator] = [await account(world), world.person("creator")];
+    await world.ledger.faucet(owner.wallet, 1_000_000_000n);
+    const limits = { maxPerPaymentAda: 100, dailyBudgetAda: 500 };
+    await post(`${world.api}/me/agent-limits`, limits, owner.authorization, "PUT");
+    const ids: string[] = [];
+    for (let n = 0; n < DISPUTES; n++) ids.push(await buy(world, await offer(world, creator), owner));
+    for (const id of ids) await until(world, id, "ResultSubmitted");
+    await passTo(world, ids.at(-1) as string, "submitResult");
+    await world.ledger.advance(360);
+    await tick();
+    const other = await lock(world, await offer(world, creator), await world.buyer());
+    for (const id of ids) {
+      const verdict = { verification: "mismatch" };
+      json(await post(`${world.api}/purchases/${id}/verification`, verdict, owner.authorization));
+    }
+    const { acted } = await tick();
+    t.diagnostic(`${acted.map((what) => what.split(" ")[0])}`);
+    assert.ok(
+      acted.some((what) => what.startsWith("result") && what.includes(other)),
+      "a result comes first",
+    );
+    assert.ok(
+      acted.some((what) => what.startsWith("dispute")),
+      "there were disputes to do",
+    );
+    for (const id of ids) await until(world, id, "Disputed");
+  });
+
   async function nextBlock(): Promise<void> {
     const { height } = await world.ledger.tip();
     while ((await world.ledger.tip()).height === height) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -180,14 +228,19 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
   }
 
   /** Pays for a listing with a lock out of laden outputs; the purchase's id. */
-  async function lockByHand(buyer: Stranger, listing: { id: string; content: string }, inputs: Ref[]): Promise<string> {
+  async function lockByHand(
+    buyer: Stranger,
+    listing: { id: string; content: string },
+    inputs: Ref[],
+    more?: bigint,
+  ): Promise<string> {
     const required = termsOf(await send(unlockUrl(world, listing)));
     const accepted = required.accepts.find(({ extra }) => extra.assetTransferMethod === "escrow");
     assert.ok(accepted);
     const extra = readExtra(accepted.extra);
     const price = BigInt(accepted.amount);
     const parties = { buyer: buyer.address, extra };
-    const collateral = collateralFor(parties, accepted.payTo, price, COINS_PER_BYTE);
+    const collateral = more ?? collateralFor(parties, accepted.payTo, price, COINS_PER_BYTE);
     const datum = Data.toCBORHex(escrowDatum({ ...parties, collateral }));
     const { slot } = await world.ledger.tip();
     const nonce = `${buyer.purse.txHash}#${buyer.purse.index}`;

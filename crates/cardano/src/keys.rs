@@ -35,6 +35,13 @@ pub trait VerifyEd25519 {
     async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool;
 }
 
+/// Signs with a key of ours: the same bytes whoever does it (RFC 8032).
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait SignEd25519 {
+    /// The key's signature of a message.
+    async fn sign(&self, key: &SigningKey, message: &[u8]) -> [u8; 64];
+}
+
 /// Whether a signature of a message verifies under a key, to the ledger's strictness.
 ///
 /// # Errors
@@ -108,6 +115,13 @@ impl Native {
 }
 
 #[cfg(not(target_family = "wasm"))]
+impl SignEd25519 for Native {
+    async fn sign(&self, key: &SigningKey, message: &[u8]) -> [u8; 64] {
+        key.sign(message)
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
 impl VerifyEd25519 for Native {
     async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
         Self::equation_holds(key, message, signature)
@@ -157,6 +171,12 @@ impl SigningKey {
     #[must_use]
     pub fn enterprise_address(&self) -> Address {
         Address::enterprise(self.key_hash())
+    }
+
+    /// The seed, for a signer that keeps keys of its own. It is the secret: it goes nowhere else.
+    #[must_use]
+    pub fn seed(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(*self.0.sk.seed())
     }
 
     /// The signature of a message (RFC 8032: the same one every time).

@@ -56,9 +56,7 @@ impl Request {
     /// Its path, as the URL spells it.
     #[must_use]
     pub fn path(&self) -> &str {
-        // The runtime's URLs have an origin and a path.
-        let after = self.url.split_once("://").map_or(self.url.as_str(), |(_, after)| after);
-        let path = after.find('/').and_then(|at| after.get(at..)).unwrap_or("/");
+        let path = self.url.get(self.path_start()..).filter(|path| !path.is_empty()).unwrap_or("/");
         path.find(['?', '#']).and_then(|end| path.get(..end)).unwrap_or(path)
     }
 
@@ -69,10 +67,17 @@ impl Request {
         before.split_once('?').map(|(_, query)| query)
     }
 
-    /// Its URL without query and fragment: what is asked for.
+    /// The origin that it was sent to: `https://host`, with a port where that is an unusual one.
     #[must_use]
-    pub fn resource(&self) -> &str {
-        self.url.find(['?', '#']).and_then(|end| self.url.get(..end)).unwrap_or(&self.url)
+    pub fn origin(&self) -> &str {
+        self.url.get(..self.path_start()).unwrap_or_default()
+    }
+
+    /// Where the path begins: the runtime's URLs have one, after the first slash that is not of the scheme's two.
+    fn path_start(&self) -> usize {
+        let host = self.url.find("://").map_or(0, |at| at.saturating_add(3));
+        let path = self.url.get(host..).and_then(|rest| rest.find('/'));
+        path.map_or(self.url.len(), |path| host.saturating_add(path))
     }
 
     /// Its whole URL.

@@ -67,10 +67,13 @@ impl Escrow {
             Some(PayoutRule::AsSigned) => {
                 let buyer = self.tagged_to(self.datum.buyer_payout_address(), outputs);
                 let seller = self.tagged_to(self.datum.seller_payout_address(), outputs);
+                // Anyone may send what the arbiters signed, and pay more of one's own: a buyer who adds to the own part
+                // takes nothing from a seller who was paid in full.
+                let in_full = self.utxo.value.lovelace.checked_sub(self.datum.collateral_return);
                 match buyer.cmp(&seller) {
-                    std::cmp::Ordering::Greater => Ending::Refunded,
-                    std::cmp::Ordering::Less => Ending::Withdrawn,
-                    std::cmp::Ordering::Equal => Ending::Closed,
+                    std::cmp::Ordering::Greater if in_full.is_none_or(|full| seller < full) => Ending::Refunded,
+                    std::cmp::Ordering::Equal if in_full.is_none_or(|full| seller < full) => Ending::Closed,
+                    _ => Ending::Withdrawn,
                 }
             }
             None => Ending::Closed,
@@ -178,6 +181,12 @@ mod tests {
         assert_eq!(ending(&[most(buyer), least(seller)]), Spent::Ended(Ending::Refunded));
         assert_eq!(ending(&[least(buyer), most(seller)]), Spent::Ended(Ending::Withdrawn));
         assert_eq!(ending(&[least(buyer), least(seller)]), Spent::Ended(Ending::Closed));
+        let in_full = disputed.utxo.value.lovelace.saturating_sub(disputed.datum.collateral_return).get();
+        let won = || output(seller, in_full, tag());
+        for more in [5_000_000, 9_000_000, 90_000_000] {
+            let added = [least(buyer), won(), output(buyer, more, tag())];
+            assert_eq!(ending(&added), Spent::Ended(Ending::Withdrawn), "{more} of the buyer's own beside it");
+        }
         let untagged = [least(seller), output(buyer, 9_000_000, None), output(buyer, 9_000_000, other_tag)];
         assert_eq!(ending(&untagged), Spent::Ended(Ending::Withdrawn));
     }

@@ -23,7 +23,7 @@ use cardano::{
 use escrow::{
     Action, Deployment,
     plan::{Escrow, LEAST_WINDOW_MS, Planner, Step},
-    rules::{Party, Timing, Window},
+    rules::{Effect, Party, Rule, Timing, Window},
     spend::{Ending, Spent},
 };
 use serde::Deserialize;
@@ -57,7 +57,7 @@ pub struct Actions<'a, D, C, K> {
 /// What is known of a protected purchase before the chain is asked.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Known {
+struct LockedPurchase {
     mode: DeliveryMode,
     utxo: Option<TxRef>,
     status: crate::purchase::Status,
@@ -94,7 +94,7 @@ pub enum NoEscrow {
 
 /// A purchase's escrow, as the chain has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum CurrentEscrow {
     /// There to be acted on.
     Open(Box<Escrow>),
     /// It has ended, in the API's word.
@@ -103,7 +103,7 @@ pub enum Standing {
 
 /// An action that the contract knows in the escrow's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Possible {
+pub struct PossibleAction {
     pub action: Action,
     /// Who signs.
     pub by: Party,
@@ -118,11 +118,11 @@ pub struct Possible {
 
 /// What can be done with a purchase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offered {
-    pub standing: Standing,
+pub struct PossibleActions {
+    pub escrow: CurrentEscrow,
     /// The chain's clock, POSIX ms.
     pub now: Millis,
-    pub possible: Vec<Possible>,
+    pub actions: Vec<PossibleAction>,
 }
 
 impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
@@ -130,57 +130,57 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     ///
     /// # Errors
     /// See [`NoEscrow`].
-    pub async fn offered(&self, purchase: &TxHash) -> Result<Offered, NoEscrow> {
-        let known = self.known(purchase).await?;
-        let (standing, tip) = (self.standing(&known).await?, self.chain.recent_tip().await?);
+    pub async fn possible(&self, purchase: &TxHash) -> Result<PossibleActions, NoEscrow> {
+        let known = self.locked_purchase(purchase).await?;
+        let (escrow, tip) = (self.current_escrow(&known).await?, self.chain.recent_tip().await?);
         let now = self.lead.clock(tip.time_ms, self.now);
-        let possible = match &standing {
-            Standing::Ended(_) => vec![],
-            Standing::Open(escrow) => {
+        let actions = match &escrow {
+            CurrentEscrow::Ended(_) => vec![],
+            CurrentEscrow::Open(open) => {
                 let parameters = self.chain.protocol_parameters().await?;
-                self.possible(escrow, &known, &tip, &parameters, now)
+                self.possible_in(open, &known, &tip, &parameters, now)
             }
         };
-        Ok(Offered { standing, now, possible })
+        Ok(PossibleActions { escrow, now, actions })
     }
 
-    async fn known(&self, purchase: &TxHash) -> Result<Known, NoEscrow> {
-        let known: Known = self.database.run(read(purchase)).await?.first_json()?.ok_or(NoEscrow::Unknown)?;
+    async fn locked_purchase(&self, purchase: &TxHash) -> Result<LockedPurchase, NoEscrow> {
+        let known: LockedPurchase = self.database.run(read(purchase)).await?.first_json()?.ok_or(NoEscrow::Unknown)?;
         if known.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(known) }
     }
 
     /// The escrow that the watcher knows, followed to what the chain has made of it since.
-    async fn standing(&self, known: &Known) -> Result<Standing, NoEscrow> {
-        let Some(mut at) = known.utxo else { return Ok(Standing::Ended(known.status.name())) };
+    async fn current_escrow(&self, known: &LockedPurchase) -> Result<CurrentEscrow, NoEscrow> {
+        let Some(mut at) = known.utxo else { return Ok(CurrentEscrow::Ended(known.status.name())) };
         let mut outputs = self.chain.outputs_of(&at.tx).await?;
         for _ in 0..MAX_HOPS {
             let traced = outputs.unwrap_or_default().into_iter().find(|output| output.utxo.reference == at);
             let traced = traced.ok_or(NoEscrow::Busy)?;
             let escrow = Escrow::read(traced.utxo, self.deployment).map_err(|_| NoEscrow::OtherContract)?;
-            let Some(by) = traced.spent_by else { return Ok(Standing::Open(Box::new(escrow))) };
+            let Some(by) = traced.spent_by else { return Ok(CurrentEscrow::Open(Box::new(escrow))) };
             outputs = self.chain.outputs_of(&by).await?;
             let made: Vec<Utxo> = outputs.iter().flatten().map(|output| output.utxo.clone()).collect();
             at = match escrow.spent_into(&made, self.deployment) {
                 Spent::Continues(next) => next.utxo.reference,
-                Spent::Ended(ending) => return Ok(Standing::Ended(Ending::status(ending))),
+                Spent::Ended(ending) => return Ok(CurrentEscrow::Ended(Ending::status(ending))),
             };
         }
         Err(NoEscrow::Busy)
     }
 
-    fn possible(
+    fn possible_in(
         &self,
         escrow: &Escrow,
-        known: &Known,
+        known: &LockedPurchase,
         tip: &Tip,
         parameters: &ProtocolParameters,
         now: Millis,
-    ) -> Vec<Possible> {
+    ) -> Vec<PossibleAction> {
         let parties = [Party::Buyer, Party::Seller].into_iter();
         let windows = parties.flat_map(|by| escrow.datum.windows_of(by).map(move |window| (by, window)));
         let possible = windows.filter_map(|(by, (action, window))| {
             let step = known.step(action, || Some(ContentHash::of(&[])))?;
-            Some(Possible {
+            Some(PossibleAction {
                 action,
                 by,
                 window,
@@ -200,12 +200,16 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         tip: &Tip,
         parameters: &ProtocolParameters,
     ) -> Option<Lovelace> {
-        /// What the contract takes, as it was measured on the local ledger, rounded up.
-        const UNITS: ExUnits = ExUnits { mem: 700_000, steps: 220_000_000 };
+        /// What our contract takes for an action after which the escrow goes on, and for one that ends it: measured on the
+        /// local ledger, margin included, rounded up. Another contract may take more.
+        const GOES_ON: ExUnits = ExUnits { mem: 285_000, steps: 107_000_000 };
+        const ENDS: ExUnits = ExUnits { mem: 240_000, steps: 86_000_000 };
         let planner = self.planner(parameters);
         let validity = Validity { from: Some(tip.slot), until: tip.slot.saturating_add(SOON) };
         let mut plan = planner.plan_within(escrow, step, validity).ok()?;
-        plan.script_inputs.iter_mut().for_each(|input| input.ex_units = UNITS);
+        let goes_on =
+            Rule::find(step.action(), &escrow.datum).is_some_and(|rule| matches!(rule.effect, Effect::Continue { .. }));
+        plan.script_inputs.iter_mut().for_each(|input| input.ex_units = if goes_on { GOES_ON } else { ENDS });
         let address = address_of(by, escrow)?;
         let some = Utxo {
             reference: TxRef { tx: TxHash::new([0; 32]), index: 0 },
@@ -224,7 +228,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     }
 }
 
-impl Known {
+impl LockedPurchase {
     /// The step of an action; the result that is posted is asked for where it is needed. `None` for what no party does.
     fn step(&self, action: Action, result: impl FnOnce() -> Option<ContentHash>) -> Option<Step> {
         Some(match action {
@@ -248,7 +252,7 @@ fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
     }
 }
 
-/// The statement that reads what is known of a purchase, as [`Known`].
+/// The statement that reads what is known of a purchase, as [`LockedPurchase`].
 fn read(purchase: &TxHash) -> Statement {
     statement!(
         "SELECT json_object('mode', p.mode, 'status', p.status, 'utxo', e.utxo, 'contentHash', l.content_hash, \

@@ -25,6 +25,8 @@ const MAX_WHOLE: u32 = 1_000;
 const MAX_WHOLE_BYTES: u32 = 2_000_000;
 /// Listings on a page when `limit` is not given together with a filter.
 const MAX_PAGE: u32 = 200;
+/// Bytes of a listing's figures in its JSON, at most, with the comma after it.
+const FIGURES_BYTES: u32 = 130;
 /// Characters of a search text.
 const MAX_QUERY: usize = 200;
 
@@ -64,18 +66,19 @@ pub async fn whole(db: &impl Database, known: Option<i64>) -> Result<Catalogue, 
 }
 
 /// SQL that reads the newest listings for which a condition holds, in chunks: `cursor json`, the cursor `-` on all but
-/// the last chunk, and there too where nothing is left.
+/// the last chunk, and there too where nothing is left. Where the last one is, is found by the lengths of the cards alone:
+/// their JSON is made once, and never sorted.
 fn newest(condition: &str) -> String {
     let shown = format!("hidden_at_ms IS NULL AND {condition}");
     format!(
-        "WITH shown AS (SELECT seq, {LISTING_JSON} AS json FROM {LISTINGS} WHERE {shown} ORDER BY seq DESC LIMIT {MAX_WHOLE}), \
-         sized AS (SELECT seq, json, row_number() OVER newest AS place, \
-           sum(length(CAST(json AS BLOB)) + 1) OVER newest AS bytes FROM shown WINDOW newest AS (ORDER BY seq DESC)), \
-         taken AS (SELECT * FROM sized WHERE bytes <= {MAX_WHOLE_BYTES} ORDER BY seq DESC) \
-         SELECT CASE WHEN min(seq) = (SELECT min(seq) FROM taken) \
-             AND EXISTS (SELECT 1 FROM listings WHERE {shown} AND seq < (SELECT min(seq) FROM taken)) \
-           THEN min(seq) || '.' || min(seq) ELSE '-' END || ' ' || group_concat(json, ',') \
-         FROM taken GROUP BY (place - 1) / {CHUNK} ORDER BY min(seq) DESC"
+        "WITH ending AS MATERIALIZED (SELECT min(seq) AS last FROM (SELECT seq, \
+             sum(octet_length(card) + {FIGURES_BYTES}) OVER (ORDER BY seq DESC ROWS UNBOUNDED PRECEDING) AS bytes \
+             FROM (SELECT seq, card FROM listings WHERE {shown} ORDER BY seq DESC LIMIT {MAX_WHOLE})) \
+           WHERE bytes <= {MAX_WHOLE_BYTES}) \
+         SELECT CASE WHEN min(seq) = last AND EXISTS (SELECT 1 FROM listings WHERE {shown} AND seq < last) \
+           THEN last || '.' || last ELSE '-' END || ' ' || group_concat(json, ',' ORDER BY seq DESC) \
+         FROM (SELECT seq, last, {LISTING_JSON} AS json FROM ending CROSS JOIN {LISTINGS} WHERE {shown} AND seq >= last) \
+         GROUP BY seq / {CHUNK} ORDER BY min(seq) DESC"
     )
 }
 
@@ -183,6 +186,15 @@ pub fn terms(id: &ListingId) -> Statement {
 #[must_use]
 pub fn content_hash(id: &str) -> Statement {
     statement!("SELECT json_quote(content_hash) FROM listings WHERE id = ?1", id)
+}
+
+/// The statement that reads what listings are called, `{id, title}` each, also of those that are no longer shown.
+#[must_use]
+pub fn titles(ids: &[&str]) -> Statement {
+    statement!(
+        "SELECT json_object('id', id, 'title', title) FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
+        serde_json::json!(ids).to_string()
+    )
 }
 
 /// The order of a page of listings.

@@ -20,6 +20,7 @@ pub use buy::{Bought, BuyError, Order};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError, Inclusion},
+    keys::SignEd25519,
     slots::{Millis, SlotConfig},
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
@@ -28,7 +29,7 @@ pub use pay::{Paid, PayError, Presented};
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 use x402_cardano::{
     exact::Moment,
-    method::{OfferError, Offered, PaymentMethod},
+    method::{Draft, OfferError, Offered, PaymentMethod},
     settlement::{Settlement, SettlementEvidence},
 };
 
@@ -94,6 +95,11 @@ pub enum Unavailable {
         "the payment {0} is in a block, and newer ones are waited for: try again in a minute; nothing is paid twice"
     )]
     Unconfirmed(TxHash),
+    /// More protected sales wait for their results than are posted in time.
+    #[error(
+        "too many protected sales wait for their results: nothing was paid; try again in a few minutes with a new payment"
+    )]
+    Crowded,
 }
 
 impl From<OutboxError> for Unavailable {
@@ -106,18 +112,28 @@ impl From<OutboxError> for Unavailable {
 }
 
 /// The offers of a sale, by every way that the listing offers and that is configured. One signature where it offers
-/// protection; nothing is stored.
+/// protection, made by this signer; nothing is stored.
 ///
 /// # Errors
 /// A quote that cannot be made: a fault of the configuration.
-pub fn quote(
+pub async fn quote(
+    signer: &impl SignEd25519,
     ways: &[Way<'_>],
     terms: &ListingTerms,
     clock: Millis,
     nonce: [u8; 32],
 ) -> Result<Vec<Offered>, OfferError> {
-    let offered = ways.iter().filter(|(mode, _)| terms.modes.contains(mode));
-    offered.map(|(_, method)| method.offer(&terms.sale(), clock, nonce)).collect()
+    let mut offered = Vec::with_capacity(ways.len());
+    for (_, method) in ways.iter().filter(|(mode, _)| terms.modes.contains(mode)) {
+        offered.push(match method.draft(&terms.sale(), clock, nonce)? {
+            Draft::Ready(ready) => *ready,
+            Draft::Unsigned(quote) => {
+                let signature = signer.sign(quote.key(), quote.to_sign()).await;
+                quote.signed(signature)
+            }
+        });
+    }
+    Ok(offered)
 }
 
 /// What the creator gets of a sale under these terms: of an instant sale nothing is passed on.

@@ -2,15 +2,16 @@
 //!
 //! What it says is taken as it comes. What is not true gives a draft that the ledger refuses, and costs nobody anything.
 
-use std::collections::BTreeSet;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use cardano::{
-    Address, KeyHash,
+    Address, KeyHash, Lovelace, TxHash,
     address::AddressError,
     chain::{Utxo, Value},
     slots::Millis,
     tx::read_unspent,
 };
+use x402_cardano::exact::MAX_INPUT_TRANSACTIONS;
 
 /// Outputs that are read of a wallet at most: ten times what a full one shows, and little work.
 pub const MAX_UTXOS: usize = 500;
@@ -18,6 +19,9 @@ pub const MAX_UTXOS: usize = 500;
 pub const MAX_COLLATERAL: usize = 20;
 /// Addresses that a wallet may name as its own.
 pub const MAX_ADDRESSES: usize = 200;
+
+/// Outputs that one draft spends at most: with many tokens in each, trying more would take long.
+pub const MAX_SPENT: usize = 32;
 
 /// A wallet that somebody else signs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +39,7 @@ pub struct Cip30Wallet {
 
 /// A wallet's description as it came: texts of CIP-30's methods.
 #[derive(Clone, Debug, Default)]
-pub struct Described<'a> {
+pub struct WalletDescription<'a> {
     /// `getChangeAddress()`: hex, or bech32.
     pub change_address: &'a str,
     /// `getUtxos()`: hex of CBOR.
@@ -88,7 +92,7 @@ impl Cip30Wallet {
     ///
     /// # Errors
     /// The first part that cannot be used.
-    pub fn read(described: &Described<'_>) -> Result<Self, InvalidWallet> {
+    pub fn read(described: &WalletDescription<'_>) -> Result<Self, InvalidWallet> {
         let change = Address::parse_cip30(described.change_address).map_err(InvalidWallet::ChangeAddress)?;
         at_most("addresses", &described.addresses, MAX_ADDRESSES)?;
         let address = |(place, text): (usize, &&str)| {
@@ -109,6 +113,34 @@ impl Cip30Wallet {
         let named = self.addresses.iter().chain([&self.change]).map(|address| *address.payment_key());
         named.chain(self.utxos.iter().chain(&self.collateral).filter_map(key_of)).collect()
     }
+}
+
+/// The largest of these outputs, the preferred ones first: no more than [`MAX_SPENT`], with the one that is spent in any
+/// case, from no more transactions than a paywall looks up; and what is in the others.
+pub(crate) fn largest_few(
+    utxos: &[&Utxo],
+    first: Option<&Utxo>,
+    preferred: fn(&Utxo) -> bool,
+) -> (Vec<Utxo>, Lovelace) {
+    let mut sorted = utxos.to_vec();
+    sorted.sort_by_key(|utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference));
+    let mut sources: BTreeSet<TxHash> = first.iter().map(|utxo| utxo.reference.tx).collect();
+    let (mut few, mut left) = (vec![], vec![]);
+    for utxo in sorted {
+        let known = sources.contains(&utxo.reference.tx);
+        if few.len() < MAX_SPENT && (known || sources.len() < MAX_INPUT_TRANSACTIONS) {
+            sources.insert(utxo.reference.tx);
+            few.push(utxo.clone());
+        } else {
+            left.push(utxo);
+        }
+    }
+    (few, lovelace_of(&left))
+}
+
+/// The lovelace in outputs.
+pub(crate) fn lovelace_of(utxos: &[&Utxo]) -> Lovelace {
+    utxos.iter().map(|utxo| utxo.value.lovelace).sum()
 }
 
 /// What outputs hold together. Sums beyond what one output can hold are cut: they are shown, not paid.

@@ -90,6 +90,8 @@ pub enum Claim {
     IdentifierTaken,
     /// The ledger refused too many payments of this payer lately.
     TooManyRefused,
+    /// Too many protected sales wait for their results.
+    Crowded,
     /// An input is taken by another transaction of the wallet.
     InputsTaken,
     /// The account's limits are in the way.
@@ -122,11 +124,33 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     )
 }
 
-/// Refused payments of one payer from outside beyond which no other is taken: each leaves a row for a day. [`GUARD`] counts them.
+/// Refused payments of one payer from outside beyond which no other is taken: each leaves a row for a day. [`GUARD`] counts
+/// them by the key that signs: a lock may name any stake credential beside it.
 const MAX_REFUSED: u32 = 20;
 
+/// Protected sales that wait for their results beyond which no other is taken: what a watcher of 40 calls a tick posts in ten
+/// minutes, of the twelve that are left when a lock is in a block. Without a result in time the content would be given away.
+const MAX_UNPOSTED: u32 = 150;
+
+/// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
+macro_rules! crowded {
+    ($facts:literal) => {
+        concat!(
+            "(SELECT count(*) FROM escrows WHERE utxo IS NOT NULL AND result_hash IS NULL AND submit_result_ms > \
+             max(",
+            $facts,
+            " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0))) + \
+             (SELECT count(*) FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
+             AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1) >= ",
+            $facts,
+            " ->> '$.unposted'"
+        )
+    };
+}
+
 /// When a payment may be claimed. `?1` is its transaction.
-const GUARD: &str = "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
+const GUARD: &str = concat!(
+    "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
     AND NOT EXISTS (SELECT 1 FROM payments WHERE terms_digest = ?10 ->> '$.terms' AND tx_id <> ?1) \
     AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?10 ->> '$.listing' AND status <> 'refunded' \
       AND buyer_address IN (SELECT value FROM json_each(?10, '$.buyers'))) \
@@ -136,12 +160,16 @@ const GUARD: &str = "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM conte
     AND NOT EXISTS (SELECT 1 FROM payment_identifiers WHERE listing_id = ?10 ->> '$.listing' \
       AND identifier = ?10 ->> '$.identifier' AND payload_digest <> ?10 ->> '$.payload') \
     AND (?10 ->> '$.owner' IS NOT NULL OR NOT EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-      WHERE p.payer = ?10 ->> '$.buyers[0]' AND p.tx_id <> ?1 AND o.state = 'refused' LIMIT 1 OFFSET 19)) \
+      WHERE p.payer_key = ?10 ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state = 'refused' LIMIT 1 OFFSET 19)) \
     AND (?10 ->> '$.owner' IS NULL OR EXISTS (SELECT 1 FROM accounts a WHERE a.owner = ?10 ->> '$.owner' \
       AND a.max_per_payment >= CAST(?10 ->> '$.amount' AS INTEGER) \
       AND a.daily_budget >= CAST(?10 ->> '$.amount' AS INTEGER) + \
         coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-          WHERE p.owner = a.owner AND p.day = ?10 ->> '$.day' AND o.state IN ('claimed', 'submitted', 'included')), 0)))";
+          WHERE p.owner = a.owner AND p.day = ?10 ->> '$.day' AND o.state IN ('claimed', 'submitted', 'included')), 0))) \
+    AND (?10 ->> '$.unposted' IS NULL OR NOT (",
+    crowded!("?10"),
+    "))"
+);
 
 /// What stands in a claim's way, as it is read beside it.
 #[derive(Deserialize)]
@@ -152,6 +180,7 @@ struct InTheWay {
     paying: Option<TxHash>,
     identifier: Option<ContentHash>,
     refused: u32,
+    crowded: u8,
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Lovelace,
@@ -172,11 +201,14 @@ impl NewPayment<'_> {
         json!({
             "listing": self.listing_id,
             "buyers": self.buyers(),
+            "key": self.payer.payment_key(),
             "terms": self.terms_digest,
             "identifier": self.identifier.as_ref().map(|identifier| &identifier.id),
             "payload": self.identifier.as_ref().map(|identifier| identifier.payload),
             "owner": self.spend.map(|(account, _)| &account.owner),
             "day": day(now),
+            "now": now,
+            "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "amount": self.amount,
             "content": self.content,
         })
@@ -246,6 +278,9 @@ impl NewPayment<'_> {
         if found.terms.is_some() {
             return Claim::TermsTaken;
         }
+        if found.crowded > 0 {
+            return Claim::Crowded;
+        }
         if self.spend.is_none() && found.refused >= MAX_REFUSED {
             return Claim::TooManyRefused;
         }
@@ -260,16 +295,18 @@ impl NewPayment<'_> {
         Claim::InputsTaken
     }
 
-    /// What the entry pays for, if the entry was written now.
+    /// What the entry pays for, if the entry was written now, by the statement just before: what another request claimed
+    /// stays that one's, whatever header comes after it.
     fn insert(&self, now: Millis) -> Statement {
         statement!(
             "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
-               terms_digest, owner, day) \
-             SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11 FROM outbox \
-             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' ON CONFLICT (tx_id) DO UPDATE SET mode = excluded.mode, \
+               terms_digest, owner, day, payer_key) \
+             SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11, ?12 FROM outbox \
+             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' AND changes() > 0 ON CONFLICT (tx_id) DO UPDATE SET mode = excluded.mode, \
                payer = excluded.payer, amount_lovelace = excluded.amount_lovelace, \
                creator_lovelace = excluded.creator_lovelace, header_digest = excluded.header_digest, \
-               terms_digest = excluded.terms_digest, owner = excluded.owner, day = excluded.day",
+               terms_digest = excluded.terms_digest, owner = excluded.owner, day = excluded.day, \
+               payer_key = excluded.payer_key",
             self.tx,
             self.purpose(),
             self.listing_id,
@@ -281,18 +318,23 @@ impl NewPayment<'_> {
             self.terms_digest,
             self.spend.map(|(account, _)| account.owner.as_str()),
             self.spend.map(|_| day(now)),
+            self.payer.payment_key().to_string(),
         )
     }
 
     /// The identifier, unless another payload has it, with the transaction that answers it: the one by which the buyer
-    /// owns the listing, or else this one. It opens what was paid for, so none is kept for what another header claimed.
+    /// owns the listing, or else this one. It opens what was paid for, so none is kept for what another header claimed, nor
+    /// for what nobody claimed; and but a few for each transaction: who owns a listing sends new names for nothing.
     fn identify(&self, facts: &serde_json::Value, now: Millis) -> Statement {
         statement!(
             format!(
                 "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
-                 SELECT ?2 ->> '$.listing', ?2 ->> '$.identifier', ?2 ->> '$.payload', coalesce({OWNED}, {PAYING}, ?1), ?3 \
-                 WHERE ?2 ->> '$.identifier' IS NOT NULL \
-                   AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?4) ON CONFLICT DO NOTHING"
+                 SELECT ?2 ->> '$.listing', ?2 ->> '$.identifier', ?2 ->> '$.payload', answer.tx, ?3 \
+                 FROM (SELECT coalesce({OWNED}, {PAYING}, (SELECT tx_id FROM payments WHERE tx_id = ?1)) AS tx) AS answer \
+                 WHERE ?2 ->> '$.identifier' IS NOT NULL AND answer.tx IS NOT NULL \
+                   AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?4) \
+                   AND NOT EXISTS (SELECT 1 FROM payment_identifiers WHERE tx_id = answer.tx \
+                     LIMIT 1 OFFSET {LAST_NAME}) ON CONFLICT DO NOTHING"
             ),
             self.tx,
             facts.to_string(),
@@ -301,6 +343,9 @@ impl NewPayment<'_> {
         )
     }
 }
+
+/// The last of the names that are kept for one transaction, counted from 0.
+const LAST_NAME: u32 = 7;
 
 /// SQL for the purchase by which a buyer owns a listing, over `?2`.
 const OWNED: &str = "(SELECT id FROM purchases WHERE listing_id = ?2 ->> '$.listing' AND status <> 'refunded' \
@@ -401,10 +446,12 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                'identifier', (SELECT payload_digest FROM payment_identifiers WHERE listing_id = ?2 ->> '$.listing' \
                  AND identifier = ?2 ->> '$.identifier'), \
                'refused', (SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-                 WHERE p.payer = ?2 ->> '$.buyers[0]' AND p.tx_id <> ?1 AND o.state = 'refused'), \
+                 WHERE p.payer_key = ?2 ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state = 'refused'), \
+               'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",
+            crowded!("?2"),
             spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),
         tx,

@@ -24,7 +24,7 @@ use market::{
     DeliveryMode,
     catalogue::ListingTerms,
     checkout::{DraftError, DraftOrder, PaymentDraft, draft},
-    cip30::{Cip30Wallet, Described, InvalidWallet, MAX_UTXOS},
+    cip30::{Cip30Wallet, InvalidWallet, MAX_SPENT, MAX_UTXOS, WalletDescription},
 };
 use pallas_codec::minicbor::Encoder;
 use proptest::{collection::vec, prelude::*};
@@ -182,7 +182,7 @@ proptest! {
             }
             Err(DraftError::Scattered { .. }) => {
                 let sources: BTreeSet<TxHash> = wallet.utxos.iter().map(|utxo| utxo.reference.tx).collect();
-                prop_assert!(sources.len() > MAX_INPUT_TRANSACTIONS);
+                prop_assert!(sources.len() > MAX_INPUT_TRANSACTIONS || wallet.utxos.len() > MAX_SPENT);
             }
             Err(error) => prop_assert!(false, "{error}"),
         }
@@ -193,10 +193,10 @@ proptest! {
         let hex: Vec<String> = texts.iter().map(hex::encode).collect();
         let list = || hex.iter().map(String::as_str).collect::<Vec<_>>();
         let described =
-            Described { change_address: &change, utxos: list(), collateral: list(), addresses: list() };
+            WalletDescription { change_address: &change, utxos: list(), collateral: list(), addresses: list() };
         let _ = Cip30Wallet::read(&described);
         let home = home(1).to_string();
-        let described = Described { change_address: &home, utxos: list(), ..Described::default() };
+        let described = WalletDescription { change_address: &home, utxos: list(), ..WalletDescription::default() };
         if let Ok(wallet) = Cip30Wallet::read(&described) {
             let _ = drafted(DeliveryMode::Instant, &wallet);
         }
@@ -208,7 +208,7 @@ proptest! {
         let at = at % bytes.len();
         bytes[at] = byte;
         let (home, text) = (home(1).to_string(), hex::encode(bytes));
-        let described = Described { change_address: &home, utxos: vec![&text], ..Described::default() };
+        let described = WalletDescription { change_address: &home, utxos: vec![&text], ..WalletDescription::default() };
         if let Ok(wallet) = Cip30Wallet::read(&described) {
             let _ = drafted(DeliveryMode::Protected, &wallet);
         }
@@ -228,7 +228,7 @@ fn read(utxos: &[Vec<u8>]) -> Result<Cip30Wallet, InvalidWallet> {
     let texts: Vec<String> = utxos.iter().map(hex::encode).collect();
     let change = hex::encode(home(1).to_bytes());
     let utxos = texts.iter().map(String::as_str).collect();
-    Cip30Wallet::read(&Described { change_address: &change, utxos, ..Described::default() })
+    Cip30Wallet::read(&WalletDescription { change_address: &change, utxos, ..WalletDescription::default() })
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn who_lacks_something_is_told_what() {
     let dust: Vec<Utxo> = (0..40).map(|tx| utxo(tx, 0, 1, 400_000, &[])).collect();
     assert!(matches!(error(dust), DraftError::Scattered { .. }));
     // The same in outputs of few transactions is no dust.
-    let gathered: Vec<Utxo> = (0..20).map(|index| utxo(index % 4, index, 1, 400_000, &[])).collect();
+    let gathered: Vec<Utxo> = (0..24).map(|index| utxo(index % 4, index, 1, 400_000, &[])).collect();
     let wallet = wallet(gathered);
     judge(DeliveryMode::Instant, &drafted(DeliveryMode::Instant, &wallet).unwrap(), &wallet);
 }

@@ -10,9 +10,9 @@
 
 mod support;
 
-use cardano::{ContentHash, Lovelace, TxHash, chain::Utxo, keys::SigningKey};
+use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, address::Credential, chain::Utxo, keys::SigningKey};
 use market::{
-    ListingId,
+    DeliveryMode, ListingId,
     account::{self, Account, DAY_MS},
     payment::{Claim, Identifier, NotGranted},
 };
@@ -146,6 +146,122 @@ fn a_name_for_a_payment_that_another_header_claimed_is_not_kept() {
     let copied = first.claim_by(&db, ContentHash::of(b"a stranger's header"), Some(identifier), NOON);
     assert!(matches!(copied, Claim::Known(_)));
     assert_eq!(count(&db, "payment_identifiers"), "0", "it would open what the other header paid for");
+}
+
+#[test]
+fn a_payment_stays_with_the_header_that_claimed_it() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let first = Paying { account: None, ..paying(&account, &key, &listing, 1, 2 * ADA) };
+    let (payers, strangers) = (ContentHash::of(b"the payer's header"), ContentHash::of(b"a stranger's header"));
+    assert!(is_new(&first.claim_by(&db, payers, None, NOON)));
+    let Claim::Known(record) = first.claim_by(&db, strangers, None, NOON) else { panic!("it is claimed") };
+    assert_eq!(record.header, payers, "what came later with the same transaction does not resume it");
+    assert!(refuse(&db, &first.tx()));
+    assert!(is_new(&first.claim_by(&db, strangers, None, NOON)), "what the ledger refused begins anew, for anybody");
+    assert_eq!(one(&db, "SELECT header_digest FROM payments"), strangers.to_string());
+}
+
+#[test]
+fn who_owns_a_listing_leaves_a_few_names_and_no_more() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let outside = |coin| Paying { account: None, ..paying(&account, &key, &listing, coin, 2 * ADA) };
+    let named = |number: usize| Identifier {
+        id: format!("a-name-of-its-own-{number}"),
+        payload: ContentHash::of(number.to_string().as_bytes()),
+    };
+    let bought = outside(1);
+    assert!(is_new(&bought.claim(&db, NOON)));
+    settled(&db, &bought.tx());
+    let header = |number: usize| ContentHash::of(format!("header {number}").as_bytes());
+    for number in 0..30 {
+        let again = outside(2).claim_by(&db, header(number), Some(named(number)), NOON);
+        assert_eq!(again, Claim::Owned(bought.tx()));
+    }
+    assert_eq!(count(&db, "payment_identifiers"), "8");
+    let other = outside(2).claim_by(&db, header(99), Some(Identifier { payload: header(99), ..named(7) }), NOON);
+    assert_eq!(other, Claim::IdentifierTaken, "those that are kept hold");
+}
+
+#[test]
+fn a_name_for_what_nobody_claimed_is_not_kept() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let terms = Some(ContentHash::new([7; 32]));
+    let under = |coin| Paying { terms_digest: terms, account: None, ..paying(&account, &key, &listing, coin, 2 * ADA) };
+    assert!(is_new(&under(1).claim(&db, NOON)));
+    assert!(refuse(&db, &under(1).tx()));
+    let name = Identifier { id: "a-name-of-its-own".into(), payload: ContentHash::of(b"payload") };
+    let late = under(2).claim_by(&db, ContentHash::of(b"header"), Some(name), NOON);
+    assert_eq!(late, Claim::TermsTaken);
+    assert_eq!(count(&db, "payment_identifiers"), "0");
+}
+
+#[test]
+fn one_key_leaves_twenty_refused_payments_whatever_stake_it_names() {
+    let (db, account, key) = market(5, 30);
+    let mut left = 0;
+    for number in 1..=25_u8 {
+        let listing = list(&db, number, 2 * ADA);
+        let payer = Address::base(key.key_hash(), Credential::Key(KeyHash::new([number; 28])));
+        let it = Paying { account: None, payer, ..paying(&account, &key, &listing, number, 2 * ADA) };
+        match it.claim(&db, NOON) {
+            Claim::New(_) => left += usize::from(refuse(&db, &it.tx())),
+            claim => assert_eq!((claim, left), (Claim::TooManyRefused, 20)),
+        }
+    }
+    assert_eq!(left, 20);
+}
+
+/// Escrows of sales that somebody else made, whose results are due at the same time.
+fn wait_for_results(db: &Sqlite, listing: &ListingId, count: u32, submit_result: u64) {
+    let all = format!("WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})");
+    let sales = format!(
+        "{all} INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, \
+           creator_lovelace, status, bought_at_ms) SELECT printf('%064d', n), '{}', 'protected', 'seller', 'buyer', \
+           5000000, 3500000, 'FundsLocked', 0 FROM n",
+        listing.as_str()
+    );
+    let escrows = format!(
+        "{all} INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, pay_by_ms, \
+           submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) SELECT printf('%064d', n), 'escrow', \
+           printf('%064d#0', n), '', 5000000, '', 0, {submit_result}, 0, 0, 0 FROM n"
+    );
+    for sql in [sales, escrows] {
+        one(db, &sql);
+    }
+}
+
+#[test]
+fn no_protected_sale_is_taken_whose_result_could_come_too_late() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 5 * ADA);
+    wait_for_results(&db, &listing, 150, NOON + 1);
+    let instant = paying(&account, &key, &listing, 1, 5 * ADA);
+    let protected = Paying { mode: DeliveryMode::Protected, ..instant.clone() };
+    assert_eq!(protected.claim(&db, NOON), Claim::Crowded);
+    assert_eq!(count(&db, "payments"), "0");
+    assert!(is_new(&protected.claim(&db, NOON + 1)), "what is too late already keeps nobody out");
+    let other = list(&db, 2, 5 * ADA);
+    assert!(is_new(&paying(&account, &key, &other, 2, 5 * ADA).claim(&db, NOON)), "nothing is posted for it");
+}
+
+#[test]
+fn protected_payments_on_their_way_wait_for_results_too() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 5 * ADA);
+    wait_for_results(&db, &listing, 148, NOON + 1);
+    let next = |number: u8| {
+        let listing = list(&db, number, 5 * ADA);
+        let paying = paying(&account, &key, &listing, number, 5 * ADA);
+        Paying { mode: DeliveryMode::Protected, ..paying }
+    };
+    let (first, second, third) = (next(2), next(3), next(4));
+    assert!(is_new(&first.claim(&db, NOON)) && is_new(&second.claim(&db, NOON)));
+    assert_eq!(third.claim(&db, NOON), Claim::Crowded);
+    assert!(refuse(&db, &first.tx()));
+    assert!(is_new(&third.claim(&db, NOON)));
 }
 
 #[test]

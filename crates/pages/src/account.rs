@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Purchases and listings that are shown: the newest.
-const SHOWN: usize = 50;
+pub const SHOWN: usize = 50;
 
 /// An account, as its owner sees it.
 #[derive(Clone, Debug)]
@@ -33,12 +33,22 @@ pub struct Account {
     pub spent_today: Lovelace,
     /// What was bought, newest first.
     pub purchases: Vec<Purchase>,
+    /// What that is called.
+    pub titles: Vec<Title>,
     /// What is sold, newest first.
     pub listings: Vec<Listing>,
     /// How that went.
     pub figures: Seller,
     /// Who may spend.
     pub agents: Vec<Agent>,
+}
+
+/// What a listing is called.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs, reason = "the fields of the public API")]
+pub struct Title {
+    pub id: String,
+    pub title: String,
 }
 
 /// A program that may spend from the service wallet.
@@ -81,8 +91,10 @@ pub fn page(account: &Account, now: u64) -> String {
         main #main {
             section.person {
                 h1 { "Your account" }
-                p.over { "Signed in as " (parts::hash(&account.owner)) }
-                p.facts { button.quiet type="button" data-deed="leave" { "Sign out" } }
+                p.facts {
+                    span { "Signed in as " (parts::hash(&account.owner)) }
+                    button.quiet type="button" data-deed="leave" { "Sign out" }
+                }
             }
             (parts::progress())
             (account.money())
@@ -94,6 +106,11 @@ pub fn page(account: &Account, now: u64) -> String {
 }
 
 impl Account {
+    fn title_of<'a>(&'a self, bought: &'a Purchase) -> &'a str {
+        let known = self.titles.iter().find(|known| known.id == bought.listing_id);
+        known.map_or(bought.listing_id.as_str(), |known| known.title.as_str())
+    }
+
     fn money(&self) -> Markup {
         html! {
             div.pair {
@@ -124,11 +141,11 @@ impl Account {
                     ul.rows {
                         @for bought in self.purchases.iter().take(SHOWN) {
                             li {
-                                a href={ "/purchases/" (bought.id) } { (parts::hash(&bought.id.to_string())) }
+                                a href={ "/purchases/" (bought.id) } { (self.title_of(bought)) }
                                 span.status.(bought.status.name()) { (purchase::status(bought.status)) }
                                 @if let Some(event) = bought.events.first() { span { (on(event.at)) } }
                                 button.quiet type="button" data-deed="read" data-purchase=(bought.id)
-                                    aria-label={ "Read " (bought.id) } { "Read" }
+                                    aria-label={ "Read " (self.title_of(bought)) } { "Read" }
                             }
                         }
                     }

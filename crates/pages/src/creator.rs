@@ -16,7 +16,7 @@ pub fn page(origin: &str, address: &str, seller: &Seller, listings: &[Listing], 
     let main = html! {
         main #main {
             section.person {
-                h1 { (title) }
+                h1 { "Seller" }
                 code.whole { (address) }
                 dl.figures {
                     div { dt { "Sales" } dd { (seller.sales) } }

@@ -6,6 +6,7 @@ use time::{OffsetDateTime, format_description::BorrowedFormatItem, macros::forma
 
 const MINUTE: &[BorrowedFormatItem<'_>] =
     format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute] UTC");
+const CLOCK: &[BorrowedFormatItem<'_>] = format_description!("[hour]:[minute] UTC");
 const DAY: &[BorrowedFormatItem<'_>] = format_description!("[day padding:none] [month repr:short] [year]");
 const MACHINE: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
 
@@ -23,6 +24,11 @@ fn stamped(at_ms: u64, words: &str) -> Markup {
 /// A time, to the minute.
 pub fn at(at_ms: u64) -> Markup {
     stamped(at_ms, &written(at_ms, MINUTE))
+}
+
+/// A time of a day that is near.
+pub fn clock(at_ms: u64) -> Markup {
+    stamped(at_ms, &written(at_ms, CLOCK))
 }
 
 /// A day.

@@ -59,6 +59,7 @@ impl Page<'_> {
                     (main)
                     footer {
                         p { "Surety runs on Cardano preprod: every amount is test money (tADA)." }
+                        @if self.place != Place::Alone { p { a href="/docs" { "API" } } p { a href="/llms.txt" { "For agents" } } }
                     }
                 }
             }

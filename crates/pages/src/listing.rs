@@ -108,6 +108,11 @@ fn other_ways(origin: &str, listing: &Listing) -> Markup {
                     h3 { "With an x402 client" }
                     p { "The answer is 402: its header PAYMENT-REQUIRED holds the signed terms. Pay, and send the same request with PAYMENT-SIGNATURE." }
                     (parts::copyable("Ask for the terms", &format!("curl -i {origin}/listings/{id}/unlock")))
+                    p { "Without a transaction builder: have the payment drafted from your wallet's outputs, and sign it." }
+                    (parts::copyable("Have it drafted", &format!(
+                        "curl {origin}/listings/{id}/payment-draft --json \
+                         '{{\"mode\":\"{mode}\",\"utxos\":[\"8282...\"],\"changeAddress\":\"addr_test1...\"}}'"
+                    )))
                 }
                 div {
                     h3 { "With an agent" }

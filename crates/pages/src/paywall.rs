@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use crate::{
     asset::PAYWALL,
-    format::{at, distance, tada},
+    format::{clock, distance, tada},
     layout::{Page, Place},
-    parts,
+    parts, preview,
     view::Listing,
 };
 
@@ -41,9 +41,9 @@ pub fn page(offer: &Offer<'_>) -> String {
                     }
                     (other_ways(listing))
                 }
-                (parts::draft())
                 (parts::progress())
                 p #restart hidden { a.button.quiet href={ "/listings/" (listing.id) "/unlock" } { "Start again" } }
+                (parts::draft())
                 (delivered(listing))
             }
         }
@@ -60,6 +60,7 @@ fn order(listing: &Listing) -> Markup {
             p.price { (tada(listing.price_lovelace)) }
             p { "Sold by " (parts::creator(&listing.seller_address.to_string())) }
             p.facts { (parts::reputation(listing.seller_reputation)) }
+            @if listing.preview_media.is_some() { div.picture { (preview::large(listing)) } }
             p.note { "The content's SHA-256 is " (parts::hash(&listing.content_hash.to_string())) ". This page compares." }
         }
     }
@@ -81,7 +82,7 @@ impl Offer<'_> {
     }
 
     fn terms(&self, deadlines: &Deadlines) -> Markup {
-        let line = |time: u64, words: &str| html! { li { (words) " " strong { (distance(time, self.now)) } " (" (at(time)) ")" } };
+        let line = |time: u64, words: &str| html! { li { (words) " " strong { (distance(time, self.now)) } ", " (clock(time)) } };
         html! {
             ul {
                 (line(deadlines.submit_result, "Nothing delivered: you take it back"))

@@ -41,7 +41,7 @@ pub fn page(shown: &Shown<'_>) -> String {
             @if shown.is_open() { (actions()) }
             section aria-labelledby="timeline" {
                 h2 #timeline { "Timeline" }
-                (scale::drawn(shown.purchase, shown.now))
+                (scale::drawn(shown.purchase, shown.is_open().then_some(shown.now)))
                 (shown.events())
             }
             (shown.facts())
@@ -91,8 +91,11 @@ fn actions() -> Markup {
     html! {
         section #actions hidden aria-labelledby="do" {
             h2 #do { "What you can do now" }
-            form { fieldset #choices { legend { "With the wallet of the purchase" } } }
-            (parts::wallets("Sign with your wallet"))
+            form #choices {
+                fieldset #buyer-part { legend { "If you bought it" } div.choices #buyer {} }
+                details #seller-part { summary { "If you sold it" } div.choices #seller {} }
+            }
+            div #sign hidden { (parts::wallets("Sign with your wallet")) }
         }
         (parts::draft())
         (parts::progress())
@@ -144,7 +147,7 @@ impl Shown<'_> {
         html! {
             ol.events {
                 @for event in &self.purchase.events {
-                    li.{ (event.status) } {
+                    li {
                         strong { (deed(event, self.purchase.mode)) }
                         span { (at(event.at)) " · " (distance(event.at, self.now)) }
                         a.hash href={ (self.explorer) (event.tx_hash) } rel="noreferrer" title=(event.tx_hash) {

@@ -20,7 +20,7 @@ pub fn page(origin: &str) -> String {
             p { (WHAT) }
             noscript { p.warning { "Listing needs JavaScript, because your wallet is asked to sign the offer." } }
             form #offer { (words()) (content()) (price()) }
-            (parts::wallets("List it with the wallet that is to be paid"))
+            (parts::wallets("Sign the offer"))
             (parts::progress())
             (fees())
         }

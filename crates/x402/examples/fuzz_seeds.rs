@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let transaction = transaction(&datum.to_cbor(), &buyer)?;
         write("transaction", name, &transaction)?;
         write("utxos", name, &transaction)?;
+        write("unspent", name, &unspent(&datum.to_cbor(), &buyer)?)?;
     }
     for action in Action::ALL {
         if let Some(redeemer) = Redeemer::plain(action) {
@@ -98,6 +99,18 @@ fn settlement() -> Redeemer {
 }
 
 /// A lock beside change that holds a token, with metadata.
+/// A wallet's output, with a datum and a token.
+fn unspent(datum: &[u8], buyer: &SigningKey) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut pair = Encoder::new(Vec::new());
+    pair.array(2)?.array(2)?.bytes(&[9; 32])?.u8(0)?;
+    pair.map(3)?.u8(0)?.bytes(&buyer.enterprise_address().to_bytes())?;
+    pair.u8(1)?.array(2)?.u32(90_000_000)?.map(1)?.bytes(&[7; 28])?.map(1)?.bytes(b"token")?.u8(1)?;
+    pair.u8(2)?.array(2)?.u8(1)?.tag(Tag::new(24))?.bytes(datum)?;
+    let pair = pair.into_writer();
+    cardano::tx::read_unspent(&pair)?;
+    Ok(pair)
+}
+
 fn transaction(datum: &[u8], buyer: &SigningKey) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut body = Encoder::new(Vec::new());
     body.map(6)?;

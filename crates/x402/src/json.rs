@@ -16,7 +16,48 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
 
 /// The canonical bytes of a JSON value. `None` where it has none (a number that is not finite, a key that is no text).
 pub(crate) fn canonical(value: &impl Serialize) -> Option<Vec<u8>> {
-    serde_jcs::to_vec(value).ok()
+    let mut text = Vec::new();
+    match write(&serde_json::to_value(value).ok()?, &mut text) {
+        Some(()) => Some(text),
+        None => serde_jcs::to_vec(value).ok(),
+    }
+}
+
+/// Writes what is canonical once its keys are in order, as all that sellers sign is: texts under keys of ASCII. `None` for
+/// anything else, which the library writes in several times the time.
+fn write(value: &Value, text: &mut Vec<u8>) -> Option<()> {
+    match value {
+        Value::Number(_) => return None,
+        Value::Null | Value::Bool(_) | Value::String(_) => serde_json::to_writer(text, value).ok()?,
+        Value::Array(items) => {
+            text.push(b'[');
+            for (place, item) in items.iter().enumerate() {
+                separate(place, text);
+                write(item, text)?;
+            }
+            text.push(b']');
+        }
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            text.push(b'{');
+            for (place, (name, member)) in members.into_iter().enumerate() {
+                separate(place, text);
+                name.is_ascii().then_some(())?;
+                serde_json::to_writer(&mut *text, name).ok()?;
+                text.push(b':');
+                write(member, text)?;
+            }
+            text.push(b'}');
+        }
+    }
+    Some(())
+}
+
+fn separate(place: usize, text: &mut Vec<u8>) {
+    if place > 0 {
+        text.push(b',');
+    }
 }
 
 /// SHA-256 over a domain and the canonical bytes of a value.
@@ -90,6 +131,7 @@ impl<'de> Visitor<'de> for Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::{from_str, json};
 
     fn jcs(text: &str) -> String {
@@ -129,5 +171,27 @@ mod tests {
         let value: Value = from_str("{}").unwrap();
         assert_eq!(digest("a\n", &value), Some(ContentHash::of(b"a\n{}")));
         assert_ne!(digest("a\n", &value), digest("b\n", &value));
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec(("[a-zA-Z0-9_\\x00-\\x1f\"\u{e9}]{0,3}", inner), 0..4).prop_map(Value::from_iter),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_text_is_the_librarys_whoever_writes_it(value in value()) {
+            prop_assert_eq!(canonical(&value), serde_jcs::to_vec(&value).ok());
+        }
     }
 }

@@ -21,7 +21,7 @@ use cardano::{
     tx::build::NewOutput,
 };
 pub use default::DefaultMethod;
-pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE};
+pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE, UnsignedQuote};
 
 use crate::{
     Refusal,
@@ -61,6 +61,15 @@ pub struct PaymentOutput {
     pub latest_end_slot: u64,
 }
 
+/// What a method offers, as far as it can be said without the seller's key.
+#[derive(Clone, Debug)]
+pub enum Draft<'m> {
+    /// All of it: nothing is signed.
+    Ready(Box<Offered>),
+    /// All but a signature.
+    Unsigned(Box<UnsignedQuote<'m>>),
+}
+
 /// A way to pay.
 pub trait PaymentMethod {
     /// Its name in `extra.assetTransferMethod`.
@@ -71,7 +80,21 @@ pub trait PaymentMethod {
     ///
     /// # Errors
     /// See [`OfferError`].
-    fn offer(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Offered, OfferError>;
+    fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError>;
+
+    /// The same, signed here where a signature is needed.
+    ///
+    /// # Errors
+    /// See [`OfferError`].
+    fn offer(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Offered, OfferError> {
+        Ok(match self.draft(sale, clock, nonce)? {
+            Draft::Ready(offered) => *offered,
+            Draft::Unsigned(quote) => {
+                let signature = quote.key().sign(quote.to_sign());
+                quote.signed(signature)
+            }
+        })
+    }
 
     /// Its entry for a sale as a directory shows it: without what is made for one buyer at one time.
     ///

@@ -413,6 +413,7 @@ fn mutations_of_the_transaction() -> Vec<(&'static str, PaymentChange, &'static 
             }),
             EXPIRED,
         ),
+        ("an old transfer that was made for something else", on(|p| p.public_after(200 + 3_600)), EXPIRED),
         ("a TTL one slot too far", on(|p| p.ttl = Some(now_slot() + 301)), "invalid_exact_cardano_payload_ttl_too_far"),
         ("a TTL at the end of time", on(|p| p.ttl = Some(u64::MAX)), "invalid_exact_cardano_payload_ttl_too_far"),
         (
@@ -640,6 +641,7 @@ fn every_change_that_does_not_matter_is_accepted() {
         ("the least fee", on(|p| p.set_least_fee(0))),
         ("the latest TTL", on(|p| p.ttl = Some(now_slot() + 300))),
         ("the earliest TTL", on(|p| p.ttl = Some(now_slot() + 1))),
+        ("a payment that was handed in elsewhere within the hour", on(|p| p.public_after(200 + 3_599))),
         ("a start at the newest block", on(|p| p.start = Some(p.tip_slot))),
         (
             "a ledger ahead of the clock",

@@ -1,7 +1,7 @@
 //! Signing as a wallet does: seller quotes and arbiter signatures.
 
 use ciborium::Value;
-use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1Builder, Header, HeaderBuilder, iana};
+use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1, CoseSign1Builder, Header, HeaderBuilder, iana};
 
 use super::{ADDRESS, Cip8Error, CosePart, HASHED};
 use crate::{address::Address, keys::SigningKey};
@@ -31,28 +31,57 @@ impl DataSignature {
     }
 }
 
-/// Signs a payload for an address: protected headers algorithm and raw address, unprotected `hashed` false, the
-/// payload attached. The same bytes every time, and those of evolution-sdk and lucid-evolution.
+/// A payload that is to be signed for an address: protected headers algorithm and raw address, unprotected `hashed`
+/// false, the payload attached. The same bytes every time, and those of evolution-sdk and lucid-evolution.
+#[derive(Clone, Debug)]
+pub struct Unsigned {
+    key: CoseKey,
+    message: CoseSign1,
+    to_sign: Vec<u8>,
+}
+
+impl Unsigned {
+    /// A payload to be signed by the key of this address.
+    ///
+    /// # Errors
+    /// [`Cip8Error::OtherKey`] where the key does not spend from the address.
+    pub fn new(secret: &SigningKey, address: &Address, payload: &[u8]) -> Result<Self, Cip8Error> {
+        if secret.key_hash() != *address.payment_key() {
+            return Err(Cip8Error::OtherKey);
+        }
+        let protected = HeaderBuilder::new()
+            .algorithm(iana::Algorithm::EdDSA)
+            .text_value(ADDRESS.to_owned(), Value::Bytes(address.to_bytes()))
+            .build();
+        let unprotected =
+            Header { rest: vec![(coset::Label::Text(HASHED.to_owned()), Value::Bool(false))], ..Header::default() };
+        let message =
+            CoseSign1Builder::new().protected(protected).unprotected(unprotected).payload(payload.to_vec()).build();
+        Ok(Self { key: cose_key(secret), to_sign: message.tbs_data(&[]), message })
+    }
+
+    /// The bytes that the key signs.
+    #[must_use]
+    pub fn to_sign(&self) -> &[u8] {
+        &self.to_sign
+    }
+
+    /// With the key's signature of them.
+    #[must_use]
+    pub fn signed(self, signature: [u8; 64]) -> DataSignature {
+        let message = CoseSign1 { signature: signature.to_vec(), ..self.message };
+        DataSignature { key: encoded(self.key), signature: encoded(message) }
+    }
+}
+
+/// Signs a payload for an address, as [`Unsigned`] has it.
 ///
 /// # Errors
-/// [`Cip8Error::OtherKey`] where the key does not spend from the address.
+/// As [`Unsigned::new`].
 pub fn sign(secret: &SigningKey, address: &Address, payload: &[u8]) -> Result<DataSignature, Cip8Error> {
-    if secret.key_hash() != *address.payment_key() {
-        return Err(Cip8Error::OtherKey);
-    }
-    let protected = HeaderBuilder::new()
-        .algorithm(iana::Algorithm::EdDSA)
-        .text_value(ADDRESS.to_owned(), Value::Bytes(address.to_bytes()))
-        .build();
-    let unprotected =
-        Header { rest: vec![(coset::Label::Text(HASHED.to_owned()), Value::Bool(false))], ..Header::default() };
-    let message = CoseSign1Builder::new()
-        .protected(protected)
-        .unprotected(unprotected)
-        .payload(payload.to_vec())
-        .create_signature(&[], |message| secret.sign(message).to_vec())
-        .build();
-    Ok(DataSignature { key: encoded(cose_key(secret)), signature: encoded(message) })
+    let unsigned = Unsigned::new(secret, address, payload)?;
+    let signature = secret.sign(unsigned.to_sign());
+    Ok(unsigned.signed(signature))
 }
 
 fn cose_key(secret: &SigningKey) -> CoseKey {

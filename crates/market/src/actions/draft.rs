@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cardano::{
     Address, ContentHash, Lovelace, TxHash,
-    chain::{Chain, ChainError, Value},
+    chain::{Chain, ChainError, Utxo, Value},
     evaluation::Evaluate,
     fees,
     params::ProtocolParameters,
@@ -19,9 +19,9 @@ use escrow::{
 };
 use sql::{Database, DatabaseError};
 
-use super::{Actions, Known, NoEscrow, Standing, address_of, words};
+use super::{Actions, CurrentEscrow, LockedPurchase, NoEscrow, address_of, words};
 use crate::{
-    cip30::{Cip30Wallet, change_words, span, total_of},
+    cip30::{Cip30Wallet, change_words, largest_few, span, total_of},
     contents::Contents,
     purchase::Status,
 };
@@ -127,7 +127,7 @@ impl From<ChainError> for ActionError {
 
 /// An action that may be planned.
 struct Permitted {
-    known: Known,
+    known: LockedPurchase,
     escrow: Escrow,
     rule: &'static Rule,
     step: Step,
@@ -158,7 +158,8 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         })?;
         plan.wallet_keys = wallet.keys();
         plan.collateral.clone_from(&wallet.collateral);
-        let pays = Wallet { address: wallet.change, utxos: &wallet.utxos, reserved: &BTreeSet::new() };
+        let (utxos, _) = largest_few(&wallet.utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain);
+        let pays = Wallet { address: wallet.change, utxos: &utxos, reserved: &BTreeSet::new() };
         let tx = planner.draft_of(self.chain, plan, &pays).await.map_err(|error| refusal(error, wallet.change))?;
         told(tx, &permitted, wallet, &parameters, now)
     }
@@ -170,10 +171,10 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         action: Action,
         wallet: &Cip30Wallet,
     ) -> Result<Permitted, ActionError> {
-        let known = self.known(purchase).await?;
-        let escrow = match self.standing(&known).await? {
-            Standing::Ended(status) => return Err(ActionError::Ended(status)),
-            Standing::Open(escrow) => *escrow,
+        let known = self.locked_purchase(purchase).await?;
+        let escrow = match self.current_escrow(&known).await? {
+            CurrentEscrow::Ended(status) => return Err(ActionError::Ended(status)),
+            CurrentEscrow::Open(escrow) => *escrow,
         };
         let state = || ActionError::State { action, state: Status::from(escrow.datum.state).name() };
         let rule = Rule::find(action, &escrow.datum).ok_or_else(state)?;
@@ -190,7 +191,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     }
 
     /// What the seller posts: the hash of what was delivered.
-    async fn result(&self, purchase: &TxHash, known: &Known) -> Result<ContentHash, NoEscrow> {
+    async fn result(&self, purchase: &TxHash, known: &LockedPurchase) -> Result<ContentHash, NoEscrow> {
         let content = self.contents.get(&known.content_hash).await?;
         let gone = || DatabaseError(format!("what {purchase} bought is not there"));
         Ok(result_hash(purchase, &content.ok_or_else(gone)?))

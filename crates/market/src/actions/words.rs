@@ -3,7 +3,7 @@
 use cardano::slots::Millis;
 use escrow::{Action, plan::Escrow, rules::Party};
 
-use super::Known;
+use super::LockedPurchase;
 use crate::cip30::span;
 
 /// The party's name in the API.
@@ -16,7 +16,7 @@ pub const fn party(by: Party) -> &'static str {
 }
 
 /// What an action does, and what follows from it.
-pub(super) fn of(action: Action, escrow: &Escrow, known: &Known, now: Millis) -> String {
+pub(super) fn of(action: Action, escrow: &Escrow, known: &LockedPurchase, now: Millis) -> String {
     let (datum, held) = (&escrow.datum, escrow.utxo.value.lovelace.display_tada());
     let deadlines = &datum.deadlines;
     match action {

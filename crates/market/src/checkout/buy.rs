@@ -326,6 +326,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         let mut entry = match claim {
             Claim::New(entry) => entry,
             Claim::NotGranted(why) => return Err(why.into()),
+            Claim::Crowded => return Err(Unavailable::Crowded.into()),
             Claim::Owned(_) | Claim::Paying(_) | Claim::TermsTaken | Claim::IdentifierTaken => return Ok(Tried::Same),
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
             Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused => return Ok(Tried::Again),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use cardano::{
-    Address, KeyHash, Lovelace, TxHash, TxRef,
+    Address, KeyHash, Lovelace, TxRef,
     chain::{Utxo, Value},
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
@@ -24,7 +24,7 @@ use x402_cardano::{
 use super::Way;
 use crate::{
     catalogue::ListingTerms,
-    cip30::{Cip30Wallet, change_words, key_of, span, total_of},
+    cip30::{Cip30Wallet, MAX_SPENT, change_words, key_of, largest_few, lovelace_of, span, total_of},
     listing::DeliveryMode,
 };
 
@@ -84,8 +84,8 @@ pub enum DraftError {
     },
     /// The wallet holds enough, in pieces that are too small.
     #[error(
-        "the wallet's tADA lie in too many small outputs (of more than {MAX_INPUT_TRANSACTIONS} transactions): send {} to \
-         yourself first, which gathers them, and pay when that is in a block", needed.display_tada()
+        "the wallet's tADA lie in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can \
+         pay): send {} to yourself first, which gathers them, and pay when that is in a block", needed.display_tada()
     )]
     Scattered {
         /// What has to be in few outputs.
@@ -201,7 +201,7 @@ impl<'a> Drafting<'a> {
         };
         let orders: [fn(&Utxo) -> bool; 2] = [Utxo::is_plain, |_| true];
         for preferred in orders {
-            let (few, left) = payers.in_few_transactions(preferred);
+            let (few, left) = largest_few(&payers.utxos, payers.first, preferred);
             let wallet = Wallet { address: self.wallet.change, utxos: &few, reserved: &BTreeSet::new() };
             match build(&plan, &wallet, self.parameters) {
                 Ok(tx) => return Ok((tx, output)),
@@ -239,23 +239,6 @@ impl<'a> Payers<'a> {
         let named = first.or_else(|| utxos.iter().copied().max_by_key(|utxo| utxo.value.lovelace))?;
         Some(Self { buyer: named.address.parse().ok()?, first, utxos })
     }
-
-    /// The largest of their outputs, the preferred ones first, from no more transactions than a paywall looks up; and
-    /// what is in the others.
-    fn in_few_transactions(&self, preferred: impl Fn(&Utxo) -> bool) -> (Vec<Utxo>, Lovelace) {
-        let mut sorted = self.utxos.clone();
-        sorted.sort_by_key(|utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference));
-        let mut sources: BTreeSet<TxHash> = self.first.iter().map(|utxo| utxo.reference.tx).collect();
-        let (few, left): (Vec<&Utxo>, Vec<&Utxo>) = sorted.into_iter().partition(|utxo| {
-            let known = sources.contains(&utxo.reference.tx);
-            known || (sources.len() < MAX_INPUT_TRANSACTIONS && sources.insert(utxo.reference.tx))
-        });
-        (few.into_iter().cloned().collect(), lovelace_of(&left))
-    }
-}
-
-fn lovelace_of(utxos: &[&Utxo]) -> Lovelace {
-    utxos.iter().map(|utxo| utxo.value.lovelace).sum()
 }
 
 impl PaymentDraft {

@@ -299,6 +299,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 }
                 Claim::TermsTaken => return Err(NotSettled::Duplicate.into()),
                 Claim::IdentifierTaken => return Err(PayError::IdentifierTaken),
+                Claim::Crowded => return Err(Unavailable::Crowded.into()),
                 Claim::TooManyRefused => return Err(PayError::TooManyRefused),
                 Claim::InputsTaken | Claim::NotGranted(_) => return Err(no_content(terms).into()),
             }

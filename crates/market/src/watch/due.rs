@@ -14,6 +14,9 @@ pub(super) const PAGE: u32 = 128;
 /// escrow comes before those that have one still ahead; and how much later after each action on it that failed.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 const FAILED_MS: Millis = 10 * 60 * 1_000;
+/// How much earlier than its deadline a result counts, from issuance to that deadline: as if it were due now. Without one
+/// the content is given away, and anybody can have dozens of disputes made that end before a new sale's time does.
+const RESULTS_FIRST_MS: Millis = 16 * 60 * 1_000;
 /// How long after an action that failed it is tried again; twice as long after each further failure, but never so long
 /// that a deadline of a quarter of an hour could pass.
 const RETRY_MS: Millis = 30_000;
@@ -79,8 +82,8 @@ impl Due {
 }
 
 /// The statement that reads what is due and has no transaction of ours under way, except the first so many: by the time
-/// until which it must be done, which is the seller's for a result before there is one, and the buyer's for a dispute then.
-/// What can wait comes after, but not for ever.
+/// until which it must be done: the seller's for a result, and after all of these the buyer's for a dispute. What can wait
+/// comes after, but not for ever.
 pub(super) fn due(clock: Millis, except: usize) -> Statement {
     statement!(
         format!(
@@ -93,10 +96,11 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
              WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM reservations r \
                JOIN outbox o ON o.tx_id = r.tx_id WHERE r.tx_in = e.utxo AND o.state IN ('claimed', 'submitted')) \
              ORDER BY CASE p.status WHEN 'ResultSubmitted' THEN iif(e.unlock_ms > ?1, e.unlock_ms, {some_day}) \
-               WHEN 'FundsLocked' THEN iif(e.submit_result_ms > ?1, e.submit_result_ms, {some_day}) \
-               WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, e.submit_result_ms, {some_day}) \
+               WHEN 'FundsLocked' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
+               WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
                ELSE {some_day} END, e.purchase_id LIMIT {PAGE} OFFSET ?2",
             height = newest("height", "e.purchase_id"),
+            result = format_args!("e.submit_result_ms - {RESULTS_FIRST_MS}"),
             some_day = format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + e.failures * {FAILED_MS}"),
         ),
         clock,

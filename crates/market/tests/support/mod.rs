@@ -117,6 +117,7 @@ pub struct Paying {
     pub account: Option<Account>,
     pub price: u64,
     pub terms_digest: Option<ContentHash>,
+    pub mode: DeliveryMode,
 }
 
 /// A payment of this account's service wallet.
@@ -128,6 +129,7 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         account: Some(account.clone()),
         price,
         terms_digest: None,
+        mode: DeliveryMode::Instant,
     }
 }
 
@@ -147,7 +149,7 @@ impl Paying {
             cbor: &self.built.cbor,
             valid_until: self.built.facts.valid_until_slot,
             listing_id: &self.listing,
-            mode: DeliveryMode::Instant,
+            mode: self.mode,
             payer: self.payer,
             amount: Lovelace::new(self.price).unwrap(),
             creator: Lovelace::ZERO,

@@ -111,3 +111,59 @@ const fn disputed(deadlines: Deadlines, now: u64) -> Next {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const SUBMIT: u64 = 1_000;
+    const UNLOCK: u64 = 2_000;
+    const ARBITER: u64 = 3_000;
+
+    fn purchase(status: &str, change: impl FnOnce(&mut Value)) -> Purchase {
+        let id = "7".repeat(64);
+        let mut purchase = json!({
+            "id": id, "listingId": "lst_1", "mode": "protected", "status": status, "txHash": id,
+            "buyerAddress": "addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv",
+            "events": [{ "status": "FundsLocked", "txHash": id, "at": "0" }],
+            "escrow": { "address": "addr_test1", "inputHash": id, "identifierFromPurchaser": id, "deadlines": {
+                "payBy": "500", "submitResult": SUBMIT.to_string(), "unlock": UNLOCK.to_string(),
+                "externalDisputeUnlock": ARBITER.to_string() } },
+        });
+        change(&mut purchase);
+        serde_json::from_value(purchase).unwrap()
+    }
+
+    #[test]
+    fn every_status_says_what_comes_next_and_by_when() {
+        for (status, now, what, by) in [
+            ("FundsLocked", SUBMIT - 1, "The seller proves the delivery", Some(SUBMIT)),
+            ("FundsLocked", SUBMIT, "The buyer may take the money back", Some(SUBMIT)),
+            ("ResultSubmitted", UNLOCK - 1, "The buyer may dispute", Some(UNLOCK)),
+            ("ResultSubmitted", UNLOCK, "The seller collects", Some(UNLOCK)),
+            ("RefundRequested", SUBMIT - 1, "The seller may still prove a delivery", Some(SUBMIT)),
+            ("RefundRequested", SUBMIT, "The buyer may take the money back", Some(SUBMIT)),
+            ("Disputed", ARBITER - 1, "The arbiter decides", Some(ARBITER)),
+            ("Disputed", ARBITER, "The arbiter is deciding", Some(ARBITER)),
+            ("WithdrawAuthorized", 0, "The seller collects", None),
+            ("RefundAuthorized", 0, "The buyer takes the money back", None),
+            ("withdrawing", 0, "The seller is being paid", None),
+            ("withdrawn", 0, "The creator is paid", None),
+            ("refunded", 0, "Nothing is left to do", None),
+            ("closed", 0, "Nothing is left to do", None),
+        ] {
+            let next = after(&purchase(status, |_| ()), now);
+            assert_eq!((next.what, next.by), (what, by), "{status} at {now}");
+        }
+    }
+
+    #[test]
+    fn a_sale_is_complete_when_its_creator_is_paid_and_an_instant_one_at_once() {
+        let paid = json!({ "status": "creator_paid", "txHash": "8".repeat(64), "at": "1" });
+        let complete = purchase("withdrawn", |it| it["events"].as_array_mut().unwrap().push(paid));
+        assert_eq!(after(&complete, 0).what, "Nothing is left to do");
+        let instant = purchase("settled", |it| it["escrow"] = Value::Null);
+        assert_eq!(after(&instant, 0).what, "Nothing is left to do");
+    }
+}

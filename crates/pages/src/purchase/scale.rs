@@ -49,12 +49,16 @@ fn spans(deadlines: Deadlines) -> [(&'static str, u64, &'static str); 3] {
             "The seller proves the delivery; without a proof, the buyer takes the money back",
         ),
         ("dispute", deadlines.unlock, "The buyer may dispute what came; without a dispute, the seller is paid"),
-        ("payout", deadlines.external_dispute_unlock, "A dispute is prepared; after that the arbiter decides it"),
+        (
+            "payout",
+            deadlines.external_dispute_unlock,
+            "The seller collects; a dispute is decided by the arbiter, from the end of this on",
+        ),
     ]
 }
 
-/// The drawing, and its legend; nothing for what has no escrow.
-pub fn drawn(purchase: &Purchase, now: u64) -> Markup {
+/// The drawing, and its legend; nothing for what has no escrow. `now`, POSIX ms, where the deadlines still matter.
+pub fn drawn(purchase: &Purchase, now: Option<u64>) -> Markup {
     let (Some(escrow), Some(first)) = (&purchase.escrow, purchase.events.first()) else { return html! {} };
     let scale = Scale { from: first.at, to: escrow.deadlines.external_dispute_unlock };
     let spans = spans(escrow.deadlines);
@@ -64,14 +68,17 @@ pub fn drawn(purchase: &Purchase, now: u64) -> Markup {
             @for (start, (name, end, _)) in starts.into_iter().zip(spans) {
                 rect class=(name) x=(scale.at(start)) y="18" width=(scale.width(start, end)) height="14" {}
             }
-            @for event in &purchase.events { circle class=(event.status) cx=(scale.at(event.at)) cy="25" r="6" {} }
-            @if now <= scale.to {
+            @for event in &purchase.events { circle cx=(scale.at(event.at)) cy="25" r="6" {} }
+            @if let Some(now) = now.filter(|now| *now <= scale.to) {
                 line.now x1=(scale.at(now)) x2=(scale.at(now)) y1="6" y2="44" {}
             }
         }
         ol.legend {
             @for (name, end, words) in spans {
-                li.{ (name) } { span { (words) } span { "until " (at(end)) " · " (distance(end, now)) } }
+                li.{ (name) } {
+                    span { (words) }
+                    span { "until " (at(end)) @if let Some(now) = now { " · " (distance(end, now)) } }
+                }
             }
         }
     }

@@ -4,6 +4,8 @@
 //! hex(LZString.compressToUint8Array(sellerNonce agentIdentifier "." buyerNonce "." signature "." key "." escrow))
 //! ```
 
+use super::lz;
+
 /// The most compressed bytes that are unpacked: unpacking may grow with their square.
 const MAX_COMPRESSED_BYTES: usize = 2_048;
 const SELLER_NONCE_CHARS: usize = 64;
@@ -44,7 +46,7 @@ impl BlockchainIdentifier {
     /// The identifier on the wire, lowercase hex.
     #[must_use]
     pub fn encode(&self) -> String {
-        hex::encode(lz_str::compress_to_uint8_array(&self.text()))
+        hex::encode(lz::compress(&self.text()))
     }
 
     /// Reads an identifier from the wire.

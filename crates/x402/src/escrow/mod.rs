@@ -16,6 +16,7 @@ mod extra;
 pub(crate) mod fixture;
 mod identifier;
 mod lock;
+mod lz;
 pub mod method;
 mod pay;
 mod terms;

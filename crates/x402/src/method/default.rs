@@ -13,7 +13,9 @@ use cardano::{
     tx::build::NewOutput,
 };
 
-use super::{CannotPay, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block};
+use super::{
+    CannotPay, Draft, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block,
+};
 use crate::{
     Refusal,
     escrow::VerifiedLock,
@@ -55,8 +57,8 @@ impl PaymentMethod for DefaultMethod {
         NAME
     }
 
-    fn offer(&self, sale: &Sale<'_>, _: Millis, _: [u8; 32]) -> Result<Offered, OfferError> {
-        self.offered(sale).ok_or(OfferError::Free)
+    fn draft(&self, sale: &Sale<'_>, _: Millis, _: [u8; 32]) -> Result<Draft<'_>, OfferError> {
+        self.offered(sale).map(|offered| Draft::Ready(Box::new(offered))).ok_or(OfferError::Free)
     }
 
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {

@@ -18,14 +18,14 @@ use cardano::{
 };
 
 use super::{
-    CannotPay, InvalidQuote, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
+    CannotPay, Draft, InvalidQuote, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
     at_least_in_a_block,
 };
 use crate::{
     Refusal,
     escrow::{
         AgentIdentifier, AuthorizedTerms, DeploymentWire, EscrowExtra, InputCommitment, LockFacts, SellerTerms,
-        TransferMethod, VerifiedLock, verify_lock,
+        TermsDigest, TransferMethod, VerifiedLock, verify_lock,
     },
     exact::{PaymentContext, Situation, rules::plain},
     wire::{
@@ -101,18 +101,55 @@ impl EscrowMethod {
     }
 }
 
+/// A quote that lacks the seller's signature.
+#[derive(Clone, Debug)]
+pub struct UnsignedQuote<'m> {
+    method: &'m EscrowMethod,
+    price: Lovelace,
+    extra: EscrowExtra,
+    requirements: PaymentRequirements,
+    digest: TermsDigest,
+    unsigned: cip8::Unsigned,
+}
+
+impl UnsignedQuote<'_> {
+    /// The key that signs it.
+    #[must_use]
+    pub const fn key(&self) -> &SigningKey {
+        &self.method.seller
+    }
+
+    /// The bytes that are signed.
+    #[must_use]
+    pub fn to_sign(&self) -> &[u8] {
+        self.unsigned.to_sign()
+    }
+
+    /// The quote, with the key's signature of them.
+    #[must_use]
+    pub fn signed(self, signature: [u8; 64]) -> Offered {
+        let Self { method, price, mut extra, mut requirements, digest, unsigned } = self;
+        let DataSignature { key, signature } = unsigned.signed(signature);
+        (extra.reference_key, extra.reference_signature) = (key, signature);
+        extra.blockchain_identifier = extra.identifier(&method.pay_to).encode();
+        let terms = AuthorizedTerms::signed(&extra, digest, price, method.deployment.address());
+        requirements.extra = Extra::Escrow(Box::new(extra));
+        Offered { requirements, terms: Some(terms) }
+    }
+}
+
 impl PaymentMethod for EscrowMethod {
     fn name(&self) -> &'static str {
         self.name.name()
     }
 
     /// One signature.
-    fn offer(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Offered, OfferError> {
+    fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError> {
         if sale.price < MIN_PROTECTED_PRICE {
             return Err(OfferError::PriceTooLow);
         }
-        let mut extra = self.terms(sale, clock, nonce)?;
-        let mut requirements = PaymentRequirements {
+        let extra = self.terms(sale, clock, nonce)?;
+        let requirements = PaymentRequirements {
             scheme: SCHEME_EXACT.to_owned(),
             network: NETWORK,
             amount: Amount::new(sale.price.get()).ok_or(OfferError::Free)?,
@@ -122,12 +159,9 @@ impl PaymentMethod for EscrowMethod {
             extra: Extra::default(),
         };
         let digest = extra.terms_digest(&requirements).ok_or(OfferError::Time)?;
-        let DataSignature { key, signature } = cip8::sign(&self.seller, &self.seller_address, digest.0.as_bytes())?;
-        (extra.reference_key, extra.reference_signature) = (key, signature);
-        extra.blockchain_identifier = extra.identifier(&self.pay_to).encode();
-        let terms = AuthorizedTerms::signed(&extra, digest, sale.price, self.deployment.address());
-        requirements.extra = Extra::Escrow(Box::new(extra));
-        Ok(Offered { requirements, terms: Some(terms) })
+        let unsigned = cip8::Unsigned::new(&self.seller, &self.seller_address, digest.0.as_bytes())?;
+        let quote = UnsignedQuote { method: self, price: sale.price, extra, requirements, digest, unsigned };
+        Ok(Draft::Unsigned(Box::new(quote)))
     }
 
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {

@@ -325,6 +325,12 @@ impl Payment {
         verify_with_facts(&method(), &self.offered, payment, &self.facts(), &Native, moment()).now_or_never().unwrap()
     }
 
+    /// Has somebody hand it in elsewhere, and the next block come so many seconds from now.
+    pub fn public_after(&mut self, seconds: u64) {
+        self.in_mempool = true;
+        (self.tip_slot, self.tip_time_ms) = (now_slot() + seconds - 1, NOW_MS + (seconds - 1) * 1_000);
+    }
+
     /// Sets the fee to the ledger's minimum, plus or minus some lovelace.
     pub fn set_least_fee(&mut self, delta: i64) {
         self.fee = Some(200_000);

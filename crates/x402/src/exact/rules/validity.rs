@@ -13,6 +13,10 @@
 use super::Situation;
 use crate::Refusal;
 
+/// How long after its TTL a payment that its payer handed in elsewhere is still taken, in slots of a second: whoever paid
+/// comes for the content soon. An old transfer to the same seller was for something else.
+const PUBLIC_SLOTS: u64 = 60 * 60;
+
 const OUT_OF_RANGE: Refusal = Refusal::Requirements("the time is out of the range of the chain's slots");
 
 refusals! {
@@ -54,15 +58,13 @@ pub fn has_an_end(situation: &Situation<'_>) -> Result<(), Refusal> {
     end(situation).map(|_| ())
 }
 
-/// The TTL has not passed, unless a block has the transaction.
+/// The TTL has not passed; or not long ago, where a block has the transaction.
 pub fn has_not_ended(situation: &Situation<'_>) -> Result<(), Refusal> {
     let ttl = end(situation)?;
-    if situation.facts.has_payment() {
-        return Ok(());
-    }
     let clock = situation.moment.slots.slot_at(now_ms(situation)).ok_or(OUT_OF_RANGE)?;
     let now = clock.max(situation.facts.tip.slot.saturating_add(1));
-    if ttl > now { Ok(()) } else { Err(InvalidValidity::TtlExpired { ttl, now }.into()) }
+    let grace = if situation.facts.has_payment() { PUBLIC_SLOTS } else { 0 };
+    if ttl.saturating_add(grace) > now { Ok(()) } else { Err(InvalidValidity::TtlExpired { ttl, now }.into()) }
 }
 
 /// The TTL is not later than the timeout allows.

@@ -193,6 +193,17 @@ fn utxos_of_another_owner_are_not_touched() {
     assert_eq!(spent(&pay(shop(), 2_000_000), &utxos), BTreeSet::from([reference(6)]));
 }
 
+#[test]
+fn a_wallet_of_several_keys_pays_with_those_that_the_plan_adds_and_a_signature_of_each() {
+    let utxos = [utxo(1, home(), 3_000_000, &[]), utxo(2, key(2).enterprise_address(), 3_000_000, &[])];
+    let plan = TxPlan { wallet_keys: [key(2).key_hash()].into(), ..pay(shop(), 4_000_000) };
+    let draft = build(&plan, &wallet(home(), &utxos), &preprod()).unwrap();
+    assert_eq!(draft.keys(), &[key(1).key_hash(), key(2).key_hash()].into());
+    let built = draft.sign(&[&key(1), &key(2)]).unwrap();
+    assert_eq!(built.facts.fee.get(), approve(&built, &utxos, &preprod()).min_fee);
+    assert!(matches!(failure(&pay(shop(), 4_000_000), &utxos), BuildError::Insufficient { .. }));
+}
+
 fn carrying_script(number: u32, lovelace: u64) -> Utxo {
     Utxo { reference_script: Some(crate::ScriptHash::new([0; 28])), ..utxo(number, home(), lovelace, &[]) }
 }

@@ -170,3 +170,14 @@ fn a_script_input_that_carries_a_script_is_spent_and_its_bytes_are_paid_for() {
     let (carrying, _) = built(&unlock(vec![input]), &utxos);
     assert_eq!(carrying.facts.fee.get() - plain.facts.fee.get(), 15 * (7_000_000 / 4310 - 160));
 }
+
+#[test]
+fn collateral_that_was_set_aside_is_put_up_alone() {
+    let aside = utxo(9, key(2).enterprise_address(), 5_000_000, &[]);
+    let plan = TxPlan { collateral: vec![aside.clone()], ..unlock(vec![locked(1, 10_000_000)]) };
+    let (tx, _) = built(&plan, &[utxo(2, home(), 5_000_000, &[])]);
+    assert_eq!(tx.facts.collateral, [aside.reference]);
+    let poor = TxPlan { collateral: vec![utxo(9, home(), 100_000, &[])], ..plan };
+    let refused = build(&poor, &wallet(home(), &[utxo(2, home(), 50_000_000, &[])]), &preprod());
+    assert!(matches!(refused, Err(BuildError::CollateralMissing { .. })), "{refused:?}");
+}

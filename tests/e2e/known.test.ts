@@ -1,0 +1,122 @@
+// What an isolate knows without asking, and for how long: what its requests cost, and who sees which change when.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { inDatabase } from "../helpers/database.ts";
+import { type Answer, errorOf, json, send, usage, usageAgain } from "../helpers/http.ts";
+import { type Listing, list } from "../helpers/listings.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+
+const NOTHING = { batches: 0, statements: 0, calls: 0 };
+
+describe("what an isolate knows", () => {
+  let world: World;
+  let seller: Wallet;
+  let instant: Listing;
+  let both: Listing;
+  before(async () => {
+    // With the clock of production: on a local ledger, whose time may be moved at any moment, it is asked each time.
+    world = await startWorld({ blockTime: 0, escrow: true, vars: { LOCAL_LEDGER: "off" } });
+    seller = world.person("seller");
+    instant = await list(world.api, seller, { title: "Granite" });
+    both = await list(world.api, seller, { modes: ["instant", "protected"], priceLovelace: "6000000" });
+  });
+  after(() => world?.stop());
+  const get = (path: string, headers: Record<string, string> = {}) => send(`${world.api}${path}`, { headers });
+  const ids = (answer: Answer): string[] => json<Listing[]>(answer).map(({ id }) => id);
+  /** Repeats until it holds: what another isolate did is seen after a while. */
+  async function until(holds: () => Promise<boolean>): Promise<void> {
+    for (let tries = 0; tries < 400; tries++) {
+      if (await holds()) return;
+      await pause(50);
+    }
+    assert.fail("it never came true");
+  }
+
+  it("answers again what it answered before without a statement", async () => {
+    const paths = [
+      "/health",
+      "/listings",
+      "/listings?q=granite",
+      `/listings/${instant.id}`,
+      `/creators/${seller.address}`,
+      `/listings/${instant.id}/unlock`,
+      `/listings/${both.id}/unlock`,
+    ];
+    for (const path of paths) assert.deepEqual(await usageAgain(() => get(path)), NOTHING, path);
+    const etag = (await get("/listings")).headers.get("etag") ?? "";
+    const unchanged = () => get("/listings", { "if-none-match": etag });
+    assert.equal((await unchanged()).status, 304);
+    assert.deepEqual(await usageAgain(unchanged), NOTHING);
+  });
+
+  it("asks the database twice at most for what has changed", async () => {
+    for (const [path, most] of [
+      ["/listings", 3],
+      ["/listings?sort=popular&limit=2", 2],
+      [`/listings/${instant.id}`, 2],
+      [`/creators/${seller.address}`, 3],
+      [`/listings/${both.id}/unlock`, 2],
+    ] as const) {
+      await list(world.api, world.person("somebody else"));
+      const { batches, statements, calls } = usage(await get(path));
+      assert.ok(batches <= 2 && statements <= most + 1, `${path}: ${batches} batches, ${statements} statements`);
+      assert.equal(calls, 0);
+    }
+  });
+
+  it("signs every quote anew", async () => {
+    const quotes = await Promise.all(Array.from({ length: 5 }, () => get(`/listings/${both.id}/unlock`)));
+    const headers = quotes.map((answer) => answer.headers.get("payment-required"));
+    assert.equal(new Set(headers).size, quotes.length);
+    const [first, second] = [await get(`/listings/${instant.id}/unlock`), await get(`/listings/${instant.id}/unlock`)];
+    assert.equal(first.headers.get("payment-required"), second.headers.get("payment-required"));
+  });
+
+  it("shows a writer what it wrote, at once and everywhere", async () => {
+    for (let n = 0; n < 5; n++) {
+      const before = await get("/listings");
+      await get(`/creators/${seller.address}`);
+      const { id } = await list(world.api, seller, { title: `Basalt ${n}` });
+      const etag = before.headers.get("etag") ?? "";
+      const seen = await get("/listings", { "if-none-match": etag });
+      assert.equal(ids(seen)[0], id);
+      const { listings } = json<{ listings: Listing[] }>(await get(`/creators/${seller.address}`));
+      assert.equal(listings[0]?.id, id);
+      assert.ok(ids(await get("/listings?q=basalt")).includes(id));
+      assert.equal((await get(`/listings/${id}/unlock`)).status, 402);
+    }
+  });
+
+  it("shows what others wrote, in every answer that it keeps", async () => {
+    const { id } = await list(world.api, seller, { title: "Obsidian" });
+    const paths = [`/listings/${id}`, `/listings/${id}/unlock`];
+    const shown = async () => [
+      ids(await get("/listings")),
+      ids(await get("/listings?q=obsidian")),
+      json<{ listings: Listing[] }>(await get(`/creators/${seller.address}`)).listings.map((listing) => listing.id),
+    ];
+    for (const path of paths) assert.notEqual((await get(path)).status, 404);
+    assert.ok((await shown()).every((all) => all.includes(id)));
+    const hide = (at: number | null) =>
+      inDatabase(world, (db) => db.prepare("UPDATE listings SET hidden_at_ms = ? WHERE id = ?").run(at, id));
+    hide(Date.now());
+    await until(async () => (await get(`/listings/${id}/unlock`)).status === 404);
+    // By now the change is known, and so everywhere.
+    for (const path of paths) errorOf(await get(path), 404);
+    assert.ok((await shown()).every((all) => !all.includes(id)));
+    hide(null);
+    await until(async () => (await get(`/listings/${id}`)).status === 200);
+    assert.ok((await shown()).every((all) => all.includes(id)));
+  });
+
+  it("answers HEAD as GET, without a body", async () => {
+    const asked = await get("/listings");
+    const head = await send(`${world.api}/listings`, { method: "HEAD" });
+    assert.equal(head.bytes.length, 0);
+    for (const name of ["etag", "content-type", "cache-control"]) {
+      assert.equal(head.headers.get(name), asked.headers.get(name), name);
+    }
+  });
+});

@@ -1,0 +1,125 @@
+// Selling and the account as a person meets them: in Chromium, with a wallet that a real key is behind.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { open } from "../accounts/account.ts";
+import { startBrowser } from "../helpers/browser.ts";
+import { json, send } from "../helpers/http.ts";
+import type { Listing } from "../helpers/listings.ts";
+import { assertAccessible, keepPictures } from "../helpers/page.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { signInAgent } from "../oauth/client.ts";
+import { sha256Hex } from "../wallets/proof.ts";
+import { assertQuiet, offered, visit } from "./world.ts";
+
+let world: World;
+let browser: Browser;
+before(async () => {
+  [world, browser] = await Promise.all([startWorld({}), startBrowser()]);
+});
+after(async () => {
+  await browser.close();
+  await world.stop();
+});
+
+const signIn = (page: Page) => page.getByRole("button", { name: "Sign in with Test wallet" });
+
+describe("the page to sell", () => {
+  it("lists what the form says, signed by the seller's wallet, and shows it", async () => {
+    const wallet = world.person("seller");
+    const { page, errors } = await visit(world, browser, "/sell", { wallet });
+    const prompt = "Build a hero with an aurora.\n";
+    await page.getByLabel("Title").fill("Aurora & <hero>");
+    await page.getByLabel("What it builds").fill("A gradient that drifts.");
+    await page.getByLabel("Category").selectOption("Hero");
+    await page.getByLabel("The prompt itself").fill(prompt);
+    await page.getByLabel("Price").fill("6.5");
+    await page.getByRole("button", { name: "List with Test wallet" }).waitFor();
+    await assertAccessible(page);
+    await keepPictures(page, "sell");
+    await page.getByRole("button", { name: "List with Test wallet" }).click();
+    await page.waitForURL("**/listings/lst_*");
+    await page.getByRole("heading", { name: "Aurora & <hero>" }).waitFor();
+    const id = new URL(page.url()).pathname.split("/").at(-1);
+    const listing = json<Listing>(await send(`${world.api}/listings/${id}`));
+    assert.equal(listing.sellerAddress, wallet.address);
+    assert.equal(listing.priceLovelace, "6500000");
+    assert.deepEqual(listing.modes, ["instant", "protected"]);
+    assert.equal(listing.contentHash, sha256Hex(prompt));
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("says what is wrong with an offer, at its field, and lists nothing", async () => {
+    const { page } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
+    await page.getByLabel("Title").fill("Cheap");
+    await page.getByLabel("What it builds").fill("Something.");
+    await page.getByLabel("The prompt itself").fill("Something.");
+    await page.getByLabel("Price").fill("2");
+    await page.getByRole("button", { name: "List with Test wallet" }).click();
+    await page.getByRole("alert").filter({ hasText: "priceLovelace" }).waitFor();
+    assert.equal(await page.getByLabel("Price").getAttribute("aria-invalid"), "true");
+    await page.close();
+  });
+});
+
+describe("the account's page", () => {
+  it("lets the owner in by a signature, shows the wallet, and changes limits", async () => {
+    const wallet = world.person("owner");
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).waitFor();
+    await assertAccessible(page);
+    await keepPictures(page, "sign-in");
+    await signIn(page).click();
+    await page.getByRole("heading", { name: "Service wallet" }).waitFor();
+    await page.getByLabel("Most per purchase").fill("7");
+    await page.getByLabel("Most per day").fill("9");
+    await page.getByRole("button", { name: "Change limits" }).click();
+    await page.getByText("The limits are changed").waitFor();
+    const account = await open(world.api, wallet);
+    assert.equal((await account.me()).limits.dailyBudgetLovelace, "9000000");
+    await page.getByLabel("Most per day").fill("501");
+    await page.getByRole("button", { name: "Change limits" }).click();
+    await page.getByRole("alert").filter({ hasText: "dailyBudgetAda" }).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "Service wallet" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(page).waitFor();
+    assert.deepEqual(
+      errors.filter((error) => !/status of 400/.test(error)),
+      [],
+    );
+    await page.close();
+  });
+
+  it("shows what was bought and lets it be read, sends the money back, and removes an agent", async () => {
+    const [wallet, listing] = [world.person("owner"), await offered(world, { modes: ["instant"] })];
+    await signInAgent(world.api, wallet, { maxPerPaymentAda: 10, dailyBudgetAda: 30 });
+    const account = await open(world.api, wallet);
+    await world.ledger.faucet(account.address, 20_000_000n);
+    await account.buy(listing.id);
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    await page.getByRole("button", { name: /^Read/ }).waitFor();
+    await assertAccessible(page);
+    await keepPictures(page, "account");
+    await page.getByRole("button", { name: /^Read/ }).click();
+    await page.getByText(listing.content.trim()).waitFor();
+    await page.getByRole("button", { name: /^Remove/ }).click();
+    await page.getByText("The agent is removed").waitFor();
+    await page.getByText("No agent may spend from your wallet").waitFor();
+    await page.getByRole("button", { name: "Send everything back to me" }).click();
+    await page.getByText("On its way to your wallet").waitFor();
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("asks to sign in again when the session is over", async () => {
+    const { page } = await visit(world, browser, "/me", { wallet: world.person("owner") });
+    await page.evaluate(() => sessionStorage.setItem("surety:session", "0".repeat(64)));
+    await page.reload();
+    await page.waitForFunction(() => sessionStorage.getItem("surety:session") === null);
+    await signIn(page).waitFor();
+    await page.close();
+  });
+});
