@@ -109,11 +109,11 @@ describe("the API's description", () => {
         ...["run", description, "--url", world.api, "--checks", CHECKS.join(","), "--phases", "coverage,fuzzing"],
         ...[
           "--max-examples",
-          "12",
+          "6",
           "--seed",
           "1",
           "--workers",
-          "2",
+          "1",
           "--request-timeout",
           "70",
           "--no-color",
