@@ -13,8 +13,11 @@ const AXE = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8")
 const PATIENCE_MS = 15_000;
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 900 };
-/** Somebody's recording: a picture of one grey dot. */
-const DOT = Buffer.from("R0lGODlhAQABAIAAAH9/fwAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==", "base64");
+/** Somebody's recording: dusk over water. */
+const RECORDING = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 10" preserveAspectRatio="none">
+  <linearGradient id="a" x2="0" y2="1"><stop stop-color="#1b2a6b"/><stop offset=".6" stop-color="#d9577a"/><stop offset="1"
+  stop-color="#f6b26b"/></linearGradient><path fill="url(#a)" d="M0 0h16v6.5H0z"/><path fill="#141c45" d="M0 6.5h16V10H0z"/>
+  <circle cx="11" cy="6" r="1.6" fill="#ffe2a8"/><path fill="#141c45" d="M0 6.5h16v1.5H0z"/></svg>`;
 
 export interface Injected {
   readonly wallet: Wallet;
@@ -32,7 +35,7 @@ export interface Opened {
   readonly errors: string[];
 }
 
-/** A page; recordings of other people's servers are one grey dot. */
+/** A page; recordings on other people's servers are one picture. */
 export async function openPage(
   browser: Browser,
   injected?: Injected,
@@ -43,7 +46,7 @@ export async function openPage(
   const errors: string[] = [];
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(String(error)));
-  await page.route(/^https:/, (route) => route.fulfill({ contentType: "image/gif", body: DOT }));
+  await page.route(/^https:/, (route) => route.fulfill({ contentType: "image/svg+xml", body: RECORDING }));
   if (injected) await inject(page, injected);
   return { page, errors };
 }
