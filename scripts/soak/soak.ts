@@ -228,7 +228,8 @@ function strays(world: World, chain: Chain, creator: string, { sales }: Traffic)
   const known = new Set(sales.map(({ id }) => id));
   const paid = [...chain.txs.values()].map((tx) => [tx.hash, flowsOf(tx).of(creator)] as const);
   const all = paid.filter(([hash, lovelace]) => lovelace !== 0n && !known.has(hash));
-  return all.map(([hash, lovelace]) => `${hash} ${lovelace} ${written(world, hash)}`).join(", ");
+  const told = all.map(([hash, lovelace]) => `${hash} ${lovelace} ${written(world, hash)}`);
+  return told.filter((what) => !/"kind":"(collect|payout)"/.test(what)).join(", ");
 }
 
 /** What the service wrote down of a transaction. */

@@ -229,7 +229,14 @@ export class Traffic {
       this.#tried(await send(unlockUrl(this.#world, listing), { headers: mine }), listing);
     };
     for (let tries = 0; tries < 3; tries++) await theft().catch(() => undefined);
-    await this.#claim({ id: payment.tx, listing, mode: "instant", wallet, by: "a payer who broadcast first" }, payment);
+    const sale: Sale & { readonly wallet: Wallet } = {
+      id: payment.tx,
+      listing,
+      mode: "instant",
+      wallet,
+      by: "a payer who broadcast first",
+    };
+    await this.#told("a payment that was broadcast first", this.#claim(sale, payment));
   }
 
   /** The payer asks for what a payment bought, with a signature. */
