@@ -227,7 +227,8 @@ describe("being found", () => {
       const all = json<Listing[]>(await send(`${world.api}/listings`));
       for (const { id } of all) assert.ok(addresses.includes(`${world.api}/listings/${id}`));
       assert.ok(addresses.includes(`${world.api}/listings/${listing.id}`));
-      for (const address of addresses) assert.equal((await send(address)).status, 200, address);
+      const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+      for (const address of addresses) assert.equal((await send(address, { headers })).status, 200, address);
     });
 
     it("that is a language model is told every way to buy, with addresses that answer", async () => {
