@@ -223,7 +223,6 @@ pub struct NewPaymentDraft {
     #[schemars(length(min = 1))]
     change_address: String,
     /// `getUtxos()`: hexadecimal of CBOR.
-    #[schemars(length(min = 1))]
     utxos: Vec<String>,
     /// `getCollateral()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
