@@ -133,7 +133,7 @@ fn a_payment_that_is_not_even_readable_or_signed_costs_no_outside_call() {
 }
 
 #[test]
-fn inputs_that_a_stranger_made_up_cost_three_calls() {
+fn inputs_that_a_stranger_made_up_cost_four_calls() {
     let mut payment = Payment::valid();
     for tx in 0..10 {
         payment.inputs.push(Input { reference: reference(0x40 + tx, 0), state: InputState::Unknown });
@@ -142,21 +142,21 @@ fn inputs_that_a_stranger_made_up_cost_three_calls() {
     let made_up = payment.inputs[0].reference;
     let chain = Asked::about(payment);
     assert_eq!(chain.verify(), Err(Refusal::from(InvalidNonce::NotUnspent(made_up)).into()));
-    assert_eq!(chain.calls.get(), 3, "the nonce's transaction, the parameters, the newest block");
+    assert_eq!(chain.calls.get(), 4, "the nonce's transaction, the mempool, the parameters, the newest block");
 
     // Somebody else's money: there, but not signed for.
     let mut payment = Payment::valid();
     payment.signers = vec![FRIEND];
     let chain = Asked::about(payment);
     assert_eq!(chain.verify(), Err(Refusal::from(InvalidWitnesses::MissingSignature(key_hash(BUYER))).into()));
-    assert_eq!(chain.calls.get(), 3);
+    assert_eq!(chain.calls.get(), 4);
 }
 
 #[test]
 fn the_outside_calls_of_a_payment_stay_within_their_budget() {
     let chain = Asked::about(of_transactions(MAX_INPUT_TRANSACTIONS));
     assert!(chain.verify().is_ok());
-    assert_eq!(chain.calls.get(), 18, "each transaction once, the parameters, the newest block");
+    assert_eq!(chain.calls.get(), 19, "each transaction once, the mempool, the parameters, the newest block");
 
     let chain = Asked::about(of_transactions(MAX_INPUT_TRANSACTIONS + 1));
     assert_eq!(chain.verify(), Err(Refusal::from(InvalidInputs::TooManyTransactions { found: 17, most: 16 }).into()));
@@ -174,7 +174,7 @@ fn many_inputs_of_one_transaction_cost_one_call() {
     }
     let chain = Asked::about(payment);
     assert!(chain.verify().is_ok());
-    assert_eq!(chain.calls.get(), 4, "two transactions, the parameters, the newest block");
+    assert_eq!(chain.calls.get(), 5, "two transactions, the mempool, the parameters, the newest block");
 }
 
 #[test]
