@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { cpSync } from "node:fs";
 import { after, afterEach, before, describe, it, type TestContext } from "node:test";
-import { decode, json, send } from "../helpers/http.ts";
+import { decode, json, send, shownSoon } from "../helpers/http.ts";
 import { type Random, randomOf } from "../helpers/random.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { type Book, Chain, type Flows, flowsOf, held, keepBooks, payoutOf, type Sold, type Wallets } from "./books.ts";
@@ -186,12 +186,14 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
     for (const { creator, id } of drive.people.listings) {
       const own = sold.filter(({ purchase }) => purchase.listing.id === id);
       const withdrawn = own.filter(({ end }) => end === "withdrawn").length;
-      const shown = json<{ sales: number; sellerReputation?: { score: number; basis: number } }>(
-        await send(`${world.api}/creators/${creator}`),
-      );
-      assert.equal(shown.sales, withdrawn);
       const score = { score: Math.round((100 * withdrawn) / Math.max(1, own.length)), basis: own.length };
-      assert.deepEqual(shown.sellerReputation, own.length > 0 ? score : undefined);
+      const expected = { sales: withdrawn, sellerReputation: own.length > 0 ? score : undefined };
+      await shownSoon(async () => {
+        const { sales, sellerReputation } = json<{ sales: number; sellerReputation?: object }>(
+          await send(`${world.api}/creators/${creator}`),
+        );
+        return { sales, sellerReputation };
+      }, expected);
     }
   });
 

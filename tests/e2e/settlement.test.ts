@@ -2,7 +2,7 @@
 // back. Blocks are made only when a test asks for one, so that all these payments wait through the same 45 seconds.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Answer, errorOf, json, send } from "../helpers/http.ts";
+import { type Answer, errorOf, json, send, shownSoon } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import {
   assertSettled,
@@ -253,7 +253,7 @@ describe("a payment", () => {
     };
     const assertGone = async () => {
       errorOf(await send(`${world.api}/purchases/${it_.payment.tx}`), 404);
-      assert.equal(await salesOf(it_), 0);
+      await shownSoon(() => salesOf(it_), 0);
       assert.equal(refusalOf(await comeBack(world, it_.payer, it_.listing)), "not_owned");
     };
 
@@ -265,7 +265,7 @@ describe("a payment", () => {
       await world.ledger.block();
       await world.tick();
       assert.equal((await purchaseOf(world, it_.payment.tx)).status, "settled");
-      assert.equal(await salesOf(it_), 1);
+      await shownSoon(() => salesOf(it_), 1);
       assert.equal(await paidTo(it_), 1);
       assert.equal((await comeBack(world, it_.payer, it_.listing)).text, it_.listing.content);
     });

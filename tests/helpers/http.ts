@@ -1,5 +1,7 @@
 // Requests as any client makes them, and their answers read whole.
+import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { isDeepStrictEqual } from "node:util";
 
 export interface Answer {
   readonly url: string;
@@ -79,3 +81,12 @@ export const decode = (header: string | null): unknown => {
   if (header === null) throw new Error("the header is missing");
   return JSON.parse(Buffer.from(header, "base64").toString("utf8"));
 };
+
+/** What the watcher wrote is shown within a second: reads until it is as expected, and asserts it in the end. */
+export async function shownSoon(read: () => Promise<unknown>, expected: unknown): Promise<void> {
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
+    if (isDeepStrictEqual(await read(), expected)) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.deepEqual(await read(), expected);
+}

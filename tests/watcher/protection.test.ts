@@ -1,7 +1,7 @@
 // The watcher protects who buys from a service wallet, on the real workers and the local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { errorOf, json, post, send } from "../helpers/http.ts";
+import { errorOf, json, post, send, shownSoon } from "../helpers/http.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { sha256Hex, unlockProof } from "../wallets/proof.ts";
 import { account, balance, buy, offer, passTo, purchase, sellerDoes, told, until } from "./sale.ts";
@@ -29,10 +29,15 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
     assert.ok(refund >= 10_000_000n, `${refund} lovelace came back: the price and the collateral`);
     const content = await send(`${world.api}/me/purchases/${id}/content`, { headers: buyer.authorization });
     assert.equal(content.status, 410);
-    const { sellerReputation, sales } = json<{ sellerReputation: object; sales: number }>(
-      await send(`${world.api}/creators/${creator.address}`),
+    await shownSoon(
+      async () => {
+        const { sellerReputation, sales } = json<{ sellerReputation: object; sales: number }>(
+          await send(`${world.api}/creators/${creator.address}`),
+        );
+        return { sellerReputation, sales };
+      },
+      { sellerReputation: { score: 0, basis: 1 }, sales: 0 },
     );
-    assert.deepEqual({ sellerReputation, sales }, { sellerReputation: { score: 0, basis: 1 }, sales: 0 });
   });
 
   it("is disputed when the seller posts something else than what was delivered", async () => {
