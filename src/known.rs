@@ -53,6 +53,8 @@ pub struct KeptPage {
     pub version: i64,
     pub json: KeptText,
     pub next: Option<Rc<str>>,
+    /// How long the text is.
+    chars: usize,
 }
 
 #[derive(Default)]
@@ -140,19 +142,22 @@ where
         Some(told) => told,
         None => state(database, now).await?,
     };
-    let page = KeptPage { version: told.version, json: KeptText::new(&json), next: next.map(Rc::from) };
-    keep(name, &page, json.len());
+    let (version, chars) = (told.version, json.len());
+    let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from), chars };
+    keep(name, &page);
     Ok(Some(page))
 }
 
-fn keep(name: &str, page: &KeptPage, chars: usize) {
-    if chars > MAX_ONE {
+fn keep(name: &str, page: &KeptPage) {
+    if page.chars > MAX_ONE {
         return;
     }
     ANSWERS.with_borrow_mut(|answers| {
-        answers.chars = answers.chars.saturating_add(chars);
+        // What it replaces counts no more.
+        let replaced = answers.by_name.remove(name).map_or(0, |page| page.chars);
+        answers.chars = answers.chars.saturating_sub(replaced).saturating_add(page.chars);
         if answers.chars > MAX_CHARS || answers.by_name.len() >= MAX_KEPT {
-            *answers = Answers { chars, ..Answers::default() };
+            *answers = Answers { chars: page.chars, ..Answers::default() };
         }
         answers.by_name.insert(name.to_owned(), page.clone());
     });

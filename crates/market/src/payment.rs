@@ -124,9 +124,22 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     )
 }
 
-/// Refused payments of one payer from outside beyond which no other is taken: each leaves a row for a day. [`GUARD`] counts
-/// them by the key that signs: a lock may name any stake credential beside it.
-const MAX_REFUSED: u32 = 20;
+/// Refused payments of one payer from outside beyond which no other is taken: each leaves a row for a day.
+pub(crate) const MAX_REFUSED: u32 = 20;
+
+/// SQL for whether a payer from outside has as many, over `?1` and the facts. They are counted by the key that signs: a lock
+/// may name any stake credential beside it.
+macro_rules! too_many_refused {
+    ($facts:literal) => {
+        concat!(
+            "(SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.payer_key = ",
+            $facts,
+            " ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state = 'refused') >= ",
+            $facts,
+            " ->> '$.refused'"
+        )
+    };
+}
 
 /// Protected sales that wait for their results beyond which no other is taken: what a watcher of 40 calls a tick posts in ten
 /// minutes, of the twelve that are left when a lock is in a block. Without a result in time the content would be given away.
@@ -159,14 +172,14 @@ const GUARD: &str = concat!(
       AND o.state IN ('claimed', 'submitted')) \
     AND NOT EXISTS (SELECT 1 FROM payment_identifiers WHERE listing_id = ?10 ->> '$.listing' \
       AND identifier = ?10 ->> '$.identifier' AND payload_digest <> ?10 ->> '$.payload') \
-    AND (?10 ->> '$.owner' IS NOT NULL OR NOT EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-      WHERE p.payer_key = ?10 ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state = 'refused' LIMIT 1 OFFSET 19)) \
     AND (?10 ->> '$.owner' IS NULL OR EXISTS (SELECT 1 FROM accounts a WHERE a.owner = ?10 ->> '$.owner' \
       AND a.max_per_payment >= CAST(?10 ->> '$.amount' AS INTEGER) \
       AND a.daily_budget >= CAST(?10 ->> '$.amount' AS INTEGER) + \
         coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
           WHERE p.owner = a.owner AND p.day = ?10 ->> '$.day' AND o.state IN ('claimed', 'submitted', 'included')), 0))) \
-    AND (?10 ->> '$.unposted' IS NULL OR NOT (",
+    AND (?10 ->> '$.refused' IS NULL OR NOT (",
+    too_many_refused!("?10"),
+    ")) AND (?10 ->> '$.unposted' IS NULL OR NOT (",
     crowded!("?10"),
     "))"
 );
@@ -179,7 +192,7 @@ struct InTheWay {
     owned: Option<TxHash>,
     paying: Option<TxHash>,
     identifier: Option<ContentHash>,
-    refused: u32,
+    refused: u8,
     crowded: u8,
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
@@ -208,6 +221,7 @@ impl NewPayment<'_> {
             "owner": self.spend.map(|(account, _)| &account.owner),
             "day": day(now),
             "now": now,
+            "refused": self.spend.is_none().then_some(MAX_REFUSED),
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "amount": self.amount,
             "content": self.content,
@@ -281,7 +295,7 @@ impl NewPayment<'_> {
         if found.crowded > 0 {
             return Claim::Crowded;
         }
-        if self.spend.is_none() && found.refused >= MAX_REFUSED {
+        if found.refused != 0 {
             return Claim::TooManyRefused;
         }
         if let (Some(limit), Some(daily)) = (found.max_per_payment, found.daily_budget) {
@@ -445,12 +459,12 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                'owned', {OWNED}, 'paying', {PAYING}, \
                'identifier', (SELECT payload_digest FROM payment_identifiers WHERE listing_id = ?2 ->> '$.listing' \
                  AND identifier = ?2 ->> '$.identifier'), \
-               'refused', (SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-                 WHERE p.payer_key = ?2 ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state = 'refused'), \
+               'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
                'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",
+            too_many_refused!("?2"),
             crowded!("?2"),
             spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),

@@ -19,7 +19,7 @@ use crate::{
     catalogue::ListingTerms,
     contents::Contents,
     listing::DeliveryMode,
-    payment::{self, Claim, Identified, Identifier, NewPayment, PaymentRecord},
+    payment::{self, Claim, Identified, Identifier, MAX_REFUSED, NewPayment, PaymentRecord},
     transitions::Transitions,
 };
 
@@ -92,7 +92,10 @@ pub enum PayError {
     )]
     Public,
     /// The ledger refused many payments of this payer lately.
-    #[error("the ledger refused 20 payments of this payer within a day: no other is taken until they are a day old")]
+    #[error(
+        "the ledger refused {} payments of this payer within a day: no other is taken until they are a day old",
+        MAX_REFUSED
+    )]
     TooManyRefused,
     /// The identifier came with another payload before.
     #[error("this payment identifier came with another payload before: use a new one for a new payment")]
