@@ -1,12 +1,10 @@
 // The reference for people, in a browser.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
-import { root } from "../../scripts/stack.ts";
 import { keepPicture, startBrowser } from "../helpers/browser.ts";
 import { json, send } from "../helpers/http.ts";
+import { assertAccessible } from "../helpers/page.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
 describe("/docs", () => {
@@ -47,15 +45,7 @@ describe("/docs", () => {
       assert.deepEqual(dead, []);
       const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
       assert.ok(wider <= 0, `${wider} px too wide`);
-      await page.evaluate(readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8"));
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        const violations = await page.evaluate(async () => {
-          const axe = Reflect.get(window, "axe") as { run(): Promise<{ violations: { id: string }[] }> };
-          return (await axe.run()).violations.map(({ id }) => id);
-        });
-        assert.deepEqual(violations, [], colorScheme);
-      }
+      await assertAccessible(page);
       assert.deepEqual(problems, []);
       await keepPicture(page, `docs-${name}`);
       await page.close();
