@@ -71,8 +71,12 @@ describe("paying again", () => {
     const payments = await Promise.all(
       Array.from({ length: 4 }, (_, i) => makeOut(world, payer, listing, { ttl: 200 + i })),
     );
+    // Each request looks its input up once: none of them may do so after the block.
+    const [input] = `${payments[0]?.payload.payload.nonce}`.split("#");
+    const looks = await world.ledger.fault({ endpoint: `/txs/${input}/utxos`, latencyMs: 1, times: payments.length });
     const answers = payments.map((payment) => present(world, listing, payment));
     const known = await waitForOne(payments);
+    await met(looks);
     await world.ledger.block();
     for (const answer of await Promise.all(answers)) {
       await assertSettled(world, answer, { listing, payment: known, payer });
@@ -80,6 +84,14 @@ describe("paying again", () => {
     assert.equal(await paidTo(seller), 1);
     assert.equal((await purchasesOf(world, seller)).length, 1);
   });
+  const met = async (fault: number): Promise<void> => {
+    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+      const left = json<{ id: number }[]>(await send(`${world.ledger.url}/control/faults`));
+      if (!left.some(({ id }) => id === fault)) return;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    throw new Error("not every request looked its input up");
+  };
   const waitForOne = async (payments: Payment[]): Promise<Payment> => {
     for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
       for (const payment of payments) {
