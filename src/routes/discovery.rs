@@ -123,7 +123,7 @@ pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiErro
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
             let with_escrow = methods.deployment().is_some();
-            discovery::for_sale(&app.database()?, paid, with_escrow, (limit, offset)).await?
+            discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
     };
     let items = listings.into_iter().map(|listing| resource(&methods, &origin, listing)).collect::<Result<_, _>>()?;
