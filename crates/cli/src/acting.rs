@@ -1,5 +1,7 @@
 //! `surety status`, `request-refund`, `refund`, `release`, `verdict`: after a purchase.
 
+use std::{thread::sleep, time::Duration};
+
 use cardano::{
     Address, TxHash,
     chain::{TracedOutput, Utxo},
@@ -30,6 +32,8 @@ use crate::{
 const WAIT_SECONDS: u64 = 240;
 /// How often an action is drafted anew because the escrow moved meanwhile.
 const MAX_TRIES: u32 = 3;
+/// How long another transaction may take to a block, in seconds.
+const MOVE_SECONDS: u32 = 90;
 /// Steps of an escrow that are followed.
 const MAX_STEPS: usize = 32;
 
@@ -141,8 +145,8 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
         let escrow = current(shop, &id, &address)?;
         match attempt(shop, &id, (what, &escrow), (&key, &address)) {
             Err(failure) => {
-                let moved = tries < MAX_TRIES && has_moved(shop, &escrow)?;
-                if !matches!(failure, Failure::Refused(_)) || !moved {
+                let again = tries < MAX_TRIES && matches!(failure, Failure::Refused(_)) && is_open(shop, &id, what)?;
+                if !again || !moves(shop, &escrow)? {
                     return Err(failure);
                 }
                 shop.tell.progress("the escrow went on meanwhile: once more");
@@ -214,8 +218,26 @@ fn datum_of(utxo: &Utxo) -> Option<Datum> {
     Datum::from_cbor(utxo.inline_datum.as_ref()?).ok()
 }
 
-fn has_moved(shop: &Shop, escrow: &Escrow) -> Result<bool, Failure> {
+/// Whether the service itself says that this can be done now: then what was refused met somebody else's transaction.
+fn is_open(shop: &Shop, id: &TxHash, what: Action) -> Result<bool, Failure> {
+    let possible: Value = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::default())?;
+    let says = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let open = |one: &Value| {
+        says(one, "action").as_deref() == Some(what.name()) && says(one, "timing").as_deref() == Some("open")
+    };
+    Ok(possible.get("actions").and_then(Value::as_array).into_iter().flatten().any(open))
+}
+
+/// Waits for the transaction that goes before ours, if there is one.
+fn moves(shop: &Shop, escrow: &Escrow) -> Result<bool, Failure> {
+    shop.tell.progress("waiting for what somebody else does with the escrow");
     let reference = escrow.utxo.reference;
-    let outputs = shop.chain.outputs_of(&reference.tx)?.unwrap_or_default();
-    Ok(outputs.iter().any(|output| output.utxo.reference == reference && output.spent_by.is_some()))
+    for _ in 0..MOVE_SECONDS {
+        let outputs = shop.chain.outputs_of(&reference.tx)?.unwrap_or_default();
+        if outputs.iter().any(|output| output.utxo.reference == reference && output.spent_by.is_some()) {
+            return Ok(true);
+        }
+        sleep(Duration::from_secs(1));
+    }
+    Ok(false)
 }
