@@ -162,8 +162,22 @@ fn now_ms() -> Millis {
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
+/// Help where it was asked for; otherwise what is wrong with the arguments, in JSON where that was asked for.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
+        let failure = Failure::Usage(error.to_string().trim_end().to_owned());
+        Tell { json: true }.failure(&failure);
+        return ExitCode::from(&failure);
+    }
+    let told = error.print();
+    if told.is_ok() && !error.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(2) }
+}
+
 fn main() -> ExitCode {
-    let Cli { common, command } = Cli::parse();
+    let Cli { common, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return unparsed(&error),
+    };
     let done = Shop::open(&common).and_then(|shop| shop.run(&command));
     match done {
         Ok(()) => ExitCode::SUCCESS,

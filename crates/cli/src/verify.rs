@@ -113,7 +113,7 @@ pub enum NotAsAsked {
     #[error("the escrow: {0}")]
     Lock(#[from] LockError),
     /// More collateral than there can be need for.
-    #[error("the draft locks {} beside the price, and {} is the most that can be needed", .0.display_tada(), .1.display_tada())]
+    #[error("the draft has {} beside the price, and {} is the most that can be needed", .0.display_tada(), .1.display_tada())]
     TooMuchLocked(Lovelace, Lovelace),
     /// The refund would go elsewhere.
     #[error("a refund would go to {0}, which is not this wallet's address")]
