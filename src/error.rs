@@ -131,9 +131,11 @@ impl ApiError {
             },
             Self::Purchase(error) => match error {
                 PurchaseError::Unknown => ErrorAnswer::not_found(text()),
-                PurchaseError::NoSeller | PurchaseError::Seller(_) | PurchaseError::Verdict => {
-                    ErrorAnswer::bad_request(text())
-                }
+                PurchaseError::NoSeller
+                | PurchaseError::Seller(_)
+                | PurchaseError::Buyer(_)
+                | PurchaseError::Buyers
+                | PurchaseError::Verdict => ErrorAnswer::bad_request(text()),
                 PurchaseError::Proof(_)
                 | PurchaseError::NotThePayer
                 | PurchaseError::NoProof

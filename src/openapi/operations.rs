@@ -306,6 +306,13 @@ fn paywall(g: &mut SchemaGenerator) -> Operations {
 fn purchases(g: &mut SchemaGenerator) -> Operations {
     let list = operation("listPurchases", "Purchases", "What a seller sold, newest first")
         .parameter("query", "seller", true, "The seller's preprod address.", json!({ "type": "string" }))
+        .parameter(
+            "query",
+            "buyer",
+            false,
+            "Only what this address bought. May be given up to 100 times: any of them.",
+            json!({ "type": "string" }),
+        )
         .answers::<Vec<Purchase>>(g, 200, "Purchases.")
         .fails(&[400]);
     let show = operation("getPurchase", "Purchases", "One purchase with its timeline")

@@ -149,6 +149,33 @@ describe("the paywall's page", () => {
     await stranger.page.close();
   });
 
+  it("finds what was bought with any address of the wallet, by one signature, and names all where none bought it", async () => {
+    const [listing, first, second] = [await offered(world), world.person("buyer"), await world.buyer()];
+    const path = `/listings/${listing.id}/unlock`;
+    const bought = await visit(world, browser, path, { wallet: second });
+    await pay(bought.page).click();
+    await content(bought.page).waitFor();
+    await bought.page.close();
+
+    const again = async (others: (typeof first)[]) => {
+      const opened = await visit(world, browser, path, { wallet: first, others });
+      await opened.page.getByText("I already bought this").click();
+      await opened.page.getByRole("button", { name: "Show it with Test wallet" }).click();
+      return opened;
+    };
+    const { page, errors } = await again([world.person("buyer"), second]);
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assertQuiet(errors);
+    await page.close();
+
+    const third = world.person("buyer");
+    const stranger = await again([third]);
+    const told = stranger.page.getByRole("alert").filter({ hasText: first.address });
+    await told.filter({ hasText: third.address }).waitFor();
+    await stranger.page.close();
+  });
+
   for (const [what, injected, told] of [
     ["a wallet on mainnet", { network: 1 }, /is on mainnet.*preprod/],
     ["an owner who declines to sign", { declines: true }, /You refused in the wallet/],
