@@ -118,7 +118,7 @@ impl ApiError {
                 | DraftingError::NotDrafted(_) => ErrorAnswer::bad_request(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
-            Self::Discovery(DiscoveryError::Limit | DiscoveryError::Offset) => ErrorAnswer::bad_request(text()),
+            Self::Discovery(_) => ErrorAnswer::bad_request(text()),
             Self::Account(error) => match error {
                 AccountError::UnknownPurchase => ErrorAnswer::not_found(text()),
                 AccountError::Refunded => ErrorAnswer::gone(text()),
