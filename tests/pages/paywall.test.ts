@@ -46,6 +46,7 @@ describe("the paywall's page", () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await pay(page).waitFor();
+    assert.equal(await page.getByRole("link", { name: "Start again" }).isVisible(), false, "nothing went wrong yet");
     await assertAccessible(page);
     await keepPictures(page, "paywall");
     await page.getByLabel("Instant").check();

@@ -65,7 +65,7 @@ fn order(listing: &Listing) -> Markup {
             p { "Sold by " (parts::creator(&listing.seller_address.to_string())) }
             p.facts { (parts::reputation(listing.seller_reputation)) }
             @if listing.preview_media.is_some() { div.picture { (preview::large(listing)) } }
-            p.note { "The content's SHA-256 is " (parts::hash(&listing.content_hash.to_string())) ". This page compares." }
+            p.note { "The content's SHA-256 is " (parts::hash(&listing.content_hash.to_string())) ". This page checks what comes against it." }
         }
     }
 }
@@ -114,12 +114,9 @@ fn mode(mode: DeliveryMode, checked: bool, name: &str, words: &str, terms: &Mark
 fn service() -> Markup {
     html! {
         fieldset.wallets #service hidden {
-            legend { "Pay from your service wallet" }
+            legend { "Your service wallet" }
             p #funds {}
-            p.facts {
-                button #spend type="button" { "Pay from the service wallet" }
-                a href="/me" { "Wallet and limits" }
-            }
+            button.wide #spend type="button" { "Pay from the service wallet" }
         }
     }
 }

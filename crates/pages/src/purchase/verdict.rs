@@ -66,18 +66,20 @@ pub fn section(purchase: &Purchase) -> Markup {
                 strong { (verification.map_or("Not given yet", words)) ". " }
                 (follows(verification, status))
             }
-            @if is_asked_for(status) { (form(verification)) }
+            @if is_asked_for(status) { (form(verification, status)) }
         }
     }
 }
 
 /// Shown by the script, because somebody has to sign or be signed in.
-fn form(said: Option<Verification>) -> Markup {
+fn form(said: Option<Verification>, status: Status) -> Markup {
+    let open = matches!(status, Status::FundsLocked | Status::RefundRequested);
+    let possible = FOUND.into_iter().filter(|(found, _)| open || *found != Verification::NoResultYet);
     html! {
         details #judge hidden {
             summary { @if said.is_some() { "Change it, if you bought this" } @else { "You bought this? Say what you found" } }
             form #verdicts.choices {
-                @for (found, words) in FOUND {
+                @for (found, words) in possible {
                     label { input type="radio" name="verification" value=(found.as_str()); (words) }
                 }
             }
