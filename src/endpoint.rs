@@ -97,6 +97,11 @@ endpoints! {
 
 /// What stands in a template's place, if the path is of this template; empty where it has none.
 fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
+    // Most templates are ruled out by how they begin.
+    let fixed = template.split('{').next().unwrap_or_default();
+    if !path.starts_with(fixed) {
+        return None;
+    }
     let (mut segments, mut named) = (path.split('/'), "");
     for expected in template.split('/') {
         let segment = segments.next()?;

@@ -21,7 +21,7 @@ use edge::{
 };
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, Filter, ListingTerms, Page},
+    catalogue::{self, Filter, ListingTerms, Newest, Page},
     chain_state::Lead,
     state::{self, ShopState},
 };
@@ -92,6 +92,8 @@ impl<T: Clone> Answers<T> {
 thread_local! {
     static TOLD: Cell<Option<Told>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
+    /// The newest listings, in the state that was last asked for.
+    static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
     /// The same as text here, for who puts it into something else.
     static PAGES: RefCell<Answers<Rc<Page>>> = RefCell::default();
     static TERMS: RefCell<HashMap<String, (i64, Rc<ListingTerms>)>> = RefCell::default();
@@ -174,6 +176,18 @@ where
     let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from) };
     ANSWERS.with_borrow_mut(|answers| answers.keep(name, version, chars, &page));
     Ok(Some(page))
+}
+
+/// The newest listings: only what changed since they were last read here is read.
+pub async fn newest(database: &impl Database) -> Result<Page, DatabaseError> {
+    let kept = NEWEST.with_borrow(Option::clone);
+    let newest = match kept {
+        Some(kept) => kept.follow(database).await?,
+        None => Newest::read(database).await?,
+    };
+    let page = newest.page();
+    NEWEST.set(Some(Rc::new(newest)));
+    Ok(page)
 }
 
 /// The listings that a filter names: as they are kept, if the catalogue has not changed since.
