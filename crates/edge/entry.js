@@ -82,7 +82,12 @@ export default class Worker extends WorkerEntrypoint {
     try {
       this.#revive();
       const answer = serve(request, request.method, request.url, this.env);
-      return answer instanceof Response ? answer : answered(answer);
+      if (answer instanceof Response) return answer;
+      const done = answered(answer);
+      // Whoever hangs up must not cut off what is being paid or written: the runtime would drop it where it waits, and
+      // what a node said to a submission would be lost.
+      if (request.method !== "GET" || request.headers.has("payment-signature")) this.ctx.waitUntil(done);
+      return done;
     } catch (error) {
       return broken(error);
     }

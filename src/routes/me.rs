@@ -48,7 +48,7 @@ pub enum AccountError {
     /// Not bought; the text says why and what to do.
     #[error(transparent)]
     NotBought(BuyError),
-    /// Paid, and not in a block yet.
+    /// Paid and not in a block yet, or in the way of other payments: the same call again goes on.
     #[error(transparent)]
     Pending(BuyError),
     /// Not withdrawn; the text says why and what to do.
@@ -163,7 +163,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
 fn not_bought(error: BuyError) -> ApiError {
     match error {
         BuyError::Unavailable(error) => error.into(),
-        BuyError::Pending(_) => AccountError::Pending(error).into(),
+        BuyError::Pending(_) | BuyError::SamePurchase | BuyError::Busy => AccountError::Pending(error).into(),
         error => AccountError::NotBought(error).into(),
     }
 }

@@ -202,9 +202,11 @@ impl OpenSale<'_> {
             }
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
-            PayError::Refused(_) | PayError::Refunded | PayError::Public | PayError::TooManyRefused => {
-                self.ask(&words, None, None).await
-            }
+            PayError::Refused(_)
+            | PayError::Refunded
+            | PayError::Public
+            | PayError::TooManyRefused
+            | PayError::InputsTaken => self.ask(&words, None, None).await,
         }
     }
 }

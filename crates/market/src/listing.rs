@@ -28,8 +28,8 @@ pub const MIN_PRICE: Lovelace = Lovelace::from_ada(1);
 pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
 
 /// A listing's id: `lst_` and a ULID (26 characters of Crockford's base 32).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ListingId(String);
 
 /// Not a listing's id.
@@ -55,6 +55,14 @@ impl ListingId {
 impl fmt::Display for ListingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for ListingId {
+    type Error = ListingIdError;
+
+    fn try_from(text: String) -> Result<Self, ListingIdError> {
+        text.parse()
     }
 }
 

@@ -320,7 +320,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             header: ContentHash::of(&built.cbor),
             terms_digest: offered.terms_digest().map(|digest| digest.0),
             identifier: None,
-            spend: Some((account, &built.facts.inputs)),
+            newest_height: None,
+            inputs: &built.facts.inputs,
+            account: Some(account),
             content: reading.is_some().then_some(terms.content_hash),
         };
         let (claim, beside) = new.claim(self.checkout.database, reading, self.checkout.now).await?;
