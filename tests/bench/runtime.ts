@@ -21,6 +21,8 @@ export interface Bench {
   readonly database: Database;
   /** CPU time of the runtime so far in ms, where the system tells it. */
   cpu(): number | undefined;
+  /** The most memory that the runtime took so far in MB, where the system tells it. */
+  memory(): number | undefined;
   stop(): Promise<void>;
 }
 
@@ -92,6 +94,7 @@ export async function startBench(): Promise<Bench> {
     floor: await at("front"),
     database,
     cpu: () => (pid === undefined ? undefined : cpuOf(pid)),
+    memory: () => (pid === undefined ? undefined : peakOf(pid)),
     stop: async () => {
       await runtime.dispose();
       rmSync(state, { recursive: true, force: true });
@@ -106,6 +109,12 @@ function bundled(file: string): string {
   return execFileSync(esbuild, [join(import.meta.dirname, file), ...options], { encoding: "utf8" });
 }
 
+/** What a worker's being there costs. */
+export interface StartUp {
+  readonly startMs: number;
+  readonly startMb: number;
+}
+
 /** A process as Linux describes it: its name, its parent, and the CPU ticks that it used. */
 function described(pid: number | string): { name: string; parent: number; ticks: number } | undefined {
   try {
@@ -118,7 +127,7 @@ function described(pid: number | string): { name: string; parent: number; ticks:
 }
 
 /** The runtime that this process started. */
-function runtimeOf(parent: number): number | undefined {
+export function runtimeOf(parent: number): number | undefined {
   try {
     const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
     const found = all.find((pid) => {
@@ -130,6 +139,10 @@ function runtimeOf(parent: number): number | undefined {
     return undefined;
   }
 }
+
+/** The most memory that a process took, in MB. */
+const peakOf = (pid: number): number =>
+  Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_024;
 
 const MS_PER_TICK = 10;
 const cpuOf = (pid: number): number | undefined => {
