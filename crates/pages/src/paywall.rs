@@ -86,7 +86,7 @@ impl Offer<'_> {
     }
 
     fn terms(&self, deadlines: &Deadlines) -> Markup {
-        let line = |time: u64, words: &str| html! { li { (words) " " strong { (distance(time, self.now)) } ", " (clock(time)) } };
+        let line = |time: u64, words: &str| html! { li { (words) " " strong { (distance(time, self.now)) } ", " span.amount { (clock(time)) } } };
         html! {
             ul {
                 (line(deadlines.submit_result, "Nothing delivered: you take it back"))
