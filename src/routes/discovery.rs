@@ -179,7 +179,7 @@ pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiErro
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
             let with_escrow = methods.deployment().is_some();
-            discovery::for_sale(&app.database()?, paid, with_escrow, (limit, offset)).await?
+            discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
     };
     let items = described(app, request, listings)?;

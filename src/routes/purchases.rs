@@ -70,13 +70,13 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     if buyers.len() > MAX_BUYERS {
         return Err(PurchaseError::Buyers.into());
     }
-    Ok(answer::json(purchase::of_seller(&app.database()?, &seller, &buyers).await?)?)
+    Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
 }
 
 /// One purchase with its timeline.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let json = purchase::one(&app.database()?, &id).await?.ok_or(PurchaseError::Unknown)?;
+    let json = purchase::one(&app.database(), &id).await?.ok_or(PurchaseError::Unknown)?;
     Ok(answer::json(json)?)
 }
 
@@ -91,7 +91,7 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = read_request(&mut request, MAX_BODY).await?;
     let verdict: VerdictBody = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
-    let database = app.database()?;
+    let database = app.database();
     let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
     let bought = bought.ok_or(PurchaseError::Unknown)?;
     match request.headers().get("x-service-proof")? {
