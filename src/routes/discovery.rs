@@ -195,7 +195,7 @@ pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> 
         None => Found { listings: vec![], more: false },
         Some(paid) => {
             let with_escrow = methods.deployment().is_some();
-            discovery::search(&app.database()?, &question, paid, with_escrow, (limit, before)).await?
+            discovery::search(&app.database(), &question, paid, with_escrow, (limit, before)).await?
         }
     };
     let resources = described(app, request, listings)?;
