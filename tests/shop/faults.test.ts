@@ -63,7 +63,10 @@ describe("a payment is made once", () => {
         return "lost";
       };
     });
-    assert.equal((await client.interrupted(taken, "buy", listing.id)).status, null);
+    const buying = client.start("buy", listing.id);
+    await taken;
+    buying.kill();
+    assert.equal((await buying.ended).status, null);
     assert.deepEqual(pending(), [`${listing.id}.json`]);
     assert.equal(statSync(join(client.folder, "default/pending", `${listing.id}.json`)).mode & 0o077, 0);
     proxy.meddle = () => undefined;

@@ -147,7 +147,7 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
             Err(failure) => {
                 let again = tries < MAX_TRIES && matches!(failure, Failure::Refused(_)) && is_open(shop, &id, what)?;
                 if !again || !moves(shop, &escrow)? {
-                    return Err(failure);
+                    return Err(advised(failure, &id));
                 }
                 shop.tell.progress("the escrow went on meanwhile: once more");
             }
@@ -216,6 +216,14 @@ fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Fa
 
 fn datum_of(utxo: &Utxo) -> Option<Datum> {
     Datum::from_cbor(utxo.inline_datum.as_ref()?).ok()
+}
+
+/// What was refused, and where it says what is possible.
+fn advised(failure: Failure, id: &TxHash) -> Failure {
+    match failure {
+        Failure::Refused(words) => Failure::Refused(format!("{words}: `surety status {id}` says what can be done")),
+        other => other,
+    }
 }
 
 /// Whether the service itself says that this can be done now: then what was refused met somebody else's transaction.
