@@ -109,6 +109,17 @@ describe("a payment is made once", () => {
   });
 });
 
+test("what is delivered and is not what was listed is said, with what to do", async () => {
+  const listing = await list(world.api, seller, { modes: ["protected"], priceLovelace: "6000000" });
+  await world.ledger.faucet(address, 20_000_000n);
+  proxy.meddle = (asked) => (isPayment(asked) ? "something else" : undefined);
+  const { status, out, err } = await client.surety("--json", "buy", listing.id, "--protected");
+  assert.equal(status, 1, err);
+  assert.equal(JSON.parse(out).asListed, false);
+  assert.match(err, /not what was listed .*: `surety request-refund [0-9a-f]{64}` disputes it/);
+  assert.deepEqual(pending(), [], "the money is in the escrow");
+});
+
 describe("an error says what to do", () => {
   /** Ends with this code, says this, and sends no payment. */
   async function fails(args: string[], status: number, says: RegExp): Promise<void> {
