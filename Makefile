@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy clean-state
+.PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy rollback smoke clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -72,8 +72,14 @@ build: setup ## build the workers, as quickly as they are built
 release: setup ## build the workers as they are deployed, each within the size that it may have
 	@scripts/build-all.sh deploy
 
-deploy: release ## migrate the remote databases and deploy the three workers (see docs/operations.md)
-	WORKERS_BUILT=1 scripts/deploy.sh
+deploy: release ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
+	@ENV='$(or $(ENV),production)' ONLY='$(ONLY)' node scripts/deploy.ts
+
+rollback: setup ## the three workers as the deployment before left them; TO=tag, ENV=preview
+	@ENV='$(or $(ENV),production)' TO='$(TO)' node scripts/rollback.ts
+
+smoke: setup ## ask a service, deployed or local, whether it serves: make smoke URL=http://127.0.0.1:8787
+	@node scripts/deploy/smoke.ts '$(or $(URL),http://127.0.0.1:8787)'
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

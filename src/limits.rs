@@ -126,16 +126,19 @@ mod tests {
 
     #[test]
     fn the_bindings_are_those_of_the_table() {
-        let config = include_str!("../wrangler.toml");
-        assert_eq!(config.matches("[[ratelimits]]").count(), LIMITS.len());
-        for (limiter, name, limit) in LIMITS {
-            assert_eq!(limiter.binding(), name);
-            let entry = config.split("[[ratelimits]]").find(|entry| entry.contains(&format!("name = \"{name}\"")));
-            let simple = format!("simple = {{ limit = {limit}, period = {PERIOD_SECONDS} }}");
-            assert!(entry.is_some_and(|entry| entry.contains(&simple)), "{name}");
+        let file = include_str!("../wrangler.toml");
+        let (live, preview) = file.split_once("[env.preview]").expect("a preview environment");
+        let mut ids = std::collections::BTreeSet::new();
+        for (config, begin) in [(live, "[[ratelimits]]"), (preview, "{ name = ")] {
+            assert_eq!(config.matches("\"LIMIT_").count(), LIMITS.len());
+            for (limiter, name, limit) in LIMITS {
+                assert_eq!(limiter.binding(), name);
+                let entry = config.split(begin).find(|entry| entry.contains(&format!("\"{name}\"")));
+                let simple = format!("simple = {{ limit = {limit}, period = {PERIOD_SECONDS} }}");
+                assert!(entry.is_some_and(|entry| entry.contains(&simple)), "{name}");
+                let id = entry.and_then(|entry| entry.split_once("namespace_id = ")).map(|(_, rest)| &rest[..6]);
+                assert!(id.is_some_and(|id| ids.insert(id.to_owned())), "each counts on its own: {name}");
+            }
         }
-        let ids: std::collections::BTreeSet<&str> =
-            config.lines().filter(|line| line.starts_with("namespace_id")).collect();
-        assert_eq!(ids.len(), LIMITS.len(), "each counts on its own");
     }
 }

@@ -1,1 +1,50 @@
-../../d1-migrations/0001_outbox.sql
+-- Every transaction that we hand to the network, written down before we do (crate `outbox`). The arbiter has the same
+-- tables in its own database.
+
+CREATE TABLE outbox (
+  tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
+  kind TEXT NOT NULL CHECK (kind IN
+    ('payment', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'payout', 'settlement')),
+  purpose TEXT NOT NULL,                         -- what it is for: its insert holds that one live entry stands for each
+  wallet TEXT,                                   -- the wallet of ours that built it; NULL for a payer's own
+  cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it; a payer's are not
+                                                 -- kept once it took no effect
+  state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'included', 'refused', 'expired')),
+  valid_until_slot INTEGER NOT NULL,             -- the first slot in which it is no longer valid
+  attempts INTEGER NOT NULL CHECK (attempts >= 1), -- submissions that were begun
+  in_doubt INTEGER NOT NULL CHECK (in_doubt >= 0), -- of these since it was written down, what may have reached a node: a
+                                                   -- refusal counts at the only one
+  was_public INTEGER NOT NULL DEFAULT 0 CHECK (was_public IN (0, 1)), -- a node refused it when nobody had it from us, or a
+                                                   -- block has it that is no newer than the newest known before: where it
+                                                   -- took effect, somebody else handed it in
+  newest_height INTEGER,                           -- of the newest block that was known when a payer's was written down
+  attempted_at_ms INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  reason TEXT,                                   -- why it took no effect
+  block_hash TEXT,
+  block_height INTEGER,
+  block_slot INTEGER,
+  block_time_ms INTEGER,
+  recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)), -- a rollback may have removed it: to be asked for again
+  CHECK ((state = 'included') = (block_hash IS NOT NULL) AND (block_hash IS NULL) = (block_height IS NULL)
+    AND (block_hash IS NULL) = (block_slot IS NULL) AND (block_hash IS NULL) = (block_time_ms IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX outbox_by_purpose ON outbox (purpose);
+CREATE INDEX outbox_open ON outbox (kind, valid_until_slot) WHERE state IN ('claimed', 'submitted');
+CREATE INDEX outbox_over ON outbox (kind, valid_until_slot) WHERE state IN ('refused', 'expired');
+CREATE INDEX outbox_by_wallet ON outbox (wallet, created_at_ms) WHERE wallet IS NOT NULL;
+CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
+CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
+
+-- Outputs that an entry spends or puts up: nobody else may build on them.
+CREATE TABLE reservations (
+  tx_in TEXT PRIMARY KEY,                        -- txHash#index, or payer:txHash#index of a payer's own: one entry for
+                                                 -- each
+  tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
+  collateral INTEGER NOT NULL CHECK (collateral IN (0, 1)), -- 1: only put up, and whole again once it is in a block
+  over_at_ms INTEGER                             -- when it is in every provider's view; NULL while it is in no block
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX reservations_by_tx ON reservations (tx_id);
+CREATE INDEX reservations_by_end ON reservations (over_at_ms) WHERE over_at_ms IS NOT NULL;

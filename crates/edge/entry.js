@@ -62,13 +62,14 @@ function broken(error) {
 
 async function answered(promise) {
   let breakOff;
-  const breaking = new Promise((resolve) => {
-    // The answer is made by the request that waits for it: the runtime takes none from another one.
-    breakOff = () => resolve(undefined);
-  });
-  waiting.add(breakOff);
   try {
-    return (await Promise.race([promise, breaking])) ?? broken();
+    const answer = await new Promise((resolve, reject) => {
+      // The answer is made by the request that waits for it: the runtime takes none from another one.
+      breakOff = () => resolve(undefined);
+      waiting.add(breakOff);
+      promise.then(resolve, reject);
+    });
+    return answer ?? broken();
   } catch (error) {
     return broken(error);
   } finally {

@@ -6,9 +6,9 @@ mod draft;
 
 use std::{fmt, str::FromStr};
 
-use cardano::{Address, ContentHash, Lovelace};
+use cardano::{Address, ContentHash, Lovelace, ordered::object};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use ulid::Ulid;
 use url::Url;
 
@@ -254,12 +254,7 @@ impl NewListing {
             preview_media.as_ref().map(|url| ("previewMedia", json!(url))),
             category.map(|category| ("category", json!(category))),
         ];
-        let card: Map<String, Value> = required
-            .into_iter()
-            .chain(optional.into_iter().flatten())
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        Value::Object(card).to_string()
+        Value::Object(object(required.into_iter().chain(optional.into_iter().flatten()))).to_string()
     }
 }
 

@@ -106,11 +106,11 @@ pub enum Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGranted {
     /// Over the limit per purchase.
-    #[error("over the limit of {} per purchase: raise it (PUT /me/agent-limits)", limit.display_tada())]
+    #[error("over the limit of {} per purchase: raise it on the account's page (PUT /me/agent-limits)", limit.display_tada())]
     PerPayment { limit: Lovelace },
     /// Over the daily limit.
     #[error(
-        "over the daily limit: {} of {} are spent today (UTC); raise it (PUT /me/agent-limits) or try again tomorrow",
+        "over the daily limit: {} of {} are spent today (UTC); raise it on the account's page (PUT /me/agent-limits) or try again tomorrow",
         spent.display_tada(), limit.display_tada()
     )]
     Daily {

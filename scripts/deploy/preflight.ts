@@ -1,0 +1,186 @@
+// What a deployment lacks, each with what mends it. Nothing is changed here.
+
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Configured, type Target, WORKERS, type WorkerOf } from "./target.ts";
+
+/** Something that is missing, and the command or the place that mends it. */
+export interface Missing {
+  readonly what: string;
+  readonly mend: string;
+}
+
+/** What was found out on the way, and is done next. */
+export interface Found {
+  readonly missing: readonly Missing[];
+  /** Whether the escrow is still to be deployed. */
+  readonly escrow: "there" | "to deploy";
+}
+
+/** Secrets that workers have on the account. */
+type OnAccount = ReadonlyMap<WorkerOf, ReadonlySet<string>>;
+
+const ADA = 1_000_000n;
+/** What the seller's wallet must hold: the script's output takes about 25 tADA of it, fees and collateral the rest. */
+const SELLER_BEFORE_ESCROW = 50n * ADA;
+const SELLER = 10n * ADA;
+/** Fees of the arbiter's settlements. */
+const ARBITER = 5n * ADA;
+/** Preprod's, in its genesis. */
+const NETWORK_MAGIC = 1;
+const FAUCET = "https://docs.cardano.org/cardano-testnets/tools/faucet (preprod)";
+
+export async function preflight(target: Target): Promise<Found> {
+  const missing: Missing[] = [];
+  for (const worker of WORKERS) {
+    const program = join(dirname(target.path(worker)), "build/index.js");
+    if (!existsSync(program)) missing.push({ what: `the built ${worker.role} (${program})`, mend: "make release" });
+  }
+  const account = await accountOf(target);
+  if (account) missing.push(account);
+  // Asked only about workers that want a secret which is not known here.
+  const asked = async (worker: WorkerOf) =>
+    account || needed(target, worker).every((name) => target.secret(name, worker))
+      ? new Set<string>()
+      : secretsOn(target, worker);
+  const onAccount = new Map(await Promise.all(WORKERS.map(async (worker) => [worker, await asked(worker)] as const)));
+  missing.push(...missingSecrets(target, onAccount));
+  const api = target.configured(WORKERS[2] as WorkerOf);
+  const escrow = escrowOf(target);
+  if (typeof escrow !== "string") missing.push(escrow);
+  const toDeploy = escrow === "to deploy";
+  if (toDeploy) missing.push(...keysFor(target, onAccount));
+  missing.push(...(await onChain(target, api, toDeploy)));
+  return { missing, escrow: toDeploy ? "to deploy" : "there" };
+}
+
+/** Whether wrangler may act, on which account. */
+async function accountOf(target: Target): Promise<Missing | undefined> {
+  try {
+    const { accounts = [] } = JSON.parse(await target.wranglerAlone("whoami", "--json")) as { accounts?: object[] };
+    if (accounts.length <= 1 || process.env.CLOUDFLARE_ACCOUNT_ID) return undefined;
+    return { what: "which account of several", mend: "export CLOUDFLARE_ACCOUNT_ID=... (npx wrangler whoami)" };
+  } catch {
+    const mend = "npx wrangler login, or export CLOUDFLARE_API_TOKEN=... (template «Edit Cloudflare Workers», and D1)";
+    return { what: "access to a Cloudflare account", mend };
+  }
+}
+
+/** The secrets that a worker has; none where it is not deployed yet. */
+async function secretsOn(target: Target, worker: WorkerOf): Promise<Set<string>> {
+  try {
+    const listed = JSON.parse(await target.wrangler(worker, "secret", "list", "--format", "json")) as {
+      name: string;
+    }[];
+    return new Set(listed.map(({ name }) => name));
+  } catch (error) {
+    if (/10007|not found/i.test(`${error}`)) return new Set();
+    throw error;
+  }
+}
+
+/** What a worker needs besides what all deployments need: the provider's id, and the master secret that is in use. */
+export function needed(target: Target, worker: WorkerOf): string[] {
+  const { vars } = target.configured(worker);
+  const asked = /\.blockfrost\.io\//.test(vars.BLOCKFROST_URL ?? "");
+  const version = vars.WALLET_KEY_VERSION ?? "1";
+  const more = version === "1" || worker.role === "arbiter" ? [] : [`WALLET_MASTER_SECRET_${version}`];
+  return [...worker.secrets.filter((name) => asked || name !== "BLOCKFROST_PROJECT_ID"), ...more];
+}
+
+function missingSecrets(target: Target, onAccount: OnAccount): Missing[] {
+  const without = new Map<string, WorkerOf[]>();
+  const missing: Missing[] = [];
+  for (const worker of WORKERS) {
+    for (const name of needed(target, worker)) {
+      const here = target.secret(name, worker);
+      const wrong = here === undefined ? undefined : unusable(name, here);
+      if (wrong)
+        missing.push({ what: `a usable ${name} for the ${worker.role}: ${wrong}`, mend: makeIt(target, name) });
+      if (here !== undefined || onAccount.get(worker)?.has(name)) continue;
+      without.set(name, [...(without.get(name) ?? []), worker]);
+    }
+  }
+  for (const [name, workers] of without) {
+    const who = workers.map(({ role }) => role).join(" and ");
+    const elsewhere = WORKERS.find((worker) => onAccount.get(worker)?.has(name));
+    const env = target.environment === "production" ? "" : ` --env ${target.environment}`;
+    const puts = workers.map(({ config }) => `npx wrangler secret put ${name} --config ${config}${env}`);
+    const same = `the value that the ${elsewhere?.role} has: ${puts.join(" && ")}`;
+    missing.push({ what: `the secret ${name} of the ${who}`, mend: elsewhere ? same : makeIt(target, name) });
+  }
+  return missing;
+}
+
+function unusable(name: string, value: string): string | undefined {
+  if (name.startsWith("BLOCKFROST")) return undefined;
+  if (name === "ARBITER_TOKEN") return value.length >= 24 ? undefined : "it has fewer than 24 characters";
+  const exact = name === "SELLER_SECRET" || name === "ARBITER_SECRET";
+  if (/^(?:[0-9a-f]{2}){32,}$/i.test(value) && (!exact || value.length === 64)) return undefined;
+  return `it must be ${exact ? "" : "at least "}64 hexadecimal characters`;
+}
+
+function makeIt(target: Target, name: string): string {
+  const file = target.own("env").slice(target.root.length + 1);
+  if (name.startsWith("BLOCKFROST")) return `echo "${name}=preprod..." >> ${file}   # a project at blockfrost.io`;
+  return `echo "${name}=$(openssl rand -hex 32)" >> ${file}`;
+}
+
+/** Whether the escrow's record stands in all three configurations, and is the same. */
+function escrowOf(target: Target): "there" | "to deploy" | Missing {
+  const records = WORKERS.map((worker) => target.configured(worker).vars.ESCROW_DEPLOYMENT);
+  if (records.every((record) => record === undefined)) return "to deploy";
+  if (records.every((record) => record !== undefined && record === records[0])) return "there";
+  // A deployment that ended between two files goes on with the record that it wrote.
+  if (existsSync(target.own("escrow.json")) && records.includes(recordOf(target))) return "to deploy";
+  return { what: "the same ESCROW_DEPLOYMENT in all three", mend: "one value in the three wrangler.toml" };
+}
+
+export const recordOf = (target: Target): string => readFileSync(target.own("escrow.json"), "utf8").trim();
+
+/** Keys that the workers have, and whose values the escrow's deployment wants here. */
+function keysFor(target: Target, onAccount: OnAccount): Missing[] {
+  const set = new Set([...onAccount.values()].flatMap((names) => [...names]));
+  const names = ["SELLER_SECRET", "ARBITER_SECRET"].filter((name) => set.has(name));
+  const absent = names.filter((name) => target.secret(name) === undefined);
+  return absent.map((name) => ({
+    what: `${name} here, to deploy the escrow`,
+    mend: `its value in ${target.own("env").slice(target.root.length + 1)}, or in the environment`,
+  }));
+}
+
+/** The provider, the network that it shows, and what the wallets hold. */
+async function onChain(target: Target, { vars }: Configured, toDeploy: boolean): Promise<Missing[]> {
+  const url = vars.BLOCKFROST_URL ?? "";
+  const project = target.secret("BLOCKFROST_PROJECT_ID");
+  if (/\.blockfrost\.io\//.test(url) && project === undefined) return [];
+  const ask = async (path: string): Promise<{ status: number; body: unknown }> => {
+    const answer = await fetch(`${url}${path}`, { headers: project ? { project_id: project } : {} });
+    return { status: answer.status, body: await answer.json() };
+  };
+  try {
+    const { status, body } = await ask("/genesis");
+    if (status !== 200) return [{ what: `an answer of ${url}: it says ${status}`, mend: "BLOCKFROST_PROJECT_ID" }];
+    if ((body as { network_magic?: number }).network_magic !== NETWORK_MAGIC) {
+      return [{ what: `preprod: ${url} shows another network`, mend: "BLOCKFROST_URL in the three wrangler.toml" }];
+    }
+    const wanted: [string, bigint][] = [
+      ["SELLER_SECRET", toDeploy ? SELLER_BEFORE_ESCROW : SELLER],
+      ["ARBITER_SECRET", ARBITER],
+    ];
+    const funds = wanted.map(async ([name, lovelace]): Promise<Missing[]> => {
+      const secret = target.secret(name);
+      if (secret === undefined || unusable(name, secret)) return [];
+      const address = /addr_test1\w+/.exec(await target.xtask("address", name))?.[0] ?? "";
+      const { body } = await ask(`/addresses/${address}`);
+      const { amount = [] } = body as { amount?: { unit: string; quantity: string }[] };
+      const has = BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? 0);
+      if (has >= lovelace) return [];
+      const tada = (value: bigint) => `${Number(value) / 1e6} tADA`;
+      return [{ what: `${tada(lovelace)} at ${address} (${name}): it holds ${tada(has)}`, mend: FAUCET }];
+    });
+    return (await Promise.all(funds)).flat();
+  } catch (error) {
+    return [{ what: `an answer of ${url}: ${(error as Error).message}`, mend: "BLOCKFROST_URL, or the network" }];
+  }
+}

@@ -1,0 +1,91 @@
+// Whether a service serves, by what it answers to anybody: a deployed one as well as a local one. Nothing is bought.
+
+interface Required {
+  readonly x402Version: number;
+  readonly accepts: readonly { network: string; amount: string; payTo: string; extra: Record<string, unknown> }[];
+}
+
+/** One thing that must be so. It returns what it saw, in a few words, and throws otherwise. */
+type Check = (origin: string) => Promise<string>;
+
+function must(condition: unknown, what: string): asserts condition {
+  if (!condition) throw new Error(what);
+}
+
+async function get(url: string, status = 200): Promise<Response> {
+  const answer = await fetch(url, { redirect: "manual", headers: { accept: "application/json" } });
+  must(
+    answer.status === status,
+    `${answer.status} instead of ${status}: ${(await answer.clone().text()).slice(0, 300)}`,
+  );
+  return answer;
+}
+
+const json = async <T>(url: string, status?: number): Promise<T> => (await (await get(url, status)).json()) as T;
+
+export const CHECKS: Readonly<Record<string, Check>> = {
+  "GET /health": async (origin) => {
+    const { ok, network } = await json<{ ok: boolean; network: string }>(`${origin}/health`);
+    must(ok === true && network === "preprod", `ok: ${ok}, network: ${network}`);
+    return network;
+  },
+  "GET /listings": async (origin) => {
+    const listings = await json<unknown[]>(`${origin}/listings`);
+    must(Array.isArray(listings), "no list");
+    return `${listings.length} listings`;
+  },
+  "a listing's terms (402)": async (origin) => {
+    const [listing] = await json<{ id: string; priceLovelace: string; modes: string[] }[]>(`${origin}/listings`);
+    if (!listing) return "nothing is for sale yet: not asked";
+    const answer = await get(`${origin}/listings/${listing.id}/unlock`, 402);
+    const header = answer.headers.get("payment-required") ?? "";
+    const { x402Version, accepts } = JSON.parse(Buffer.from(header, "base64").toString("utf8")) as Required;
+    must(x402Version === 2 && accepts.length > 0, "no x402 terms of version 2");
+    for (const { network, amount } of accepts) {
+      must(network === "cardano:preprod", `network ${network}`);
+      must(BigInt(amount) >= BigInt(listing.priceLovelace), `${amount} for ${listing.priceLovelace}`);
+    }
+    return `${accepts.length} of ${listing.modes.length} ways to pay ${listing.priceLovelace} lovelace`;
+  },
+  "GET /.well-known/oauth-authorization-server": async (origin) => {
+    const { issuer } = await json<{ issuer: string }>(`${origin}/.well-known/oauth-authorization-server`);
+    must(issuer.replace(/\/$/, "") === origin, `the issuer is ${issuer}: set BASE_URL`);
+    return issuer;
+  },
+  "GET /.well-known/did.json": async (origin) => {
+    const { verificationMethod: keys = [] } = await json<{ verificationMethod?: unknown[] }>(
+      `${origin}/.well-known/did.json`,
+    );
+    must(keys.length > 0, "no key for receipts");
+    return `${keys.length} keys for receipts`;
+  },
+  "GET /openapi.json": async (origin) => {
+    const { openapi, paths } = await json<{ openapi: string; paths: object }>(`${origin}/openapi.json`);
+    must(openapi.startsWith("3.1"), `OpenAPI ${openapi}`);
+    return `${Object.keys(paths).length} paths`;
+  },
+  "the database answers (GET /purchases of nobody)": async (origin) => {
+    await get(`${origin}/purchases/${"0".repeat(64)}`, 404);
+    return "404, as it should";
+  },
+};
+
+/** Asks everything, tells each outcome, and says whether all was well. */
+export async function smoke(origin: string, tell: (line: string) => void = console.log): Promise<boolean> {
+  let well = true;
+  for (const [name, check] of Object.entries(CHECKS)) {
+    try {
+      tell(`  ok      ${name}: ${await check(origin)}`);
+    } catch (error) {
+      well = false;
+      tell(`  failed  ${name}: ${(error as Error).message}`);
+    }
+  }
+  return well;
+}
+
+if (import.meta.main) {
+  const url = process.argv[2];
+  if (!url) throw new Error("whose: node scripts/deploy/smoke.ts https://...");
+  process.exitCode = (await smoke(new URL(url).origin)) ? 0 : 1;
+}

@@ -1,0 +1,62 @@
+// `make rollback`: the three workers as an earlier deployment left them, the databases as they are. TO=tag says which; the
+// one before the current one by default. ENV=preview as for `make deploy`.
+
+import { smoke } from "./deploy/smoke.ts";
+import { environmentOf, Target, WORKERS, type WorkerOf } from "./deploy/target.ts";
+import { root } from "./stack/process.ts";
+
+interface Version {
+  readonly id: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Versions of a worker by the tag of their deployment. Of two with one tag the later one stands. */
+async function versionsOf(target: Target, worker: WorkerOf): Promise<Map<string, string>> {
+  const listed = JSON.parse(await target.wrangler(worker, "versions", "list", "--json")) as (Version & {
+    number: number;
+  })[];
+  const tagged = listed
+    .sort((a, b) => a.number - b.number)
+    .map(({ id, annotations }) => [annotations?.["workers/tag"], id]);
+  return new Map(tagged.filter((one): one is [string, string] => !!one[0]));
+}
+
+async function current(target: Target, worker: WorkerOf): Promise<string | undefined> {
+  const told = await target.wrangler(worker, "deployments", "status", "--json");
+  const { versions } = JSON.parse(told) as { versions: { version_id: string }[] };
+  return versions[0]?.version_id;
+}
+
+export async function rollback(target: Target, to?: string): Promise<number> {
+  const all = new Map(
+    await Promise.all(WORKERS.map(async (worker) => [worker, await versionsOf(target, worker)] as const)),
+  );
+  const api = WORKERS[2] as WorkerOf;
+  const now = await current(target, api);
+  const tagNow = [...(all.get(api) ?? [])].find(([, id]) => id === now)?.[0];
+  // A tag begins with its time.
+  const common = [...(all.get(api)?.keys() ?? [])].filter((tag) => [...all.values()].every((of) => of.has(tag))).sort();
+  console.log(`deployed  ${tagNow ?? `${now}, by something else than make deploy`}`);
+  console.log(`there are ${common.join(", ") || "no deployments of all three workers"}`);
+  const chosen = to ?? (tagNow && common.filter((tag) => tag < tagNow).at(-1));
+  if (!chosen || !common.includes(chosen)) {
+    throw new Error(to ? `${to} is none of them` : "nothing before it: say which with TO=...");
+  }
+  for (const worker of [...WORKERS].reverse()) {
+    const id = all.get(worker)?.get(chosen) ?? "";
+    await target.wrangler(worker, "rollback", id, "--yes", "--message", `to ${chosen}`);
+    console.log(`back      ${target.configured(worker).name} ${id}`);
+  }
+  const { BASE_URL } = target.configured(api).vars;
+  if (!BASE_URL) return 0;
+  console.log(`smoke     ${BASE_URL}`);
+  return (await smoke(BASE_URL)) ? 0 : 1;
+}
+
+if (import.meta.main) {
+  const target = new Target(environmentOf(process.env.ENV), process.env.DEPLOY_ROOT ?? root);
+  process.exitCode = await rollback(target, process.env.TO || undefined).catch((error: Error) => {
+    console.error(`rollback: ${error.message}`);
+    return 1;
+  });
+}

@@ -1,0 +1,171 @@
+// The three wrangler.toml: what wrangler makes of them, in production and in the preview environment, which inherits no
+// binding and no variable and so must have them all.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import { promisify } from "node:util";
+import { unstable_readConfig } from "wrangler";
+import { type Environment, Target, WORKERS, type WorkerOf } from "../../scripts/deploy/target.ts";
+import { withDatabaseId, withVariable } from "../../scripts/deploy/toml.ts";
+import { root } from "../../scripts/stack.ts";
+
+interface Read extends Record<string, unknown> {
+  readonly name: string;
+  readonly build: { readonly command: string };
+  readonly d1_databases: readonly { database_id: string; database_name: string; migrations_dir: string }[];
+  readonly services?: readonly { binding: string; service: string }[];
+  readonly ratelimits: readonly { name: string; namespace_id: string; simple: object }[];
+}
+
+const read = (worker: WorkerOf, env?: string): Read =>
+  unstable_readConfig({ config: join(root, worker.config), ...(env && { env }) }) as unknown as Read;
+
+/** What must be the same in both, with the environment's own names taken out of it. */
+function comparable(worker: WorkerOf, env?: string) {
+  const config = read(worker, env);
+  const plain = (name: string | undefined) => name?.replace(/-preview$/, "");
+  return {
+    ...config,
+    name: plain(config.name),
+    topLevelName: undefined,
+    targetEnvironment: undefined,
+    definedEnvironments: undefined,
+    build: config.build.command,
+    d1_databases: config.d1_databases.map(({ database_name, database_id: _, ...database }) => ({
+      ...database,
+      database_name: plain(database_name),
+    })),
+    services: config.services?.map(({ service, ...binding }) => ({ ...binding, service: plain(service) })),
+    ratelimits: config.ratelimits.map(({ namespace_id: _, ...limit }) => limit),
+  };
+}
+
+describe("the preview environment", () => {
+  for (const worker of WORKERS) {
+    it(`of the ${worker.role} differs from production in names, ids and counts of its own, and in nothing else`, () => {
+      assert.deepEqual(comparable(worker, "preview"), comparable(worker));
+      const [live, preview] = [read(worker), read(worker, "preview")];
+      assert.equal(preview.name, `${live.name}-preview`);
+      const ids = (config: typeof live) => [
+        ...config.d1_databases.flatMap(({ database_id, database_name }) => [database_id, database_name]),
+        ...config.ratelimits.map(({ namespace_id }) => namespace_id),
+        ...(config.services ?? []).map(({ service }) => service),
+      ];
+      const shared = ids(preview).filter((id) => ids(live).includes(id));
+      assert.deepEqual(shared, [], "nothing of production's is touched by it");
+    });
+  }
+
+  it("has one database for API and watcher, another for the arbiter, and the watcher asks its own arbiter", () => {
+    for (const environment of ["production", "preview"] satisfies Environment[]) {
+      const target = new Target(environment);
+      const [arbiter, watcher, api] = WORKERS.map((worker) => target.configured(worker));
+      assert.equal(watcher?.database.database_id, api?.database.database_id);
+      assert.notEqual(arbiter?.database.database_id, api?.database.database_id);
+      const env = environment === "preview" ? "preview" : undefined;
+      assert.deepEqual(
+        read(WORKERS[1] as WorkerOf, env).services?.map(({ service }) => service),
+        [arbiter?.name],
+      );
+    }
+  });
+});
+
+describe("what is deployed", { timeout: 120_000 }, () => {
+  it("is bundled and taken by wrangler: each worker in each environment", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "surety-dry-run-"));
+    try {
+      for (const env of ["", "preview"]) {
+        for (const { role, config } of WORKERS) {
+          const args = [
+            "deploy",
+            "--config",
+            config,
+            "--env",
+            env,
+            "--dry-run",
+            "--outdir",
+            join(folder, `${env}${role}`),
+          ];
+          await promisify(execFile)(process.execPath, [join(root, "node_modules/wrangler/bin/wrangler.js"), ...args], {
+            cwd: root,
+            env: { ...process.env, CI: "1", WORKERS_BUILT: "1", WRANGLER_SEND_METRICS: "false" },
+          });
+          const kinds = readdirSync(join(folder, `${env}${role}`)).map((file) => file.replace(/^.*\./, ""));
+          assert.ok(kinds.includes("js") && kinds.includes("wasm"), `${role}: ${kinds}`);
+        }
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("has its migrations in files that wrangler takes: it passes links by", () => {
+    for (const worker of WORKERS) {
+      const { d1_databases: databases } = read(worker);
+      for (const { migrations_dir: folder = "" } of databases) {
+        const all = readdirSync(join(root, dirname(worker.config), folder), { withFileTypes: true });
+        assert.deepEqual(
+          all.filter((file) => !file.isFile()).map(({ name }) => name),
+          [],
+        );
+      }
+    }
+    const outbox = (folder: string) => readFileSync(join(root, folder, "0001_outbox.sql"), "utf8");
+    assert.equal(outbox("arbiter/d1-migrations"), outbox("d1-migrations"), "one outbox, two databases");
+  });
+
+  it("gets the secrets that docs/operations.md says it needs", () => {
+    const table = readFileSync(join(root, "docs/operations.md"), "utf8");
+    const rows = table.split("\n").map((line) => line.split("|").map((cell) => cell.trim()));
+    const optional = ["`DEMO_SECRET`", "`WALLET_MASTER_SECRET_2`, ... `_32`"];
+    const documented = (column: number) =>
+      rows
+        .filter(([, name = "", kind]) => kind === "secret" && !optional.includes(name))
+        .filter((cells) => cells[column] === "x")
+        .map(([, name]) => name?.replaceAll("`", ""));
+    for (const { role, secrets } of WORKERS) {
+      const column = { api: 3, watcher: 4, arbiter: 5 }[role];
+      assert.deepEqual([...secrets].sort(), documented(column).sort(), role);
+    }
+  });
+});
+
+describe("a change of a wrangler.toml", () => {
+  const files = WORKERS.map((worker) => readFileSync(join(root, worker.config), "utf8"));
+  const changed = (before: string, after: string) => {
+    const old = before.split("\n");
+    return after.split("\n").filter((line) => !old.includes(line));
+  };
+
+  it("sets a variable of one environment and leaves every other line as it was", () => {
+    for (const text of files) {
+      for (const environment of ["production", "preview"] satisfies Environment[]) {
+        const record = '{"scriptHash":"ab"}';
+        const once = withVariable(text, environment, "ESCROW_DEPLOYMENT", record);
+        assert.deepEqual(changed(text, once), [`ESCROW_DEPLOYMENT = '${record}'`]);
+        assert.equal(once.split("\n").length, text.split("\n").length, "in the place of the comment that shows it");
+        const twice = withVariable(once, environment, "ESCROW_DEPLOYMENT", "other");
+        assert.deepEqual(changed(text, twice), ['ESCROW_DEPLOYMENT = "other"']);
+        const added = withVariable(text, environment, "NEW", "1");
+        assert.deepEqual(changed(text, added), ['NEW = "1"']);
+      }
+    }
+    assert.throws(() => withVariable(files[0] as string, "production", "NAME", "a'b"));
+  });
+
+  it("sets the id of the database that has the name, or says that there is none", () => {
+    const [text = ""] = files;
+    const id = "11111111-1111-4111-8111-111111111111";
+    for (const [environment, name] of [
+      ["production", "surety-arbiter"],
+      ["preview", "surety-arbiter-preview"],
+    ] as const) {
+      assert.deepEqual(changed(text, withDatabaseId(text, environment, name, id)), [`database_id = "${id}"`]);
+    }
+    assert.throws(() => withDatabaseId(text, "production", "surety-arbiter-preview", id));
+  });
+});

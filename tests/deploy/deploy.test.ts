@@ -1,0 +1,195 @@
+// `make deploy` from nothing to serving, on a simulated account that runs what it is given, and on the local ledger: what
+// wrangler uploads is what answers. And back to the version before.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import {
+  appendFileSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { smoke } from "../../scripts/deploy/smoke.ts";
+import { Target, WORKERS } from "../../scripts/deploy/target.ts";
+import { withVariable } from "../../scripts/deploy/toml.ts";
+import { root } from "../../scripts/stack/process.ts";
+import { list } from "../helpers/listings.ts";
+import { run } from "../helpers/program.ts";
+import { type Ledger, startLedger } from "../wallets/ledger.ts";
+import { walletNamed } from "../wallets/wallet.ts";
+import { Account } from "./account.ts";
+
+/** A copy of what a deployment reads and writes, with the local ledger for a chain. */
+function checkout(blockfrost: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "surety-deploy-"));
+  const keep = (path: string) => cpSync(join(root, path), join(folder, path), { recursive: true });
+  for (const { config } of WORKERS) {
+    keep(config);
+    keep(join(config, "../build"));
+    const file = join(folder, config);
+    writeFileSync(file, withVariable(readFileSync(file, "utf8"), "production", "BLOCKFROST_URL", blockfrost));
+  }
+  keep("d1-migrations");
+  keep("arbiter/d1-migrations");
+  symlinkSync(join(root, "scripts"), join(folder, "scripts"));
+  return folder;
+}
+
+describe("make deploy on an empty account", { timeout: 300_000 }, () => {
+  let account: Account;
+  let ledger: Ledger;
+  let folder: string;
+
+  before(async () => {
+    ledger = await startLedger({ blockTime: 0.25 });
+    account = await Account.open();
+    folder = checkout(ledger.blockfrost);
+  });
+  after(async () => {
+    await account?.close();
+    await ledger?.stop();
+    if (folder) rmSync(folder, { recursive: true, force: true });
+  });
+
+  const script = (file: string, env: Record<string, string> = {}) =>
+    run(process.execPath, [join(root, file)], {
+      env: {
+        CLOUDFLARE_API_BASE_URL: account.api,
+        CLOUDFLARE_API_TOKEN: "a token",
+        DEPLOY_ROOT: folder,
+        ...env,
+      },
+    });
+
+  const made = (...names: string[]) =>
+    appendFileSync(
+      join(folder, ".deploy/production.env"),
+      names.map((name) => `${name}=${randomBytes(32).toString("hex")}\n`).join(""),
+    );
+  const missing = (text: string) =>
+    [...text.matchAll(/^missing {3}(.*)\n {10}(.*)$/gm)].map(([, what, mend]) => [what, mend]);
+  const deployedTags = () =>
+    WORKERS.map((worker) => account.deployed(new Target("production", folder).configured(worker).name)?.tag);
+
+  it("names every secret that is missing, and the command that makes it", async () => {
+    const { status, text } = await script("scripts/deploy.ts");
+    assert.equal(status, 1);
+    const secret = (name: string, who: string) => [
+      `the secret ${name} of the ${who}`,
+      `echo "${name}=$(openssl rand -hex 32)" >> .deploy/production.env`,
+    ];
+    assert.deepEqual(missing(text), [
+      secret("ARBITER_SECRET", "arbiter"),
+      secret("ARBITER_TOKEN", "arbiter and watcher"),
+      secret("SELLER_SECRET", "watcher and api"),
+      secret("WALLET_MASTER_SECRET", "watcher and api"),
+    ]);
+    assert.deepEqual(account.changes, [], "and does nothing yet");
+  });
+
+  it("names an unusable secret, a worker that is not built, and the funds that are missing, with their address", async () => {
+    made("SELLER_SECRET", "ARBITER_SECRET", "WALLET_MASTER_SECRET");
+    appendFileSync(join(folder, ".deploy/production.env"), "ARBITER_TOKEN=too-short\n");
+    renameSync(join(folder, "arbiter/build"), join(folder, "arbiter/away"));
+    const { status, text } = await script("scripts/deploy.ts");
+    renameSync(join(folder, "arbiter/away"), join(folder, "arbiter/build"));
+    assert.equal(status, 1);
+    const found = missing(text).map(([what = ""]) => what.replace(/addr_test1\w+|\(\/.*\)/, "…"));
+    assert.deepEqual(found, [
+      "the built arbiter …",
+      "a usable ARBITER_TOKEN for the arbiter: it has fewer than 24 characters",
+      "a usable ARBITER_TOKEN for the watcher: it has fewer than 24 characters",
+      "50 tADA at … (SELLER_SECRET): it holds 0 tADA",
+      "5 tADA at … (ARBITER_SECRET): it holds 0 tADA",
+    ]);
+    for (const [address] of text.matchAll(/addr_test1\w+/g)) await ledger.faucet(address, 100_000_000n);
+    made("ARBITER_TOKEN");
+    assert.deepEqual(account.changes, []);
+  });
+
+  it("stops where the account refuses, with all that was done written down", async () => {
+    account.fault = `POST /accounts/${account.id}/workers/scripts/surety-api/versions`;
+    const { status, text } = await script("scripts/deploy.ts");
+    assert.equal(status, 1, text);
+    assert.match(text, /the simulated account was told to refuse this/);
+    assert.deepEqual(account.changes, [
+      "database surety-arbiter",
+      "database surety",
+      ...migrations("arbiter/d1-migrations"),
+      ...migrations("d1-migrations"),
+      "worker surety-arbiter",
+      "worker surety-watcher",
+      "schedule of surety-watcher",
+      "worker surety-api",
+    ]);
+    const target = new Target("production", folder);
+    const [arbiter, watcher, api] = WORKERS.map((worker) => target.configured(worker));
+    const idOf = (name: string) => account.databases.find((database) => database.name === name)?.uuid;
+    assert.equal(arbiter?.database.database_id, idOf("surety-arbiter"));
+    assert.deepEqual(
+      [watcher, api].map((worker) => worker?.database.database_id),
+      [idOf("surety"), idOf("surety")],
+    );
+    const records = [arbiter, watcher, api].map((worker) => worker?.vars.ESCROW_DEPLOYMENT);
+    assert.deepEqual(records, Array(3).fill(readFileSync(target.own("escrow.json"), "utf8").trim()));
+    assert.match(api?.vars.BASE_URL ?? "", /^https:\/\/surety-api\.nobody-\w+\.workers\.dev$/);
+  });
+
+  it("goes on when it is repeated, makes nothing twice, and serves", async () => {
+    // Instead of the address that it found, which only the real platform has.
+    const api = join(folder, "wrangler.toml");
+    writeFileSync(api, withVariable(readFileSync(api, "utf8"), "production", "BASE_URL", account.origin));
+    account.changes.length = 0;
+    const { status, text } = await script("scripts/deploy.ts");
+    assert.equal(status, 0, text);
+    const uploads = [
+      "worker surety-arbiter",
+      "worker surety-watcher",
+      "schedule of surety-watcher",
+      "worker surety-api",
+    ];
+    assert.deepEqual(account.changes, uploads);
+    assert.doesNotMatch(text, /failed|publishing|creating/);
+    for (const worker of WORKERS) {
+      const { bindings = [] } = account.deployed(new Target("production", folder).configured(worker).name) ?? {};
+      const secrets = bindings.filter(({ type }) => type === "secret_text").map(({ name }) => name);
+      const expected = worker.secrets.filter((name) => name !== "BLOCKFROST_PROJECT_ID");
+      assert.deepEqual(secrets.sort(), [...expected].sort(), `${worker.role} has its secrets and no other's`);
+    }
+  });
+
+  it("shows signed terms for both ways to pay", async () => {
+    const creator = walletNamed("a creator", { blockfrost: ledger.blockfrost });
+    await list(account.origin, creator, { modes: ["instant", "protected"], priceLovelace: "6000000" });
+    const told: string[] = [];
+    const well = await smoke(account.origin, (line) => told.push(line));
+    assert.ok(well, told.join("\n"));
+    assert.ok(
+      told.some((line) => line.endsWith("402): 2 of 2 ways to pay 6000000 lovelace")),
+      told.join("\n"),
+    );
+  });
+
+  it("goes back to the deployment before, without the databases", async () => {
+    const [now, ...others] = deployedTags();
+    assert.deepEqual(others, [now, now]);
+    const { status, text } = await script("scripts/rollback.ts");
+    const [before] = deployedTags();
+    assert.ok(before && now && before < now, text);
+    assert.deepEqual(deployedTags(), Array(3).fill(before));
+    assert.equal(status, 0, text);
+    assert.match(text, /ok {6}GET \/listings: 1 listings/, "what was listed since is still there");
+  });
+});
+
+const migrations = (of: string): string[] =>
+  readdirSync(join(root, of))
+    .sort()
+    .map((file) => `migration ${file}`);
