@@ -182,6 +182,11 @@ describe("an error says what to do", () => {
     await fails(["--blockfrost", "https://example.com/api/v0", "fund"], 2, /only a local ledger makes money/);
   });
 
+  test("where the chain's provider asks for a project id", async () => {
+    await world.ledger.fault({ endpoint: "**", status: 403, times: 2 });
+    await fails(["wallet", "show"], 2, /put one .* into BLOCKFROST_PROJECT_ID/);
+  });
+
   test("where the chain is of another network", async () => {
     const listing = await list(world.api, seller);
     const chain = await between(world.ledger.url);
