@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup outsiders build release demo dev sell test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy rollback smoke clean-state
+.PHONY: help setup outsiders build release demo dev sell test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -83,6 +83,15 @@ rollback: setup ## the three workers as the deployment before left them; TO=tag,
 
 smoke: setup ## ask a service, deployed or local, whether it serves: make smoke URL=http://127.0.0.1:8787
 	@node scripts/deploy/smoke.ts '$(or $(URL),http://127.0.0.1:8787)'
+
+tail: setup ## the log of the three deployed workers as it comes; ENV=preview, JSON=1
+	@ENV='$(ENV)' JSON='$(JSON)' node scripts/tail.ts
+
+backup: setup ## both databases into files: make backup TO=folder; LOCAL=.state/dev: of a local stack
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' TO='$(TO)' node scripts/backup.ts backup
+
+restore: setup ## from these files into empty databases: make restore FROM=folder
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' FROM='$(FROM)' node scripts/backup.ts restore
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)
