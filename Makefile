@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup outsiders build release demo dev sell test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
+.PHONY: help setup outsiders build release demo dev sell test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -53,6 +53,9 @@ bench: release ## what things cost beside the same shop on Hono, then payments a
 	@node tests/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')
 	@cargo bench --quiet --package x402-cardano --bench payments
 	@node tests/scale/bench.ts
+
+scale: setup ## what limits the service at which load (docs/scale.md); MEASURE=1 measures purchases anew
+	@MEASURE='$(MEASURE)' node scripts/scale.ts
 
 fuzz: setup ## ten million executions of the decoders of outside bytes
 	scripts/fuzz.sh 2000000

@@ -17,17 +17,20 @@ interface Invocation {
 /** Members of a line that stand in front, without their names. */
 const FIRST = ["log", "status", "method", "route", "outcome", "ms"];
 
+/** Without what would move a terminal's cursor: parts of a line come from strangers. */
+const plain = (text: string): string => text.replace(/\p{Cc}/gu, "·");
+
 /** One of our lines for people: what it is about, then everything else by name. Other lines stay as they are. */
 export function readable(line: string): string {
   try {
     const all = JSON.parse(line) as Record<string, unknown>;
-    if (typeof all.log !== "string") return line;
+    if (typeof all.log !== "string") return plain(line);
     const first = FIRST.filter((name) => name in all).map((name) => (name === "ms" ? `${all.ms} ms` : `${all[name]}`));
     const rest = Object.entries(all).filter(([name]) => !FIRST.includes(name));
     const told = rest.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
-    return [...first, ...told].join(" ");
+    return plain([...first, ...told].join(" "));
   } catch {
-    return line;
+    return plain(line);
   }
 }
 

@@ -29,7 +29,8 @@ describe("the log of deployed workers", () => {
       rows: [1],
     };
     assert.equal(readable(JSON.stringify(line)), "request 503 GET /listings/{id} 7 ms id=1 cause=no answer rows=[1]");
-    assert.equal(readable("not ours"), "not ours");
+    assert.equal(readable("not ours\u001b[2J"), "not ours·[2J");
+    assert.equal(readable('{"log":"tick","cause":"a\\u001b[2Jb"}'), "tick cause=a·[2Jb");
     assert.equal(readable('{"other":1}'), '{"other":1}');
   });
 });
