@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup outsiders build release demo dev sell test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
+.PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -17,9 +17,6 @@ demo: build ## the whole story on a local ledger, from listing to where every lo
 
 dev: build ## run everything here until Ctrl-C: API :8787, arbiter :8788, watcher :8789, ledger :8990
 	@node scripts/dev.ts
-
-sell: setup ## list a text for sale at a running make dev: make sell FILE=prompt.md PRICE=6
-	@FILE='$(FILE)' PRICE='$(or $(PRICE),6)' node scripts/sell.ts
 
 test: lint unit fuzz-short e2e ## everything that CI runs
 

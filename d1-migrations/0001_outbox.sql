@@ -14,8 +14,10 @@ CREATE TABLE outbox (
   attempts INTEGER NOT NULL CHECK (attempts >= 1), -- submissions that were begun
   in_doubt INTEGER NOT NULL CHECK (in_doubt >= 0), -- of these since it was written down, what may have reached a node: a
                                                    -- refusal counts at the only one
-  refused_first INTEGER NOT NULL DEFAULT 0 CHECK (refused_first IN (0, 1)), -- a node refused it when nobody had it from us:
-                                                   -- where a block has it after all, somebody else handed it in
+  was_public INTEGER NOT NULL DEFAULT 0 CHECK (was_public IN (0, 1)), -- a node refused it when nobody had it from us, or a
+                                                   -- block has it that is no newer than the newest known before: where it
+                                                   -- took effect, somebody else handed it in
+  newest_height INTEGER,                           -- of the newest block that was known when a payer's was written down
   attempted_at_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   reason TEXT,                                   -- why it took no effect
@@ -35,9 +37,10 @@ CREATE INDEX outbox_by_wallet ON outbox (wallet, created_at_ms) WHERE wallet IS 
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
 CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
 
--- Outputs of our wallets that an entry spends or puts up: nobody else may build on them.
+-- Outputs that an entry spends or puts up: nobody else may build on them.
 CREATE TABLE reservations (
-  tx_in TEXT PRIMARY KEY,                        -- txHash#index: one entry for each
+  tx_in TEXT PRIMARY KEY,                        -- txHash#index, or payer:txHash#index of a payer's own: one entry for
+                                                 -- each
   tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
   collateral INTEGER NOT NULL CHECK (collateral IN (0, 1)), -- 1: only put up, and whole again once it is in a block
   over_at_ms INTEGER                             -- when it is in every provider's view; NULL while it is in no block

@@ -26,7 +26,7 @@ for worker in . functions/watcher arbiter; do
   name=$(awk -F '"' '/^name = / { print $2; exit }' "$worker/wrangler.toml")
   quietly "$name" scripts/build-worker.sh "$worker" "${1:-}"
 done
-quietly "xtask, and the scenes that tests play" \
-  cargo build --package xtask --package arbitration --bin xtask --example disputes
+quietly "xtask, surety, and the scenes that tests play" \
+  cargo build --package xtask --package surety-cli --package arbitration --bin xtask --bin surety --example disputes
 rm -f "$log"
 [ "${1:-}" != deploy ] || node scripts/sizes.ts

@@ -61,10 +61,16 @@ async function story(stack: Stack, state: string): Promise<void> {
   say(`the seller's page: ${sold} sales, reputation ${JSON.stringify(sellerReputation)}`);
 
   chapter("The same in a browser");
-  table(
-    ["page", "address"],
-    [["catalogue", `${stack.api}/`], ["creator", `${stack.api}/creators/${seller.address}`], ...books.pages(stack.api)],
-  );
+  const pages: [string, string][] = [
+    ["catalogue", `${stack.api}/`],
+    ["creator", `${stack.api}/creators/${seller.address}`],
+    ...books.pages(stack.api),
+  ];
+  for (const [what, address] of pages) {
+    const { status } = await fetch(address, { headers: { accept: "text/html" } });
+    if (status !== 200) throw new Error(`the page of ${what} answers ${status}`);
+  }
+  table(["page", "address"], pages);
   await untilEnter("the pages are open until you press Enter");
 }
 

@@ -21,9 +21,7 @@ const state = process.env.STATE_DIR ?? join(root, ".state/dev");
 function guide({ api, arbiter, watcher, ledger }: Stack): string {
   const row = (name: string, url: string | undefined, what: string) =>
     `  ${name.padEnd(8)} ${url?.padEnd(21)}  ${what}`;
-  const { port: apiPort } = new URL(api);
-  const { port: ledgerPort } = new URL(ledger);
-  const ports = `${apiPort === "8787" ? "" : ` API_PORT=${apiPort}`}${ledgerPort === "8990" ? "" : ` LEDGER_PORT=${ledgerPort}`}`;
+  const elsewhere = api !== "http://127.0.0.1:8787" || ledger !== "http://127.0.0.1:8990";
   return [
     `\nready; Ctrl-C ends it; state and logs are in ${state}\n`,
     row("API", api, "/health, /listings; src/lib.rs has every route"),
@@ -31,10 +29,12 @@ function guide({ api, arbiter, watcher, ledger }: Stack): string {
     row("watcher", watcher, "POST /tick, every 3 seconds here"),
     row("arbiter", arbiter?.url, "POST /disputes/resolve, which the watcher calls"),
     `\nFor people: ${api}/ in a browser with a CIP-30 wallet on preprod; ${api}/sell to list, ${api}/me to sign in`,
-    "\nWhat is for sale, something more for sale, its signed terms, and money for a buyer on preprod:\n",
-    `  curl ${api}/listings`,
-    `  make sell${ports} FILE=tests/fixtures/prompts/aurora-hero.md PRICE=6`,
-    `  curl -i ${api}/listings/ID/unlock`,
+    "\nFrom a shell, in another terminal; `cargo surety --help` says more:\n",
+    ...(elsewhere ? [`  export SURETY_API=${api} BLOCKFROST_URL=${ledger}/api/v0`] : []),
+    "  cargo surety wallet new && cargo surety fund 50",
+    "  cargo surety browse",
+    "  cargo surety buy LISTING\n",
+    "Money for a wallet of a browser's, which is on preprod:\n",
     `  curl ${ledger}/control/faucet --json '{"address": "addr_test1...", "lovelace": "50000000"}'\n`,
   ].join("\n");
 }

@@ -100,13 +100,13 @@ impl App {
         self.settings().is_ok_and(|settings| settings.shows_usage)
     }
 
-    pub fn database(&self) -> Result<D1, ApiError> {
-        Ok(D1::new(self.env.d1("DB")?, self.usage.clone()))
+    pub fn database(&self) -> D1 {
+        D1::new(&self.env, "DB", self.usage.clone())
     }
 
     /// What is sold.
-    pub fn contents(&self) -> Result<ContentStore, ApiError> {
-        Ok(ContentStore::bound(&self.env, self.database()?, self.usage.clone()))
+    pub fn contents(&self) -> ContentStore {
+        ContentStore::bound(&self.env, self.database(), self.usage.clone())
     }
 
     pub fn chain(&self) -> Result<Blockfrost, ApiError> {

@@ -84,6 +84,7 @@ endpoints! {
     Asset(name) GET "/assets/{name}";
     Supported GET "/supported";
     DiscoveryResources GET "/discovery/resources";
+    DiscoverySearch GET "/discovery/search";
     DidDocument GET "/.well-known/did.json";
     Robots GET "/robots.txt";
     Sitemap GET "/sitemap.xml";

@@ -118,7 +118,7 @@ impl ApiError {
                 | DraftingError::NotDrafted(_) => ErrorAnswer::bad_request(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),
-            Self::Discovery(DiscoveryError::Limit | DiscoveryError::Offset) => ErrorAnswer::bad_request(text()),
+            Self::Discovery(_) => ErrorAnswer::bad_request(text()),
             Self::Account(error) => match error {
                 AccountError::UnknownPurchase => ErrorAnswer::not_found(text()),
                 AccountError::Refunded => ErrorAnswer::gone(text()),
@@ -131,9 +131,11 @@ impl ApiError {
             },
             Self::Purchase(error) => match error {
                 PurchaseError::Unknown => ErrorAnswer::not_found(text()),
-                PurchaseError::NoSeller | PurchaseError::Seller(_) | PurchaseError::Verdict => {
-                    ErrorAnswer::bad_request(text())
-                }
+                PurchaseError::NoSeller
+                | PurchaseError::Seller(_)
+                | PurchaseError::Buyer(_)
+                | PurchaseError::Buyers
+                | PurchaseError::Verdict => ErrorAnswer::bad_request(text()),
                 PurchaseError::Proof(_)
                 | PurchaseError::NotThePayer
                 | PurchaseError::NoProof

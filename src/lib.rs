@@ -105,6 +105,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
         Endpoint::Supported => routes::discovery::supported(app),
         Endpoint::DiscoveryResources => routes::discovery::resources(app, &request).await,
+        Endpoint::DiscoverySearch => routes::discovery::search(app, &request).await,
         Endpoint::DidDocument => receipts::did_document(app, &request),
         Endpoint::Robots => routes::crawlers::robots(app, &request),
         Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,

@@ -31,7 +31,7 @@ impl MaybeSession {
         match Shown::of(request)? {
             None => Ok(Self(None)),
             Some(shown) => {
-                let session = shown.session(&app.database()?, app.now_ms()).await?;
+                let session = shown.session(&app.database(), app.now_ms()).await?;
                 app.line().note("wallet", &session.account.wallet_address.to_string());
                 Ok(Self(Some(session)))
             }

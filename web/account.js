@@ -1,15 +1,27 @@
 // @ts-check
 // The account's page: signs in with a wallet, shows what the service renders for the session, and sends its forms.
-import { ask, complain, doing, element, offerCopies, offerWallets, Problem, request, say, sign } from "./common.js";
-
-const KEY = "surety:session";
+import {
+  ask,
+  bearer,
+  complain,
+  doing,
+  element,
+  kept,
+  offerCopies,
+  offerWallets,
+  Problem,
+  request,
+  reveal,
+  say,
+  session,
+  sign,
+} from "./common.js";
 
 /** @param {string} path @param {RequestInit} [init] */
 async function call(path, init = {}) {
-  const headers = { ...init.headers, authorization: `Bearer ${sessionStorage.getItem(KEY)}` };
-  const answer = await request(path, { ...init, headers });
+  const answer = await request(path, { ...init, headers: { ...init.headers, ...bearer() } });
   if (answer.status === 401) {
-    sessionStorage.removeItem(KEY);
+    session(null);
     location.reload();
   }
   if (!answer.ok) throw new Problem((await answer.json()).error);
@@ -49,13 +61,13 @@ const deeds = {
   read: async ({ dataset }) => {
     const text = await (await call(`/me/purchases/${dataset.purchase}/content`)).text();
     element("content").textContent = text;
-    element("read").hidden = false;
+    reveal("read");
     element("read").focus();
     return undefined;
   },
   leave: async () => {
     await send("POST", "/auth/logout");
-    sessionStorage.removeItem(KEY);
+    session(null);
     location.reload();
     return undefined;
   },
@@ -77,14 +89,15 @@ function listen() {
   }
 }
 
-if (sessionStorage.getItem(KEY)) show().catch(complain);
+if (session()) show().catch(complain);
 offerWallets(
   "Sign in",
   () => {},
   async (wallet) => {
-    const { owner, digest } = await ask("/auth/challenge", { address: wallet.address });
-    const { token } = await ask("/auth/verify", { owner, ...(await sign(wallet, digest)) });
-    sessionStorage.setItem(KEY, token);
+    const { owner, digest } = await ask("/auth/challenge", { address: wallet.addresses[0]?.text });
+    const { token, account } = await ask("/auth/verify", { owner, ...(await sign(wallet, digest)) });
+    session(token);
+    kept("sessionStorage", "wallet", account.walletAddress);
     await show();
   },
 );

@@ -8,6 +8,10 @@ const TEST_NETWORK = 0;
 export const REFUSED = { access: -3, tx: 2, data: 3 };
 /** Wallets put themselves into a page a little after it is there. */
 const LOOK_AGAIN_MS = [0, 200, 500, 1000, 2000];
+/** Addresses of a wallet that are known here: as many as one question to the service may name. */
+const MOST_ADDRESSES = 100;
+/** Of a key on a test network (CIP-19, header types 0, 2 and 6), in hex or bech32. */
+const KEY_ADDRESS = /^(addr_test1|[026]0)/;
 
 /** What went wrong, in words for the owner. */
 export class Problem extends Error {}
@@ -18,6 +22,34 @@ export function element(id) {
   if (!found) throw new Error(`the page has no #${id}`);
   return found;
 }
+
+/** @param {string} id */
+export function reveal(id, shown = true) {
+  element(id).hidden = !shown;
+}
+
+/**
+ * What the browser keeps under a name; nothing where it keeps nothing.
+ * @param {"localStorage" | "sessionStorage"} area
+ * @param {string} name
+ * @param {string | null} [value] What to keep from now on; null forgets it.
+ */
+export function kept(area, name, value) {
+  try {
+    const [store, key] = [window[area], `surety:${name}`];
+    if (value) store.setItem(key, value);
+    else if (value === null) store.removeItem(key);
+    return store.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {string} tag
+ * @param {object} properties
+ */
+export const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
 
 /** @param {string} text */
 export function say(text) {
@@ -70,7 +102,7 @@ export async function askWallet(refused, what) {
     if (error instanceof Problem) throw error;
     const { code, info, message } = Object(error);
     if (code === refused || code === REFUSED.access) {
-      throw new Problem("You refused in the wallet, so nothing was approved. Try again when you want to.");
+      throw new Problem("You refused in the wallet, so nothing was approved.");
     }
     throw new Problem(`The wallet could not do this: ${info ?? message ?? "unknown reason"}`);
   }
@@ -86,11 +118,37 @@ async function connect(wallet) {
   return askWallet(REFUSED.access, async () => {
     const api = await wallet.enable();
     if ((await api.getNetworkId()) !== TEST_NETWORK) {
-      throw new Problem(`${name} is on mainnet. Switch it to the test network preprod, then try again.`);
+      throw new Problem(`${name} is on mainnet. Switch it to the test network preprod.`);
     }
-    const [used] = await api.getUsedAddresses();
-    return { name, api, address: used ?? (await api.getChangeAddress()) };
+    const known = [...(await api.getUsedAddresses()), await api.getChangeAddress()];
+    known.push(...((await api.getUnusedAddresses?.()) ?? []));
+    const keys = [...new Set(known)].filter((hex) => KEY_ADDRESS.test(hex)).slice(0, MOST_ADDRESSES);
+    const addresses = keys.map((hex) => ({ hex, text: bech32(hex) }));
+    return { name, api, addresses };
   });
+}
+
+/** Of bech32: its digits, its checksum's factors, and the checksum of "addr_test". */
+const DIGITS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+const FACTORS = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
+const PREFIX_SUM = 0xbda92c6;
+
+/**
+ * An address of a test network as people know it (CIP-19).
+ * @param {string} hex As wallets give it, though some give bech32.
+ */
+function bech32(hex) {
+  if (hex.startsWith("addr")) return hex;
+  const bits = Array.from(bytesOf(hex), (byte) => byte.toString(2).padStart(8, "0")).join("");
+  const data = (`${bits}0000`.match(/.{5}/g) ?? []).map((five) => Number.parseInt(five, 2));
+  let sum = PREFIX_SUM;
+  for (const value of [...data, 0, 0, 0, 0, 0, 0]) {
+    const top = sum >> 25;
+    sum = ((sum & 0x1ffffff) << 5) ^ value;
+    for (const [n, factor] of FACTORS.entries()) if ((top >> n) & 1) sum ^= factor;
+  }
+  const check = [25, 20, 15, 10, 5, 0].map((shift) => ((sum ^ 1) >> shift) & 31);
+  return `addr_test1${[...data, ...check].map((digit) => DIGITS[digit]).join("")}`;
 }
 
 /**
@@ -98,20 +156,9 @@ async function connect(wallet) {
  * @param {import("./types.d.ts").Connected} wallet
  * @param {string} digest Hex.
  */
-export function sign({ name, api, address }, digest) {
+export function sign({ name, api, addresses }, digest, by = addresses[0]) {
   say(`Sign the message in ${name}. It costs nothing and moves no money.`);
-  return askWallet(REFUSED.data, () => api.signData(address, digest));
-}
-
-function findWallets() {
-  /** @type {[string, import("./types.d.ts").Wallet][]} */
-  const found = [];
-  for (const [key, wallet] of Object.entries(Reflect.get(window, "cardano") ?? {})) {
-    const usable = typeof wallet?.enable === "function" && typeof wallet.name === "string";
-    // Some wallets are there under two names.
-    if (usable && !found.some(([, known]) => known.name === wallet.name)) found.push([key, wallet]);
-  }
-  return found;
+  return askWallet(REFUSED.data, () => api.signData(by?.hex ?? "", digest));
 }
 
 /** @param {boolean} busy */
@@ -151,49 +198,67 @@ export function offerWallets(verb, read, use, place = "wallets") {
   const offer = () => {
     const buttons = document.getElementById(place);
     if (!buttons) return;
-    for (const [key, wallet] of findWallets()) {
-      if (shown.has(key)) continue;
-      shown.add(key);
-      const button = document.createElement("button");
-      button.type = "button";
-      button.disabled = "over" in element("main").dataset;
-      if (wallet.icon?.startsWith("data:image/")) {
-        const icon = document.createElement("img");
-        icon.src = wallet.icon;
-        icon.alt = "";
-        button.append(icon);
-      }
+    /** @type {import("./types.d.ts").Wallet[]} */
+    const found = Object.values(Reflect.get(window, "cardano") ?? {});
+    for (const wallet of found) {
+      const usable = typeof wallet?.enable === "function" && typeof wallet.name === "string";
+      // Some wallets are there under two names.
+      if (!usable || shown.has(wallet.name)) continue;
+      shown.add(wallet.name);
+      const button = make("button", { type: "button", disabled: "over" in element("main").dataset });
+      if (wallet.icon?.startsWith("data:image/")) button.append(make("img", { src: wallet.icon, alt: "" }));
       button.append(`${verb} with ${wallet.name}`);
       button.addEventListener("click", () => doing(read, async (form) => use(await connect(wallet), form)));
       buttons.append(button);
     }
-    element("no-wallet").hidden = shown.size > 0;
+    for (const none of document.querySelectorAll(".no-wallet")) none.toggleAttribute("hidden", shown.size > 0);
   };
   for (const delay of LOOK_AGAIN_MS) setTimeout(offer, delay);
 }
 
-/** @param {Uint8Array} bytes */
-const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** @param {string} text */
+const encoded = (text) => new TextEncoder().encode(text);
 
 /** @param {string} text */
-export const sha256 = async (text) =>
-  hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+export async function sha256(text) {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", encoded(text)));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** @param {Uint8Array} bytes No more than a transaction's few thousand. */
+export const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
 
 /** @param {unknown} value */
-export const base64Json = (value) =>
-  btoa(Array.from(new TextEncoder().encode(JSON.stringify(value)), (byte) => String.fromCharCode(byte)).join(""));
+export const base64Json = (value) => base64(encoded(JSON.stringify(value)));
 
 /**
  * `X-Service-Proof`: the wallet's signature over lines that begin with their purpose.
  * @param {import("./types.d.ts").Connected} wallet
  * @param {(address: string, timestamp: number) => (string | number)[]} lines For the address in bech32.
  */
-export async function proof(wallet, lines) {
-  const { owner: address } = await ask("/auth/challenge", { address: wallet.address });
-  const timestamp = Date.now();
-  const signed = await sign(wallet, await sha256(lines(address, timestamp).join("\n")));
-  return { address, header: base64Json({ address, timestamp, ...signed }) };
+export async function proof(wallet, lines, by = wallet.addresses[0]) {
+  const [address, timestamp] = [by?.text ?? "", Date.now()];
+  const signed = await sign(wallet, await sha256(lines(address, timestamp).join("\n")), by);
+  return { "x-service-proof": base64Json({ address, timestamp, ...signed }) };
 }
+
+/**
+ * The proof that a wallet's address bought a listing, for its content or a verdict.
+ * @param {import("./types.d.ts").Connected} wallet
+ * @param {string | undefined} listing
+ * @param {string | undefined} buyer Bech32.
+ */
+export async function buyersProof(wallet, listing, buyer) {
+  const by = wallet.addresses.find(({ text }) => text === buyer);
+  return by && proof(wallet, (address, timestamp) => ["service:unlock:v1", `${listing}`, address, timestamp], by);
+}
+
+/**
+ * Of whoever is signed in in this tab, the session; and the service wallet's address, kept beside it.
+ * @param {string | null} [value]
+ */
+export const session = (value) => kept("sessionStorage", "session", value);
+export const bearer = () => ({ authorization: `Bearer ${session()}` });
 
 /**
  * Where the CBOR item at this place ends.
@@ -207,19 +272,19 @@ function endOf(bytes, at) {
   let next = at + 1;
   let size = info < 24 ? info : 0;
   if (info >= 24 && info < 28) for (let n = 1 << (info - 24); n > 0; n--) size = size * 256 + (bytes[next++] ?? 0);
-  if (kind === 0 || kind === 1 || kind === 7) return next;
-  if ((kind === 2 || kind === 3) && info < 31) return next + size;
-  if (kind === 6) return endOf(bytes, next);
+  if (kind < 2 || kind > 6) return next;
+  if (kind < 4 && info < 31) return next + size;
+  if (kind > 5) return endOf(bytes, next);
   if (info === 31) {
     while (next < bytes.length && bytes[next] !== 255) next = endOf(bytes, next);
     return next + 1;
   }
-  for (let n = kind === 5 ? 2 * size : size; n > 0; n--) next = endOf(bytes, next);
+  for (let n = kind > 4 ? 2 * size : size; n > 0; n--) next = endOf(bytes, next);
   return next;
 }
 
 /** @param {string} hex */
-const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+export const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
 /**
  * A drafted transaction with the signatures of a wallet's witness set; its body stays byte for byte.
@@ -245,14 +310,8 @@ export function merged(draft, witnesses) {
  * @param {{ transaction: string, words: string[] }} draft
  */
 export async function signed({ name, api }, { transaction, words }) {
-  element("words").replaceChildren(
-    ...words.map((sentence) => {
-      const item = document.createElement("li");
-      item.textContent = sentence;
-      return item;
-    }),
-  );
-  element("draft").hidden = false;
+  element("words").replaceChildren(...words.map((textContent) => make("li", { textContent })));
+  reveal("draft");
   say(`Look at the transaction in ${name} and sign it there.`);
   return merged(transaction, await askWallet(REFUSED.tx, () => api.signTx(transaction, true)));
 }

@@ -26,7 +26,7 @@ async function approve(answer) {
 }
 
 offerWallets("Approve", limits, async (wallet, form) => {
-  const query = new URLSearchParams({ request: sealed, address: wallet.address });
+  const query = new URLSearchParams({ request: sealed, address: `${wallet.addresses[0]?.text}` });
   const { owner, digest } = await ask(`/oauth/challenge?${query}`);
   return approve({ mode: "wallet", owner, ...form, ...(await sign(wallet, digest)) });
 });

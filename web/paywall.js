@@ -1,46 +1,42 @@
 // @ts-check
-// The paywall: the service drafts a payment, the wallet signs it, and the content comes back for it. From the moment that a
-// payment was sent, the same one is sent again until the service says how it ended; none is ever made beside it.
+// The paywall: the service drafts a payment and the wallet signs it, or the service wallet pays; the content comes back for
+// it. From the moment that a payment was sent, the same one is sent again until the service says how it ended; none is ever
+// made beside it.
 import {
   ask,
+  base64,
   base64Json,
+  bearer,
+  buyersProof,
+  bytesOf,
   complain,
+  doing,
   element,
+  kept,
   offerWallets,
   Problem,
   pause,
-  proof,
   request,
+  reveal,
   say,
+  session,
   setBusy,
   sha256,
   signed,
 } from "./common.js";
 
 const ASK_AGAIN_MS = 2000;
-const { listing = "", hash } = element("main").dataset;
+/** A way to pay has fewer characters, a payment's header many more. */
+const MODE_CHARS = 20;
+const { listing = "", hash, seller } = element("main").dataset;
 const unlock = `/listings/${listing}/unlock`;
-const key = `surety:payment:${listing}`;
 
-/** What is kept of a payment until its end, so that closing the page loses nothing. */
-const kept = {
-  get: () => {
-    try {
-      return localStorage.getItem(key);
-    } catch {
-      return null;
-    }
-  },
-  /** @param {string | null} header */
-  set: (header) => {
-    try {
-      if (header) localStorage.setItem(key, header);
-      else localStorage.removeItem(key);
-    } catch {
-      // A browser that keeps nothing: the open page does.
-    }
-  },
-};
+/**
+ * The payment that is not known to have ended, so that closing the page loses nothing: its header, or for a service wallet's
+ * the way to pay.
+ * @param {string | null} [payment]
+ */
+const unfinished = (payment) => kept("localStorage", `payment:${listing}`, payment);
 
 /** @param {string | null} header */
 const decoded = (header) => (header ? JSON.parse(atob(header)) : {});
@@ -63,15 +59,15 @@ function refusalIn(text) {
  */
 async function show(content, purchase) {
   const matches = (await sha256(content)) === hash;
-  kept.set(null);
-  element("choose").hidden = true;
+  unfinished(null);
+  reveal("choose", false);
   element("content").textContent = content;
   element("copy").dataset.copy = content;
   const file = URL.createObjectURL(new Blob([content], { type: "text/plain" }));
   element("download").setAttribute("href", file);
   element("timeline").setAttribute("href", `/purchases/${purchase}`);
-  element("draft").hidden = true;
-  element("delivered").hidden = false;
+  reveal("draft", false);
+  reveal("delivered");
   if (matches) say("Here it is, with exactly the hash that was listed.");
   else complain(new Problem("What came does not have the hash that was listed. You may dispute a protected purchase."));
   element("delivered").focus();
@@ -80,25 +76,30 @@ async function show(content, purchase) {
 
 /**
  * Sends a payment until it is known how it ended.
- * @param {string} header
+ * @param {string} payment As it is kept.
  */
-async function deliver(header) {
-  element("choose").hidden = true;
+async function deliver(payment) {
+  unfinished(payment);
+  reveal("choose", false);
   say("Paid. Waiting for the transaction to come into a block: 20 to 60 seconds.");
+  const own = payment.length > MODE_CHARS;
   for (;;) {
-    const headers = { "payment-signature": header, accept: "text/plain" };
-    const answer = await request(unlock, { headers }).catch(() => null);
+    const answer = await (own ? present(payment) : spend(payment)).catch(() => null);
     const text = await answer?.text().catch(() => null);
     if (!answer || text == null) {
       say("The connection broke. Asking again with the same payment: do not pay a second time.");
     } else if (answer.ok) {
-      return show(text, decoded(answer.headers.get("payment-response")).transaction);
+      if (own) return show(text, decoded(answer.headers.get("payment-response")).transaction);
+      const { content, purchase } = JSON.parse(text);
+      return show(content, purchase.id);
     } else {
       const error = refusalIn(text);
       const pending = decoded(answer.headers.get("payment-required")).error === "settlement_pending";
       if (error && !pending && answer.status < 429) {
-        kept.set(null);
-        element("restart").hidden = false;
+        unfinished(null);
+        reveal("restart");
+        reveal("account", !own);
+        if (answer.status === 401) throw new Problem("Sign in again, and pay again here: nothing is paid twice.");
         throw new Problem(`The payment was not taken: ${error}`);
       }
       say(`${pending ? "The transaction is on its way into a block" : "The service is busy"}. Asking again by itself.`);
@@ -107,20 +108,27 @@ async function deliver(header) {
   }
 }
 
+/** @param {string} header */
+const present = (header) => request(unlock, { headers: { "payment-signature": header, accept: "text/plain" } });
+
+/** @param {string} mode */
+const spend = (mode) =>
+  request("/me/buy", {
+    method: "POST",
+    headers: { ...bearer(), "content-type": "application/json" },
+    body: JSON.stringify({ listingId: listing, mode }),
+  });
+
 const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("modes"))).get("mode"));
 
 offerWallets("Pay", mode, async (wallet, mode) => {
   const [utxos, changeAddress] = [(await wallet.api.getUtxos()) ?? [], await wallet.api.getChangeAddress()];
   const draft = await ask(`/listings/${listing}/payment-draft`, { mode, utxos, changeAddress });
-  const hex = await signed(wallet, draft);
-  const transaction = btoa(
-    (hex.match(/../g) ?? []).map((pair) => String.fromCharCode(Number.parseInt(pair, 16))).join(""),
-  );
+  const transaction = base64(bytesOf(await signed(wallet, draft)));
   // A name of its own lets the same request through again, even after it was answered.
   const extensions = { "payment-identifier": { info: { required: false, id: crypto.randomUUID() } } };
   const { payment } = draft;
   const header = base64Json({ ...payment, payload: { ...payment.payload, transaction }, extensions });
-  kept.set(header);
   return deliver(header);
 });
 
@@ -128,17 +136,42 @@ offerWallets(
   "Show it",
   () => {},
   async (wallet) => {
-    const { header } = await proof(wallet, (address, timestamp) => ["service:unlock:v1", listing, address, timestamp]);
-    const answer = await request(unlock, { headers: { "x-service-proof": header, accept: "text/plain" } });
+    const buyers = wallet.addresses.map(({ text }) => text);
+    const query = new URLSearchParams([["seller", `${seller}`], ...buyers.map((buyer) => ["buyer", buyer])]);
+    /** @type {{ listingId: string, buyerAddress: string, status: string }[]} */
+    const bought = await ask(`/purchases?${query}`);
+    const found = bought.find(({ listingId, status }) => listingId === listing && status !== "refunded");
+    const headers = await buyersProof(wallet, listing, found?.buyerAddress);
+    if (!headers) {
+      throw new Problem(
+        `${wallet.name} has not bought this listing, or was refunded. Its addresses: ${buyers.join(", ")}`,
+      );
+    }
+    const answer = await request(unlock, { headers: { ...headers, accept: "text/plain" } });
     const text = await answer.text();
-    if (!answer.ok) throw new Problem(refusalIn(text) ?? "The service does not answer. Try again.");
+    if (!answer.ok) throw new Problem(refusalIn(text) ?? "Try again.");
     return show(text, answer.headers.get("x-service-purchase"));
   },
   "again",
 );
 
-const unfinished = kept.get();
-if (unfinished) {
+/** What whoever is signed in can pay with. */
+async function offerService() {
+  const headers = bearer();
+  const { wallet, limits } = await ask("/me", undefined, { headers });
+  const { maxPerPaymentLovelace: most, dailyBudgetLovelace: budget, spentTodayLovelace: spent } = limits;
+  /** @param {number} lovelace */
+  const ada = (lovelace) => `${Math.floor(lovelace / 1e4) / 100} tADA`;
+  element("funds").textContent =
+    `${ada(wallet.balanceLovelace)} in it. Its limits: ${ada(most)} a purchase, ${ada(budget - spent)} more today.`;
+  reveal("service");
+  reveal("signed-out", false);
+  element("spend").addEventListener("click", () => doing(mode, deliver));
+}
+
+if (session()) offerService().catch(() => {});
+const payment = unfinished();
+if (payment) {
   setBusy(true);
-  deliver(unfinished).catch(complain);
+  deliver(payment).catch(complain);
 }

@@ -1,19 +1,39 @@
 // @ts-check
-// A purchase's page: what its buyer or its seller can do now, with their own wallet; and news, when there are any.
-import { ask, askWallet, complain, element, offerWallets, Problem, pause, say, signed } from "./common.js";
+// A purchase's page: what its buyer or its seller can do now, with their own wallet; the buyer's verdict; and news, when
+// there are any.
+import {
+  ask,
+  askWallet,
+  bearer,
+  buyersProof,
+  complain,
+  doing,
+  element,
+  kept,
+  make,
+  offerWallets,
+  Problem,
+  pause,
+  REFUSED,
+  reveal,
+  say,
+  signed,
+} from "./common.js";
 
 const LOOK_AGAIN_MS = 4000;
-const { purchase = "" } = element("main").dataset;
+const { purchase = "", listing, buyer, verdict } = element("main").dataset;
 const path = `/purchases/${purchase}`;
 let busy = false;
 
 /** Reloads the page as soon as the purchase is another one than now. */
 async function follow() {
-  const look = async () => JSON.stringify(await ask(path).catch(() => null));
-  for (let known = await look(); ; await pause(LOOK_AGAIN_MS)) {
-    const now = await look();
-    if (known === "null") known = now;
-    if (now !== "null" && now !== known && !busy) location.reload();
+  /** @type {string | undefined} */
+  let known;
+  for (;;) {
+    const now = await ask(path).then(JSON.stringify, () => known);
+    known ??= now;
+    if (now !== known && !busy) location.reload();
+    await pause(LOOK_AGAIN_MS);
   }
 }
 
@@ -24,18 +44,19 @@ const clock = (ms) => `${new Date(Number(ms)).toISOString().slice(11, 16)} UTC`;
 
 /** @param {Offer} offer */
 function choice({ action, words, closes }) {
-  const label = document.createElement("label");
-  const radio = Object.assign(document.createElement("input"), { type: "radio", name: "action", value: action });
-  label.append(radio, closes ? `${words} Until ${clock(closes)}.` : words);
+  const label = make("label", {});
+  // Whoever found something else than was listed most likely came for this.
+  const checked = verdict === "mismatch" && action === "SetRefundRequested";
+  label.append(
+    make("input", { type: "radio", name: "action", value: action, checked }),
+    closes ? `${words} Until ${clock(closes)}.` : words,
+  );
   return label;
 }
 
 /** @param {Offer} offer */
 function prospect({ words, opens }) {
-  return Object.assign(document.createElement("p"), {
-    className: "note",
-    textContent: `From ${clock(opens)}: ${words}`,
-  });
+  return make("p", { className: "note", textContent: `From ${clock(opens)}: ${words}` });
 }
 
 async function offer() {
@@ -45,17 +66,21 @@ async function offer() {
     const theirs = actions.filter(({ by, timing }) => by === party && timing !== "over");
     const shown = theirs.map((offer) => (offer.timing === "open" ? choice(offer) : prospect(offer)));
     element(party).append(...shown);
-    element(`${party}-part`).hidden = shown.length === 0;
+    reveal(`${party}-part`, shown.length > 0);
   }
-  element("actions").hidden = actions.length === 0;
-  element("sign").hidden = !actions.some(({ timing }) => timing === "open");
-  offerWallets("Sign", chosen, act);
+  reveal("actions", actions.length > 0);
+  reveal(
+    "sign",
+    actions.some(({ timing }) => timing === "open"),
+  );
+  offerWallets("Sign", () => chosen("choices"), act);
 }
 
-function chosen() {
-  const action = new FormData(/** @type {HTMLFormElement} */ (element("choices"))).get("action");
-  if (!action) throw new Problem("Choose what to do first.");
-  return action;
+/** @param {string} form */
+function chosen(form) {
+  const [value] = new FormData(/** @type {HTMLFormElement} */ (element(form))).values();
+  if (!value) throw new Problem("Choose one first.");
+  return value;
 }
 
 /**
@@ -65,17 +90,17 @@ function chosen() {
 async function act(wallet, action) {
   busy = true;
   try {
-    const { api } = wallet;
+    const { api, addresses } = wallet;
     const draft = await ask(`${path}/action-draft`, {
       action,
       utxos: (await api.getUtxos()) ?? [],
       collateral: (await api.getCollateral?.()) ?? [],
       changeAddress: await api.getChangeAddress(),
-      addresses: await api.getUsedAddresses(),
+      addresses: addresses.map(({ hex }) => hex),
     });
     const hex = await signed(wallet, draft);
-    await askWallet(2, () => api.submitTx(hex));
-    element("actions").hidden = true;
+    await askWallet(REFUSED.tx, () => api.submitTx(hex));
+    reveal("actions", false);
     say("Sent. This page shows it as soon as it is in a block, within about a minute.");
     return true;
   } finally {
@@ -83,7 +108,42 @@ async function act(wallet, action) {
   }
 }
 
+/**
+ * Says what the buyer found. What follows is on the page, as it is then.
+ * @param {HeadersInit} headers Who says so.
+ * @param {FormDataEntryValue} verification
+ */
+async function judge(headers, verification) {
+  await ask(`${path}/verification`, { verification }, { headers });
+  location.reload();
+  return true;
+}
+
+function offerVerdict() {
+  const found = () => chosen("verdicts");
+  const own = kept("sessionStorage", "wallet") === buyer;
+  reveal("judge");
+  reveal("judge-account", own);
+  reveal("judge-wallet", !own);
+  element("judge-account").addEventListener("click", () =>
+    doing(found, (verification) => judge(bearer(), verification)),
+  );
+  offerWallets(
+    "Say so",
+    found,
+    async (wallet, verification) => {
+      const headers = await buyersProof(wallet, listing, buyer);
+      if (!headers) {
+        throw new Problem(`${wallet.name} did not pay for this, ${buyer} did. Your service wallet? Then sign in.`);
+      }
+      return judge(headers, verification);
+    },
+    "judges",
+  );
+}
+
 if (document.getElementById("actions")) {
   offer().catch(complain);
   follow();
 }
+if (document.getElementById("judge")) offerVerdict();

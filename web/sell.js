@@ -22,7 +22,7 @@ function offer() {
 
 offerWallets("List", offer, async (wallet, fields) => {
   const hash = await sha256(Reflect.get(fields, "content"));
-  const { address, header } = await proof(wallet, (address, timestamp) => [
+  const headers = await proof(wallet, (address, timestamp) => [
     "service:listing:v1",
     address,
     hash,
@@ -31,8 +31,7 @@ offerWallets("List", offer, async (wallet, fields) => {
   ]);
   say("Listing …");
   try {
-    const body = { ...fields, sellerAddress: address };
-    const { id } = await ask("/listings", body, { headers: { "x-service-proof": header } });
+    const { id } = await ask("/listings", { ...fields, sellerAddress: wallet.addresses[0]?.text }, { headers });
     location.assign(`/listings/${id}`);
     return true;
   } catch (error) {

@@ -5,6 +5,7 @@ export interface WalletApi {
   getNetworkId(): Promise<number>;
   getUsedAddresses(): Promise<string[]>;
   getChangeAddress(): Promise<string>;
+  getUnusedAddresses?(): Promise<string[] | undefined | null>;
   getUtxos(): Promise<string[] | undefined | null>;
   getCollateral?(): Promise<string[] | undefined | null>;
   signData(address: string, payload: string): Promise<{ key: string; signature: string }>;
@@ -20,10 +21,9 @@ export interface Wallet {
   enable(): Promise<WalletApi>;
 }
 
-/** A wallet in use: on the test network, with the address that it is known by here. */
+/** A wallet in use: on the test network, with its addresses; it is known here by the first. */
 export interface Connected {
   name: string;
   api: WalletApi;
-  /** Hex. */
-  address: string;
+  addresses: { hex: string; text: string }[];
 }

@@ -134,7 +134,7 @@ async fn resolve(
 
     case.line.note("escrow", &dispute.escrow.to_string());
     let arbiter = Arbiter {
-        database: &D1::new(env.d1("DB")?, case.usage.clone()),
+        database: &D1::new(env, "DB", case.usage.clone()),
         chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), case.usage.clone())
             .leading(settings.lead),
         sleep: &Timer::UNBOUNDED,

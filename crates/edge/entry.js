@@ -62,13 +62,14 @@ function broken(error) {
 
 async function answered(promise) {
   let breakOff;
-  const breaking = new Promise((resolve) => {
-    // The answer is made by the request that waits for it: the runtime takes none from another one.
-    breakOff = () => resolve(undefined);
-  });
-  waiting.add(breakOff);
   try {
-    return (await Promise.race([promise, breaking])) ?? broken();
+    const answer = await new Promise((resolve, reject) => {
+      // The answer is made by the request that waits for it: the runtime takes none from another one.
+      breakOff = () => resolve(undefined);
+      waiting.add(breakOff);
+      promise.then(resolve, reject);
+    });
+    return answer ?? broken();
   } catch (error) {
     return broken(error);
   } finally {
@@ -81,7 +82,12 @@ export default class Worker extends WorkerEntrypoint {
     try {
       this.#revive();
       const answer = serve(request, request.method, request.url, this.env);
-      return answer instanceof Response ? answer : answered(answer);
+      if (answer instanceof Response) return answer;
+      const done = answered(answer);
+      // Whoever hangs up must not cut off what is being paid or written: the runtime would drop it where it waits, and
+      // what a node said to a submission would be lost.
+      if (request.method !== "GET" || request.headers.has("payment-signature")) this.ctx.waitUntil(done);
+      return done;
     } catch (error) {
       return broken(error);
     }

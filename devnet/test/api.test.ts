@@ -10,11 +10,9 @@ import { blake2b256, hex } from "../cardano/hash.ts";
 import { type Input, transactionOf } from "../cardano/transaction.ts";
 import { COIN, payment, scriptSpend } from "./drafts.ts";
 import { alice, bob, build, type Json, ledger, type Running, SUCCEEDS, scriptAddress, walletOf } from "./support.ts";
+import { askedEndpoints, schemaOf } from "./vendor.ts";
 
 const require = createRequire(import.meta.url);
-const { getSchemaForEndpoint } = require("@blockfrost/openapi") as {
-  getSchemaForEndpoint: (endpoint: string) => { response: { [status: number]: object } };
-};
 const Ajv = require("ajv") as new (options: object) => { compile: (schema: object) => Validate };
 type Validate = ((value: unknown) => boolean) & { errors?: unknown };
 
@@ -74,7 +72,7 @@ before(async () => {
 });
 after(() => devnet.stop());
 
-const ajv = new Ajv({ strict: false, allErrors: true });
+const ajv = new Ajv({ strict: false, allErrors: true, logger: false });
 
 /** Every key that an answer has must be one that the description has; ajv alone lets others pass. */
 function undocumented(schema: Json, value: Json, path = ""): string[] {
@@ -83,6 +81,13 @@ function undocumented(schema: Json, value: Json, path = ""): string[] {
   return Object.entries(value).flatMap(([key, member]) =>
     key in schema.properties ? undocumented(schema.properties[key], member, `${path}.${key}`) : [`${path}.${key}`],
   );
+}
+
+function mustBeOf(endpoint: string, body: Json, what: string): void {
+  const schema = schemaOf(endpoint);
+  const validate = ajv.compile(schema);
+  assert.ok(validate(body), `${what}: ${JSON.stringify(validate.errors)}\n${JSON.stringify(body)}`);
+  assert.deepEqual(undocumented(schema, body), [], what);
 }
 
 function endpoints(): [string, string][] {
@@ -136,12 +141,27 @@ test("every endpoint answers in the documented shape and types, with nothing bes
     const { status, body } = await devnet.get(path, { project_id: "preprodwhatever" });
     assert.equal(status, 200, `${path}: ${JSON.stringify(body)}`);
     if (Array.isArray(body)) assert.ok(body.length > 0, `${path} is empty, which shows nothing`);
-    const schema = getSchemaForEndpoint(endpoint).response[200];
-    assert.ok(schema);
-    const validate = ajv.compile(schema);
-    assert.ok(validate(body), `${path}: ${JSON.stringify(validate.errors)}\n${JSON.stringify(body)}`);
-    assert.deepEqual(undocumented(schema, body), [], path);
+    mustBeOf(endpoint, body, path);
   }
+});
+
+test("what a transaction is handed in for is answered in the documented shape, too", async () => {
+  const [, , , , , last] = coins;
+  assert.ok(last);
+  const { cbor } = build(payment(last));
+  const init = { method: "POST", headers: { "content-type": "application/cbor" } };
+  const evaluated = await fetch(`${devnet.url}/api/v0/utils/txs/evaluate`, { ...init, body: hex(cbor) });
+  mustBeOf("/utils/txs/evaluate", await evaluated.json(), "evaluated");
+  const { status, body } = await devnet.submit(cbor);
+  assert.equal(status, 200);
+  mustBeOf("/tx/submit", body, "submitted");
+});
+
+test("every endpoint that our adapters ask is among them", () => {
+  const held = [...endpoints().map(([endpoint]) => endpoint), "/tx/submit", "/utils/txs/evaluate"];
+  const asked = askedEndpoints();
+  assert.ok(asked.length >= 12, "the adapters' texts are no longer found");
+  for (const endpoint of asked) assert.ok(held.includes(endpoint), endpoint);
 });
 
 test("protocol parameters have numbers as numbers and amounts as texts", async () => {

@@ -53,7 +53,7 @@ export class Books {
   }
 
   /** Every purchase noted, with its page at this API. */
-  pages(api: string): string[][] {
+  pages(api: string): [string, string][] {
     return this.#sales.map(({ what, purchase }) => [what, `${api}/purchases/${purchase.id}`]);
   }
 

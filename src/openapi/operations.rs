@@ -306,6 +306,13 @@ fn paywall(g: &mut SchemaGenerator) -> Operations {
 fn purchases(g: &mut SchemaGenerator) -> Operations {
     let list = operation("listPurchases", "Purchases", "What a seller sold, newest first")
         .parameter("query", "seller", true, "The seller's preprod address.", json!({ "type": "string" }))
+        .parameter(
+            "query",
+            "buyer",
+            false,
+            "Only what this address bought. May be given up to 100 times: any of them.",
+            json!({ "type": "string" }),
+        )
         .answers::<Vec<Purchase>>(g, 200, "Purchases.")
         .fails(&[400]);
     let show = operation("getPurchase", "Purchases", "One purchase with its timeline")
@@ -469,23 +476,38 @@ fn directories(g: &mut SchemaGenerator) -> Operations {
     let supported = operation("supported", "x402", "What may be paid by, and which extensions there are")
         .answers::<Supported>(g, 200, "As x402's specification has it (7.3).");
     let text = || json!({ "type": "string" });
-    let resources = operation("discoveryResources", "x402", "What can be paid for, as x402's directories list it")
-        .query("type", "`http`: all there is.", text())
-        .query("payTo", "An address that buyers may pay to.", text())
-        .query("scheme", "`exact`: all there is.", text())
-        .query("network", "`cardano:preprod`: all there is.", text())
-        .query("extensions", "A key of each resource's extensions.", text())
-        .query(
-            "limit",
-            "At most this many.",
-            json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT }),
+    let filtered = |operation: Operation| {
+        operation
+            .query("type", "`http`: all there is.", text())
+            .query("payTo", "An address that buyers may pay to.", text())
+            .query("scheme", "`exact`: all there is.", text())
+            .query("network", "`cardano:preprod`: all there is.", text())
+            .query("extensions", "A key of each resource's extensions.", text())
+            .query(
+                "limit",
+                "At most this many.",
+                json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT }),
+            )
+    };
+    let resources =
+        filtered(operation("discoveryResources", "x402", "What can be paid for, as x402's directories list it"))
+            .query(
+                "offset",
+                "After so many.",
+                json!({ "type": "integer", "minimum": 0, "maximum": 1_000_000, "default": 0 }),
+            )
+            .answers::<DiscoveryPage>(g, 200, "A page, newest first.")
+            .fails(&[400]);
+    let search = filtered(operation("discoverySearch", "x402", "What can be paid for and answers a question"))
+        .parameter(
+            "query",
+            "query",
+            true,
+            "The question, in your words.",
+            json!({ "type": "string", "maxLength": 200 }),
         )
-        .query(
-            "offset",
-            "After so many.",
-            json!({ "type": "integer", "minimum": 0, "maximum": 1_000_000, "default": 0 }),
-        )
-        .answers::<DiscoveryPage>(g, 200, "A page, newest first.")
+        .query("cursor", "From the page before.", text())
+        .answers::<SearchPage>(g, 200, "A page, the best first.")
         .fails(&[400]);
     let did = operation("didDocument", "x402", "The keys that receipts are signed with (did:web)").answers::<Document>(
         g,
@@ -495,6 +517,7 @@ fn directories(g: &mut SchemaGenerator) -> Operations {
     vec![
         ("/supported", vec![("get", supported)]),
         ("/discovery/resources", vec![("get", resources)]),
+        ("/discovery/search", vec![("get", search)]),
         ("/.well-known/did.json", vec![("get", did)]),
     ]
 }

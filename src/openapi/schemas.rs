@@ -650,6 +650,27 @@ pub struct Pagination {
     total: u64,
 }
 
+/// What can be paid for and answers a question.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchPage {
+    #[serde(rename = "x402Version")]
+    x402_version: u8,
+    resources: Vec<DiscoveredResource>,
+    /// Whether more match.
+    partial_results: bool,
+    pagination: SearchPagination,
+}
+
+/// How to go on after a page of a search.
+#[derive(Serialize, JsonSchema)]
+pub struct SearchPagination {
+    /// So many are on this page.
+    limit: u32,
+    /// For the next page; null where this is the last.
+    cursor: Option<String>,
+}
+
 /// What can be paid for.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -59,7 +59,7 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     let key_version = keys.current_version()?;
     let address = keys.wallet(key_version, &owner.to_string())?.enterprise_address();
     let wallet = NewWallet { address, key_version };
-    let account = account::sign_in(&app.database()?, &challenge, &wallet, &token, app.now_ms()).await?;
+    let account = account::sign_in(&app.database(), &challenge, &wallet, &token, app.now_ms()).await?;
     let account = account.ok_or(SignInError::NoChallenge)?;
     let answer = json!({
         "token": token.reveal(),
@@ -73,7 +73,7 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
 pub async fn logout(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let token = Shown::required(request)?;
-    if account::sign_out(&app.database()?, &token, app.now_ms()).await? {
+    if account::sign_out(&app.database(), &token, app.now_ms()).await? {
         Ok(Response::empty()?.with_status(204))
     } else {
         Err(ApiError::NotSignedIn)

@@ -27,7 +27,7 @@ pub fn robots(app: &App, request: &Request) -> Result<Response, ApiError> {
 /// The newest listings.
 pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError> {
     let origin = app.public_origin(request)?;
-    let listings = discovery::addresses(&app.database()?).await?;
+    let listings = discovery::addresses(&app.database()).await?;
     text(urls(&origin, &listings), "application/xml", "public, max-age=300")
 }
 

@@ -1,4 +1,5 @@
-//! `GET /supported`, `GET /discovery/resources`: what x402 clients and directories ask before anybody pays.
+//! `GET /supported`, `GET /discovery/resources`, `GET /discovery/search`: what x402 clients and directories ask before
+//! anybody pays.
 
 use std::borrow::Cow;
 
@@ -6,11 +7,14 @@ use edge::answer::{self, Fault};
 use edge::serve::{Request, Response};
 use market::{
     DeliveryMode,
-    catalogue::discovery::{self, ForSale, Paid, SalesPage},
+    catalogue::discovery::{self, ForSale, Found, Paid, Question, SalesPage},
 };
 use x402_cardano::wire::{
     NETWORK, Network, SCHEME_EXACT, Version2, bazaar,
-    discovery::{DEFAULT_LIMIT, DiscoveredResource, DiscoveryPage, MAX_LIMIT, Pagination, Supported},
+    discovery::{
+        DEFAULT_LIMIT, DiscoveredResource, DiscoveryPage, MAX_LIMIT, Pagination, SearchPage, SearchPagination,
+        Supported,
+    },
     offer_receipt, payment_identifier,
 };
 
@@ -22,6 +26,8 @@ use crate::{
 
 /// How far into the listings a page may begin.
 const MAX_OFFSET: u32 = 1_000_000;
+/// How far into what was found a page may begin: nobody reads on.
+const MAX_CURSOR: u32 = 1_000;
 /// What each resource's 402 carries.
 const EXTENSIONS: [&str; 2] = [bazaar::NAME, payment_identifier::NAME];
 
@@ -34,6 +40,12 @@ pub enum DiscoveryError {
     /// After how many.
     #[error("offset: must be a whole number from 0 to {MAX_OFFSET}")]
     Offset,
+    /// What for.
+    #[error("query: is required, at most 200 characters")]
+    Query,
+    /// Where to go on.
+    #[error("cursor: must come from a page of this search")]
+    Cursor,
 }
 
 fn cacheable(text: String) -> Result<Response, ApiError> {
@@ -55,45 +67,29 @@ pub fn supported(app: &App) -> Result<Response, ApiError> {
     cacheable(written(&Supported::new(names, extensions))?)
 }
 
-/// Which resources, and which page of them.
+/// Which resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Asked {
+struct Wanted {
     /// Whether any can match.
     possible: bool,
     pay_to: Option<String>,
-    limit: u32,
-    offset: u32,
 }
 
-impl Asked {
-    /// Reads the query. Unknown names are ignored, and every filter is applied: what nothing has matches nothing.
-    fn from_query<'a>(pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> Result<Self, DiscoveryError> {
-        let mut asked = Self { possible: true, pay_to: None, limit: DEFAULT_LIMIT, offset: 0 };
-        for (name, value) in pairs {
-            let matches = match &*name {
-                "type" => value == "http",
-                "scheme" => value == SCHEME_EXACT,
-                "network" => value.parse::<Network>() == Ok(NETWORK),
-                "extensions" => EXTENSIONS.contains(&&*value),
-                "payTo" => {
-                    asked.pay_to = Some(value.into_owned());
-                    true
-                }
-                "limit" => {
-                    let limit = value.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
-                    asked.limit = limit.ok_or(DiscoveryError::Limit)?;
-                    true
-                }
-                "offset" => {
-                    let offset = value.parse().ok().filter(|offset| *offset <= MAX_OFFSET);
-                    asked.offset = offset.ok_or(DiscoveryError::Offset)?;
-                    true
-                }
-                _ => true,
-            };
-            asked.possible &= matches;
+impl Wanted {
+    const ALL: Self = Self { possible: true, pay_to: None };
+
+    /// Reads a filter. Unknown names are ignored, and every filter is applied: what nothing has matches nothing.
+    fn set(&mut self, name: &str, value: Cow<'_, str>) {
+        self.possible &= match name {
+            "type" => value == "http",
+            "scheme" => value == SCHEME_EXACT,
+            "network" => value.parse::<Network>() == Ok(NETWORK),
+            "extensions" => EXTENSIONS.contains(&&*value),
+            _ => true,
+        };
+        if name == "payTo" {
+            self.pay_to = Some(value.into_owned());
         }
-        Ok(asked)
     }
 
     /// Which listings these are; `None` where none can be.
@@ -114,21 +110,104 @@ impl Asked {
     }
 }
 
+type Pairs<'a> = dyn Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + 'a;
+
+/// Which resources, and which page of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    wanted: Wanted,
+    limit: u32,
+    offset: u32,
+}
+
+impl Asked {
+    fn from_query(pairs: &mut Pairs<'_>) -> Result<Self, DiscoveryError> {
+        let mut asked = Self { wanted: Wanted::ALL, limit: DEFAULT_LIMIT, offset: 0 };
+        for (name, value) in pairs {
+            match &*name {
+                "limit" => {
+                    let limit = value.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+                    asked.limit = limit.ok_or(DiscoveryError::Limit)?;
+                }
+                "offset" => {
+                    let offset = value.parse().ok().filter(|offset| *offset <= MAX_OFFSET);
+                    asked.offset = offset.ok_or(DiscoveryError::Offset)?;
+                }
+                name => asked.wanted.set(name, value),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// What is searched for. The limit is advice: a greater one is taken for the greatest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Searched {
+    wanted: Wanted,
+    question: Question,
+    limit: u32,
+    /// How many were on the pages before: the cursor.
+    before: u32,
+}
+
+impl Searched {
+    fn from_query(pairs: &mut Pairs<'_>) -> Result<Self, DiscoveryError> {
+        let (mut wanted, mut question, mut limit, mut before) = (Wanted::ALL, None, DEFAULT_LIMIT, 0);
+        for (name, value) in pairs {
+            match &*name {
+                "query" => question = Question::read(&value),
+                "limit" => {
+                    let asked: Option<u32> = value.parse().ok().filter(|limit| *limit > 0);
+                    limit = asked.ok_or(DiscoveryError::Limit)?.min(MAX_LIMIT);
+                }
+                "cursor" => {
+                    let asked = value.parse().ok().filter(|before| *before <= MAX_CURSOR);
+                    before = asked.ok_or(DiscoveryError::Cursor)?;
+                }
+                name => wanted.set(name, value),
+            }
+        }
+        Ok(Self { wanted, question: question.ok_or(DiscoveryError::Query)?, limit, before })
+    }
+}
+
 /// What is for sale here, as x402's directories list it.
 pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let asked = Asked::from_query(request.url()?.query_pairs())?;
-    let (methods, origin) = (app.methods()?, app.public_origin(request)?);
-    let Asked { limit, offset, .. } = asked;
-    let SalesPage { listings, total } = match asked.paid(&methods) {
+    let Asked { wanted, limit, offset } = Asked::from_query(&mut request.url()?.query_pairs())?;
+    let methods = app.methods()?;
+    let SalesPage { listings, total } = match wanted.paid(&methods) {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
             let with_escrow = methods.deployment().is_some();
-            discovery::for_sale(&app.database()?, paid, with_escrow, (limit, offset)).await?
+            discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
     };
-    let items = listings.into_iter().map(|listing| resource(&methods, &origin, listing)).collect::<Result<_, _>>()?;
+    let items = described(app, request, listings)?;
     let page = DiscoveryPage { x402_version: Version2, items, pagination: Pagination { limit, offset, total } };
     cacheable(written(&page)?)
+}
+
+/// What of it answers a question.
+pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let Searched { wanted, question, limit, before } = Searched::from_query(&mut request.url()?.query_pairs())?;
+    let methods = app.methods()?;
+    let Found { listings, more } = match wanted.paid(&methods) {
+        None => Found { listings: vec![], more: false },
+        Some(paid) => {
+            let with_escrow = methods.deployment().is_some();
+            discovery::search(&app.database(), &question, paid, with_escrow, (limit, before)).await?
+        }
+    };
+    let resources = described(app, request, listings)?;
+    let after = before.saturating_add(limit);
+    let cursor = (more && after <= MAX_CURSOR).then(|| after.to_string());
+    let pagination = SearchPagination { limit: resources.len(), cursor };
+    cacheable(written(&SearchPage { x402_version: Version2, resources, partial_results: more, pagination })?)
+}
+
+fn described(app: &App, request: &Request, listings: Vec<ForSale>) -> Result<Vec<DiscoveredResource>, ApiError> {
+    let (methods, origin) = (app.methods()?, app.public_origin(request)?);
+    listings.into_iter().map(|listing| resource(&methods, &origin, listing)).collect()
 }
 
 fn resource(methods: &Methods, origin: &str, listing: ForSale) -> Result<DiscoveredResource, ApiError> {
@@ -148,12 +227,16 @@ mod tests {
     use super::*;
 
     fn asked(query: &str) -> Result<Asked, DiscoveryError> {
-        Asked::from_query(url::form_urlencoded::parse(query.as_bytes()))
+        Asked::from_query(&mut url::form_urlencoded::parse(query.as_bytes()))
+    }
+
+    fn searched(query: &str) -> Result<Searched, DiscoveryError> {
+        Searched::from_query(&mut url::form_urlencoded::parse(query.as_bytes()))
     }
 
     #[test]
     fn a_page_is_bounded() {
-        let plain = Asked { possible: true, pay_to: None, limit: 20, offset: 0 };
+        let plain = Asked { wanted: Wanted::ALL, limit: 20, offset: 0 };
         assert_eq!(asked(""), Ok(plain.clone()));
         assert_eq!(asked("limit=100&offset=7&unknown=1"), Ok(Asked { limit: 100, offset: 7, ..plain }));
         for query in ["limit=0", "limit=101", "limit=-1", "limit=x", "limit="] {
@@ -165,15 +248,32 @@ mod tests {
     }
 
     #[test]
+    fn a_search_is_for_something_and_bounded() {
+        let found = searched("query=aurora+hero&limit=1000&cursor=40").unwrap();
+        assert_eq!((found.limit, found.before, found.wanted), (MAX_LIMIT, 40, Wanted::ALL));
+        let long = format!("query={}", "a".repeat(201));
+        for (query, error) in [
+            ("", DiscoveryError::Query),
+            (long.as_str(), DiscoveryError::Query),
+            ("query=a&limit=0", DiscoveryError::Limit),
+            ("query=a&limit=x", DiscoveryError::Limit),
+            ("query=a&cursor=1001", DiscoveryError::Cursor),
+            ("query=a&cursor=x", DiscoveryError::Cursor),
+        ] {
+            assert_eq!(searched(query), Err(error), "{query}");
+        }
+    }
+
+    #[test]
     fn what_nothing_has_matches_nothing() {
         for query in ["type=http", "scheme=exact", "network=cardano:preprod", "network=cip34:0-1", "extensions=bazaar"]
         {
-            assert!(asked(query).unwrap().possible, "{query}");
+            assert!(asked(query).unwrap().wanted.possible, "{query}");
         }
         for query in
             ["type=mcp", "scheme=upto", "network=eip155:8453", "network=!!!", "extensions=x", "type=mcp&type=http"]
         {
-            assert!(!asked(query).unwrap().possible, "{query}");
+            assert!(!asked(query).unwrap().wanted.possible, "{query}");
         }
     }
 }

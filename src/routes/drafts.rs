@@ -7,6 +7,7 @@
 use cardano::{
     TxHash,
     chain::{self, Chain},
+    ordered::object,
     tx::build::UnsignedTx,
 };
 use edge::answer::{self, Fault};
@@ -65,7 +66,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     let body = JsonBody::read_with_wallet(&mut request).await?;
     let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
     let wallet = wallet(&body)?;
-    let database = app.database()?;
+    let database = app.database();
     let priced = paywall::priced(app, &database, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
     let clock = paywall::clock(app, &database).await?;
@@ -90,7 +91,7 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = JsonBody::read_with_wallet(&mut request).await?;
-    let (database, chain, contents, methods) = (app.database()?, app.chain()?, app.contents()?, app.methods()?);
+    let (database, chain, contents, methods) = (app.database(), app.chain()?, app.contents(), app.methods()?);
     let actions = Actions {
         database: &database,
         chain: &chain,
@@ -168,8 +169,7 @@ fn possible_action(it: &PossibleAction) -> Value {
 
 /// The fields that there are.
 fn present<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let there = fields.into_iter().filter(|(_, value)| !value.is_null());
-    Value::Object(there.map(|(name, value)| (name.to_owned(), value)).collect())
+    Value::Object(object(fields.into_iter().filter(|(_, value)| !value.is_null())))
 }
 
 fn action_summary(draft: &ActionDraft) -> Value {
@@ -209,9 +209,7 @@ fn answer<const N: usize>(tx: &UnsignedTx, told: [(&str, Value); N]) -> Result<R
         ("txHash", json!(tx.facts().tx_id)),
         ("signers", json!(tx.keys().iter().map(ToString::to_string).collect::<Vec<_>>())),
     ];
-    let fields: Map<String, Value> =
-        signed.into_iter().chain(told).map(|(name, value)| (name.to_owned(), value)).collect();
-    Ok(answer::private_json(Value::Object(fields).to_string())?)
+    Ok(answer::private_json(Value::Object(object(signed.into_iter().chain(told))).to_string())?)
 }
 
 fn summary(draft: &PaymentDraft) -> Value {
@@ -242,5 +240,5 @@ fn summary(draft: &PaymentDraft) -> Value {
 
 /// Quantities of tokens by their units, as decimal strings.
 fn quantities(value: &chain::Value) -> Map<String, Value> {
-    value.assets.iter().map(|(unit, quantity)| (unit.clone(), json!(quantity.to_string()))).collect()
+    object(value.assets.iter().map(|(unit, quantity)| (unit.as_str(), json!(quantity.to_string()))))
 }

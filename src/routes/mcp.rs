@@ -44,7 +44,7 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
         Bearer::Absent => return unauthorized(&authority.challenge(false)),
         Bearer::Malformed => return unauthorized(&authority.challenge(true)),
     };
-    let Some(caller) = grant::caller(&app.database()?, &authority, &token, app.now_ms()).await? else {
+    let Some(caller) = grant::caller(&app.database(), &authority, &token, app.now_ms()).await? else {
         return unauthorized(&authority.challenge(true));
     };
     app.line().note("wallet", &caller.account.wallet_address.to_string());

@@ -48,7 +48,7 @@ pub enum AccountError {
     /// Not bought; the text says why and what to do.
     #[error(transparent)]
     NotBought(BuyError),
-    /// Paid, and not in a block yet.
+    /// Paid and not in a block yet, or in the way of other payments: the same call again goes on.
     #[error(transparent)]
     Pending(BuyError),
     /// Not withdrawn; the text says why and what to do.
@@ -60,7 +60,7 @@ pub enum AccountError {
 pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace), ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let token = Shown::required(request)?;
-    let view = account::view(&app.database()?, &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
+    let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     app.limit(Limiter::Account, &view.account.owner).await?;
     let wallet = view.account.wallet_address.to_string();
     app.line().note("wallet", &wallet);
@@ -97,7 +97,7 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
     let body = JsonBody::read(&mut request).await?;
     let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
     let limits = account::limits(per_payment, daily).map_err(AccountError::from)?;
-    if !account::set_limits(&app.database()?, &token, limits, app.now_ms()).await? {
+    if !account::set_limits(&app.database(), &token, limits, app.now_ms()).await? {
         return Err(ApiError::NotSignedIn);
     }
     let answer = json!({ "maxPerPaymentLovelace": limits.0, "dailyBudgetLovelace": limits.1 });
@@ -109,7 +109,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     app.limit_client(Limiter::Session, request).await?;
     let Session { account, .. } = Session::of(app, request).await?;
     let id: TxHash = id.parse().map_err(|_| AccountError::UnknownPurchase)?;
-    let database = app.database()?;
+    let database = app.database();
     let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
     let bought = bought.ok_or(AccountError::UnknownPurchase)?;
     let buyer = bought.buyer_address;
@@ -122,7 +122,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     checkout::must_be_confirmed(&database, &app.chain()?, &id, app.methods()?.confirmations).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
-    let content = app.contents()?.get(&hash.ok_or_else(missing)?).await?;
+    let content = app.contents().get(&hash.ok_or_else(missing)?).await?;
     Ok(answer::private_text(content.ok_or_else(missing)?)?)
 }
 
@@ -135,7 +135,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let (id, mode) = (body.text("listingId")?, body.text("mode")?);
     let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
     let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;
-    let (database, chain, contents, methods) = (app.database()?, app.chain()?, app.contents()?, app.methods()?);
+    let (database, chain, contents, methods) = (app.database(), app.chain()?, app.contents(), app.methods()?);
     let priced = paywall::priced(app, &database, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
     let checkout = Checkout {
@@ -163,7 +163,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
 fn not_bought(error: BuyError) -> ApiError {
     match error {
         BuyError::Unavailable(error) => error.into(),
-        BuyError::Pending(_) => AccountError::Pending(error).into(),
+        BuyError::Pending(_) | BuyError::SamePurchase | BuyError::Busy => AccountError::Pending(error).into(),
         error => AccountError::NotBought(error).into(),
     }
 }
@@ -174,7 +174,7 @@ pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError
     let Session { account, .. } = Session::of(app, request).await?;
     app.limit(Limiter::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;
-    let sent = withdraw::withdraw(&app.database()?, &app.chain()?, &account, &key, app.now_ms()).await;
+    let sent = withdraw::withdraw(&app.database(), &app.chain()?, &account, &key, app.now_ms()).await;
     let sent = sent.map_err(|error| match error {
         WithdrawError::Database(error) => ApiError::from(error),
         WithdrawError::Chain(error) => error.into(),

@@ -66,7 +66,7 @@ pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiEr
         Err(error) => return Err(error.into()),
     };
     let registered = match ClientMetadata::from_registration(&body) {
-        Ok(metadata) => client::register(&app.database()?, &metadata, app.now_ms()).await,
+        Ok(metadata) => client::register(&app.database(), &metadata, app.now_ms()).await,
         Err(error) => Err(error),
     };
     match registered {
@@ -79,7 +79,7 @@ pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiEr
 pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Consent, request).await?;
     let (authority, url) = (app.authority(request)?, request.url()?);
-    let (database, now) = (app.database()?, app.now_ms());
+    let (database, now) = (app.database(), app.now_ms());
     let query = url.query().unwrap_or_default();
     let asked = authorize::request(&database, &FetchedDocuments, &authority, query, edge::random()?, now).await;
     let (html, status) = match asked {
@@ -132,7 +132,7 @@ pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiErr
     let address = keys.wallet(key_version, &approval.approver.owner())?.enterprise_address();
     let wallet = NewWallet { address, key_version };
     let connected =
-        approve::grant(&app.database()?, &authority, &approval, &wallet, edge::random()?, app.now_ms()).await;
+        approve::grant(&app.database(), &authority, &approval, &wallet, edge::random()?, app.now_ms()).await;
     Ok(answer::private_json(serde_json::json!(connected.map_err(AgentError::from)?).to_string())?)
 }
 
@@ -153,7 +153,7 @@ pub async fn token(app: &App, mut request: Request) -> Result<Response, ApiError
     };
     let tokens = match parsed {
         Ok(asked) => {
-            let database = app.database()?;
+            let database = app.database();
             exchange::exchange(&database, &FetchedDocuments, &WebCrypto, &authority, &asked, app.now_ms()).await
         }
         Err(error) => Err(error),
@@ -189,7 +189,7 @@ fn refuse(app: &App, error: &OAuthError) -> Result<Response, ApiError> {
 pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let session = Shown::required(request)?;
-    let list = grant::list(&app.database()?, &session, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
+    let list = grant::list(&app.database(), &session, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     Ok(answer::private_json(list)?)
 }
 
@@ -197,7 +197,7 @@ pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> 
 pub async fn revoke(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let session = Shown::required(request)?;
-    match grant::revoke(&app.database()?, &session, id, app.now_ms()).await? {
+    match grant::revoke(&app.database(), &session, id, app.now_ms()).await? {
         Revocation::Revoked => Ok(Response::empty()?.with_status(204)),
         Revocation::NotFound => Err(AgentError::UnknownAgent.into()),
         Revocation::SignedOut => Err(ApiError::NotSignedIn),

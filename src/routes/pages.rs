@@ -48,8 +48,10 @@ pub fn varies(endpoint: &Endpoint, method: &str) -> bool {
 
 /// Whether somebody wants to read. Whoever pays, or proves a payment, is a program.
 pub fn wanted(request: &Request) -> bool {
-    let has = |name| request.headers().has(name).unwrap_or(false);
-    let accept = request.headers().get("accept").ok().flatten();
+    let headers = request.headers();
+    let accept = headers.get("accept").ok().flatten();
+    // Most programs are told by it alone.
+    let has = |name| headers.has(name).unwrap_or(false);
     accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has("x-service-proof")
 }
 
@@ -104,7 +106,7 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let Page { json, next } = catalogue::page(&app.database()?, &filter).await?;
+    let Page { json, next } = catalogue::page(&app.database(), &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     kept(request, home::page(&app.public_origin(request)?, &asked, &listings, next.as_deref()))
 }
@@ -120,7 +122,7 @@ async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, Api
     let required = asked.headers().get(PAYMENT_REQUIRED).unwrap_or_default();
     let required: PaymentRequired = decode_header(required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
     let listing = listed(app, id).await?;
-    let time = app.database()?.run(chain_state::read_time()).await?;
+    let time = app.database().run(chain_state::read_time()).await?;
     let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
     let offer = ::pages::paywall::Offer {
         listing: &listing,
@@ -135,7 +137,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let address: Address = address.parse().map_err(CreatorError::from)?;
     let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
     let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
-    let database = app.database()?;
+    let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let Page { json, next } = catalogue::page(&database, &filter).await?;
     let seller: Seller = read(&catalogue::seller(&database, &address).await?)?;
@@ -145,7 +147,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
 
 async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let (database, settings) = (app.database()?, app.settings()?);
+    let (database, settings) = (app.database(), app.settings()?);
     let [found, time] = exactly(database.batch(vec![purchase::read(&id), chain_state::read_time()]).await?)?;
     let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
@@ -169,10 +171,10 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         return fresh(::pages::account::sign_in());
     }
     let (view, balance) = me::read(app, request).await?;
-    let agents = grant::list(&app.database()?, &Shown::required(request)?, app.now_ms()).await?;
+    let agents = grant::list(&app.database(), &Shown::required(request)?, app.now_ms()).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
-    let titles = app.database()?.run(catalogue::titles(&bought)).await?.all_json()?;
+    let titles = app.database().run(catalogue::titles(&bought)).await?.all_json()?;
     let account = ::pages::account::Account {
         owner: view.account.owner,
         wallet: view.account.wallet_address,
@@ -192,7 +194,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
 /// A listing that is shown.
 async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
     let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
-    read(&catalogue::one(&app.database()?, &id).await?.ok_or(ListingError::Unknown)?)
+    read(&catalogue::one(&app.database(), &id).await?.ok_or(ListingError::Unknown)?)
 }
 
 fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {

@@ -17,6 +17,8 @@ use crate::{
     session::{MaybeSession, Session},
 };
 
+/// Buyers that one question may name: as many addresses as wallets show.
+const MAX_BUYERS: usize = 100;
 /// Bytes of a verdict's body.
 const MAX_BODY: usize = 4 << 10;
 
@@ -32,6 +34,12 @@ pub enum PurchaseError {
     /// Not a preprod key address.
     #[error("seller: {0}")]
     Seller(AddressError),
+    /// Not a preprod key address.
+    #[error("buyer: {0}")]
+    Buyer(AddressError),
+    /// More than anybody has.
+    #[error("buyer: at most {MAX_BUYERS}")]
+    Buyers,
     /// Not a verdict.
     #[error("verification: must be \"ok\", \"mismatch\" or \"no_result_yet\"")]
     Verdict,
@@ -51,18 +59,24 @@ pub enum PurchaseError {
     NotYours,
 }
 
-/// What a seller sold.
+/// What a seller sold, to all or to the buyers that are named.
 pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let url = request.url()?;
-    let seller = url.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.into_owned()));
-    let seller: Address = seller.ok_or(PurchaseError::NoSeller)?.parse().map_err(PurchaseError::Seller)?;
-    Ok(answer::json(purchase::of_seller(&app.database()?, &seller).await?)?)
+    let named = |wanted: &'static str| {
+        url.query_pairs().filter_map(move |(name, value)| (name == wanted).then(|| value.parse::<Address>()))
+    };
+    let seller = named("seller").next().ok_or(PurchaseError::NoSeller)?.map_err(PurchaseError::Seller)?;
+    let buyers: Vec<Address> = named("buyer").collect::<Result<_, _>>().map_err(PurchaseError::Buyer)?;
+    if buyers.len() > MAX_BUYERS {
+        return Err(PurchaseError::Buyers.into());
+    }
+    Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
 }
 
 /// One purchase with its timeline.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let json = purchase::one(&app.database()?, &id).await?.ok_or(PurchaseError::Unknown)?;
+    let json = purchase::one(&app.database(), &id).await?.ok_or(PurchaseError::Unknown)?;
     Ok(answer::json(json)?)
 }
 
@@ -77,7 +91,7 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = read_request(&mut request, MAX_BODY).await?;
     let verdict: VerdictBody = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
-    let database = app.database()?;
+    let database = app.database();
     let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
     let bought = bought.ok_or(PurchaseError::Unknown)?;
     match request.headers().get("x-service-proof")? {

@@ -29,6 +29,7 @@ use x402_cardano::{
     settlement::NotSettled,
     wire::{
         PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, SettlementResponse, encode_header,
+        encode_json,
     },
 };
 
@@ -45,12 +46,23 @@ const CALLS_PER_LOOK: u32 = 3;
 
 /// The code of a request that brings no payment.
 const UNPAID: &str = "PAYMENT-SIGNATURE header is required";
+/// The code of a payment that spends what another one on its way spends.
+const INPUTS_TAKEN: &str = "invalid_exact_cardano_payload_input_not_available";
 /// Headers of terms that an isolate keeps, of some two kilobytes each.
 const MAX_HEADERS: usize = 1_000;
 
 thread_local! {
-    /// Terms that nobody signs, by the address of the paywall.
-    static HEADERS: RefCell<HashMap<String, Rc<str>>> = RefCell::default();
+    /// What is the same in each unpaid answer, by the address of the paywall.
+    static HEADERS: RefCell<HashMap<String, Unpaid>> = RefCell::default();
+}
+
+/// What an unpaid request is told of a listing each time. Prices never change.
+#[derive(Clone)]
+enum Unpaid {
+    /// Nobody signs it: the whole header.
+    Same(Rc<str>),
+    /// The JSON around its quotes.
+    Around(Rc<str>, Rc<str>),
 }
 
 /// Why nothing is unlocked, where payment would not help.
@@ -98,7 +110,7 @@ impl<'a> Ask<'a> {
 /// Answers as the headers ask.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
-    let database = app.database()?;
+    let database = app.database();
     let Priced { terms, clock } = paywall::priced(app, &database, &id).await?.ok_or(UnlockError::UnknownListing)?;
     let gate = Gate { app, request, terms, clock, methods: app.methods()?, database };
     let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
@@ -142,31 +154,63 @@ impl Gate<'_> {
         Ok(response)
     }
 
-    /// The terms as a header. Of a listing that is sold without a quote they are the same each time, and kept.
+    /// The terms as a header.
     async fn terms_header(&self, ask: &Ask<'_>) -> Result<Rc<str>, ApiError> {
         let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms.id);
-        let same = ask.code == UNPAID && ask.pending.is_none() && !self.methods.quotes(&self.terms.modes);
-        if same && let Some(header) = HEADERS.with_borrow(|kept| kept.get(&url).cloned()) {
-            return Ok(header);
+        if ask.code == UNPAID && ask.pending.is_none() {
+            return self.unpaid(url).await;
         }
         let accepts = match &ask.pending {
             Some(entry) => vec![entry.clone()],
             None => self.accepts().await?,
         };
+        let (resource, extensions) = (paywall::resource_info(&self.terms, url), paywall::extensions(&self.terms));
+        let required = paywall::payment_required(resource, extensions, accepts, ask.code);
+        Ok(encode_header(&required).map_err(|error| terms_fault(&error))?.into())
+    }
+
+    /// The terms for who brings no payment: what is the same each time is kept, and only a quote is made anew.
+    async fn unpaid(&self, url: String) -> Result<Rc<str>, ApiError> {
+        let kept = HEADERS.with_borrow(|kept| kept.get(&url).cloned());
+        if let Some(Unpaid::Same(header)) = kept {
+            return Ok(header);
+        }
+        let (quotes, ready): (Vec<_>, Vec<_>) =
+            self.accepts().await?.into_iter().partition(|entry| entry.extra.escrow().is_some());
+        let kept = match kept {
+            Some(kept) => kept,
+            None => self.keep(url, ready)?,
+        };
+        match kept {
+            Unpaid::Same(header) => Ok(header),
+            Unpaid::Around(before, after) => {
+                let quotes = serde_json::to_string(&quotes).map_err(|error| terms_fault(&error))?;
+                // The list without its brackets.
+                let quotes = quotes.get(1..quotes.len().saturating_sub(1)).unwrap_or_default();
+                Ok(encode_json(&[&before, quotes, &after].concat()).into())
+            }
+        }
+    }
+
+    /// Keeps what is said around the quotes, or everything where there are none.
+    fn keep(&self, url: String, ready: Vec<PaymentRequirements>) -> Result<Unpaid, ApiError> {
+        let separator = if ready.is_empty() { "" } else { "," };
         let (resource, extensions) =
             (paywall::resource_info(&self.terms, url.clone()), paywall::extensions(&self.terms));
-        let required = paywall::payment_required(resource, extensions, accepts, ask.code);
-        let header = encode_header(&required).map_err(|error| Fault::Inconsistent(format!("terms: {error}")))?;
-        let header: Rc<str> = header.into();
-        if same {
-            HEADERS.with_borrow_mut(|kept| {
-                if kept.len() >= MAX_HEADERS {
-                    kept.clear();
-                }
-                kept.insert(url, header.clone());
-            });
-        }
-        Ok(header)
+        let required = paywall::payment_required(resource, extensions, ready, UNPAID);
+        let unpaid = if self.methods.quotes(&self.terms.modes) {
+            let (before, after) = required.around_quotes().map_err(|error| terms_fault(&error))?;
+            Unpaid::Around((before + separator).into(), after.into())
+        } else {
+            Unpaid::Same(encode_header(&required).map_err(|error| terms_fault(&error))?.into())
+        };
+        HEADERS.with_borrow_mut(|kept| {
+            if kept.len() >= MAX_HEADERS {
+                kept.clear();
+            }
+            kept.insert(url, unpaid.clone());
+        });
+        Ok(unpaid)
     }
 
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
@@ -195,7 +239,7 @@ impl Gate<'_> {
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
         // What the operator hid is sold to nobody new.
         let ways: Vec<Way<'_>> = if self.terms.hidden { vec![] } else { self.methods.ways() };
-        let contents = self.app.contents()?;
+        let contents = self.app.contents();
         let checkout = Checkout {
             database: &self.database,
             chain: &chain,
@@ -226,6 +270,7 @@ impl Gate<'_> {
             }
             PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)).await,
             PayError::Public => self.ask(&Ask::new("payment_public", &words)).await,
+            PayError::InputsTaken => self.ask(&Ask::new(INPUTS_TAKEN, &words)).await,
             PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)).await,
             PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
             PayError::Unavailable(error) => Err(error.into()),
@@ -248,7 +293,7 @@ impl Gate<'_> {
             chain: &chain,
             signatures: &WebCrypto,
             sleep: &self.app.timer(),
-            contents: &self.app.contents()?,
+            contents: &self.app.contents(),
             ways: &[],
             now: self.app.now_ms(),
             clock: self.clock,
@@ -267,12 +312,17 @@ impl Gate<'_> {
     }
 }
 
+fn terms_fault(error: &dyn std::fmt::Display) -> ApiError {
+    Fault::Inconsistent(format!("terms: {error}")).into()
+}
+
 fn outcome(paid: &Result<checkout::Paid, PayError>) -> &str {
     match paid {
         Ok(_) => "delivered",
         Err(PayError::Refused(refusal) | PayError::NotSettled(refusal, _)) => refusal.code(),
         Err(PayError::Refunded) => "refunded",
         Err(PayError::Public) => "public before",
+        Err(PayError::InputsTaken) => INPUTS_TAKEN,
         Err(PayError::TooManyRefused) => "too many refused",
         Err(PayError::IdentifierTaken) => "identifier taken",
         Err(PayError::Unavailable(_)) => "unavailable",

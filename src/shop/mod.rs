@@ -46,11 +46,11 @@ struct Counter<'a> {
 
 impl Counter<'_> {
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        catalogue::page(&self.app.database().map_err(unavailable)?, &filter).await.map_err(unavailable)
+        catalogue::page(&self.app.database(), &filter).await.map_err(unavailable)
     }
 
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
-        let database = self.app.database().map_err(unavailable)?;
+        let database = self.app.database();
         catalogue::one(&database, id).await.map_err(unavailable)?.ok_or(ShopError::NoListing)
     }
 }

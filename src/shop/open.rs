@@ -74,9 +74,9 @@ struct OpenSale<'a> {
 impl OpenShop for OpenCounter<'_> {
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
         let app = self.0.app;
-        let database = app.database().map_err(unavailable)?;
+        let database = app.database();
         let priced = priced(app, &database, id).await?;
-        let (methods, contents) = (app.methods().map_err(unavailable)?, app.contents().map_err(unavailable)?);
+        let (methods, contents) = (app.methods().map_err(unavailable)?, app.contents());
         let sale = OpenSale { counter: &self.0, priced, methods, database, contents };
         if shown.payment.is_some() {
             app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;
@@ -202,9 +202,11 @@ impl OpenSale<'_> {
             }
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
-            PayError::Refused(_) | PayError::Refunded | PayError::Public | PayError::TooManyRefused => {
-                self.ask(&words, None, None).await
-            }
+            PayError::Refused(_)
+            | PayError::Refunded
+            | PayError::Public
+            | PayError::TooManyRefused
+            | PayError::InputsTaken => self.ask(&words, None, None).await,
         }
     }
 }

@@ -53,10 +53,10 @@ impl<'a> OwnerShop<'a> {
 
     async fn content(&self, listing: &str) -> Result<(ContentHash, Option<String>), ShopError> {
         let missing = || ShopError::Unavailable(format!("{listing} has no content"));
-        let database = self.app().database().map_err(unavailable)?;
+        let database = self.app().database();
         let hash = database.run(catalogue::content_hash(listing)).await.map_err(unavailable)?;
         let hash: ContentHash = hash.first_json().map_err(unavailable)?.ok_or_else(missing)?;
-        let contents = self.app().contents().map_err(unavailable)?;
+        let contents = self.app().contents();
         Ok((hash, contents.get(&hash).await.map_err(unavailable)?))
     }
 }
@@ -87,16 +87,13 @@ impl Shop for OwnerShop<'_> {
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         self.limit(Limiter::Buy).await?;
         let (app, account) = (self.app(), &self.caller.account);
-        let database = app.database().map_err(unavailable)?;
+        let database = app.database();
         let Priced { terms, clock } = priced(app, &database, id).await?;
         if terms.hidden {
             return Err(ShopError::NoListing);
         }
-        let (chain, contents, methods) = (
-            app.chain().map_err(unavailable)?,
-            app.contents().map_err(unavailable)?,
-            app.methods().map_err(unavailable)?,
-        );
+        let (chain, contents, methods) =
+            (app.chain().map_err(unavailable)?, app.contents(), app.methods().map_err(unavailable)?);
         let (ways, timer, signal) = (methods.ways(), app.timer(), self.counter.request.inner().signal());
         let checkout = Checkout {
             database: &database,
@@ -153,13 +150,13 @@ impl Shop for OwnerShop<'_> {
         if cursor.is_some() && after.is_none() {
             return Err(ShopError::NoPurchase);
         }
-        let database = self.app().database().map_err(unavailable)?;
+        let database = self.app().database();
         purchase::of_buyers(&database, &buyers_of(&self.caller.account), after).await.map_err(unavailable)
     }
 
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
         self.limit(Limiter::Account).await?;
-        let database = self.app().database().map_err(unavailable)?;
+        let database = self.app().database();
         let reads = vec![purchase::owner(tx), purchase::read(tx), payment::record(tx)];
         let answers = database.batch(reads).await.map_err(unavailable)?;
         let [owned, shown, record] = exactly(answers).map_err(unavailable)?;
@@ -194,7 +191,7 @@ impl Shop for OwnerShop<'_> {
     async fn wallet(&self) -> Result<WalletState, ShopError> {
         self.limit(Limiter::Account).await?;
         let (app, account) = (self.app(), &self.caller.account);
-        let database = app.database().map_err(unavailable)?;
+        let database = app.database();
         let spent = database.run(account::spent_today(&account.owner, app.now_ms())).await.map_err(unavailable)?;
         let spent: Option<Lovelace> = spent.first_json().map_err(unavailable)?;
         let address = account.wallet_address.to_string();
@@ -216,7 +213,7 @@ impl Shop for OwnerShop<'_> {
         if account.owner == DEMO_OWNER {
             return Err(ShopError::DemoWallet);
         }
-        let (database, chain) = (app.database().map_err(unavailable)?, app.chain().map_err(unavailable)?);
+        let (database, chain) = (app.database(), app.chain().map_err(unavailable)?);
         let key = app.account_key(account).map_err(unavailable)?;
         let sent = withdraw::withdraw(&database, &chain, account, &key, app.now_ms()).await;
         let sent = sent.map_err(|error| match error {

@@ -162,6 +162,56 @@ describe("being found", () => {
     });
   });
 
+  describe("GET /discovery/search", () => {
+    it("answers a question in people's words, as a stock client asks it, page by page", async () => {
+      const seller = world.person("seller");
+      const titles = ["Nebula timeline", "Nebula dashboard", "Nebula hero for a quiet bakery"];
+      const listings: Listing[] = [];
+      for (const title of titles) listings.push(await list(world.api, seller, { ...both, title, description: title }));
+      const { x402Version, resources } = await directory().search({ query: "something like a nebula, for a bakery" });
+      assert.equal(x402Version, 2);
+      assert.equal(resources[0]?.resource, unlockUrl(world, listings[2] as Listing));
+      const { items } = await directory().listResources({ limit: 100 });
+      assert.deepEqual(
+        resources[0],
+        items.find(({ resource }) => resource === resources[0]?.resource),
+      );
+      const pages: string[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const page = await directory().search({ query: "nebula", limit: 2, ...(cursor && { cursor }) });
+        pages.push(...page.resources.map(({ resource }) => resource));
+        assert.equal(page.pagination?.limit, page.resources.length);
+        assert.equal(page.partialResults, typeof page.pagination?.cursor === "string");
+        if (!page.pagination?.cursor) break;
+        cursor = page.pagination.cursor;
+      }
+      assert.deepEqual(pages.toSorted(), listings.map((listing) => unlockUrl(world, listing)).toSorted());
+    });
+
+    it("applies every filter, is bounded, and wants a question", async () => {
+      const seller = world.person("seller");
+      const instant = await list(world.api, seller, { title: "Obsidian" });
+      await list(world.api, seller, { ...both, title: "Obsidian", modes: ["protected"] });
+      const query = "obsidian";
+      const { resources } = await directory().search({ query, payTo: seller.address, extensions: "bazaar" });
+      assert.deepEqual(
+        resources.map(({ resource }) => resource),
+        [unlockUrl(world, instant)],
+      );
+      for (const filter of [{ type: "mcp" }, { network: "eip155:8453" }, { payTo: world.person("nobody").address }]) {
+        assert.deepEqual((await directory().search({ query, ...filter })).resources, [], JSON.stringify(filter));
+      }
+      for (const [asked, name] of [
+        ["", "query"],
+        [`query=${"a".repeat(201)}`, "query"],
+        ["query=a&limit=0", "limit"],
+        ["query=a&cursor=x", "cursor"],
+      ]) {
+        assert.match(errorOf(await send(`${world.api}/discovery/search?${asked}`), 400), new RegExp(`^${name}: `));
+      }
+    });
+  });
+
   describe("a receipt", () => {
     it("comes with the content, and stock code verifies it by the key that the service publishes", async () => {
       const listing = await list(world.api, world.person("seller"));
@@ -241,7 +291,14 @@ describe("being found", () => {
     });
 
     it("costs at most one batch and no call outside", async () => {
-      for (const path of ["robots.txt", "llms.txt", "supported", "sitemap.xml", "discovery/resources"]) {
+      for (const path of [
+        "robots.txt",
+        "llms.txt",
+        "supported",
+        "sitemap.xml",
+        "discovery/resources",
+        "discovery/search?query=a",
+      ]) {
         const { batches, calls } = usage(await send(`${world.api}/${path}`));
         assert.ok(batches <= 1 && calls === 0, path);
       }

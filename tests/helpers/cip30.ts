@@ -16,7 +16,9 @@ export type Cip30 = Record<string, (...words: never[]) => Promise<unknown>>;
 /** The most that a wallet puts aside as collateral. */
 const MOST_COLLATERAL = 5_000_000n;
 
-export function cip30(wallet: Wallet, blockfrost: string): Cip30 {
+/** It pays and signs as its first wallet; the others are more addresses of the same owner, which sign data alone. */
+export function cip30(wallet: Wallet, blockfrost: string, others: readonly Wallet[] = []): Cip30 {
+  const all = [wallet, ...others];
   const lovelaceOf = ({ amount }: Unspent) => BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? 0);
   const hexOf = (output: Unspent): string => {
     const input = write.array([write.bytes(Buffer.from(output.tx_hash, "hex")), write.int(output.output_index)]);
@@ -32,8 +34,9 @@ export function cip30(wallet: Wallet, blockfrost: string): Cip30 {
     return answer.status === 404 ? [] : json<Unspent[]>(answer);
   };
   return {
-    getUsedAddresses: async () => [wallet.addressHex],
+    getUsedAddresses: async () => all.map(({ addressHex }) => addressHex),
     getChangeAddress: async () => wallet.addressHex,
+    getUnusedAddresses: async () => [],
     getUtxos: async () => (await unspent()).map(hexOf),
     getCollateral: async () =>
       (await unspent())
@@ -50,8 +53,9 @@ export function cip30(wallet: Wallet, blockfrost: string): Cip30 {
       return json<string>(await send(`${blockfrost}/tx/submit`, init));
     },
     signData: async (address: string, payload: string) => {
-      if (address !== wallet.addressHex) throw new Error("not an address of this wallet");
-      return wallet.signData(payload);
+      const signer = all.find(({ addressHex }) => addressHex === address);
+      if (!signer) throw new Error("not an address of this wallet");
+      return signer.signData(payload);
     },
   };
 }

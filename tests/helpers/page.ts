@@ -21,6 +21,8 @@ const RECORDING = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 10" p
 
 export interface Injected {
   readonly wallet: Wallet;
+  /** Further addresses of the same owner. */
+  readonly others?: readonly Wallet[];
   /** Base address of the ledger's Blockfrost API, for wallets that are asked for more than data signatures. */
   readonly blockfrost?: string;
   /** CIP-30's network id: 0 is every test network. */
@@ -51,8 +53,9 @@ export async function openPage(
   return { page, errors };
 }
 
-async function inject(page: Page, { wallet, blockfrost = "", network = 0, declines = false }: Injected): Promise<void> {
-  const api: Cip30 = cip30(wallet, blockfrost);
+async function inject(page: Page, injected: Injected): Promise<void> {
+  const { wallet, others, blockfrost = "", network = 0, declines = false } = injected;
+  const api: Cip30 = cip30(wallet, blockfrost, others);
   await page.exposeFunction("askTestKey", (method: string, words: never[]) => api[method]?.(...words));
   await page.addInitScript(
     ({ methods, network, declines }) => {

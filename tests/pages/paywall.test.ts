@@ -46,6 +46,7 @@ describe("the paywall's page", () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await pay(page).waitFor();
+    assert.equal(await page.getByRole("link", { name: "Start again" }).isVisible(), false, "nothing went wrong yet");
     await assertAccessible(page);
     await keepPictures(page, "paywall");
     await page.getByLabel("Instant").check();
@@ -146,6 +147,33 @@ describe("the paywall's page", () => {
     const stranger = await again(await world.buyer());
     await stranger.page.getByRole("alert").filter({ hasText: "has not bought this listing" }).waitFor();
     assert.equal(await content(stranger.page).isVisible(), false);
+    await stranger.page.close();
+  });
+
+  it("finds what was bought with any address of the wallet, by one signature, and names all where none bought it", async () => {
+    const [listing, first, second] = [await offered(world), world.person("buyer"), await world.buyer()];
+    const path = `/listings/${listing.id}/unlock`;
+    const bought = await visit(world, browser, path, { wallet: second });
+    await pay(bought.page).click();
+    await content(bought.page).waitFor();
+    await bought.page.close();
+
+    const again = async (others: (typeof first)[]) => {
+      const opened = await visit(world, browser, path, { wallet: first, others });
+      await opened.page.getByText("I already bought this").click();
+      await opened.page.getByRole("button", { name: "Show it with Test wallet" }).click();
+      return opened;
+    };
+    const { page, errors } = await again([world.person("buyer"), second]);
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assertQuiet(errors);
+    await page.close();
+
+    const third = world.person("buyer");
+    const stranger = await again([third]);
+    const told = stranger.page.getByRole("alert").filter({ hasText: first.address });
+    await told.filter({ hasText: third.address }).waitFor();
     await stranger.page.close();
   });
 

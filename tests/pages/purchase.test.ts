@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { act, escrowIn } from "../../scripts/act.ts";
+import { open } from "../accounts/account.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { startBrowser } from "../helpers/browser.ts";
@@ -16,6 +17,7 @@ import { assertQuiet, offered, visit } from "./world.ts";
 interface Purchase {
   readonly id: string;
   readonly status: string;
+  readonly verification?: string;
   readonly events: readonly { status: string; txHash: string }[];
   readonly escrow: { readonly address: string; readonly deadlines: Record<string, string> };
 }
@@ -85,6 +87,12 @@ async function choose(page: Page, what: RegExp, id: string, status: string): Pro
   await until(id, status);
 }
 
+/** Opens the buyer's verdict and chooses one. */
+async function judge(page: Page, found: RegExp): Promise<void> {
+  await page.getByText(/^(You bought this\?|Change it)/).click();
+  await page.getByRole("radio", { name: found }).check();
+}
+
 const headline = (page: Page, words: string) => page.getByRole("heading", { name: words, exact: true }).waitFor();
 
 describe("a purchase's page", () => {
@@ -150,6 +158,63 @@ describe("a purchase's page", () => {
       await page.close();
     }
     assert.equal((await purchaseOf(id)).status, "FundsLocked");
+  });
+
+  it("takes a buyer's verdict by the payer's signature, and leads from there to the dispute that it does not start by itself", async () => {
+    const { buyer, id } = await bought("Fjord portfolio");
+    await deliverWrong(id);
+    await until(id, "ResultSubmitted");
+    const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
+    await page.getByText("Not given yet").waitFor();
+    await page.getByRole("radio", { name: /dispute/i }).waitFor();
+    assert.equal(await page.getByRole("radio", { name: /dispute/i }).isChecked(), false);
+    await judge(page, /something else/);
+    await assertAccessible(page);
+    await keepPictures(page, "purchase-verdict");
+    await page.getByRole("button", { name: "Say so with Test wallet" }).click();
+    await page.getByText("It is not what was listed").waitFor();
+    await page.getByText("dispute above, in time, and sign it").waitFor();
+    const { verification, status } = await purchaseOf(id);
+    assert.deepEqual([verification, status], ["mismatch", "ResultSubmitted"]);
+    // What follows is one click away.
+    await page.getByRole("radio", { name: /dispute/i, checked: true }).waitFor();
+    await sign(page).click();
+    await page.getByText("Sent. This page shows it").waitFor();
+    await until(id, "Disputed");
+    await page.getByText("asked back already").waitFor();
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("takes no verdict from another wallet than the one that paid, and says which did", async () => {
+    const { buyer, id } = await bought("Tide landing");
+    const { page } = await visit(world, browser, `/purchases/${id}`, { wallet: await world.buyer() });
+    await judge(page, /something else/);
+    await page.getByRole("button", { name: "Say so with Test wallet" }).click();
+    await page.getByRole("alert").filter({ hasText: buyer.address }).waitFor();
+    assert.equal((await purchaseOf(id)).verification, undefined);
+    await page.close();
+  });
+
+  it("takes the verdict on what a service wallet bought from its account, without a signature", async () => {
+    const [owner, listing] = [world.person("owner"), await offered(world, { title: "Dune hero" })];
+    const account = await open(world.api, owner);
+    await world.ledger.faucet(account.address, 30_000_000n);
+    const { id } = json<{ purchase: Purchase }>(await account.tryBuy(listing.id, "protected")).purchase;
+    const { page, errors } = await visit(world, browser, "/me", { wallet: owner });
+    await page.getByRole("button", { name: "Sign in with Test wallet" }).click();
+    await page.getByRole("link", { name: "Dune hero" }).click();
+    await judge(page, /something else/);
+    assert.equal(await page.getByRole("button", { name: "Say so with Test wallet" }).isVisible(), false);
+    await page.getByRole("button", { name: "Say so from your account" }).click();
+    await page.getByText("the service disputes as soon as the delivery is posted").waitFor();
+    assert.equal((await purchaseOf(id)).verification, "mismatch");
+    await judge(page, /^It is what/);
+    await page.getByRole("button", { name: "Say so from your account" }).click();
+    await page.getByText("The seller is paid when the time to dispute is over").waitFor();
+    assert.equal((await purchaseOf(id)).verification, "ok");
+    assertQuiet(errors);
+    await page.close();
   });
 
   it("tells who only reads what happened and what is next, without a script: times, transactions, deadlines to scale", async () => {

@@ -18,6 +18,7 @@ const MAX_ANSWER: u64 = 8 << 20;
 const PAGE: usize = 100;
 /// Pages that are read.
 const MAX_PAGES: usize = 20;
+const SUBMIT: &str = "/tx/submit";
 
 /// Which provider to ask.
 #[derive(Args, Clone)]
@@ -33,7 +34,18 @@ pub struct Provider {
 /// Why the chain could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
-    /// No answer, or one that says no.
+    /// No answer, or one that says to come later.
+    #[error("{path}: {why}")]
+    Unreachable {
+        /// What was asked.
+        path: String,
+        /// What happened.
+        why: String,
+    },
+    /// The ledger refuses a transaction, with the node's reason.
+    #[error("the ledger refuses the transaction: {0}")]
+    Refused(String),
+    /// An answer that says no.
     #[error("{path}: {why}")]
     Call {
         /// What was asked.
@@ -50,9 +62,21 @@ pub enum ProviderError {
 }
 
 impl Provider {
+    /// The provider at this base URL (with its `/api/v0`).
+    #[must_use]
+    pub const fn new(blockfrost: String, project_id: String) -> Self {
+        Self { blockfrost, project_id }
+    }
+
+    /// Its base URL.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        self.blockfrost.trim_end_matches('/')
+    }
+
     fn call(&self, path: &str, body: Option<&[u8]>) -> Result<Option<Vec<u8>>, ProviderError> {
-        let failed = |why: String| ProviderError::Call { path: path.to_owned(), why };
-        let url = format!("{}{path}", self.blockfrost.trim_end_matches('/'));
+        let failed = |why: String| ProviderError::Unreachable { path: path.to_owned(), why };
+        let url = format!("{}{path}", self.base());
         let agent: ureq::Agent =
             ureq::Agent::config_builder().timeout_global(Some(CALL_TIME)).http_status_as_error(false).build().into();
         let answer = match body {
@@ -69,13 +93,23 @@ impl Provider {
         match status {
             200 | 202 => Ok(Some(body)),
             404 => Ok(None),
-            _ => Err(failed(format!("status {status}: {}", String::from_utf8_lossy(&body)))),
+            418 | 425 | 429 | 500.. => Err(failed(said(status, &body))),
+            400 if path == SUBMIT => Err(ProviderError::Refused(said(status, &body))),
+            _ => Err(ProviderError::Call { path: path.to_owned(), why: said(status, &body) }),
         }
     }
 
     fn known(&self, path: &str) -> Result<Vec<u8>, ProviderError> {
         let missing = || ProviderError::Call { path: path.to_owned(), why: "not found".into() };
         self.call(path, None)?.ok_or_else(missing)
+    }
+
+    /// The network that it is of: 1 for preprod.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn network_magic(&self) -> Result<u64, ProviderError> {
+        Ok(blockfrost::network_magic(&self.known("/genesis")?)?)
     }
 
     /// The newest block.
@@ -128,7 +162,7 @@ impl Provider {
     /// # Errors
     /// No answer, or a refusal with its reason.
     pub fn submit(&self, cbor: &[u8]) -> Result<(), ProviderError> {
-        self.call("/tx/submit", Some(cbor)).map(|_| ())
+        self.call(SUBMIT, Some(cbor)).map(|_| ())
     }
 
     /// Waits until a transaction is in a block.
@@ -145,6 +179,11 @@ impl Provider {
         }
         Err(ProviderError::NotIncluded(*tx, seconds))
     }
+}
+
+/// A status, and what the provider says of it.
+fn said(status: u16, body: &[u8]) -> String {
+    format!("status {status}: {}", String::from_utf8_lossy(body))
 }
 
 impl Evaluate for Provider {

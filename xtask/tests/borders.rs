@@ -10,8 +10,8 @@ use serde_json::Value;
 
 /// The crate that implements ports on Cloudflare's runtime, and the workers.
 const RUNTIME: [&str; 4] = ["edge", "surety-api", "surety-watcher", "surety-arbiter"];
-/// Crates of the operator's and developer's machine.
-const TOOLS: [&str; 1] = ["xtask"];
+/// Crates of people's own machines.
+const TOOLS: [&str; 2] = ["xtask", "surety-cli"];
 /// What only [`RUNTIME`] may name: the runtime's own interfaces.
 const OF_THE_RUNTIME: [&str; 6] = ["worker", "worker-sys", "wasm-bindgen", "wasm-bindgen-futures", "js-sys", "web-sys"];
 /// What neither a domain crate nor a worker may name: edge has the clock, the randomness and the network for them.

@@ -60,6 +60,19 @@ pub fn tip(body: &[u8]) -> ChainResult<Tip> {
 }
 
 #[derive(Deserialize)]
+struct Genesis {
+    network_magic: u64,
+}
+
+/// The network of `/genesis`: 764824073 for mainnet, 1 for preprod.
+///
+/// # Errors
+/// It is not told.
+pub fn network_magic(body: &[u8]) -> ChainResult<u64> {
+    json(body, "genesis").map(|Genesis { network_magic }| network_magic)
+}
+
+#[derive(Deserialize)]
 struct InEpoch {
     epoch: u64,
 }

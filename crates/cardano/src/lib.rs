@@ -15,6 +15,7 @@ pub mod hash;
 pub mod history;
 pub mod keys;
 pub mod money;
+pub mod ordered;
 pub mod params;
 pub mod slots;
 pub mod tx;

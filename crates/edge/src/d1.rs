@@ -4,7 +4,7 @@ use std::{cell::Cell, collections::HashMap};
 
 use sql::{Database, DatabaseError, Param, Rows, Statement};
 use wasm_bindgen::JsValue;
-use worker::{D1Database, D1PreparedStatement};
+use worker::{D1Database, D1PreparedStatement, Env};
 
 use crate::usage::Usage;
 
@@ -42,22 +42,18 @@ impl Drop for Writing {
     }
 }
 
-/// A D1 database, with the request's counts.
+/// A D1 database, with the request's counts. The binding is looked up when something is asked: many a request asks nothing.
 pub struct D1 {
-    database: D1Database,
+    env: Env,
+    binding: &'static str,
     usage: Usage,
 }
 
 impl D1 {
     /// The database of this binding.
     #[must_use]
-    pub fn new(database: D1Database, usage: Usage) -> Self {
-        Self { database, usage }
-    }
-
-    fn prepare(&self, statement: Statement) -> worker::Result<D1PreparedStatement> {
-        let params: Vec<JsValue> = statement.params.into_iter().map(js_value).collect();
-        self.database.prepare(statement.sql).bind(&params)
+    pub fn new(env: &Env, binding: &'static str, usage: Usage) -> Self {
+        Self { env: env.clone(), binding, usage }
     }
 
     async fn run_batch(&self, statements: Vec<Statement>) -> worker::Result<Vec<Rows>> {
@@ -65,8 +61,9 @@ impl D1 {
             true => statements.iter().map(|statement| statement.sql.clone()).collect(),
             false => vec![],
         };
-        let prepared = statements.into_iter().map(|statement| self.prepare(statement)).collect::<Result<_, _>>()?;
-        let results = self.database.batch(prepared).await?;
+        let database = self.env.d1(self.binding)?;
+        let prepared = statements.into_iter().map(|statement| prepare(&database, statement));
+        let results = database.batch(prepared.collect::<Result<_, _>>()?).await?;
         for (place, result) in results.iter().enumerate() {
             let meta = result.meta()?;
             let count = |rows: Option<usize>| u64::try_from(rows.unwrap_or_default()).unwrap_or(u64::MAX);
@@ -85,6 +82,11 @@ impl D1 {
         };
         results.into_iter().map(outcome).collect()
     }
+}
+
+fn prepare(database: &D1Database, statement: Statement) -> worker::Result<D1PreparedStatement> {
+    let params: Vec<JsValue> = statement.params.into_iter().map(js_value).collect();
+    database.prepare(statement.sql).bind(&params)
 }
 
 fn js_value(param: Param) -> JsValue {

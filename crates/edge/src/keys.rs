@@ -14,6 +14,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use cardano::{
     Address,
     keys::{MIN_MASTER_BYTES, SigningKey, derive_receipt_key, derive_wallet_key},
+    ordered,
 };
 use market::account::{DEMO_KEY_VERSION, DEMO_OWNER};
 use zeroize::Zeroizing;
@@ -68,7 +69,7 @@ impl KeyStore {
     pub fn read(lookup: &Lookup<'_>) -> Self {
         let versions = DEMO_KEY_VERSION..=LAST_VERSION;
         Self {
-            masters: versions.map(|version| (version, master(lookup, version))).collect(),
+            masters: ordered::map(versions.map(|version| (version, master(lookup, version)))),
             current: current(lookup),
             seller: lookup(SELLER).map(|_| settings::signing_key(lookup, SELLER)).transpose(),
         }

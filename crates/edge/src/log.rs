@@ -89,8 +89,9 @@ impl Line {
     /// Notes a value under a name. What is long is cut.
     pub fn note(&self, name: &'static str, value: &str) {
         let cut = value.char_indices().nth(MAX_NOTE).and_then(|(end, _)| value.get(..end)).unwrap_or(value);
-        // Writing to a string does not fail.
-        let _ = write!(self.0.notes.borrow_mut(), ",\"{name}\":{}", serde_json::Value::from(cut));
+        let mut notes = self.0.notes.borrow_mut();
+        notes.extend([",\"", name, "\":"]);
+        notes.push_str(&serde_json::to_string(cut).unwrap_or_default());
     }
 
     /// Notes members of an object that is finished JSON.

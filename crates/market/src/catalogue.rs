@@ -345,15 +345,9 @@ impl Filter {
         Ok(true)
     }
 
-    /// The full-text query: each word quoted, so that no character of it is an operator; the last may be a beginning.
+    /// The full-text query: all of the words; the last may be a beginning.
     fn match_text(&self) -> Option<String> {
-        let words: Vec<String> = self
-            .words
-            .as_deref()?
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(|word| format!("\"{word}\""))
-            .collect();
+        let words: Vec<String> = words(self.words.as_deref()?).collect();
         (!words.is_empty()).then(|| format!("{}*", words.join(" ")))
     }
 
@@ -384,6 +378,12 @@ impl Filter {
             self.seller,
         )
     }
+}
+
+/// The words of a text for a full-text query: each quoted, so that no character of it is an operator.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(|word| format!("\"{word}\""))
 }
 
 /// Some listings, and where to go on.

@@ -5,9 +5,10 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use cardano::{
-    Address, KeyHash, Lovelace, TxHash,
+    Address, KeyHash, Lovelace,
     address::AddressError,
     chain::{Utxo, Value},
+    ordered,
     slots::Millis,
     tx::read_unspent,
 };
@@ -111,7 +112,7 @@ impl Cip30Wallet {
     #[must_use]
     pub fn keys(&self) -> BTreeSet<KeyHash> {
         let named = self.addresses.iter().chain([&self.change]).map(|address| *address.payment_key());
-        named.chain(self.utxos.iter().chain(&self.collateral).filter_map(key_of)).collect()
+        ordered::set(named.chain(self.utxos.iter().chain(&self.collateral).filter_map(key_of)))
     }
 }
 
@@ -122,9 +123,9 @@ pub(crate) fn largest_few(
     first: Option<&Utxo>,
     preferred: fn(&Utxo) -> bool,
 ) -> (Vec<Utxo>, Lovelace) {
-    let mut sorted = utxos.to_vec();
-    sorted.sort_by_key(|utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference));
-    let mut sources: BTreeSet<TxHash> = first.iter().map(|utxo| utxo.reference.tx).collect();
+    let key = |utxo: &&Utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference);
+    let sorted = ordered::by_key(utxos.iter().copied(), key);
+    let mut sources = ordered::set(first.iter().map(|utxo| utxo.reference.tx));
     let (mut few, mut left) = (vec![], vec![]);
     for utxo in sorted {
         let known = sources.contains(&utxo.reference.tx);

@@ -6,9 +6,9 @@ mod draft;
 
 use std::{fmt, str::FromStr};
 
-use cardano::{Address, ContentHash, Lovelace};
+use cardano::{Address, ContentHash, Lovelace, ordered::object};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use ulid::Ulid;
 use url::Url;
 
@@ -28,8 +28,8 @@ pub const MIN_PRICE: Lovelace = Lovelace::from_ada(1);
 pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
 
 /// A listing's id: `lst_` and a ULID (26 characters of Crockford's base 32).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ListingId(String);
 
 /// Not a listing's id.
@@ -55,6 +55,14 @@ impl ListingId {
 impl fmt::Display for ListingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for ListingId {
+    type Error = ListingIdError;
+
+    fn try_from(text: String) -> Result<Self, ListingIdError> {
+        text.parse()
     }
 }
 
@@ -246,12 +254,7 @@ impl NewListing {
             preview_media.as_ref().map(|url| ("previewMedia", json!(url))),
             category.map(|category| ("category", json!(category))),
         ];
-        let card: Map<String, Value> = required
-            .into_iter()
-            .chain(optional.into_iter().flatten())
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        Value::Object(card).to_string()
+        Value::Object(object(required.into_iter().chain(optional.into_iter().flatten()))).to_string()
     }
 }
 

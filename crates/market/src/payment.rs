@@ -31,6 +31,8 @@ pub struct NewPayment<'a> {
     pub cbor: &'a [u8],
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
+    /// The height of the newest block that was known when it was verified, where it comes from outside.
+    pub newest_height: Option<u64>,
     /// What is paid for.
     pub listing_id: &'a str,
     /// How.
@@ -47,8 +49,10 @@ pub struct NewPayment<'a> {
     pub terms_digest: Option<ContentHash>,
     /// The client's name for it.
     pub identifier: Option<Identifier>,
-    /// The account whose service wallet pays, with what the transaction spends.
-    pub spend: Option<(&'a Account, &'a [TxRef])>,
+    /// What the transaction spends.
+    pub inputs: &'a [TxRef],
+    /// The account whose service wallet pays.
+    pub account: Option<&'a Account>,
     /// The hash of what is sold, where the database keeps it: it must be there.
     pub content: Option<ContentHash>,
 }
@@ -92,7 +96,7 @@ pub enum Claim {
     TooManyRefused,
     /// Too many protected sales wait for their results.
     Crowded,
-    /// An input is taken by another transaction of the wallet.
+    /// An input is taken by another transaction that is on its way, or was until lately.
     InputsTaken,
     /// The account's limits are in the way.
     NotGranted(NotGranted),
@@ -102,11 +106,11 @@ pub enum Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGranted {
     /// Over the limit per purchase.
-    #[error("over the limit of {} per purchase: raise it (PUT /me/agent-limits)", limit.display_tada())]
+    #[error("over the limit of {} per purchase: raise it on the account's page (PUT /me/agent-limits)", limit.display_tada())]
     PerPayment { limit: Lovelace },
     /// Over the daily limit.
     #[error(
-        "over the daily limit: {} of {} are spent today (UTC); raise it (PUT /me/agent-limits) or try again tomorrow",
+        "over the daily limit: {} of {} are spent today (UTC); raise it on the account's page (PUT /me/agent-limits) or try again tomorrow",
         spent.display_tada(), limit.display_tada()
     )]
     Daily {
@@ -154,7 +158,8 @@ macro_rules! crowded {
             $facts,
             " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0))) + \
              (SELECT count(*) FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
-             AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1) >= ",
+             AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
+             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0)) >= ",
             $facts,
             " ->> '$.unposted'"
         )
@@ -206,7 +211,7 @@ impl NewPayment<'_> {
 
     /// Under which addresses the same buyer may have bought before.
     fn buyers(&self) -> Vec<String> {
-        let owner = self.spend.map(|(account, _)| account.owner.clone());
+        let owner = self.account.map(|account| account.owner.clone());
         std::iter::once(self.payer.to_string()).chain(owner).collect()
     }
 
@@ -218,10 +223,10 @@ impl NewPayment<'_> {
             "terms": self.terms_digest,
             "identifier": self.identifier.as_ref().map(|identifier| &identifier.id),
             "payload": self.identifier.as_ref().map(|identifier| identifier.payload),
-            "owner": self.spend.map(|(account, _)| &account.owner),
+            "owner": self.account.map(|account| &account.owner),
             "day": day(now),
             "now": now,
-            "refused": self.spend.is_none().then_some(MAX_REFUSED),
+            "refused": self.account.is_none().then_some(MAX_REFUSED),
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "amount": self.amount,
             "content": self.content,
@@ -245,10 +250,11 @@ impl NewPayment<'_> {
                 tx: self.tx,
                 kind: Kind::Payment,
                 purpose: self.purpose(),
-                wallet: self.spend.map(|(account, _)| account.wallet_address),
+                wallet: self.account.map(|account| account.wallet_address),
                 cbor: self.cbor.to_vec(),
                 valid_until: self.valid_until,
-                spends: self.spend.map(|(_, inputs)| inputs.to_vec()).unwrap_or_default(),
+                newest_height: self.newest_height,
+                spends: self.inputs.to_vec(),
                 collateral: vec![],
                 guard: Some(Guard { sql: GUARD, facts: facts.clone() }),
             },
@@ -330,8 +336,8 @@ impl NewPayment<'_> {
             self.creator,
             self.header,
             self.terms_digest,
-            self.spend.map(|(account, _)| account.owner.as_str()),
-            self.spend.map(|_| day(now)),
+            self.account.map(|account| account.owner.as_str()),
+            self.account.map(|_| day(now)),
             self.payer.payment_key().to_string(),
         )
     }

@@ -118,7 +118,9 @@ pub enum Verification {
 }
 
 impl Verification {
-    const fn as_str(self) -> &'static str {
+    /// The API's word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Mismatch => "mismatch",
@@ -258,15 +260,18 @@ pub fn read(id: &TxHash) -> Statement {
     statement!(format!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1"), id)
 }
 
-/// What a seller sold, newest first, as a JSON array.
+/// What a seller sold, newest first, as a JSON array; where buyers are named, to them alone.
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn of_seller(db: &impl Database, seller: &Address) -> Result<String, DatabaseError> {
+pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[Address]) -> Result<String, DatabaseError> {
     let sql = format!(
-        "SELECT {PURCHASE_JSON} FROM purchases WHERE seller_address = ?1 ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}"
+        "SELECT {PURCHASE_JSON} FROM purchases WHERE seller_address = ?1 \
+         AND (?2 IS NULL OR buyer_address IN (SELECT value FROM json_each(?2))) \
+         ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}"
     );
-    let rows = db.run(statement!(sql, seller)).await?.rows;
+    let buyers = (!buyers.is_empty()).then(|| serde_json::json!(buyers).to_string());
+    let rows = db.run(statement!(sql, seller, buyers)).await?.rows;
     Ok(format!("[{}]", rows.join(",")))
 }
 

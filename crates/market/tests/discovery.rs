@@ -8,7 +8,7 @@ use market::{
     ListingId,
     catalogue::{
         self, Quota, Stored,
-        discovery::{self, Paid, SalesPage},
+        discovery::{self, Paid, Question, SalesPage},
     },
     contents::InDatabase,
     listing::NewListing,
@@ -84,4 +84,34 @@ fn addresses_come_with_their_day() {
     let id = ListingId::new(NOW, [0; 10]);
     assert_eq!(block_on(discovery::addresses(&db)).unwrap(), format!("{id} 2023-11-14"));
     assert_eq!(block_on(discovery::addresses(&database(&[]))).unwrap(), "");
+}
+
+#[test]
+fn a_question_finds_what_has_its_words_the_rarest_first_and_no_character_of_it_is_an_operator() {
+    let db = database(&[
+        ("aurora hero", &["instant"]),
+        ("calm hero", &["instant", "protected"]),
+        ("hero of orbits", &["protected"]),
+        ("ledger", &["instant"]),
+    ]);
+    let asked = |text: &str, paid, with_escrow, page| {
+        let question = Question::read(text).unwrap();
+        let found = block_on(discovery::search(&db, &question, paid, with_escrow, page)).unwrap();
+        let titles: Vec<String> = found.listings.into_iter().map(|listing| listing.terms.title).collect();
+        (titles, found.more)
+    };
+    let found = |text: &str| asked(text, Paid::Any, true, (9, 0)).0;
+    assert_eq!(found("A hero section with an Aurora, please!").first().unwrap(), "aurora hero");
+    assert_eq!(found("hero").len(), 3);
+    assert_eq!(found("LEDGER NOT \"hero\" AND (title:x* ^").first().unwrap(), "ledger");
+    for nothing in ["", "?!", "nowhere"] {
+        assert!(found(nothing).is_empty(), "{nothing}");
+    }
+    assert_eq!(asked("hero", Paid::Any, false, (9, 0)).0.len(), 2);
+    assert_eq!(asked("hero", Paid::IntoEscrow, true, (9, 0)).0.len(), 2);
+    let (first, more) = asked("hero", Paid::Any, true, (2, 0));
+    let (rest, no_more) = asked("hero", Paid::Any, true, (2, 2));
+    assert_eq!((first.len(), more, rest.len(), no_more), (2, true, 1, false));
+    assert!(!first.contains(rest.first().unwrap()));
+    assert_eq!(Question::read(&"a".repeat(201)), None);
 }

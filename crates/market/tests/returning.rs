@@ -39,12 +39,14 @@ struct Claimed {
     buyer: String,
 }
 
+/// As it is claimed by a request that saw this much of the chain.
 fn claimed() -> Claimed {
     let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
     let (account, key) = sign_up(&db, 1, NOON);
     let listing = list(&db, 1, PRICE);
     let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
-    let paying = Paying { account: None, ..paying_for(&account, &listing, &built, PRICE) };
+    let newest_height = Some(ledger.tip().height);
+    let paying = Paying { account: None, newest_height, ..paying_for(&account, &listing, &built, PRICE) };
     assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
     let terms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
     Claimed { tx: paying.tx(), cbor: built.cbor.clone(), buyer: account.wallet_address.to_string(), db, ledger, terms }
@@ -106,6 +108,24 @@ fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_conte
         ledger.mine();
         let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
         assert_eq!(bought.purchase, tx, "{end:?}");
+    }
+}
+
+#[test]
+fn a_block_that_was_there_before_a_payment_came_shows_that_it_was_public() {
+    let cases = [(0, false, true), (0, true, false), (1, false, false)];
+    for (newer, taken, public) in cases {
+        let Claimed { db, tx, ledger, .. } = claimed();
+        let mut read = entry(&db, &tx);
+        if taken {
+            assert!(step(&db, &tx, &Decision::Accept));
+            read = entry(&db, &tx);
+        }
+        let found = Decision::Include(inclusion(ledger.tip().height + newer));
+        let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
+        block(outbox.apply(&mut read, &found, NOON)).unwrap();
+        assert_eq!(read.was_public, public, "{newer} newer, taken: {taken}");
+        assert_eq!(entry(&db, &tx).was_public, public, "as it is stored");
     }
 }
 

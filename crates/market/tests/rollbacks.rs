@@ -198,6 +198,7 @@ impl World {
             tx,
             cbor: &built.cbor,
             valid_until: until,
+            newest_height: None,
             listing_id: self.listings[listing].0.as_str(),
             mode: if protected { DeliveryMode::Protected } else { DeliveryMode::Instant },
             payer: buyer.enterprise_address(),
@@ -206,7 +207,8 @@ impl World {
             header: ContentHash::of(&built.cbor),
             terms_digest: protected.then(|| ContentHash::of(&number.to_be_bytes())),
             identifier: None,
-            spend: None,
+            inputs: &built.facts.inputs,
+            account: None,
             content: None,
         };
         let claimed = block(payment.claim(&self.db, None, self.ledger.tip().time_ms)).unwrap().0;
@@ -253,6 +255,7 @@ impl World {
             wallet: None,
             cbor: tx.cbor.clone(),
             valid_until: until,
+            newest_height: None,
             spends: vec![],
             collateral: vec![],
             guard: None,

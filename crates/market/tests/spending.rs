@@ -265,6 +265,40 @@ fn protected_payments_on_their_way_wait_for_results_too() {
 }
 
 #[test]
+fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
+    let (db, account, key) = market(5, 30);
+    let [first, second] = [1, 2].map(|number| list(&db, number, 2 * ADA));
+    let outside = |listing, coin, price| Paying { account: None, ..paying(&account, &key, listing, coin, price) };
+    let (one, same) = (outside(&first, 1, 2 * ADA), outside(&second, 1, 3 * ADA));
+    let other = outside(&second, 2, 2 * ADA);
+    assert!(is_new(&one.claim(&db, NOON)));
+    assert_eq!(same.claim(&db, NOON), Claim::InputsTaken);
+    assert!(refuse(&db, &one.tx()));
+    assert!(is_new(&same.claim(&db, NOON)), "what was refused holds nothing");
+    assert!(matches!(other.claim(&db, NOON), Claim::Paying(_)));
+    // What a stranger names holds nothing of a wallet of ours.
+    let own = paying(&account, &key, &first, 1, 2 * ADA);
+    assert!(!matches!(own.claim(&db, NOON), Claim::InputsTaken));
+}
+
+#[test]
+fn locks_whose_time_is_over_keep_no_protected_sale_out() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 5 * ADA);
+    wait_for_results(&db, &listing, 149, NOON + 1);
+    let protected = |number: u8| {
+        let listing = list(&db, number, 5 * ADA);
+        Paying { mode: DeliveryMode::Protected, ..paying(&account, &key, &listing, number, 5 * ADA) }
+    };
+    let (first, second) = (protected(2), protected(3));
+    assert!(is_new(&first.claim(&db, NOON)));
+    assert_eq!(second.claim(&db, NOON), Claim::Crowded);
+    let over = first.built.facts.valid_until_slot;
+    one(&db, &format!("INSERT INTO chain_state VALUES (1, '{:064}', 1, {over}, {NOON}) RETURNING 'ok'", 0));
+    assert!(is_new(&second.claim(&db, NOON)));
+}
+
+#[test]
 fn what_the_owners_own_wallet_bought_is_not_paid_again() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);

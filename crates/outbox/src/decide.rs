@@ -113,7 +113,8 @@ mod tests {
             attempts: 1,
             in_doubt: 1,
             attempted_at_ms: AT,
-            refused_first: false,
+            was_public: false,
+            newest_height: None,
             block,
         }
     }

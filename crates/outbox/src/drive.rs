@@ -127,7 +127,8 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         let followed = answers.split_off(own.min(answers.len()));
         match step {
             Decision::Include(block) | Decision::Move(block) => {
-                (entry.state, entry.block) = (EntryState::Included, Some(*block))
+                entry.was_public |= entry.stood_before(block);
+                (entry.state, entry.block) = (EntryState::Included, Some(*block));
             }
             _ if !changed => {}
             Decision::Accept => entry.state = EntryState::Submitted,
@@ -164,7 +165,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
             Ok(Submission::Refused(reason)) => {
                 if only_attempt {
                     self.database.run(refused_first(entry)).await?;
-                    entry.refused_first = true;
+                    entry.was_public = true;
                 }
                 match self.inclusion_of(entry).await {
                     Err(OutboxError::Database(error)) => return Err(error),

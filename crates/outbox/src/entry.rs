@@ -95,9 +95,12 @@ pub struct Entry {
     pub in_doubt: u32,
     /// When the last was begun, POSIX ms.
     pub attempted_at_ms: Millis,
-    /// Whether a node refused it when nobody had it from us. Where a block has it after all, somebody else handed it in
-    /// before: it is no secret between us and who brought it.
-    pub refused_first: bool,
+    /// Whether somebody else handed it in before us, if it took effect: a node refused it when nobody had it from us, or
+    /// took it from us for all that is known, and the block that has it is not newer than the newest one known before. It
+    /// is no secret between us and who brought it.
+    pub was_public: bool,
+    /// The height of the newest block that was known when a payer's was written down.
+    pub newest_height: Option<u64>,
     /// The block that has it.
     pub block: Option<Inclusion>,
 }
@@ -105,7 +108,7 @@ pub struct Entry {
 /// SQL for an [`Entry`] as JSON, of a row of `outbox`.
 pub const ENTRY_JSON: &str = "json_object('tx', outbox.tx_id, 'kind', kind, 'cbor', cbor, 'state', state, \
     'validUntil', valid_until_slot, 'attempts', attempts, 'inDoubt', in_doubt, 'attemptedAtMs', attempted_at_ms, \
-    'refusedFirst', json(iif(refused_first, 'true', 'false')), \
+    'wasPublic', json(iif(was_public, 'true', 'false')), 'newestHeight', newest_height, \
     'block', iif(block_hash IS NULL, NULL, json_object('block', block_hash, 'height', block_height, 'slot', block_slot, \
       'time_ms', block_time_ms, 'valid', json('true'))))";
 
@@ -120,7 +123,8 @@ struct EntryRow {
     attempts: u32,
     in_doubt: u32,
     attempted_at_ms: Millis,
-    refused_first: bool,
+    was_public: bool,
+    newest_height: Option<u64>,
     block: Option<Inclusion>,
 }
 
@@ -138,7 +142,8 @@ impl TryFrom<EntryRow> for Entry {
             attempts: row.attempts,
             in_doubt: row.in_doubt,
             attempted_at_ms: row.attempted_at_ms,
-            refused_first: row.refused_first,
+            was_public: row.was_public,
+            newest_height: row.newest_height,
             block: row.block,
         })
     }
@@ -151,6 +156,12 @@ impl Entry {
     /// What is stored is not what we store.
     pub fn first(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
         rows.first_json()
+    }
+
+    /// Whether a block that has it shows that somebody else handed it in before: no node is known to have taken it from us,
+    /// and the block is not newer than what was known then.
+    pub(crate) fn stood_before(&self, block: &Inclusion) -> bool {
+        self.state == EntryState::Claimed && self.newest_height.is_some_and(|newest| block.height <= newest)
     }
 
     /// All rows that [`ENTRY_JSON`] made.
@@ -186,7 +197,9 @@ pub struct Draft {
     pub cbor: Vec<u8>,
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
-    /// Outputs that it spends and that nobody else may build on. Empty for a payer's own.
+    /// The height of the newest block known now, of a payer's own.
+    pub newest_height: Option<u64>,
+    /// Outputs that it spends and that nobody else may build on.
     pub spends: Vec<TxRef>,
     /// Outputs that it only puts up.
     pub collateral: Vec<TxRef>,
@@ -206,6 +219,7 @@ impl Draft {
             wallet: Some(wallet),
             cbor: built.cbor.clone(),
             valid_until: facts.valid_until_slot,
+            newest_height: None,
             spends: facts.inputs.clone(),
             collateral: facts.collateral.clone(),
             guard: None,

@@ -11,8 +11,18 @@ use crate::{
 /// How long after a block has a transaction its inputs stay reserved: longer than any provider's view is late.
 const SETTLED_MS: Millis = 2 * 60 * 60 * 1_000;
 
-fn json(references: impl Iterator<Item = TxRef>) -> String {
-    serde_json::json!(references.map(|reference| reference.to_string()).collect::<Vec<_>>()).to_string()
+/// Outputs that a payer's own transaction holds, of those that it spends: enough that each claim stands on money of its
+/// own, few enough that it costs a bounded number of rows.
+const MAX_HELD: usize = 32;
+
+/// The names under which outputs are held. A payer's own are kept apart: what a stranger's transaction names must not
+/// hold anything of ours.
+fn held(draft: &Draft, references: &[&TxRef]) -> String {
+    let names: Vec<String> = match draft.wallet {
+        Some(_) => references.iter().map(ToString::to_string).collect(),
+        None => references.iter().take(MAX_HELD).map(|reference| format!("payer:{reference}")).collect(),
+    };
+    serde_json::json!(names).to_string()
 }
 
 /// The statements that write a transaction down, with its first attempt and what it spends: all of it, or nothing where
@@ -20,20 +30,20 @@ fn json(references: impl Iterator<Item = TxRef>) -> String {
 /// before begins again. The first answers the entry as [`ENTRY_JSON`] if it was written.
 #[must_use]
 pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
-    let spends = json(draft.spends.iter().copied());
-    let used = json(draft.spends.iter().chain(&draft.collateral).copied());
+    let spends = held(draft, &draft.spends.iter().collect::<Vec<_>>());
+    let used = held(draft, &draft.spends.iter().chain(&draft.collateral).collect::<Vec<_>>());
     let (guard, facts) = draft.guard.as_ref().map_or(("1", String::new()), |it| (it.sql, it.facts.to_string()));
     let insert = statement!(
         format!(
             "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, \
-               in_doubt, attempted_at_ms, created_at_ms) \
-             SELECT ?1, ?2, ?3, ?4, ?5, 'claimed', ?6, 1, 1, ?7, ?7 \
+               in_doubt, attempted_at_ms, created_at_ms, newest_height) \
+             SELECT ?1, ?2, ?3, ?4, ?5, 'claimed', ?6, 1, 1, ?7, ?7, CAST(?11 AS INTEGER) \
              WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?3 AND tx_id <> ?1 \
                  AND state IN ('claimed', 'submitted', 'included')) \
                AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?8))) \
                AND ?9 IS NOT NULL AND ?10 IS NOT NULL AND ({guard}) \
              ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, in_doubt = 1, \
-               refused_first = 0, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+               was_public = 0, newest_height = excluded.newest_height, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
              WHERE outbox.state = 'refused' AND outbox.purpose = excluded.purpose RETURNING {ENTRY_JSON}"
         ),
         draft.tx,
@@ -46,6 +56,7 @@ pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
         used.as_str(),
         spends.as_str(),
         facts,
+        draft.newest_height,
     );
     let reserve = statement!(
         "INSERT INTO reservations (tx_in, tx_id, collateral) \
@@ -144,7 +155,7 @@ pub(crate) fn not_handed_over(entry: &Entry) -> Statement {
 
 /// The statement that notes that a node refused what nobody had from us.
 pub(crate) fn refused_first(entry: &Entry) -> Statement {
-    statement!("UPDATE outbox SET refused_first = 1 WHERE tx_id = ?1 AND attempts = ?2", entry.tx, entry.attempts)
+    statement!("UPDATE outbox SET was_public = 1 WHERE tx_id = ?1 AND attempts = ?2", entry.tx, entry.attempts)
 }
 
 /// The statement that keeps the bytes of a transaction again, which a block has after all.
@@ -211,8 +222,8 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
 fn in_block(tx: &TxHash, block: &Inclusion, unless: &str) -> Statement {
     statement!(
         format!(
-            "UPDATE outbox SET state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, \
-             block_slot = ?4, block_time_ms = ?5 WHERE tx_id = ?1 AND {unless} RETURNING tx_id"
+            "UPDATE outbox SET was_public = was_public OR coalesce(state = 'claimed' AND ?3 <= newest_height, 0), \
+             state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, block_slot = ?4, block_time_ms = ?5 WHERE tx_id = ?1 AND {unless} RETURNING tx_id"
         ),
         tx,
         block.block,

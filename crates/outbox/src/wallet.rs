@@ -7,11 +7,12 @@
 //! Nobody but us spends from these wallets, and every spend is written down with its inputs first, so this sum holds
 //! however late the provider's view is. Change is spendable once a node has taken the transaction that makes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cardano::{
     Address, TxHash, TxRef,
     chain::Utxo,
+    ordered,
     slots::Millis,
     tx::{AddressKind, Output, OutputDatum, SignedTx},
 };
@@ -94,7 +95,7 @@ impl WalletSnapshot {
     /// What may be spent, of what the provider shows.
     #[must_use]
     pub fn spendable(&self, shown: &[Utxo]) -> Vec<Utxo> {
-        let all: BTreeMap<TxRef, &Utxo> = shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)).collect();
+        let all = ordered::map(shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)));
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
 

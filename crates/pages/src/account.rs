@@ -117,6 +117,7 @@ impl Account {
                 section.box aria-labelledby="wallet" {
                     h2 #wallet { "Service wallet" }
                     p.price { (tada(self.balance)) }
+                    p.note { "To fund it, send test ADA to its address:" }
                     (parts::copyable("Its address, to fund it", &self.wallet.to_string()))
                     button.quiet type="button" data-deed="withdraw" { "Send everything back to me" }
                 }
@@ -125,7 +126,7 @@ impl Account {
                     p { (tada(self.spent_today)) " of " (tada(self.daily_budget)) " spent today" }
                     (limit("per-purchase", "Most per purchase (tADA)", MAX_PER_PAYMENT_ADA, self.max_per_payment))
                     (limit("per-day", "Most per day (tADA)", MAX_DAILY_BUDGET_ADA, self.daily_budget))
-                    button type="button" data-deed="limits" { "Change limits" }
+                    button.quiet type="button" data-deed="limits" { "Change limits" }
                 }
             }
         }

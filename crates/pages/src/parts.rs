@@ -38,11 +38,19 @@ pub fn wallets(legend: &str) -> Markup {
     html! {
         fieldset.wallets {
             legend { (legend) }
-            div #wallets {}
-            p #no-wallet hidden {
-                "No Cardano wallet was found in this browser. Install one that offers CIP-30 (for example Lace or Eternl), \
-                 switch it to preprod, and reload this page."
-            }
+            div.offered #wallets {}
+            (no_wallet())
+        }
+    }
+}
+
+/// What to do without a wallet: shown by scripts that find none.
+#[must_use]
+pub fn no_wallet() -> Markup {
+    html! {
+        p.no-wallet hidden {
+            "No Cardano wallet was found in this browser. Install one that offers CIP-30 (for example Lace or Eternl), \
+             switch it to preprod, and reload this page."
         }
     }
 }

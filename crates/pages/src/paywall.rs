@@ -30,11 +30,12 @@ pub struct Offer<'a> {
 pub fn page(offer: &Offer<'_>) -> String {
     let listing = offer.listing;
     let main = html! {
-        main #main.checkout data-listing=(listing.id) data-hash=(listing.content_hash) {
+        main #main.checkout data-listing=(listing.id) data-hash=(listing.content_hash) data-seller=(listing.seller_address) {
             (order(listing))
             div {
                 section #choose aria-label="Pay" {
                     form #modes { (offer.modes()) }
+                    (service())
                     (parts::wallets("Pay with your wallet"))
                     noscript {
                         p.warning { "Paying here needs JavaScript, because your wallet is asked to sign." }
@@ -42,7 +43,10 @@ pub fn page(offer: &Offer<'_>) -> String {
                     (other_ways(listing))
                 }
                 (parts::progress())
-                p #restart hidden { a.button.quiet href={ "/listings/" (listing.id) "/unlock" } { "Start again" } }
+                p.facts #restart hidden {
+                    a.button.quiet href={ "/listings/" (listing.id) "/unlock" } { "Start again" }
+                    a.button.quiet #account href="/me" { "Wallet and limits" }
+                }
                 (parts::draft())
                 (delivered(listing))
             }
@@ -61,7 +65,7 @@ fn order(listing: &Listing) -> Markup {
             p { "Sold by " (parts::creator(&listing.seller_address.to_string())) }
             p.facts { (parts::reputation(listing.seller_reputation)) }
             @if listing.preview_media.is_some() { div.picture { (preview::large(listing)) } }
-            p.note { "The content's SHA-256 is " (parts::hash(&listing.content_hash.to_string())) ". This page compares." }
+            p.note { "The content's SHA-256 is " (parts::hash(&listing.content_hash.to_string())) ". This page checks what comes against it." }
         }
     }
 }
@@ -106,12 +110,27 @@ fn mode(mode: DeliveryMode, checked: bool, name: &str, words: &str, terms: &Mark
     }
 }
 
+/// For whoever is signed in, which the script knows.
+fn service() -> Markup {
+    html! {
+        fieldset.wallets #service hidden {
+            legend { "Your service wallet" }
+            p #funds {}
+            button.wide #spend type="button" { "Pay from the service wallet" }
+        }
+    }
+}
+
 fn other_ways(listing: &Listing) -> Markup {
     html! {
         details {
             summary { "I already bought this" }
             p { "Sign with the wallet that paid. It costs nothing." }
             div.wallets #again {}
+        }
+        details #signed-out {
+            summary { "Pay from a service wallet" }
+            p { a href="/me" { "Sign in" } " and come back: then its balance and limits are here." }
         }
         details {
             summary { "Pay with a program or an agent" }

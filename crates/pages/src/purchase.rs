@@ -16,6 +16,7 @@ use crate::{
 
 mod next;
 mod scale;
+mod verdict;
 
 /// What a purchase's page shows.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +36,13 @@ pub struct Shown<'a> {
 pub fn page(shown: &Shown<'_>) -> String {
     let title = format!("Purchase of {}", shown.listing.map_or("a listing", |listing| &listing.title));
     let main = html! {
-        main #main.purchase data-purchase=(shown.purchase.id) {
+        main #main.purchase data-purchase=(shown.purchase.id) data-listing=(shown.purchase.listing_id)
+            data-buyer=(shown.purchase.buyer_address) data-verdict=[shown.purchase.verification.map(Verification::as_str)] {
             (shown.heading())
             (shown.next())
             @if shown.is_open() { (actions()) }
+            (parts::progress())
+            (verdict::section(shown.purchase))
             section aria-labelledby="timeline" {
                 h2 #timeline { "Timeline" }
                 (scale::drawn(shown.purchase, shown.is_open().then_some(shown.now)))
@@ -47,8 +51,7 @@ pub fn page(shown: &Shown<'_>) -> String {
             (shown.facts())
         }
     };
-    Page { title: &title, place: Place::Elsewhere, script: shown.is_open().then_some(&PURCHASE), card: None }
-        .around(&main)
+    Page { title: &title, place: Place::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
 }
 
 /// A status in a word or two.
@@ -98,7 +101,6 @@ fn actions() -> Markup {
             div #sign hidden { (parts::wallets("Sign with your wallet")) }
         }
         (parts::draft())
-        (parts::progress())
     }
 }
 
@@ -165,7 +167,6 @@ impl Shown<'_> {
             section aria-labelledby="facts" {
                 h2 #facts { "Details" }
                 dl.facts {
-                    @if let Some(verdict) = purchase.verification { div { dt { "Buyer's verdict" } dd { (words(verdict)) } } }
                     div { dt { "Buyer" } dd { (parts::hash(&purchase.buyer_address.to_string())) } }
                     @if let Some(listing) = self.listing {
                         div { dt { "Creator" } dd { (parts::creator(&listing.seller_address.to_string())) } }
@@ -181,13 +182,5 @@ impl Shown<'_> {
                 }
             }
         }
-    }
-}
-
-const fn words(verdict: Verification) -> &'static str {
-    match verdict {
-        Verification::Ok => "It is what was listed",
-        Verification::Mismatch => "It is not what was listed",
-        Verification::NoResultYet => "Nothing was delivered yet",
     }
 }

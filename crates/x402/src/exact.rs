@@ -54,6 +54,8 @@ pub struct VerifiedPayment {
     /// Whether a block has the transaction already, or the provider's mempool: somebody broadcast it before it came here.
     /// What is public proves nothing about who sends it, so the caller must ask for the payer's signature.
     pub public: bool,
+    /// The height of the newest block when it was looked at.
+    pub newest_height: u64,
     /// The signed transaction, byte for byte as received.
     pub cbor: Vec<u8>,
 }

@@ -9,6 +9,9 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
+/// The largest whole number below which each has a spelling of its own.
+const MAX_EXACT: u64 = 1 << 53;
+
 /// The value of a JSON text in which no object has a name twice: two readers could take it for two different values.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(text).map(|Unambiguous(value)| value)
@@ -23,12 +26,15 @@ pub(crate) fn canonical(value: &impl Serialize) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes what is canonical once its keys are in order, as all that sellers sign is: texts under keys of ASCII. `None` for
-/// anything else, which the library writes in several times the time.
+/// Writes what is canonical once its keys are in order, as all that sellers sign is: texts and small whole numbers under keys
+/// of ASCII. `None` for anything else, which the library writes in several times the time.
 fn write(value: &Value, text: &mut Vec<u8>) -> Option<()> {
     match value {
-        Value::Number(_) => return None,
-        Value::Null | Value::Bool(_) | Value::String(_) => serde_json::to_writer(text, value).ok()?,
+        // Beyond them a number is rounded to what JavaScript has.
+        Value::Number(number) if number.as_u64().is_none_or(|number| number > MAX_EXACT) => return None,
+        Value::Null | Value::Bool(_) | Value::String(_) | Value::Number(_) => {
+            serde_json::to_writer(text, value).ok()?
+        }
         Value::Array(items) => {
             text.push(b'[');
             for (place, item) in items.iter().enumerate() {

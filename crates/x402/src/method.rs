@@ -15,7 +15,6 @@ mod escrow;
 use cardano::{
     Address, ContentHash, Lovelace,
     address::AddressError,
-    cip8::Cip8Error,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::build::NewOutput,
@@ -144,9 +143,6 @@ pub enum OfferError {
     /// Less than [`MIN_PROTECTED_PRICE`].
     #[error("the price is too low to be protected")]
     PriceTooLow,
-    /// The seller's address is not of the seller's key.
-    #[error("the seller's key: {0}")]
-    Key(#[from] Cip8Error),
     /// The time of issue is at the end of time.
     #[error("the time of issue is out of range")]
     Time,

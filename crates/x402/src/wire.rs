@@ -47,6 +47,7 @@ pub use confirmation::{ConfirmationPolicy, ConfirmationPolicyError};
 pub use extra::{DefaultExtra, Extra};
 pub use header::{
     HeaderError, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, decode_header, encode_header,
+    encode_json,
 };
 pub use network::{Network, NetworkError};
 pub use payload::{ExactPayload, PaymentPayload};

@@ -91,8 +91,8 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
 async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, now: u64) -> Result<Report, Fault> {
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .leading(settings.lead);
-    let database = D1::new(env.d1("DB")?, usage.clone());
-    let contents = ContentStore::bound(env, D1::new(env.d1("DB")?, usage.clone()), usage.clone());
+    let database = D1::new(env, "DB", usage.clone());
+    let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone());
     let watch = Watch {
         database: &database,
         chain: &chain,

@@ -1,5 +1,6 @@
 //! One JSON-RPC 2.0 message per body.
 
+use cardano::ordered::object;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
@@ -96,7 +97,7 @@ impl RpcError {
     pub fn body(&self, id: Option<&Value>) -> String {
         let error = [("code", json!(self.code.number())), ("message", json!(self.message))];
         let error = error.into_iter().chain(self.data.clone().map(|data| ("data", data)));
-        let error: Map<String, Value> = error.map(|(name, value)| (name.to_owned(), value)).collect();
+        let error = object(error);
         match id {
             Some(id) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
             None => json!({ "jsonrpc": "2.0", "error": error }),

@@ -4,6 +4,7 @@
 //! payment comes in `params._meta["x402/payment"]`; the settlement goes back in `result._meta["x402/payment-response"]`.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use cardano::ordered::object;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -73,7 +74,7 @@ async fn unlock(
     };
     Ok(match shop.unlock(&listing_id(&id)?, shown).await? {
         Unlocked::PaymentRequired { required, settlement } => {
-            let mut meta = Map::from_iter([(META_ERROR.to_owned(), required.clone())]);
+            let mut meta = object([(META_ERROR, required.clone())]);
             meta.extend(settlement.map(|settlement| (META_RESPONSE.to_owned(), settlement)));
             ToolResult { structured: Some(required), is_error: true, meta, ..ToolResult::default() }
         }

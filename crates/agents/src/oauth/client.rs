@@ -4,6 +4,7 @@
 //! connection, finds the same row, and no registration ever ends.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use cardano::ordered::object;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -122,17 +123,17 @@ impl ClientMetadata {
             None => (Value::Null, Value::Null),
         };
         let method = if self.keys.is_some() { "private_key_jwt" } else { "none" };
-        let mut answer = Map::from_iter([
-            ("client_id".to_owned(), json!(id)),
-            ("client_id_issued_at".to_owned(), json!(now_ms / 1_000)),
-            ("client_name".to_owned(), json!(self.name)),
-            ("redirect_uris".to_owned(), json!(self.redirect_uris)),
-            ("grant_types".to_owned(), json!(["authorization_code", "refresh_token"])),
-            ("response_types".to_owned(), json!(["code"])),
-            ("scope".to_owned(), json!(SCOPE)),
-            ("token_endpoint_auth_method".to_owned(), json!(method)),
-            ("jwks_uri".to_owned(), jwks_uri),
-            ("jwks".to_owned(), jwks),
+        let mut answer = object([
+            ("client_id", json!(id)),
+            ("client_id_issued_at", json!(now_ms / 1_000)),
+            ("client_name", json!(self.name)),
+            ("redirect_uris", json!(self.redirect_uris)),
+            ("grant_types", json!(["authorization_code", "refresh_token"])),
+            ("response_types", json!(["code"])),
+            ("scope", json!(SCOPE)),
+            ("token_endpoint_auth_method", json!(method)),
+            ("jwks_uri", jwks_uri),
+            ("jwks", jwks),
         ]);
         answer.retain(|_, value| !value.is_null());
         answer.into()

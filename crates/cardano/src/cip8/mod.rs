@@ -27,7 +27,7 @@ mod cbor;
 mod parse;
 mod sign;
 
-pub use sign::{DataSignature, Unsigned, sign};
+pub use sign::{DataSignature, Signatory, Unsigned, sign};
 
 #[cfg(test)]
 mod forge;

@@ -31,35 +31,64 @@ impl DataSignature {
     }
 }
 
-/// A payload that is to be signed for an address: protected headers algorithm and raw address, unprotected `hashed`
-/// false, the payload attached. The same bytes every time, and those of evolution-sdk and lucid-evolution.
+/// Who signs for an address: what is the same in all that they sign.
 #[derive(Clone, Debug)]
-pub struct Unsigned {
-    key: CoseKey,
+pub struct Signatory {
+    key: Vec<u8>,
+    /// Without a payload.
     message: CoseSign1,
-    to_sign: Vec<u8>,
 }
 
-impl Unsigned {
-    /// A payload to be signed by the key of this address.
+impl Signatory {
+    /// The key of this address.
     ///
     /// # Errors
     /// [`Cip8Error::OtherKey`] where the key does not spend from the address.
-    pub fn new(secret: &SigningKey, address: &Address, payload: &[u8]) -> Result<Self, Cip8Error> {
+    pub fn new(secret: &SigningKey, address: &Address) -> Result<Self, Cip8Error> {
         if secret.key_hash() != *address.payment_key() {
             return Err(Cip8Error::OtherKey);
         }
+        Ok(Self::of(secret, address))
+    }
+
+    /// The key of its own enterprise address.
+    #[must_use]
+    pub fn own(secret: &SigningKey) -> Self {
+        Self::of(secret, &secret.enterprise_address())
+    }
+
+    fn of(secret: &SigningKey, address: &Address) -> Self {
         let protected = HeaderBuilder::new()
             .algorithm(iana::Algorithm::EdDSA)
             .text_value(ADDRESS.to_owned(), Value::Bytes(address.to_bytes()))
             .build();
         let unprotected =
             Header { rest: vec![(coset::Label::Text(HASHED.to_owned()), Value::Bool(false))], ..Header::default() };
-        let message =
-            CoseSign1Builder::new().protected(protected).unprotected(unprotected).payload(payload.to_vec()).build();
-        Ok(Self { key: cose_key(secret), to_sign: message.tbs_data(&[]), message })
+        let mut message = CoseSign1Builder::new().protected(protected).unprotected(unprotected).build();
+        // Encoded once, here.
+        let protected = message.protected.clone().cbor_bstr();
+        message.protected.original_data = protected.ok().and_then(|bytes| bytes.into_bytes().ok());
+        Self { key: encoded(cose_key(secret)), message }
     }
 
+    /// A payload that they are to sign.
+    #[must_use]
+    pub fn unsigned(&self, payload: &[u8]) -> Unsigned {
+        let message = CoseSign1 { payload: Some(payload.to_vec()), ..self.message.clone() };
+        Unsigned { key: self.key.clone(), to_sign: message.tbs_data(&[]), message }
+    }
+}
+
+/// A payload that is to be signed for an address: protected headers algorithm and raw address, unprotected `hashed`
+/// false, the payload attached. The same bytes every time, and those of evolution-sdk and lucid-evolution.
+#[derive(Clone, Debug)]
+pub struct Unsigned {
+    key: Vec<u8>,
+    message: CoseSign1,
+    to_sign: Vec<u8>,
+}
+
+impl Unsigned {
     /// The bytes that the key signs.
     #[must_use]
     pub fn to_sign(&self) -> &[u8] {
@@ -70,16 +99,16 @@ impl Unsigned {
     #[must_use]
     pub fn signed(self, signature: [u8; 64]) -> DataSignature {
         let message = CoseSign1 { signature: signature.to_vec(), ..self.message };
-        DataSignature { key: encoded(self.key), signature: encoded(message) }
+        DataSignature { key: self.key, signature: encoded(message) }
     }
 }
 
 /// Signs a payload for an address, as [`Unsigned`] has it.
 ///
 /// # Errors
-/// As [`Unsigned::new`].
+/// As [`Signatory::new`].
 pub fn sign(secret: &SigningKey, address: &Address, payload: &[u8]) -> Result<DataSignature, Cip8Error> {
-    let unsigned = Unsigned::new(secret, address, payload)?;
+    let unsigned = Signatory::new(secret, address)?.unsigned(payload);
     let signature = secret.sign(unsigned.to_sign());
     Ok(unsigned.signed(signature))
 }

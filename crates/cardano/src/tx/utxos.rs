@@ -24,6 +24,7 @@ use pallas_codec::minicbor::{Decoder, data::Type};
 use crate::{
     chain::Utxo,
     hash::{TxHash, TxRef},
+    ordered,
 };
 use cbor::{ItemCount, unsupported};
 pub use unspent::{MAX_UNSPENT_OUTPUT, NotAnUnspentOutput, read_unspent};
@@ -146,7 +147,7 @@ impl UtxosBody {
     fn utxos(self, id: TxHash, valid: bool, redeemed: &BTreeSet<usize>) -> TransactionUtxos {
         let returned = self.outputs.len();
         // A redeemer names its input by its place among all of them in order (Alonzo, `rdptr`).
-        let in_order: BTreeSet<TxRef> = self.inputs.iter().copied().filter(|_| valid).collect();
+        let in_order = ordered::set(self.inputs.iter().copied().filter(|_| valid));
         let by_script = in_order.into_iter().enumerate().filter(|(place, _)| redeemed.contains(place));
         let by_script = by_script.map(|(_, input)| input).collect();
         let (spent, made) = if valid {

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use cardano::{
-    TxRef,
     chain::ChainError,
     evaluation::{Evaluate, Evaluation},
-    fees::ExUnits,
     tx::build::{BuildError, ScriptInput, TxPlan, UnsignedTx, Wallet, build},
 };
 
@@ -61,13 +59,12 @@ impl Planner<'_> {
             Evaluation::Refused(reason) => return Err(DraftError::Refused(reason)),
             Evaluation::Accepted(units) => units,
         };
-        let of_input = |input: &ScriptInput| {
-            let reference = input.utxo.reference;
-            let units = units.get(&first.input_place(&reference)?)?;
-            Some((reference, *units))
-        };
-        let evaluated = plan.script_inputs.iter().map(of_input).collect::<Option<BTreeMap<TxRef, ExUnits>>>();
-        let evaluated = evaluated.ok_or_else(|| ChainError::Malformed("an evaluation of something else".to_owned()))?;
+        let mut evaluated = BTreeMap::new();
+        for ScriptInput { utxo, .. } in &plan.script_inputs {
+            let found = first.input_place(&utxo.reference).and_then(|place| units.get(&place));
+            let found = found.ok_or_else(|| ChainError::Malformed("an evaluation of something else".to_owned()))?;
+            evaluated.insert(utxo.reference, *found);
+        }
         Ok(build(&self.with_units(plan, &evaluated), wallet, self.parameters)?)
     }
 }

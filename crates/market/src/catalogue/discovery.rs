@@ -4,7 +4,7 @@ use cardano::Address;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, exactly, statement};
 
-use super::ListingTerms;
+use super::{ListingTerms, MAX_QUERY, words};
 
 /// Listings whose addresses are given at once: the newest. A sitemap may have 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
@@ -40,7 +40,26 @@ pub struct SalesPage {
 }
 
 /// SQL of when a listing was made.
-const SINCE: &str = "strftime('%Y-%m-%dT%H:%M:%SZ', created_at_ms / 1000, 'unixepoch')";
+macro_rules! since {
+    () => {
+        "strftime('%Y-%m-%dT%H:%M:%SZ', created_at_ms / 1000, 'unixepoch')"
+    };
+}
+/// A listing as a [`ForSale`].
+const FOR_SALE_JSON: &str =
+    concat!("json_object('terms', json_set(card, '$.hidden', json('false')), 'since', ", since!(), ")");
+
+impl Paid {
+    /// SQL of which listings these are, and what stands at its `?1`.
+    const fn condition(&self, with_escrow: bool) -> (&'static str, Option<&Address>) {
+        match self {
+            Self::Any if with_escrow => ("?1 IS NULL", None),
+            Self::Any => ("?1 IS NULL AND instant = 1", None),
+            Self::To(address) => ("seller_address = ?1 AND instant = 1", Some(address)),
+            Self::IntoEscrow => ("?1 IS NULL AND protected = 1", None),
+        }
+    }
+}
 
 /// A page of the listings for sale: those that are not hidden, and that the configured ways can pay for.
 ///
@@ -52,22 +71,9 @@ pub async fn for_sale(
     with_escrow: bool,
     (limit, offset): (u32, u32),
 ) -> Result<SalesPage, DatabaseError> {
-    let seller = match paid {
-        Paid::To(address) => Some(address),
-        Paid::Any | Paid::IntoEscrow => None,
-    };
-    let condition = match paid {
-        Paid::Any if with_escrow => "?1 IS NULL",
-        Paid::Any => "?1 IS NULL AND instant = 1",
-        Paid::To(_) => "seller_address = ?1 AND instant = 1",
-        Paid::IntoEscrow => "?1 IS NULL AND protected = 1",
-    };
+    let (condition, seller) = paid.condition(with_escrow);
     let shown = format!("FROM listings WHERE hidden_at_ms IS NULL AND {condition}");
-    let page = format!(
-        "SELECT json_object('terms', json_set(card, '$.hidden', json('false')), 'since', {SINCE}) {shown} \
-         ORDER BY seq DESC LIMIT ?2 OFFSET ?3"
-    );
-    let seller = seller.as_ref();
+    let page = format!("SELECT {FOR_SALE_JSON} {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3");
     let answers = db
         .batch(vec![
             statement!(page, seller, i64::from(limit), i64::from(offset)),
@@ -78,6 +84,55 @@ pub async fn for_sale(
     Ok(SalesPage { listings: page.all_json()?, total: total.first_json()?.unwrap_or_default() })
 }
 
+/// What of it answers a question, the best first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// A page of the listings.
+    pub listings: Vec<ForSale>,
+    /// Whether more follow.
+    pub more: bool,
+}
+
+/// A question in people's words, as a full-text query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question(String);
+
+impl Question {
+    /// Reads it; `None` where it is too long (200 characters). A question without a word finds nothing.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let short = text.chars().count() <= MAX_QUERY;
+        short.then(|| Self(words(text).collect::<Vec<_>>().join(" OR ")))
+    }
+}
+
+/// The listings for sale that have words of a question: those first that have the rarest ones, or many.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn search(
+    db: &impl Database,
+    Question(question): &Question,
+    paid: Paid,
+    with_escrow: bool,
+    (limit, offset): (u32, u32),
+) -> Result<Found, DatabaseError> {
+    if question.is_empty() {
+        return Ok(Found { listings: vec![], more: false });
+    }
+    let (condition, seller) = paid.condition(with_escrow);
+    let sql = format!(
+        "SELECT {FOR_SALE_JSON} FROM listings_text JOIN listings ON seq = listings_text.rowid \
+         WHERE listings_text MATCH ?4 AND hidden_at_ms IS NULL AND {condition} \
+         ORDER BY listings_text.rank, seq DESC LIMIT ?2 + 1 OFFSET ?3"
+    );
+    let found = db.run(statement!(sql, seller, i64::from(limit), i64::from(offset), question.as_str())).await?;
+    let mut listings: Vec<ForSale> = found.all_json()?;
+    let more = listings.len() > limit as usize;
+    listings.truncate(limit as usize);
+    Ok(Found { listings, more })
+}
+
 /// The ids of the newest listings, and the day on which each was made: `id YYYY-MM-DD`, one a line.
 ///
 /// # Errors
@@ -85,7 +140,8 @@ pub async fn for_sale(
 pub async fn addresses(db: &impl Database) -> Result<String, DatabaseError> {
     let sql = format!(
         "SELECT coalesce(group_concat(id || ' ' || substr(since, 1, 10), char(10)), '') FROM \
-         (SELECT id, {SINCE} AS since FROM listings WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_ADDRESSES})"
+         (SELECT id, {} AS since FROM listings WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_ADDRESSES})",
+        since!()
     );
     Ok(db.run(statement!(sql)).await?.rows.into_iter().next().unwrap_or_default())
 }

@@ -1,11 +1,12 @@
 //! Buying from a service wallet: the terms, the rules and the settlement of an outside payer, in process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cardano::{
-    Address, ContentHash, Lovelace, TxHash, TxRef,
+    Address, ContentHash, Lovelace, TxHash,
     chain::{Chain, ChainError, Tip, Utxo},
     keys::{SigningKey, VerifyEd25519},
+    ordered,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::{
@@ -319,7 +320,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             header: ContentHash::of(&built.cbor),
             terms_digest: offered.terms_digest().map(|digest| digest.0),
             identifier: None,
-            spend: Some((account, &built.facts.inputs)),
+            newest_height: None,
+            inputs: &built.facts.inputs,
+            account: Some(account),
             content: reading.is_some().then_some(terms.content_hash),
         };
         let (claim, beside) = new.claim(self.checkout.database, reading, self.checkout.now).await?;
@@ -374,7 +377,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     ) -> Result<VerifiedPayment, BuyError> {
         // Anybody can send the wallet outputs that carry scripts. Our builder has counted a fee for each byte of them.
         let known = |utxo: Utxo| (utxo.reference, InputState::Unspent(Utxo { reference_script: None, ..utxo }));
-        let inputs: BTreeMap<TxRef, InputState> = utxos.into_iter().map(known).collect();
+        let inputs = ordered::map(utxos.into_iter().map(known));
         let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip, in_mempool: false };
         let payment = Payment::of_transaction(&built.cbor).map_err(|error| BuyError::Terms(error.to_string()))?;
         // On a local ledger, time can be moved ahead of the wall clock.

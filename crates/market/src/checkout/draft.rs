@@ -11,6 +11,7 @@ use std::{
 use cardano::{
     Address, KeyHash, Lovelace, TxRef,
     chain::{Utxo, Value},
+    ordered,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::build::{BuildError, TxPlan, UnsignedTx, Validity, Wallet, build},
@@ -195,7 +196,7 @@ impl<'a> Drafting<'a> {
         let plan = TxPlan {
             outputs: vec![output.output.clone()],
             inputs: payers.first.into_iter().cloned().collect(),
-            wallet_keys: payers.utxos.iter().filter_map(|utxo| key_of(utxo)).collect(),
+            wallet_keys: ordered::set(payers.utxos.iter().filter_map(|utxo| key_of(utxo))),
             validity: Validity { from: None, until },
             ..TxPlan::default()
         };

@@ -97,6 +97,12 @@ pub enum PayError {
         MAX_REFUSED
     )]
     TooManyRefused,
+    /// Another payment spends the same.
+    #[error(
+        "another payment that spends an input of this one is on its way: wait until it is in a block or its time to live is \
+         over, or spend other outputs"
+    )]
+    InputsTaken,
     /// The identifier came with another payload before.
     #[error("this payment identifier came with another payload before: use a new one for a new payment")]
     IdentifierTaken,
@@ -158,7 +164,7 @@ impl Attempt<'_> {
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
     /// payer's signature tells them from whoever copied it.
     fn may_have(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
-        if entry.refused_first && self.proven != Some(*payer) { Err(PayError::Public) } else { Ok(()) }
+        if entry.was_public && self.proven != Some(*payer) { Err(PayError::Public) } else { Ok(()) }
     }
 }
 
@@ -258,6 +264,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             tx: verified.tx_id,
             cbor: &verified.cbor,
             valid_until: verified.valid_until,
+            newest_height: Some(verified.newest_height),
             listing_id: &terms.id,
             mode,
             payer,
@@ -266,7 +273,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             header: attempt.presented.header,
             terms_digest: offered.terms_digest().map(|digest| digest.0),
             identifier: attempt.presented.identifier.clone(),
-            spend: None,
+            inputs: &verified.inputs,
+            account: None,
             content: reading.is_some().then_some(terms.content_hash),
         };
         for _ in 0..MAX_ROUNDS {
@@ -304,7 +312,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::IdentifierTaken => return Err(PayError::IdentifierTaken),
                 Claim::Crowded => return Err(Unavailable::Crowded.into()),
                 Claim::TooManyRefused => return Err(PayError::TooManyRefused),
-                Claim::InputsTaken | Claim::NotGranted(_) => return Err(no_content(terms).into()),
+                Claim::InputsTaken => return Err(PayError::InputsTaken),
+                Claim::NotGranted(_) => return Err(no_content(terms).into()),
             }
         }
         Err(NotSettled::Duplicate.into())

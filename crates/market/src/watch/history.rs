@@ -8,6 +8,7 @@ use cardano::{
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::{AddressTransaction, History, Place},
+    ordered,
     slots::Millis,
     tx::TransactionUtxos,
 };
@@ -158,7 +159,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             json!(ids).to_string()
         );
         let entries = Entry::all(&self.database.run(read).await?)?;
-        Ok(entries.into_iter().map(|entry| (entry.tx, entry)).collect())
+        Ok(ordered::map(entries.into_iter().map(|entry| (entry.tx, entry))))
     }
 
     async fn read_ours(&self, mut entry: Entry, view: &TickView<'_>, report: &mut Report) -> Read {

@@ -7,6 +7,7 @@ use cardano::{
     chain::{Chain, Utxo, Value},
     evaluation::Evaluate,
     history::History,
+    ordered,
     slots::Millis,
     tx::TransactionUtxos,
 };
@@ -70,11 +71,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// changed.
     pub(super) async fn record(
         &self,
-        mut found: Vec<Found>,
+        found: Vec<Found>,
         view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<Vec<TxRef>, TickError> {
-        found.sort_by_key(|found| found.height);
+        let found = ordered::by_key(found, |found| found.height);
         let inputs: Vec<String> = found.iter().flat_map(|found| &found.utxos.spent).map(ToString::to_string).collect();
         let (Some(deployment), false) = (view.deployment, inputs.is_empty()) else { return Ok(vec![]) };
         let rows: Vec<WatchedRow> = self.database.run(watched(&inputs)).await?.all_json()?;

@@ -118,6 +118,7 @@ pub struct Paying {
     pub price: u64,
     pub terms_digest: Option<ContentHash>,
     pub mode: DeliveryMode,
+    pub newest_height: Option<u64>,
 }
 
 /// A payment of this account's service wallet.
@@ -130,6 +131,7 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         price,
         terms_digest: None,
         mode: DeliveryMode::Instant,
+        newest_height: None,
     }
 }
 
@@ -148,6 +150,7 @@ impl Paying {
             tx: self.tx(),
             cbor: &self.built.cbor,
             valid_until: self.built.facts.valid_until_slot,
+            newest_height: self.newest_height,
             listing_id: &self.listing,
             mode: self.mode,
             payer: self.payer,
@@ -156,7 +159,8 @@ impl Paying {
             header,
             terms_digest: self.terms_digest,
             identifier,
-            spend: self.account.as_ref().map(|account| (account, self.built.facts.inputs.as_slice())),
+            inputs: &self.built.facts.inputs,
+            account: self.account.as_ref(),
             content: None,
         };
         block(new.claim(db, None, now)).unwrap().0

@@ -141,7 +141,9 @@ impl Sales {
             header: ContentHash::of(&built.cbor),
             terms_digest: Some(ContentHash::of(&number.to_be_bytes())),
             identifier: None,
-            spend: None,
+            newest_height: None,
+            inputs: &built.facts.inputs,
+            account: None,
             content: None,
         };
         assert!(matches!(block(payment.claim(&self.db, None, self.now())).unwrap().0, Claim::New(_)));

@@ -1,7 +1,7 @@
 //! The escrow's `extra` on the wire: closed objects, one spelling for every value.
 
 use ::escrow::Parameters;
-use cardano::KeyHash;
+use cardano::{KeyHash, hash::to_hex};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
 
@@ -89,11 +89,11 @@ impl EscrowExtra {
     pub fn identifier(&self, pay_to: &str) -> BlockchainIdentifier {
         let SellerTerms { seller_nonce, buyer_nonce, agent_identifier, .. } = &self.terms;
         BlockchainIdentifier {
-            seller_nonce: hex::encode(seller_nonce),
-            agent_identifier: hex::encode(agent_identifier.bytes()),
-            buyer_nonce: hex::encode(buyer_nonce),
-            reference_signature: hex::encode(&self.reference_signature),
-            reference_key: hex::encode(&self.reference_key),
+            seller_nonce: to_hex(seller_nonce),
+            agent_identifier: to_hex(agent_identifier.bytes()),
+            buyer_nonce: to_hex(buyer_nonce),
+            reference_signature: to_hex(&self.reference_signature),
+            reference_key: to_hex(&self.reference_key),
             contract_address: pay_to.to_owned(),
         }
     }
@@ -123,11 +123,11 @@ impl DeploymentWire {
 }
 
 mod cose {
-    use super::{Deserialize, Deserializer, MAX_COSE_BYTES, de, terms};
+    use super::{Deserialize, Deserializer, MAX_COSE_BYTES, de, terms, to_hex};
     use serde::Serializer;
 
     pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex::encode(bytes))
+        serializer.serialize_str(&to_hex(bytes))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {

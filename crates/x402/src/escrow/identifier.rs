@@ -4,6 +4,8 @@
 //! hex(LZString.compressToUint8Array(sellerNonce agentIdentifier "." buyerNonce "." signature "." key "." escrow))
 //! ```
 
+use cardano::hash::to_hex;
+
 use super::lz;
 
 /// The most compressed bytes that are unpacked: unpacking may grow with their square.
@@ -46,7 +48,7 @@ impl BlockchainIdentifier {
     /// The identifier on the wire, lowercase hex.
     #[must_use]
     pub fn encode(&self) -> String {
-        hex::encode(lz::compress(&self.text()))
+        to_hex(lz::compress(&self.text()))
     }
 
     /// Reads an identifier from the wire.

@@ -4,54 +4,62 @@
 //! Phrases are nodes of a tree, numbered as they come up; a code is its node's number. What follows one is a chain of
 //! siblings, few in texts of few characters.
 
+use std::num::NonZeroU32;
+
 /// Codes before the first phrase: a new character of 8 bits, one of 16, the end.
-const BASE: usize = 3;
-const NEW_8: usize = 0;
-const NEW_16: usize = 1;
-const END: usize = 2;
+const BASE: u32 = 3;
+const NEW_8: u32 = 0;
+const NEW_16: u32 = 1;
+const END: u32 = 2;
 
 /// A phrase: the one before it and a character.
 struct Phrase {
     unit: u16,
-    child: Option<usize>,
-    sibling: Option<usize>,
     /// A character alone that was not written yet.
     new: bool,
+    child: Option<NonZeroU32>,
+    sibling: Option<NonZeroU32>,
 }
 
-#[derive(Default)]
+/// Phrases, the first of them the empty one, whose children are the single characters.
 struct Compressor {
     phrases: Vec<Phrase>,
-    /// The first of the single characters.
-    first: Option<usize>,
     bits: Bits,
 }
 
+/// The phrase without a character.
+const EMPTY: usize = 0;
+
+/// A phrase's place, where it is not the first.
+fn place(of: Option<NonZeroU32>) -> Option<usize> {
+    of.and_then(|place| usize::try_from(place.get()).ok())
+}
+
 impl Compressor {
+    fn new(units: usize) -> Self {
+        let mut phrases = Vec::with_capacity(units.saturating_add(1));
+        phrases.push(Phrase { unit: 0, new: false, child: None, sibling: None });
+        Self { phrases, bits: Bits::with_capacity(units) }
+    }
+
     /// The phrase that goes on with this character.
-    fn after(&self, phrase: Option<usize>, unit: u16) -> Option<usize> {
-        let mut next = match phrase {
-            None => self.first,
-            Some(at) => self.phrases.get(at)?.child,
-        };
+    fn after(&self, phrase: usize, unit: u16) -> Option<usize> {
+        let mut next = place(self.phrases.get(phrase)?.child);
         while let Some(at) = next {
             let known = self.phrases.get(at)?;
             if known.unit == unit {
                 return Some(at);
             }
-            next = known.sibling;
+            next = place(known.sibling);
         }
         None
     }
 
-    fn add(&mut self, phrase: Option<usize>, unit: u16) -> usize {
+    fn add(&mut self, phrase: usize, unit: u16) -> usize {
         let at = self.phrases.len();
-        let place = match phrase {
-            None => Some(&mut self.first),
-            Some(before) => self.phrases.get_mut(before).map(|before| &mut before.child),
-        };
-        let sibling = place.and_then(|place| place.replace(at));
-        self.phrases.push(Phrase { unit, child: None, sibling, new: phrase.is_none() });
+        let link = u32::try_from(at).ok().and_then(NonZeroU32::new);
+        let sibling = self.phrases.get_mut(phrase).and_then(|before| std::mem::replace(&mut before.child, link));
+        self.phrases.push(Phrase { unit, new: phrase == EMPTY, child: None, sibling });
         at
     }
 
@@ -60,47 +68,44 @@ impl Compressor {
         if std::mem::take(&mut phrase.new) {
             let (code, width) = if phrase.unit < 256 { (NEW_8, 8) } else { (NEW_16, 16) };
             self.bits.code(code);
-            self.bits.push(usize::from(phrase.unit), width);
+            self.bits.push(phrase.unit.into(), width);
             self.bits.widen();
         } else {
-            self.bits.code(at.saturating_add(BASE));
+            // The empty phrase has no code.
+            self.bits.code(u32::try_from(at).unwrap_or_default().saturating_add(BASE).saturating_sub(1));
         }
         self.bits.widen();
     }
 }
 
-/// The bits written so far; values are written from their least bit on.
+/// The bits written so far; values are written from their least bit on, bytes filled from their greatest.
 struct Bits {
     bytes: Vec<u8>,
-    /// Of the last byte, those that are free.
-    free: u32,
+    /// Bits that fill no byte yet, the newest lowest, and how many.
+    rest: u64,
+    held: u32,
     /// Of a code.
     width: u32,
     /// Codes until they are wider.
     left: u64,
 }
 
-impl Default for Bits {
-    fn default() -> Self {
-        Self { bytes: Vec::new(), free: 0, width: 2, left: 2 }
-    }
-}
-
 impl Bits {
-    fn push(&mut self, value: usize, width: u32) {
-        for place in 0..width {
-            self.free = self.free.checked_sub(1).unwrap_or_else(|| {
-                self.bytes.push(0);
-                7
-            });
-            if let Some(last) = self.bytes.last_mut() {
-                let bit = value.checked_shr(place).is_some_and(|rest| rest & 1 == 1);
-                *last |= u8::from(bit).checked_shl(self.free).unwrap_or_default();
-            }
+    fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), rest: 0, held: 0, width: 2, left: 2 }
+    }
+
+    fn push(&mut self, value: u32, width: u32) {
+        let turned = value.reverse_bits().checked_shr(32_u32.saturating_sub(width)).unwrap_or_default();
+        self.rest = self.rest.checked_shl(width).unwrap_or_default() | u64::from(turned);
+        self.held = self.held.saturating_add(width);
+        while let Some(held) = self.held.checked_sub(8) {
+            self.bytes.push(self.rest.checked_shr(held).unwrap_or_default().to_le_bytes()[0]);
+            self.held = held;
         }
     }
 
-    fn code(&mut self, code: usize) {
+    fn code(&mut self, code: u32) {
         self.push(code, self.width);
     }
 
@@ -115,6 +120,7 @@ impl Bits {
     /// Filled up to 16 bits, with one more than there is.
     fn finish(mut self) -> Vec<u8> {
         self.push(0, 1);
+        self.push(0, 8_u32.saturating_sub(self.held) % 8);
         if self.bytes.len() % 2 == 1 {
             self.bytes.push(0);
         }
@@ -124,23 +130,23 @@ impl Bits {
 
 /// A text, compressed.
 pub(super) fn compress(text: &str) -> Vec<u8> {
-    let mut compressor = Compressor::default();
-    let mut phrase: Option<usize> = None;
+    let mut compressor = Compressor::new(text.len());
+    let mut phrase = EMPTY;
     for unit in text.encode_utf16() {
-        let single = compressor.after(None, unit).unwrap_or_else(|| compressor.add(None, unit));
-        let Some(before) = phrase else {
-            phrase = Some(single);
+        let single = compressor.after(EMPTY, unit).unwrap_or_else(|| compressor.add(EMPTY, unit));
+        if phrase == EMPTY {
+            phrase = single;
             continue;
-        };
-        phrase = compressor.after(Some(before), unit).or_else(|| {
+        }
+        phrase = compressor.after(phrase, unit).unwrap_or_else(|| {
             // Its number comes before those of what follows, whenever it is written.
-            compressor.add(Some(before), unit);
-            compressor.write(before);
-            Some(single)
+            compressor.add(phrase, unit);
+            compressor.write(phrase);
+            single
         });
     }
-    if let Some(last) = phrase {
-        compressor.write(last);
+    if phrase != EMPTY {
+        compressor.write(phrase);
     }
     compressor.bits.code(END);
     compressor.bits.finish()

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ::escrow::Deadlines;
-use cardano::{Address, ContentHash};
+use cardano::{Address, ContentHash, hash::to_hex};
 use serde::{Deserialize, Serialize};
 
 use super::TransferMethod;
@@ -183,12 +183,12 @@ impl From<SellerTerms> for TermsJson {
             payment_type: PAYMENT_TYPE.to_owned(),
             seller_address: terms.seller,
             seller_return_address: terms.seller_return,
-            seller_nonce: hex::encode(terms.seller_nonce),
-            buyer_nonce: hex::encode(terms.buyer_nonce),
+            seller_nonce: to_hex(terms.seller_nonce),
+            buyer_nonce: to_hex(terms.buyer_nonce),
             agent_identifier: match terms.agent_identifier {
                 AgentIdentifier::Omitted => None,
                 AgentIdentifier::Null => Some(None),
-                AgentIdentifier::Bytes(bytes) => Some(Some(hex::encode(bytes))),
+                AgentIdentifier::Bytes(bytes) => Some(Some(to_hex(bytes))),
             },
             input_hash: terms.input_hash,
             pay_by_time: deadlines.pay_by.to_string(),

@@ -134,6 +134,7 @@ fn judge_whole(method: &dyn PaymentMethod, situation: &Situation<'_>) -> Result<
         amount: offered.requirements.amount,
         lock,
         public: situation.facts.has_payment(),
+        newest_height: situation.facts.tip.height,
         cbor: payment.tx.cbor().to_vec(),
     })
 }

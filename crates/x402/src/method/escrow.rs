@@ -43,6 +43,7 @@ pub struct EscrowMethod {
     deployment: Deployment,
     seller: SigningKey,
     seller_address: Address,
+    signatory: cip8::Signatory,
     name: TransferMethod,
     policy: ConfirmationPolicy,
     pay_to: String,
@@ -62,6 +63,7 @@ impl EscrowMethod {
     ) -> Result<Self, MempoolPolicy> {
         Ok(Self {
             seller_address: seller.enterprise_address(),
+            signatory: cip8::Signatory::own(&seller),
             pay_to: deployment.address().to_string(),
             policy: at_least_in_a_block(policy)?,
             deployment,
@@ -159,7 +161,7 @@ impl PaymentMethod for EscrowMethod {
             extra: Extra::default(),
         };
         let digest = extra.terms_digest(&requirements).ok_or(OfferError::Time)?;
-        let unsigned = cip8::Unsigned::new(&self.seller, &self.seller_address, digest.0.as_bytes())?;
+        let unsigned = self.signatory.unsigned(digest.0.as_bytes());
         let quote = UnsignedQuote { method: self, price: sale.price, extra, requirements, digest, unsigned };
         Ok(Draft::Unsigned(Box::new(quote)))
     }

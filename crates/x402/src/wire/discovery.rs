@@ -1,4 +1,5 @@
-//! What a service says of itself before anybody pays: `GET /supported` and `GET /discovery/resources`.
+//! What a service says of itself before anybody pays: `GET /supported`, `GET /discovery/resources` and
+//! `GET /discovery/search`.
 //!
 //! Sources: x402 specification v2, sections 7.3 and 8; `specs/extensions/bazaar.md`. `lastUpdated` is a number in the
 //! specification and an ISO 8601 text in every published client (one of them refuses a number): here it is the text.
@@ -81,6 +82,29 @@ pub struct Pagination {
     pub offset: u32,
     /// So many match in all.
     pub total: u64,
+}
+
+/// A page of `GET /discovery/search`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchPage {
+    /// The protocol's version.
+    pub x402_version: Version2,
+    /// The resources, the best first.
+    pub resources: Vec<DiscoveredResource>,
+    /// Whether more match.
+    pub partial_results: bool,
+    /// How to go on.
+    pub pagination: SearchPagination,
+}
+
+/// How to go on after a page of a search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SearchPagination {
+    /// So many are on this page.
+    pub limit: usize,
+    /// What asks for the next one; `None` where this is the last.
+    pub cursor: Option<String>,
 }
 
 /// A resource that can be paid for.

@@ -37,8 +37,13 @@ pub enum HeaderError {
 /// # Errors
 /// An object that has no JSON form; none of this crate's.
 pub fn encode_header<T: Serialize>(object: &T) -> Result<String, HeaderError> {
-    let json = serde_json::to_vec(object).map_err(HeaderError::json)?;
-    Ok(STANDARD.encode(json))
+    Ok(encode_json(&serde_json::to_string(object).map_err(HeaderError::json)?))
+}
+
+/// The header value of an x402 object's JSON text.
+#[must_use]
+pub fn encode_json(text: &str) -> String {
+    STANDARD.encode(text)
 }
 
 /// The x402 object in a header's value. No object within it may have a name twice.

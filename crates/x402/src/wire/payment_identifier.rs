@@ -12,7 +12,7 @@
 
 use std::{fmt, str::FromStr};
 
-use cardano::ContentHash;
+use cardano::{ContentHash, ordered::object};
 use serde_json::{Map, Value, json};
 
 use super::{HeaderError, PaymentPayload, header::decode_json};
@@ -88,7 +88,7 @@ pub fn offered() -> Map<String, Value> {
             "required": ["required"],
         },
     });
-    Map::from_iter([(NAME.to_owned(), extension)])
+    object([(NAME, extension)])
 }
 
 impl PaymentPayload {

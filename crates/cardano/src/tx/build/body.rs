@@ -20,7 +20,8 @@ use super::{
 };
 use crate::{
     fees::{self, Weight},
-    hash::{KeyHash, TxRef},
+    hash::TxRef,
+    ordered,
     params::ProtocolParameters,
 };
 
@@ -54,8 +55,8 @@ impl<'a> Frame<'a> {
     ) -> Result<Self, BuildError> {
         let plan = checked.plan;
         let redeemers = redeemers(&checked.scripts, inputs)?;
-        let read: BTreeSet<TxRef> = plan.reference_inputs.iter().map(|input| input.reference).collect();
-        let signers: BTreeSet<KeyHash> = plan.required_signers.iter().copied().collect();
+        let read = ordered::set(plan.reference_inputs.iter().map(|input| input.reference));
+        let signers = ordered::set(plan.required_signers.iter().copied());
         let signers = signers.iter().map(|key| Hash::new(*key.as_bytes())).collect();
         let body = TransactionBody {
             inputs: Set::from(inputs.iter().map(input).collect::<Vec<_>>()),
@@ -138,6 +139,6 @@ fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Optio
 
 /// Binds redeemers and cost model to the body (Alonzo, `hashScriptIntegrity`). Datums are inline: none are hashed here.
 fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Hash<32> {
-    let views = LanguageViews::from_iter([(PLUTUS_V3, params.cost_model_v3.clone())]);
+    let views = LanguageViews(ordered::map([(PLUTUS_V3, params.cost_model_v3.clone())]));
     ScriptData { redeemers: Some(redeemers.clone()), datums: None, language_views: Some(views) }.hash()
 }

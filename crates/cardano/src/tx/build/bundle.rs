@@ -9,6 +9,7 @@ use super::error::BuildError;
 use crate::{
     chain::{AssetUnit, Value},
     money::Lovelace,
+    ordered,
 };
 
 /// Hex digits of a policy id.
@@ -66,15 +67,15 @@ impl Bundle {
             let left = quantity.saturating_sub(spent.assets.get(asset).copied().unwrap_or_default());
             (left > 0).then(|| (asset.clone(), left))
         };
-        self.assets.iter().filter_map(left).collect()
+        ordered::map(self.assets.iter().filter_map(left))
     }
 
     pub(super) fn to_value(&self) -> Result<Value, BuildError> {
-        let asset = |(asset, quantity): (&TokenId, &u128)| Ok((write_unit(asset), one_output(*quantity)?));
-        Ok(Value {
-            lovelace: Lovelace::new(self.lovelace).ok_or(BuildError::OutOfRange)?,
-            assets: self.assets.iter().map(asset).collect::<Result<_, BuildError>>()?,
-        })
+        let mut assets = BTreeMap::new();
+        for (asset, quantity) in &self.assets {
+            assets.insert(write_unit(asset), one_output(*quantity)?);
+        }
+        Ok(Value { lovelace: Lovelace::new(self.lovelace).ok_or(BuildError::OutOfRange)?, assets })
     }
 
     pub(super) fn to_ledger(&self) -> Result<conway::Value, BuildError> {

@@ -9,15 +9,11 @@ use super::{
     settle::{BalancedTx, BalancingTerms, Unbalanced, settle},
     sources::Source,
 };
-use crate::{hash::TxRef, money::Lovelace};
+use crate::{hash::TxRef, money::Lovelace, ordered};
 
 /// Balances the plan with as many of the wallet's UTxOs as it takes.
 pub(super) fn select(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<BalancedTx, BuildError> {
-    let costly_last: Vec<&Source> = {
-        let mut sources: Vec<&Source> = pool.iter().collect();
-        sources.sort_by_key(|source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));
-        sources
-    };
+    let costly_last = ordered::by_key(pool, |source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));
     match Selection::new(terms, costly_last)?.run() {
         Err(Unbalanced::TooLarge(_)) => {}
         done => return terms.conclude(done, pool),
@@ -69,9 +65,8 @@ impl<'a> Selection<'a> {
         for (asset, mut missing) in brought.assets_short_of(paid) {
             let holds = |source: &Source| source.bundle.assets.get(asset).copied().unwrap_or_default();
             missing = missing.saturating_sub(self.chosen.iter().map(|source| holds(source)).sum());
-            let mut holders: Vec<&Source> = self.idle.iter().copied().filter(|source| holds(source) > 0).collect();
-            holders.sort_by_key(|source| (std::cmp::Reverse(holds(source)), source.reference));
-            for holder in holders {
+            let holders = self.idle.iter().copied().filter(|source| holds(source) > 0);
+            for holder in ordered::by_key(holders, |source| (std::cmp::Reverse(holds(source)), source.reference)) {
                 if missing == 0 {
                     break;
                 }

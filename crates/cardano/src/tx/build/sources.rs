@@ -15,6 +15,7 @@ use crate::{
     chain::Utxo,
     fees::ExUnits,
     hash::{KeyHash, TxRef},
+    ordered,
     params::{ProtocolParameters, UTXO_ENTRY_OVERHEAD},
 };
 
@@ -91,7 +92,7 @@ impl<'a> Checked<'a> {
         let forced = self.forced.iter().map(|source| source.reference);
         let scripts = self.scripts.iter().map(|source| source.reference);
         let read = self.plan.reference_inputs.iter().map(|input| input.reference);
-        forced.chain(scripts).chain(read).collect()
+        ordered::set(forced.chain(scripts).chain(read))
     }
 }
 
@@ -190,7 +191,6 @@ pub(super) fn spendable(
     let read = free.filter_map(|utxo| read_source(utxo, params).ok());
     let is_own = |key: &KeyHash| key == wallet.address.payment_key() || further_keys.contains(key);
     let ours = read.filter(|source| is_own(&source.key));
-    let mut sources: Vec<Source> = ours.filter(|source| seen.insert(source.reference)).collect();
-    sources.sort_by_key(|source| (std::cmp::Reverse(source.bundle.lovelace), source.reference));
-    sources
+    let sources = ours.filter(|source| seen.insert(source.reference));
+    ordered::by_key(sources, |source| (std::cmp::Reverse(source.bundle.lovelace), source.reference))
 }

@@ -8,6 +8,7 @@ use cardano::{
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
+    ordered,
     params::ProtocolParameters,
     tx::build::Wallet,
 };
@@ -42,9 +43,12 @@ impl SellerWallet {
     /// The smallest of its outputs, where there are many: one more input costs little, and what is gathered need not be
     /// read again, page after page, in every tick that acts.
     pub fn dust(&self) -> Vec<Utxo> {
-        let mut dust: Vec<&Utxo> = self.utxos.iter().filter(|utxo| is_dust(utxo)).collect();
-        dust.sort_by_key(|utxo| (utxo.value.lovelace, utxo.reference));
-        dust.into_iter().take(MAX_DUST).cloned().collect()
+        let dust = self.utxos.iter().filter(|utxo| is_dust(utxo));
+        ordered::by_key(dust, |utxo| (utxo.value.lovelace, utxo.reference))
+            .into_iter()
+            .take(MAX_DUST)
+            .cloned()
+            .collect()
     }
 
     /// Leaves out what the provider does not show: change of ours that is on its way, or that somebody with the same key

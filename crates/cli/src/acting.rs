@@ -1,0 +1,243 @@
+//! `surety status`, `request-refund`, `refund`, `release`, `verdict`: after a purchase.
+
+use std::{thread::sleep, time::Duration};
+
+use cardano::{
+    Address, TxHash,
+    chain::{TracedOutput, Utxo},
+    keys::SigningKey,
+};
+use clap::Args;
+use escrow::{Action, Datum};
+use market::ListingId;
+use serde_json::{Value, json};
+use xtask::provider::ProviderError;
+
+use crate::{
+    Shop,
+    chain::{clock, described},
+    failure::Failure,
+    proof,
+    redelivery::redeliver,
+    service::Ask,
+    tell::plain,
+    verify::{
+        Own,
+        action::{Draft, Escrow, action},
+    },
+    wallet::signer,
+};
+
+/// How long a transaction may take to a block, in seconds: it is valid for three minutes.
+const WAIT_SECONDS: u64 = 240;
+/// How often an action is drafted anew because the escrow moved meanwhile.
+const MAX_TRIES: u32 = 3;
+/// How long another transaction may take to a block, in seconds.
+const MOVE_SECONDS: u32 = 90;
+/// Steps of an escrow that are followed.
+const MAX_STEPS: usize = 32;
+
+/// Which purchase.
+#[derive(Args)]
+pub struct PurchaseArgument {
+    /// The purchase's id (64 hexadecimal characters), or the id of the listing that this wallet bought.
+    #[arg(value_parser = named)]
+    purchase: Named,
+}
+
+/// Whether what was bought is what was listed.
+#[derive(Args)]
+pub struct VerdictArguments {
+    #[command(flatten)]
+    purchase: PurchaseArgument,
+    /// ok, mismatch or no_result_yet.
+    #[arg(value_parser = ["ok", "mismatch", "no_result_yet"])]
+    verdict: String,
+}
+
+/// A purchase as people name it.
+#[derive(Clone, Debug)]
+enum Named {
+    Purchase(TxHash),
+    Listing(ListingId),
+}
+
+fn named(text: &str) -> Result<Named, &'static str> {
+    let purchase = text.parse().map(Named::Purchase).ok();
+    let named = purchase.or_else(|| text.parse().map(Named::Listing).ok());
+    named.ok_or("a purchase's id has 64 hexadecimal characters, a listing's begins with lst_")
+}
+
+impl PurchaseArgument {
+    fn id(&self, shop: &Shop) -> Result<TxHash, Failure> {
+        match &self.purchase {
+            Named::Purchase(id) => Ok(*id),
+            Named::Listing(listing) => {
+                let (key, address) = signer(shop)?;
+                let owned = redeliver(shop, &key, listing)?;
+                let none =
+                    || Failure::Refused(format!("{address} owns no purchase of {listing}: name it by its own id"));
+                Ok(owned.ok_or_else(none)?.purchase)
+            }
+        }
+    }
+}
+
+/// Prints what became of it, and what can be done.
+pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
+    let id = purchase.id(shop)?;
+    let mut told: Value = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
+    let says = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(plain).unwrap_or_default();
+    let mut lines = vec![
+        format!("purchase  {id}"),
+        format!("listing   {}", says(&told, "listingId")),
+        format!("mode      {}", says(&told, "mode")),
+        format!("status    {}", says(&told, "status")),
+    ];
+    for event in told.get("events").and_then(Value::as_array).into_iter().flatten() {
+        lines.push(format!("  {}  {:<18}  {}", says(event, "at"), says(event, "status"), says(event, "txHash")));
+    }
+    if says(&told, "mode") == "protected" {
+        let possible: Value = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::default())?;
+        for one in possible.get("actions").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(command) = command(&says(one, "action")) {
+                lines.push(format!("{:<5} surety {command} {id}\n      {}", says(one, "timing"), says(one, "words")));
+            }
+        }
+        if let (Some(fields), Some(actions)) = (told.as_object_mut(), possible.get("actions")) {
+            fields.insert("actions".into(), actions.clone());
+        }
+    }
+    shop.tell.result(&told, &lines.join("\n"))
+}
+
+/// The command for an action that is the buyer's.
+fn command(action: &str) -> Option<&'static str> {
+    match action {
+        "SetRefundRequested" => Some("request-refund"),
+        "WithdrawRefund" => Some("refund"),
+        "AuthorizeWithdrawal" => Some("release"),
+        _ => None,
+    }
+}
+
+/// Says whether it is what was listed.
+pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArguments) -> Result<(), Failure> {
+    let id = purchase.id(shop)?;
+    let key = shop.home.key()?;
+    let bought: Value = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
+    let listing = bought.get("listingId").and_then(Value::as_str).and_then(|id| id.parse::<ListingId>().ok());
+    let listing = listing.ok_or_else(|| Failure::Refused("the service does not say what was bought".into()))?;
+    let proof = proof::of_purchase(&key, listing.as_str())?;
+    let body = Some(json!({ "verification": verdict }));
+    let ask = Ask { headers: vec![(proof::HEADER, &proof)], body, patient: false };
+    let told: Value = shop.service.json("POST", &format!("/purchases/{id}/verification"), ask)?;
+    shop.tell.result(&told, &format!("said of {id}: {verdict}"))
+}
+
+/// Does one thing with a protected purchase's escrow.
+pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(), Failure> {
+    let id = purchase.id(shop)?;
+    let (key, address) = signer(shop)?;
+    shop.chain.must_be_preprod()?;
+    let _locked = shop.home.lock()?;
+    for tries in 1..=MAX_TRIES {
+        let escrow = current(shop, &id, &address)?;
+        match attempt(shop, &id, (what, &escrow), (&key, &address)) {
+            Err(failure) => {
+                let again = tries < MAX_TRIES && matches!(failure, Failure::Refused(_)) && is_open(shop, &id, what)?;
+                if !again || !moves(shop, &escrow)? {
+                    return Err(failure);
+                }
+                shop.tell.progress("the escrow went on meanwhile: once more");
+            }
+            Ok(tx) => {
+                let words = format!("{} is on the chain, in {tx}", what.name());
+                shop.tell.progress("the shop shows it within a minute: `surety status`");
+                return shop.tell.result(&json!({ "purchase": id, "action": what.name(), "txHash": tx }), &words);
+            }
+        }
+    }
+    Err(Failure::Unreachable("the escrow goes on too fast: try again".into()))
+}
+
+fn attempt(
+    shop: &Shop,
+    id: &TxHash,
+    (what, escrow): (Action, &Escrow),
+    (key, address): (&SigningKey, &Address),
+) -> Result<TxHash, Failure> {
+    let utxos = shop.chain.spendable(address)?;
+    let body = json!({ "action": what.name(), "utxos": described(&utxos, address)?, "changeAddress": address });
+    let ask = Ask { body: Some(body), ..Ask::default() };
+    let draft: Draft = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), ask)?;
+    let own = Own { address: *address, utxos: &utxos, now: clock(&shop.chain.tip()?) };
+    let tx = action(&draft, (what, escrow), &own, key)?;
+    shop.tell.progress(&format!("{}: fee {}, in {}", what.name(), tx.fee.display_tada(), tx.id));
+    match shop.chain.submit(tx.cbor()) {
+        // The answer may have been lost: the chain tells.
+        Ok(()) | Err(ProviderError::Unreachable { .. }) => {}
+        Err(ProviderError::Refused(why)) => {
+            return Err(Failure::Refused(format!("the ledger refuses it: {}", plain(&why))));
+        }
+        Err(other) => return Err(other.into()),
+    }
+    shop.tell.progress("waiting for a block");
+    shop.chain.wait_for(&tx.id, WAIT_SECONDS)?;
+    Ok(tx.id)
+}
+
+/// The escrow of a purchase of this wallet's, as the chain has it now: read from there, not from the service.
+fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Failure> {
+    let outputs = shop.chain.outputs_of(purchase)?;
+    let outputs =
+        outputs.ok_or_else(|| Failure::Refused(format!("no block has {purchase} yet: try again in a minute")))?;
+    let mine = outputs.into_iter().find_map(|output| {
+        let datum = datum_of(&output.utxo)?;
+        let key = datum.buyer.key_address().map(|address| *address.payment_key());
+        (key.as_ref() == Some(buyer.payment_key())).then_some((output, datum))
+    });
+    let none = || Failure::Refused(format!("{purchase} locked nothing for {buyer}: instant purchases are final"));
+    let (mut output, mut datum) = mine.ok_or_else(none)?;
+    for _ in 0..MAX_STEPS {
+        let TracedOutput { utxo, spent_by, .. } = output;
+        let Some(by) = spent_by else { return Ok(Escrow { utxo, datum }) };
+        let next = shop.chain.outputs_of(&by)?.unwrap_or_default().into_iter().find_map(|output| {
+            let next = datum_of(&output.utxo)?;
+            // The signature of its terms tells an escrow from others.
+            let same = output.utxo.address == utxo.address && next.reference_signature == datum.reference_signature;
+            same.then_some((output, next))
+        });
+        let ended = || Failure::Refused(format!("this escrow has ended, in {by}: `surety status {purchase}`"));
+        (output, datum) = next.ok_or_else(ended)?;
+    }
+    Err(Failure::Refused("this escrow has gone through too many steps".into()))
+}
+
+fn datum_of(utxo: &Utxo) -> Option<Datum> {
+    Datum::from_cbor(utxo.inline_datum.as_ref()?).ok()
+}
+
+/// Whether the service itself says that this can be done now: then what was refused met somebody else's transaction.
+fn is_open(shop: &Shop, id: &TxHash, what: Action) -> Result<bool, Failure> {
+    let possible: Value = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::default())?;
+    let says = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let open = |one: &Value| {
+        says(one, "action").as_deref() == Some(what.name()) && says(one, "timing").as_deref() == Some("open")
+    };
+    Ok(possible.get("actions").and_then(Value::as_array).into_iter().flatten().any(open))
+}
+
+/// Waits for the transaction that goes before ours, if there is one.
+fn moves(shop: &Shop, escrow: &Escrow) -> Result<bool, Failure> {
+    shop.tell.progress("waiting for what somebody else does with the escrow");
+    let reference = escrow.utxo.reference;
+    for _ in 0..MOVE_SECONDS {
+        let outputs = shop.chain.outputs_of(&reference.tx)?.unwrap_or_default();
+        if outputs.iter().any(|output| output.utxo.reference == reference && output.spent_by.is_some()) {
+            return Ok(true);
+        }
+        sleep(Duration::from_secs(1));
+    }
+    Ok(false)
+}

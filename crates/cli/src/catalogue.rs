@@ -1,0 +1,91 @@
+//! `surety browse`, `surety show`
+
+use cardano::Lovelace;
+use clap::Args;
+use market::{DeliveryMode, ListingId};
+use serde_json::Value;
+use url::form_urlencoded::Serializer;
+
+use crate::{Shop, failure::Failure, selling::mode, service::Ask, tell::plain};
+
+/// What to look for.
+#[derive(Args)]
+pub struct BrowseArguments {
+    /// Words in the title or the description.
+    words: Vec<String>,
+    /// Of this category alone.
+    #[arg(long)]
+    category: Option<String>,
+    /// Sold like this: instant or protected.
+    #[arg(long, value_parser = mode)]
+    mode: Option<DeliveryMode>,
+    /// newest, popular, price_asc, price_desc or reputation.
+    #[arg(long, default_value = "newest")]
+    sort: String,
+    /// How many, at most 200.
+    #[arg(long, default_value_t = 20)]
+    limit: u8,
+}
+
+/// Which listing.
+#[derive(Args)]
+pub struct ShowArguments {
+    /// Its id: lst_...
+    #[arg(value_parser = listing_id)]
+    listing: ListingId,
+}
+
+/// A listing's id as an argument.
+pub fn listing_id(text: &str) -> Result<ListingId, &'static str> {
+    text.parse().map_err(|_| "a listing's id begins with lst_: `surety browse` shows them")
+}
+
+/// Prints a page of the catalogue.
+pub fn browse(shop: &Shop, arguments: &BrowseArguments) -> Result<(), Failure> {
+    let BrowseArguments { words, category, mode, sort, limit } = arguments;
+    let mut query = Serializer::new(String::new());
+    query.append_pair("sort", sort).append_pair("limit", &limit.to_string());
+    let words = words.join(" ");
+    let wanted = [("q", Some(words.as_str()).filter(|words| !words.is_empty())), ("category", category.as_deref())];
+    for (name, value) in wanted.into_iter().chain([("mode", mode.map(DeliveryMode::as_str))]) {
+        if let Some(value) = value {
+            query.append_pair(name, value);
+        }
+    }
+    let page: Value = shop.service.json("GET", &format!("/listings?{}", query.finish()), Ask::default())?;
+    let listings = page.as_array().map(Vec::as_slice).unwrap_or_default();
+    let table: Vec<String> = listings.iter().map(line).collect();
+    let nothing = "nothing is for sale like this; `surety sell FILE --price 6` sells";
+    let table = if table.is_empty() { nothing.to_owned() } else { table.join("\n") };
+    shop.tell.result(&page, &table)
+}
+
+/// Prints one listing.
+pub fn show(shop: &Shop, ShowArguments { listing: id }: &ShowArguments) -> Result<(), Failure> {
+    let (_, listing) = shop.service.listing(id)?;
+    let says = |name: &str| listing.get(name).and_then(Value::as_str).map(plain).unwrap_or_default();
+    let words = format!(
+        "{}\n{}\n\nseller   {}\ncontent  SHA-256 {}\nbuy it   surety buy {id}",
+        line(&listing),
+        says("description"),
+        says("sellerAddress"),
+        says("contentHash"),
+    );
+    shop.tell.result(&listing, &words)
+}
+
+/// A listing on one line.
+fn line(listing: &Value) -> String {
+    let says = |name: &str| listing.get(name).and_then(Value::as_str).map(plain).unwrap_or_default();
+    let price: Lovelace = says("priceLovelace").parse().unwrap_or_default();
+    let modes = listing.get("modes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let modes: Vec<&str> = modes.iter().filter_map(Value::as_str).collect();
+    let sales = listing.get("sales").and_then(Value::as_u64).unwrap_or(0);
+    format!(
+        "{}  {:>12}  {:<18}  {sales} sold  {}",
+        says("id"),
+        price.display_tada(),
+        plain(&modes.join(",")),
+        says("title")
+    )
+}

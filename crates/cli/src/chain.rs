@@ -1,0 +1,230 @@
+//! The chain, as a wallet needs it: what it owns, by Blockfrost's API.
+
+use std::collections::BTreeMap;
+
+use cardano::{
+    Address, Lovelace, TxHash,
+    chain::{Tip, TracedOutput, Utxo},
+    params::ProtocolParameters,
+    slots::Millis,
+};
+use pallas_codec::minicbor::{Encoder, encode};
+use url::Url;
+use xtask::provider::{Provider, ProviderError};
+
+use crate::{failure::Failure, service};
+
+const LOCAL: &str = "http://127.0.0.1:8990/api/v0";
+const PREPROD: &str = "https://cardano-preprod.blockfrost.io/api/v0";
+/// Preprod's network magic, which the local ledger has, too.
+const PREPROD_MAGIC: u64 = 1;
+/// Hexadecimal characters of a policy's hash, with which a unit begins.
+const POLICY_HEX: usize = 56;
+/// Outputs that the service reads of a wallet at most.
+const MAX_SENT: usize = 500;
+
+/// A provider of the chain.
+pub struct ChainClient {
+    provider: Provider,
+    local: bool,
+}
+
+impl ChainClient {
+    /// The named provider; where none is named, the local ledger for a service on this machine, and Blockfrost otherwise.
+    ///
+    /// # Errors
+    /// Not a URL, or one over which anybody could change the answers.
+    pub fn at(blockfrost: Option<&str>, project_id: &str, service_is_local: bool) -> Result<Self, Failure> {
+        let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
+        let refused = |why: String| Failure::Usage(format!("--blockfrost {base}: {why}"));
+        let url = Url::parse(base).map_err(|error| refused(format!("not a URL: {error}")))?;
+        let local = service::is_local(&url);
+        if url.scheme() != "https" && !local {
+            return Err(refused("https is needed where the provider is not on this machine".into()));
+        }
+        Ok(Self { provider: Provider::new(base.to_owned(), project_id.to_owned()), local })
+    }
+
+    /// That it is preprod's chain: nothing is signed for another.
+    ///
+    /// # Errors
+    /// Another network, or no answer.
+    pub fn must_be_preprod(&self) -> Result<(), Failure> {
+        match self.provider.network_magic()? {
+            PREPROD_MAGIC => Ok(()),
+            other => Err(Failure::Usage(format!(
+                "{} is the chain of another network (magic {other}): this wallet is for preprod alone",
+                self.provider.base()
+            ))),
+        }
+    }
+
+    /// The local ledger's faucet.
+    ///
+    /// # Errors
+    /// The chain is nobody's to make money on.
+    pub fn faucet(&self, wallet: &Address) -> Result<String, Failure> {
+        if self.local
+            && let Some(ledger) = self.provider.base().strip_suffix("/api/v0")
+        {
+            return Ok(format!("{ledger}/control/faucet"));
+        }
+        Err(Failure::Usage(format!(
+            "only a local ledger makes money: ask the faucet of Cardano's test networks (preprod) to send tADA to {wallet}"
+        )))
+    }
+
+    /// What may be spent of what is at an address: outputs without a datum or a script.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn spendable(&self, address: &Address) -> Result<Vec<Utxo>, Failure> {
+        let mut utxos = self.provider.utxos_at(&address.to_string())?;
+        utxos
+            .retain(|utxo| utxo.datum_hash.is_none() && utxo.inline_datum.is_none() && utxo.reference_script.is_none());
+        utxos.sort_by_key(|utxo| std::cmp::Reverse(utxo.value.lovelace));
+        utxos.truncate(MAX_SENT);
+        Ok(utxos)
+    }
+
+    /// The newest block.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn tip(&self) -> Result<Tip, Failure> {
+        Ok(self.provider.tip()?)
+    }
+
+    /// The parameters of now.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn parameters(&self) -> Result<ProtocolParameters, Failure> {
+        Ok(self.provider.protocol_parameters()?)
+    }
+
+    /// The outputs of a transaction, where it is in a block.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, Failure> {
+        Ok(self.provider.outputs_of(tx)?)
+    }
+
+    /// Hands a transaction to the network.
+    ///
+    /// # Errors
+    /// No answer, or a refusal with its reason.
+    pub fn submit(&self, cbor: &[u8]) -> Result<(), ProviderError> {
+        self.provider.submit(cbor)
+    }
+
+    /// Waits until a transaction is in a block.
+    ///
+    /// # Errors
+    /// No answer, or not in time.
+    pub fn wait_for(&self, tx: &TxHash, seconds: u64) -> Result<(), ProviderError> {
+        self.provider.wait_for(tx, seconds).map(|_| ())
+    }
+}
+
+/// What outputs hold in lovelace.
+pub fn total(utxos: &[Utxo]) -> Lovelace {
+    utxos.iter().map(|utxo| utxo.value.lovelace).sum()
+}
+
+/// The clock of validities: the later of the wall clock and the newest block's time.
+pub fn clock(tip: &Tip) -> Millis {
+    tip.time_ms.max(crate::now_ms())
+}
+
+/// Outputs as CIP-30's `getUtxos` gives them: hex of CBOR `[input, output]`.
+///
+/// # Errors
+/// An output that has no such form; none of a ledger's.
+pub fn described(utxos: &[Utxo], address: &Address) -> Result<Vec<String>, Failure> {
+    let address = address.to_bytes();
+    let one = |utxo: &Utxo| {
+        let mut encoder = Encoder::new(Vec::new());
+        unspent(&mut encoder, utxo, &address)
+            .map(|()| hex::encode(encoder.writer()))
+            .map_err(|error| Failure::Refused(format!("an output of the wallet cannot be written: {error}")))
+    };
+    utxos.iter().map(one).collect()
+}
+
+type Encoded = Result<(), encode::Error<std::convert::Infallible>>;
+
+fn unspent(encoder: &mut Encoder<Vec<u8>>, utxo: &Utxo, address: &[u8]) -> Encoded {
+    encoder.array(2)?.array(2)?.bytes(utxo.reference.tx.as_bytes())?.u16(utxo.reference.index)?;
+    encoder.map(2)?.u8(0)?.bytes(address)?.u8(1)?;
+    let mut policies: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
+    for (unit, quantity) in &utxo.value.assets {
+        let (policy, name) = unit.split_at_checked(POLICY_HEX).unwrap_or((unit, ""));
+        policies.entry(policy).or_default().push((name, *quantity));
+    }
+    let lovelace = utxo.value.lovelace.get();
+    if policies.is_empty() {
+        encoder.u64(lovelace)?;
+        return Ok(());
+    }
+    encoder.array(2)?.u64(lovelace)?.map(length(policies.len()))?;
+    for (policy, names) in policies {
+        encoder.bytes(&bytes(policy)?)?.map(length(names.len()))?;
+        for (name, quantity) in names {
+            encoder.bytes(&bytes(name)?)?.u64(quantity)?;
+        }
+    }
+    Ok(())
+}
+
+fn bytes(hexadecimal: &str) -> Result<Vec<u8>, encode::Error<std::convert::Infallible>> {
+    hex::decode(hexadecimal).map_err(|_| encode::Error::message("a unit that is not hexadecimal"))
+}
+
+fn length(items: usize) -> u64 {
+    u64::try_from(items).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use cardano::{TxRef, chain::Value, keys::SigningKey, tx::read_unspent};
+
+    use super::*;
+
+    #[test]
+    fn outputs_are_described_as_the_service_reads_them() {
+        let address = SigningKey::from_seed(&[7; 32]).unwrap().enterprise_address();
+        let unit = |policy: &str, name: &str| format!("{}{name}", policy.repeat(28));
+        for assets in [
+            BTreeMap::new(),
+            BTreeMap::from([(unit("ab", "00ff"), 7), (unit("ab", ""), u64::MAX), (unit("cd", "beef"), 1)]),
+        ] {
+            let utxo = Utxo {
+                reference: TxRef { tx: TxHash::new([3; 32]), index: 500 },
+                address: address.to_string(),
+                value: Value { lovelace: Lovelace::from_ada(9), assets },
+                inline_datum: None,
+                datum_hash: None,
+                reference_script: None,
+            };
+            let described = described(std::slice::from_ref(&utxo), &address).unwrap();
+            assert_eq!(read_unspent(&hex::decode(&described[0]).unwrap()), Ok(utxo));
+        }
+    }
+
+    #[test]
+    fn a_provider_that_others_could_change_is_refused() {
+        assert!(ChainClient::at(Some("http://example.com/api/v0"), "", true).is_err());
+        assert!(ChainClient::at(Some("http://127.0.0.1:1/api/v0"), "", false).is_ok());
+        assert!(!ChainClient::at(None, "", false).unwrap().local);
+    }
+
+    #[test]
+    fn only_a_local_ledger_makes_money() {
+        let address = SigningKey::from_seed(&[7; 32]).unwrap().enterprise_address();
+        let local = ChainClient::at(Some("http://localhost:5/api/v0"), "", true).unwrap();
+        assert_eq!(local.faucet(&address).unwrap(), "http://localhost:5/control/faucet");
+        assert!(ChainClient::at(None, "", false).unwrap().faucet(&address).is_err());
+    }
+}

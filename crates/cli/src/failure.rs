@@ -1,0 +1,69 @@
+//! How a command fails: what went wrong, what to do about it, and the exit code that a script sees.
+
+use std::process::ExitCode;
+
+use xtask::provider::ProviderError;
+
+use crate::verify::NotAsAsked;
+
+/// Why a command did not do what it was asked. The text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The service, the ledger or this machine said no.
+    #[error("{0}")]
+    Refused(String),
+    /// Nothing was asked that can be done: an argument, or a wallet that is not there.
+    #[error("{0}")]
+    Usage(String),
+    /// No answer, or one that says to come later.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It is not known yet what became of it.
+    #[error("{0}")]
+    Pending(String),
+    /// What was to be signed is not what was asked for.
+    #[error("not signed: {0}. Nothing was paid; whoever answers at this address is not to be trusted with more")]
+    NotAsAsked(#[from] NotAsAsked),
+}
+
+impl Failure {
+    /// The exit code, as the help tells it.
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Refused(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Unreachable(_) => 3,
+            Self::Pending(_) => 4,
+            Self::NotAsAsked(_) => 5,
+        }
+    }
+
+    /// Its kind in one word, for programs.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "refused",
+            Self::Usage(_) => "usage",
+            Self::Unreachable(_) => "unreachable",
+            Self::Pending(_) => "pending",
+            Self::NotAsAsked(_) => "not_as_asked",
+        }
+    }
+}
+
+impl From<&Failure> for ExitCode {
+    fn from(failure: &Failure) -> Self {
+        Self::from(failure.code())
+    }
+}
+
+impl From<ProviderError> for Failure {
+    fn from(error: ProviderError) -> Self {
+        match error {
+            ProviderError::Unreachable { .. } => Self::Unreachable(format!(
+                "the chain's provider does not answer: {error}. Is `make dev` running? For another one set BLOCKFROST_URL, and BLOCKFROST_PROJECT_ID"
+            )),
+            ProviderError::NotIncluded(..) => Self::Pending(error.to_string()),
+            other => Self::Refused(format!("the chain's provider: {other}")),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! A wallet's folder: its key, its session, and the payments of which the end is not known. Nobody else may read it.
+//!
+//! ```text
+//! ~/.surety/NAME/key                   the seed: 64 hexadecimal characters. Whoever has it has the money
+//!               /session.json          the token of `sign-in`
+//!               /pending/LISTING.json  a signed payment, kept until its end is known
+//!               /lock                  held while something is signed
+//! ```
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{ErrorKind, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use cardano::keys::SigningKey;
+use serde::{Serialize, de::DeserializeOwned};
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+
+const KEY: &str = "key";
+/// Bytes of a kept file that are read: a payment's header has 48 KiB at most.
+const MAX_FILE: u64 = 1 << 20;
+const MAX_NAME: usize = 32;
+
+/// The folder of one wallet.
+pub struct Home {
+    name: String,
+    folder: PathBuf,
+}
+
+/// Held by who signs: two commands at once would not know of each other's payment.
+pub struct Locked(#[expect(dead_code, reason = "unlocked when dropped")] File);
+
+impl Home {
+    /// The wallet of this name, there or not.
+    ///
+    /// # Errors
+    /// A name that is no folder's.
+    pub fn new(root: Option<&Path>, name: &str) -> Result<Self, Failure> {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
+            return Err(Failure::Usage(format!(
+                "--wallet {name:?}: a name has 1 to {MAX_NAME} of a-z, 0-9 and hyphens"
+            )));
+        }
+        let root = match root {
+            Some(root) => root.to_path_buf(),
+            None => std::env::home_dir()
+                .ok_or_else(|| Failure::Usage("no home folder: say where with SURETY_HOME".into()))?
+                .join(".surety"),
+        };
+        Ok(Self { name: name.to_owned(), folder: root.join(name) })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A new key from the system's randomness, in a file that is never written over.
+    ///
+    /// # Errors
+    /// There is one, or nothing can be written.
+    pub fn create(&self) -> Result<SigningKey, Failure> {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(seed.as_mut()).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
+        let key = SigningKey::from_seed(&seed).map_err(|error| Failure::Refused(error.to_string()))?;
+        private_folder(&self.folder)?;
+        let path = self.folder.join(KEY);
+        let text = Zeroizing::new(hex::encode(seed.as_ref()));
+        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let written = written.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+        match written {
+            Ok(()) => Ok(key),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::Usage(format!(
+                "there is a wallet {} already, in {}: it is kept. For another one add --wallet NAME",
+                self.name,
+                path.display()
+            ))),
+            Err(error) => Err(unwritable(&path, &error)),
+        }
+    }
+
+    /// The wallet's key.
+    ///
+    /// # Errors
+    /// None there, others may read it, or it is not one.
+    pub fn key(&self) -> Result<SigningKey, Failure> {
+        let path = self.folder.join(KEY);
+        let named = if self.name == "default" { String::new() } else { format!(" --wallet {}", self.name) };
+        let metadata = match fs::metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Failure::Usage(format!(
+                    "no wallet {} in {}: make one with `surety{named} wallet new`",
+                    self.name,
+                    self.folder.display()
+                )));
+            }
+            other => other.map_err(|error| unreadable(&path, &error))?,
+        };
+        if metadata.permissions().mode() & 0o077 != 0 {
+            return Err(Failure::Usage(format!("others may read {0}: chmod 600 {0}", path.display())));
+        }
+        let text = Zeroizing::new(fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?);
+        let mut seed = Zeroizing::new([0; 32]);
+        let read = hex::decode_to_slice(text.trim(), seed.as_mut()).ok();
+        read.and_then(|()| SigningKey::from_seed(&seed).ok()).ok_or_else(|| {
+            Failure::Usage(format!("{} is not a key: 64 hexadecimal characters are expected", path.display()))
+        })
+    }
+
+    /// Waits until no other command signs with this wallet.
+    ///
+    /// # Errors
+    /// Nothing can be written.
+    pub fn lock(&self) -> Result<Locked, Failure> {
+        let path = self.folder.join("lock");
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let locked = file.and_then(|file| file.lock().map(|()| file));
+        locked.map(Locked).map_err(|error| unwritable(&path, &error))
+    }
+
+    /// What is kept under this name.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Failure> {
+        let path = self.folder.join(name);
+        let text = match fs::metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Ok(metadata) if metadata.len() > MAX_FILE => {
+                return Err(Failure::Refused(format!("{} is too large to be of this program", path.display())));
+            }
+            _ => fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?,
+        };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| Failure::Refused(format!("{} is damaged: {error}", path.display())))
+    }
+
+    /// Keeps something under this name: whole, or as it was before.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write<T: Serialize>(&self, name: &str, kept: &T) -> Result<(), Failure> {
+        let path = self.folder.join(name);
+        let text = serde_json::to_vec_pretty(kept).map_err(|error| Failure::Refused(error.to_string()))?;
+        if let Some(folder) = path.parent() {
+            private_folder(folder)?;
+        }
+        let fresh = path.with_extension("new");
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh);
+        let written = file.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
+        written.and_then(|()| fs::rename(&fresh, &path)).map_err(|error| unwritable(&path, &error))
+    }
+
+    /// Forgets what is kept under this name.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), Failure> {
+        let path = self.folder.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(unwritable(&path, &error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn private_folder(folder: &Path) -> Result<(), Failure> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| unwritable(folder, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Refused(format!("cannot read {}: {error}", path.display()))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Refused(format!("cannot write {}: {error}", path.display()))
+}

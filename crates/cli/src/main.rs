@@ -1,0 +1,189 @@
+//! `surety`: the shop from a shell, with a key of one's own.
+//!
+//! ```text
+//! main ──> a command: catalogue, selling, buying, redelivery, acting, account, wallet
+//!            ├── service   the API, which drafts every transaction
+//!            ├── chain     what the wallet owns, by a provider that is not the service
+//!            ├── verify    holds a draft against both before it is signed
+//!            └── home      key, session, and payments of which the end is not known
+//! ```
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on people's own machines")]
+
+mod account;
+mod acting;
+mod buying;
+mod catalogue;
+mod chain;
+mod failure;
+mod home;
+mod proof;
+mod redelivery;
+mod selling;
+mod service;
+mod tell;
+mod verify;
+mod wallet;
+
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use cardano::slots::Millis;
+use clap::{Args, Parser, Subcommand};
+
+use crate::{chain::ChainClient, failure::Failure, home::Home, service::Service, tell::Tell};
+
+const AFTER_HELP: &str = "\
+The first purchase on a local shop (`make dev` in another terminal):
+  surety wallet new                 makes a key in ~/.surety/default, which nobody else can read
+  surety fund 50                    test money of the local ledger
+  surety browse                     what is for sale
+  surety buy LISTING > prompt.md    pays the seller; with --protected into the escrow
+
+Results go to stdout, progress and errors to stderr; --json makes both JSON.
+Exit codes: 0 done; 1 refused; 2 cannot be asked like this; 3 no answer, try again; 4 not known yet: the same command
+again goes on with the same payment; 5 not signed, because the draft is not what was asked for.
+In this repository: `cargo surety COMMAND`.";
+
+/// Buys and sells prompts for tADA on Cardano's preprod network, or on a local ledger.
+#[derive(Parser)]
+#[command(name = "surety", bin_name = "surety", version, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Where, and who.
+#[derive(Args)]
+struct Common {
+    /// The service's address.
+    #[arg(long, global = true, env = "SURETY_API", default_value = "http://127.0.0.1:8787")]
+    api: String,
+    /// A Blockfrost API of the chain, with `/api/v0`; by default the local ledger's for a service on this machine, and
+    /// Blockfrost's own for preprod otherwise (its project id in BLOCKFROST_PROJECT_ID).
+    #[arg(long, global = true, env = "BLOCKFROST_URL")]
+    blockfrost: Option<String>,
+    /// Which wallet: a folder in ~/.surety.
+    #[arg(long, global = true, env = "SURETY_WALLET", default_value = "default")]
+    wallet: String,
+    /// The folder of all wallets, instead of ~/.surety.
+    #[arg(long, global = true, env = "SURETY_HOME")]
+    home: Option<PathBuf>,
+    /// Print results and errors as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// A key of one's own: make it, show its address and what it holds.
+    #[command(subcommand)]
+    Wallet(wallet::WalletCommand),
+    /// Get test money from a local ledger.
+    Fund(wallet::FundArguments),
+    /// List a text for sale.
+    Sell(selling::SellArguments),
+    /// Show what is for sale.
+    Browse(catalogue::BrowseArguments),
+    /// Show one listing.
+    Show(catalogue::ShowArguments),
+    /// Buy a listing and print what was bought; nothing is paid twice.
+    Buy(buying::BuyArguments),
+    /// Prove with a signature that the wallet bought a listing, and print it again.
+    Prove(redelivery::ProveArguments),
+    /// Show what became of a purchase, and what can be done with it.
+    Status(acting::PurchaseArgument),
+    /// Ask for the money back (protected purchases); where there is a result, dispute it.
+    RequestRefund(acting::PurchaseArgument),
+    /// Take the money back, once the contract allows it.
+    Refund(acting::PurchaseArgument),
+    /// End a dispute: release the money to the seller.
+    Release(acting::PurchaseArgument),
+    /// Say whether what was bought is what was listed.
+    Verdict(acting::VerdictArguments),
+    /// Sign in with the wallet.
+    SignIn,
+    /// End the session.
+    SignOut,
+    /// Show the account: service wallet, limits, what it sells.
+    Account,
+    /// Show what was bought with the wallet or from its service wallet.
+    Purchases,
+}
+
+/// What every command works with.
+struct Shop {
+    service: Service,
+    chain: ChainClient,
+    home: Home,
+    tell: Tell,
+}
+
+impl Shop {
+    fn open(common: &Common) -> Result<Self, Failure> {
+        let service = Service::at(&common.api)?;
+        // Not an argument: other users of the machine can read those.
+        let project_id = std::env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default();
+        let chain = ChainClient::at(common.blockfrost.as_deref(), &project_id, service.is_local())?;
+        let home = Home::new(common.home.as_deref(), &common.wallet)?;
+        Ok(Self { service, chain, home, tell: Tell { json: common.json } })
+    }
+
+    fn run(&self, command: &Command) -> Result<(), Failure> {
+        match command {
+            Command::Wallet(command) => wallet::run(self, command),
+            Command::Fund(arguments) => wallet::fund(self, arguments),
+            Command::Sell(arguments) => selling::run(self, arguments),
+            Command::Browse(arguments) => catalogue::browse(self, arguments),
+            Command::Show(arguments) => catalogue::show(self, arguments),
+            Command::Buy(arguments) => buying::run(self, arguments),
+            Command::Prove(arguments) => redelivery::run(self, arguments),
+            Command::Status(purchase) => acting::status(self, purchase),
+            Command::RequestRefund(purchase) => acting::act(self, purchase, escrow::Action::SetRefundRequested),
+            Command::Refund(purchase) => acting::act(self, purchase, escrow::Action::WithdrawRefund),
+            Command::Release(purchase) => acting::act(self, purchase, escrow::Action::AuthorizeWithdrawal),
+            Command::Verdict(arguments) => acting::verdict(self, arguments),
+            Command::SignIn => account::sign_in(self),
+            Command::SignOut => account::sign_out(self),
+            Command::Account => account::show(self),
+            Command::Purchases => account::purchases(self),
+        }
+    }
+}
+
+/// The wall clock, POSIX ms.
+fn now_ms() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+}
+
+/// Help where it was asked for; otherwise what is wrong with the arguments, in JSON where that was asked for.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
+        let failure = Failure::Usage(error.to_string().trim_end().to_owned());
+        Tell { json: true }.failure(&failure);
+        return ExitCode::from(&failure);
+    }
+    let told = error.print();
+    if told.is_ok() && !error.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(2) }
+}
+
+fn main() -> ExitCode {
+    let Cli { common, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return unparsed(&error),
+    };
+    let done = Shop::open(&common).and_then(|shop| shop.run(&command));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            Tell { json: common.json }.failure(&failure);
+            ExitCode::from(&failure)
+        }
+    }
+}

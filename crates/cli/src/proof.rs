@@ -1,0 +1,64 @@
+//! What the wallet signs instead of paying: offers, and proofs of a purchase (`X-Service-Proof`).
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{Address, ContentHash, cip8, keys::SigningKey};
+use market::proof::digest;
+use serde_json::json;
+
+use crate::{failure::Failure, now_ms};
+
+/// The header.
+pub const HEADER: &str = "x-service-proof";
+
+/// The proof that the wallet bought this listing.
+///
+/// # Errors
+/// None that a key of one's own can have.
+pub fn of_purchase(key: &SigningKey, listing: &str) -> Result<String, Failure> {
+    signed(key, |address, timestamp| digest(&["service:unlock:v1", listing, address, timestamp]))
+}
+
+/// The proof that the wallet offers this content at this price.
+///
+/// # Errors
+/// None that a key of one's own can have.
+pub fn of_offer(key: &SigningKey, content: &ContentHash, price: &str) -> Result<String, Failure> {
+    let content = content.to_string();
+    signed(key, |address, timestamp| digest(&["service:listing:v1", address, &content, price, timestamp]))
+}
+
+/// A key's signature (CIP-8) of a digest, as CIP-30's `signData` gives it: key and signature in hex.
+///
+/// # Errors
+/// None that a key of one's own can have.
+pub fn sign(key: &SigningKey, address: &Address, digest: &ContentHash) -> Result<(String, String), Failure> {
+    let made = cip8::sign(key, address, digest.as_bytes()).map_err(|error| Failure::Refused(error.to_string()))?;
+    Ok((hex::encode(made.key), hex::encode(made.signature)))
+}
+
+fn signed(key: &SigningKey, digest: impl FnOnce(&str, &str) -> ContentHash) -> Result<String, Failure> {
+    let (address, timestamp) = (key.enterprise_address(), now_ms());
+    let digest = digest(&address.to_string(), &timestamp.to_string());
+    let (key, signature) = sign(key, &address, &digest)?;
+    let proof = json!({ "address": address, "timestamp": timestamp, "key": key, "signature": signature });
+    Ok(STANDARD.encode(proof.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use cardano::keys::Native;
+    use futures_lite::future::block_on;
+    use market::proof::Proof;
+
+    use super::*;
+
+    #[test]
+    fn the_service_takes_what_is_signed_here() {
+        let key = SigningKey::from_seed(&[5; 32]).unwrap();
+        let bought = Proof::from_header(&of_purchase(&key, "lst_A").unwrap()).unwrap();
+        assert_eq!(block_on(bought.check(&Native, &bought.unlock_digest("lst_A"), now_ms())), Ok(()));
+        let content = ContentHash::of(b"text");
+        let offered = Proof::from_header(&of_offer(&key, &content, "5000000").unwrap()).unwrap();
+        assert_eq!(block_on(offered.check(&Native, &offered.listing_digest(&content, "5000000"), now_ms())), Ok(()));
+    }
+}

@@ -1,0 +1,86 @@
+//! `surety sell`
+
+use std::{fs, path::PathBuf};
+
+use cardano::ContentHash;
+use clap::Args;
+use market::DeliveryMode;
+use serde_json::{Value, json};
+
+use crate::{
+    Shop,
+    failure::Failure,
+    proof,
+    service::Ask,
+    wallet::{Ada, signer},
+};
+
+/// Bytes of a content (`NewListing`).
+const MAX_CONTENT: u64 = 1 << 20;
+
+/// What is offered, and how.
+#[derive(Args)]
+pub struct SellArguments {
+    /// A text file: what the buyer gets, and nobody else.
+    file: PathBuf,
+    /// In ADA: at least 1, with protection at least 5.
+    #[arg(long)]
+    price: Ada,
+    /// By default the text's first heading, or the file's name.
+    #[arg(long)]
+    title: Option<String>,
+    /// By default the text's first line that is not a heading: it is shown to everybody.
+    #[arg(long)]
+    description: Option<String>,
+    /// One of the catalogue's categories, such as Hero or Portfolio.
+    #[arg(long)]
+    category: Option<String>,
+    /// How it may be paid.
+    #[arg(long, value_delimiter = ',', default_value = "instant,protected", value_parser = mode)]
+    modes: Vec<DeliveryMode>,
+    /// An https URL of a recording (.mp4, .webm, .webp, .gif).
+    #[arg(long)]
+    preview: Option<String>,
+}
+
+/// A mode of delivery as an argument.
+pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
+    text.parse().map_err(|()| "instant or protected")
+}
+
+/// Lists it, signed by the wallet, which is paid.
+pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
+    let SellArguments { file, price: Ada(price), title, description, category, modes, preview } = arguments;
+    let (key, address) = signer(shop)?;
+    let unreadable = |error: std::io::Error| Failure::Usage(format!("cannot read {}: {error}", file.display()));
+    if fs::metadata(file).map_err(unreadable)?.len() > MAX_CONTENT {
+        return Err(Failure::Usage(format!("{} is longer than 1 MiB", file.display())));
+    }
+    let content = fs::read_to_string(file).map_err(unreadable)?;
+    let lines = || content.lines().map(str::trim).filter(|line| !line.is_empty());
+    let named = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let heading = lines().find_map(|line| line.strip_prefix("# ")).map_or(named, str::to_owned);
+    let said = lines().find(|line| !line.starts_with('#')).unwrap_or("A text").to_owned();
+    let hash = ContentHash::of(content.as_bytes());
+    let proof = proof::of_offer(&key, &hash, &price.to_string())?;
+    let offer = [
+        ("title", json!(title.as_ref().unwrap_or(&heading))),
+        ("description", json!(description.as_ref().unwrap_or(&said))),
+        ("priceLovelace", json!(price)),
+        ("sellerAddress", json!(address)),
+        ("modes", json!(modes)),
+        ("content", json!(content)),
+        ("category", json!(category)),
+        ("previewMedia", json!(preview)),
+    ];
+    let offer = offer.into_iter().filter(|(_, value)| !value.is_null());
+    let body = Some(offer.map(|(name, value)| (name.to_owned(), value)).collect());
+    let listing: Value =
+        shop.service.json("POST", "/listings", Ask { headers: vec![(proof::HEADER, &proof)], body, patient: false })?;
+    if listing.get("contentHash").and_then(Value::as_str) != Some(&hash.to_string()) {
+        return Err(Failure::Refused("the service listed something else: its contentHash is another".into()));
+    }
+    let id = listing.get("id").and_then(Value::as_str).unwrap_or_default();
+    shop.tell.progress(&format!("for sale at {}/listings/{id}", shop.service.base()));
+    shop.tell.result(&listing, id)
+}

@@ -1,0 +1,196 @@
+//! The service's HTTP API.
+
+use std::time::Duration;
+
+use cardano::{Address, ContentHash, Lovelace};
+use market::{DeliveryMode, ListingId};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use ureq::http::{HeaderMap, Request};
+use url::{Host, Url};
+
+use crate::{failure::Failure, tell::plain};
+
+/// How long a call may take.
+const CALL_TIME: Duration = Duration::from_secs(30);
+/// How long a purchase may take: the service waits for blocks.
+const PURCHASE_TIME: Duration = Duration::from_secs(120);
+/// Bytes of an answer that are read: a content of 1 MiB as JSON spells it, and a page of the catalogue.
+const MAX_ANSWER: u64 = 8 << 20;
+
+/// The service at an address.
+pub struct Service {
+    base: Url,
+    quick: ureq::Agent,
+    patient: ureq::Agent,
+}
+
+/// What the service said.
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+/// A request beyond its path.
+#[derive(Default)]
+pub struct Ask<'a> {
+    pub headers: Vec<(&'static str, &'a str)>,
+    pub body: Option<Value>,
+    /// Whether the service may wait for a block.
+    pub patient: bool,
+}
+
+/// A listing, as far as money depends on it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listing {
+    pub id: String,
+    pub title: String,
+    #[serde(rename = "priceLovelace")]
+    pub price: Lovelace,
+    #[serde(rename = "sellerAddress")]
+    pub seller: Address,
+    pub modes: Vec<DeliveryMode>,
+    pub content_hash: ContentHash,
+}
+
+impl Service {
+    /// The service at this address.
+    ///
+    /// # Errors
+    /// Not an address, or one over which anybody could read along.
+    pub fn at(base: &str) -> Result<Self, Failure> {
+        let refused = |why: &str| Failure::Usage(format!("--api {base}: {why}"));
+        let base = Url::parse(base).map_err(|error| refused(&format!("not a URL: {error}")))?;
+        match base.scheme() {
+            "https" => {}
+            "http" if is_local(&base) => {}
+            _ => return Err(refused("https is needed where the service is not on this machine")),
+        }
+        let agent = |time| {
+            let config = ureq::Agent::config_builder().timeout_global(Some(time)).http_status_as_error(false);
+            // A payment or a session goes to the address that was named and to no other.
+            ureq::Agent::new_with_config(config.max_redirects(0).max_redirects_will_error(false).build())
+        };
+        Ok(Self { base, quick: agent(CALL_TIME), patient: agent(PURCHASE_TIME) })
+    }
+
+    /// Its address.
+    pub fn base(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_local(&self) -> bool {
+        is_local(&self.base)
+    }
+
+    /// Asks, and answers whatever the status is.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn ask(&self, method: &str, path: &str, ask: Ask<'_>) -> Result<Answer, Failure> {
+        let agent = if ask.patient { &self.patient } else { &self.quick };
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base()));
+        for (name, value) in ask.headers {
+            request = request.header(name, value);
+        }
+        let sent = match ask.body {
+            Some(body) => {
+                let request = request.header("content-type", "application/json").body(body.to_string().into_bytes());
+                request.map(|request| agent.run(request))
+            }
+            None if method == "POST" => request.body(Vec::new()).map(|request| agent.run(request)),
+            None => request.body(()).map(|request| agent.run(request)),
+        };
+        let sent = sent.map_err(|error| Failure::Usage(format!("{path}: {error}")))?;
+        let answer = sent.map_err(|error| self.unreachable(&error))?;
+        let (parts, mut body) = answer.into_parts();
+        let body = body.with_config().limit(MAX_ANSWER).read_to_vec().map_err(|error| self.unreachable(&error))?;
+        Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Failure {
+        let advice = if self.is_local() { "start it with `make dev`, or name another with --api" } else { "try again" };
+        Failure::Unreachable(format!("{} does not answer ({error}): {advice}", self.base()))
+    }
+
+    /// The JSON of an answer that must be of the 2xx kind.
+    ///
+    /// # Errors
+    /// No answer, a refusal, or another shape.
+    pub fn json<T: DeserializeOwned>(&self, method: &str, path: &str, ask: Ask<'_>) -> Result<T, Failure> {
+        self.ask(method, path, ask)?.json()
+    }
+
+    /// A listing, with all that the service tells of it.
+    ///
+    /// # Errors
+    /// No such listing, or no answer.
+    pub fn listing(&self, id: &ListingId) -> Result<(Listing, Value), Failure> {
+        let answer = self.ask("GET", &format!("/listings/{id}"), Ask::default())?;
+        if answer.status == 404 {
+            return Err(Failure::Refused(format!("no listing {id} here: `surety browse` shows what is for sale")));
+        }
+        let value: Value = answer.json()?;
+        let listing: Listing = serde_json::from_value(value.clone())
+            .map_err(|error| Failure::Refused(format!("the service describes {id} strangely: {error}")))?;
+        if listing.id != id.as_str() {
+            return Err(Failure::Refused(format!("asked for {id}, the service answered with {}", plain(&listing.id))));
+        }
+        Ok((listing, value))
+    }
+}
+
+impl Answer {
+    /// The JSON, where the status is of the 2xx kind.
+    ///
+    /// # Errors
+    /// See [`Answer::failure`]; another shape.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        if !(200..300).contains(&self.status) {
+            return Err(self.failure());
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Failure::Refused(format!("an answer that is not as documented: {error}")))
+    }
+
+    /// A header's text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// What the service says in words.
+    pub fn words(&self) -> String {
+        #[derive(Deserialize)]
+        struct Words {
+            error: String,
+        }
+        let words = serde_json::from_slice::<Words>(&self.body);
+        words.map_or_else(|_| format!("status {}", self.status), |Words { error }| plain(&error))
+    }
+
+    /// The failure that this answer is.
+    pub fn failure(&self) -> Failure {
+        let words = self.words();
+        match self.status {
+            429 | 500.. => Failure::Unreachable(format!("the service says to come later: {words}")),
+            401 => Failure::Refused(format!("{words}: `surety sign-in` signs in")),
+            300..=399 => {
+                Failure::Refused("the service is elsewhere (it redirects): name its address with --api".into())
+            }
+            _ => Failure::Refused(words),
+        }
+    }
+}
+
+/// Whether a URL is of this machine.
+pub fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}

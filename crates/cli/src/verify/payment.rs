@@ -1,0 +1,169 @@
+//! A payment's draft: straight to the seller, or into the contract under the seller's signed terms.
+
+use cardano::{
+    Lovelace, TxRef,
+    keys::Native,
+    params::ProtocolParameters,
+    slots::SlotConfig,
+    tx::{Output, SignedTx},
+};
+use escrow::{Deployment, PlutusAddress};
+use futures_lite::future::block_on;
+use market::DeliveryMode;
+use serde::Deserialize;
+use serde_json::Value;
+use x402_cardano::{
+    escrow::{AuthorizedTerms, DeploymentWire, LockFacts, listing_input_hash, verify_lock},
+    wire::{NETWORK, PaymentRequirements},
+};
+use xtask::escrow::blueprint::Blueprint;
+
+use super::{Bounds, NotAsAsked, Own, common, only_to, read, sign};
+use crate::service::Listing;
+
+/// A payment of 32 inputs costs some 0.3 tADA, one of the ledger's largest size less than 1.
+const MAX_FEE: Lovelace = Lovelace::from_ada(1);
+/// Beyond the price, so that the escrow can be carried forward; it comes back.
+const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
+
+/// A draft as the service answers with it (`POST /listings/{id}/payment-draft`). What else it says is not looked at.
+#[derive(Deserialize)]
+pub struct Draft {
+    /// Hex of the unsigned transaction's CBOR.
+    pub transaction: String,
+    /// The x402 payload, which only lacks the signed transaction.
+    pub payment: Value,
+}
+
+/// A payment that is what was asked for, signed: nobody has it yet.
+pub struct Payment {
+    pub tx: SignedTx,
+    /// Where the money goes.
+    pub pay_to: String,
+    /// What goes there.
+    pub paid: Lovelace,
+    /// Under which terms, where it is locked.
+    pub terms: Option<AuthorizedTerms>,
+}
+
+/// What was asked for.
+pub struct Asked<'a> {
+    pub listing: &'a Listing,
+    pub mode: DeliveryMode,
+    /// The contract that money may be locked in.
+    pub blueprint: &'a Blueprint,
+    pub parameters: &'a ProtocolParameters,
+}
+
+/// Judges a draft, and signs it where it is what was asked for.
+///
+/// # Errors
+/// It is not.
+pub fn payment(
+    draft: &Draft,
+    asked: &Asked<'_>,
+    own: &Own<'_>,
+    key: &cardano::keys::SigningKey,
+) -> Result<Payment, NotAsAsked> {
+    let tx = read(&draft.transaction)?;
+    let theirs = common(&tx, own, &Bounds { parts: &[], others: &[], most_fee: MAX_FEE })?;
+    let accepted = accepted(&draft.payment)?;
+    if accepted.network != NETWORK {
+        return Err(NotAsAsked::Network);
+    }
+    if accepted.amount.get() != asked.listing.price.get() {
+        let paid = Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX);
+        return Err(NotAsAsked::Amount { paid, asked: asked.listing.price });
+    }
+    names_the_payer(&draft.payment, &tx)?;
+    let (paid, terms) = match asked.mode {
+        DeliveryMode::Instant => (instant(&theirs, asked)?, None),
+        DeliveryMode::Protected => {
+            let terms = authorized(&accepted, asked)?;
+            (protected(&theirs, &accepted, asked)?, Some(terms))
+        }
+    };
+    let tx = sign(&tx, key)?;
+    // The rules of the escrow count on the buyer's signature.
+    if let Some(terms) = &terms {
+        let (payer, parameters) = (&own.address, asked.parameters);
+        let lock = verify_lock(LockFacts { tx: &tx, terms, payer, parameters, slots: &SlotConfig::PREPROD })?;
+        let refund = lock.datum.buyer_payout_address();
+        if refund != PlutusAddress::from(own.address) || lock.datum.buyer != refund {
+            return Err(NotAsAsked::RefundElsewhere(refund.to_string()));
+        }
+    }
+    let pay_to = match asked.mode {
+        DeliveryMode::Instant => asked.listing.seller.to_string(),
+        DeliveryMode::Protected => accepted.pay_to,
+    };
+    Ok(Payment { tx, pay_to, paid, terms })
+}
+
+fn accepted(payment: &Value) -> Result<PaymentRequirements, NotAsAsked> {
+    let entry = payment.get("accepted").cloned().unwrap_or_default();
+    serde_json::from_value(entry).map_err(|error| NotAsAsked::Terms(error.to_string()))
+}
+
+/// That `payload.nonce` is of the transaction: a payment that names another would be refused after it is signed.
+fn names_the_payer(payment: &Value, tx: &SignedTx) -> Result<(), NotAsAsked> {
+    let nonce = payment.pointer("/payload/nonce").and_then(Value::as_str);
+    let nonce: Option<TxRef> = nonce.and_then(|nonce| nonce.parse().ok());
+    if nonce.is_some_and(|nonce| tx.inputs.contains(&nonce)) {
+        Ok(())
+    } else {
+        Err(NotAsAsked::Terms("payload.nonce is not an input of the transaction".into()))
+    }
+}
+
+fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
+    let seller = asked.listing.seller;
+    let output = only_to(theirs, &seller.to_bytes(), &seller.to_string())?;
+    if output.datum.is_some() || output.reference_script.is_some() {
+        return Err(NotAsAsked::NotPlain("a datum or a script"));
+    }
+    if !output.value.assets.is_empty() {
+        return Err(NotAsAsked::NotPlain("tokens"));
+    }
+    let (paid, price) = (output.value.lovelace, asked.listing.price);
+    if paid == price { Ok(paid) } else { Err(NotAsAsked::Amount { paid, asked: price }) }
+}
+
+/// The output at the contract; what its datum says is judged once the transaction is signed.
+fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
+    let known: PlutusAddress = accepted.pay_to.parse().map_err(|error| NotAsAsked::Terms(format!("payTo: {error}")))?;
+    let output = only_to(theirs, &known.to_bytes(), &accepted.pay_to)?;
+    let (paid, price) = (output.value.lovelace, asked.listing.price);
+    if paid < price {
+        return Err(NotAsAsked::Amount { paid, asked: price });
+    }
+    let beside = paid.saturating_sub(price);
+    if beside > MAX_COLLATERAL { Err(NotAsAsked::TooMuchLocked(beside, MAX_COLLATERAL)) } else { Ok(paid) }
+}
+
+/// The seller's terms: signed, for this listing's content, and for the contract that the blueprint makes with the declared
+/// arbiters. The address is derived, not believed.
+fn authorized(entry: &PaymentRequirements, asked: &Asked<'_>) -> Result<AuthorizedTerms, NotAsAsked> {
+    let extra = entry.extra.escrow().ok_or_else(|| NotAsAsked::Terms("no escrow".into()))?;
+    let parameters = extra.deployment.as_ref().and_then(DeploymentWire::parameters);
+    let parameters = parameters.ok_or_else(|| NotAsAsked::Terms("no contract is declared".into()))?;
+    let script = asked.blueprint.apply(&parameters)?;
+    let known = script.address().to_string();
+    if known != entry.pay_to {
+        return Err(NotAsAsked::Contract { declared: entry.pay_to.clone(), known });
+    }
+    let listing = asked.listing;
+    if extra.terms.input_hash != listing_input_hash(&listing.id, &listing.content_hash) {
+        return Err(NotAsAsked::OtherContent);
+    }
+    // Who only looks at the address and the parameters needs no output that carries the script.
+    let deployment = Deployment {
+        script_hash: script.hash,
+        parameters,
+        reference_script: TxRef { tx: cardano::TxHash::new([0; 32]), index: 0 },
+        reference_script_bytes: 0,
+        blueprint_sha256: Some(asked.blueprint.sha256()),
+    };
+    let verified = AuthorizedTerms::verify(&Native, entry, &deployment, extra.asset_transfer_method);
+    Ok(block_on(verified)?)
+}

@@ -1,0 +1,139 @@
+// Paying from the service wallet as whoever is signed in meets it: in Chromium, at the paywall.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { type Account, open } from "../accounts/account.ts";
+import { startBrowser } from "../helpers/browser.ts";
+import { assertAccessible, keepPictures, type Opened } from "../helpers/page.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { assertQuiet, offered, spends, visit } from "./world.ts";
+
+let world: World;
+let browser: Browser;
+before(async () => {
+  [world, browser] = await Promise.all([startWorld({ escrow: true }), startBrowser()]);
+});
+after(async () => {
+  await browser.close();
+  await world.stop();
+});
+
+const pay = (page: Page) => page.getByRole("button", { name: "Pay from the service wallet" });
+const content = (page: Page) => page.getByLabel("The content", { exact: true });
+
+/** Somebody whose service wallet has money, signed in in a browser. */
+async function signedIn(lovelace = 25_000_000n): Promise<Opened & { account: Account }> {
+  const wallet = world.person("owner");
+  const account = await open(world.api, wallet);
+  await world.ledger.faucet(account.address, lovelace);
+  const opened = await visit(world, browser, "/me", { wallet });
+  await opened.page.getByRole("button", { name: "Sign in with Test wallet" }).click();
+  await opened.page.getByRole("heading", { name: "Service wallet" }).waitFor();
+  return { ...opened, account };
+}
+
+const goTo = (page: Page, listing: { id: string }) => page.goto(`${world.api}/listings/${listing.id}/unlock`);
+
+describe("paying from the service wallet", () => {
+  it("is offered with balance and limits, delivers, and costs nothing the second time", async () => {
+    const listing = await offered(world);
+    const { page, errors, account } = await signedIn();
+    await goTo(page, listing);
+    await page.getByText("25 tADA in it. Its limits: 10 tADA a purchase, 30 tADA more today.").waitFor();
+    await assertAccessible(page);
+    await keepPictures(page, "paywall-signed-in");
+    await pay(page).click();
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assert.equal(await pay(page).isVisible(), false);
+    const [bought] = (await account.me()).purchases;
+    assert.deepEqual([bought?.mode, bought?.listingId], ["protected", listing.id]);
+    await page.reload();
+    await pay(page).click();
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await spends(world, account.address), 1);
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("is not offered to whoever is not signed in, who is told where to", async () => {
+    const { page } = await visit(world, browser, `/listings/${(await offered(world)).id}/unlock`);
+    await page.getByText("Pay from a service wallet").click();
+    await page.getByRole("link", { name: "Sign in" }).waitFor();
+    assert.equal(await pay(page).isVisible(), false);
+    await page.close();
+  });
+
+  for (const [what, lovelace, limits, told] of [
+    [
+      "a limit is in the way",
+      25_000_000n,
+      [5, 5],
+      /over the limit of 5 tADA per purchase: raise it on the account's page/,
+    ],
+    [
+      "it holds too little",
+      3_000_000n,
+      [10, 30],
+      /not enough tADA in the service wallet: send at least .* more to addr_test1/,
+    ],
+  ] as const) {
+    it(`says what to do where ${what}, pays nothing, and pays once it is done`, async () => {
+      const listing = await offered(world);
+      const { page, account } = await signedIn(lovelace);
+      await account.setLimits(limits[0], limits[1]);
+      await goTo(page, listing);
+      await page.getByLabel("Instant").check();
+      await pay(page).click();
+      await page.getByRole("alert").filter({ hasText: told }).waitFor();
+      assert.equal(await page.getByRole("link", { name: "Wallet and limits" }).last().getAttribute("href"), "/me");
+      await assertAccessible(page);
+      assert.equal(await spends(world, account.address), 0);
+      await account.setLimits(10, 30);
+      await world.ledger.faucet(account.address, 10_000_000n);
+      await page.getByRole("link", { name: "Start again" }).click();
+      await pay(page).click();
+      await page.getByText("with exactly the hash that was listed").waitFor();
+      assert.equal(await spends(world, account.address), 1);
+      await page.close();
+    });
+  }
+
+  it("pays once when the answer is lost, or the page is closed meanwhile, and delivers by itself", async () => {
+    const listing = await offered(world);
+    const { page, account } = await signedIn();
+    await goTo(page, listing);
+    let calls = 0;
+    // The service pays; the connection breaks before the browser has heard of it, and stays broken.
+    await page.route("**/me/buy", async (route) => {
+      calls += 1;
+      if (calls === 1) await route.fetch();
+      return route.abort("connectionreset");
+    });
+    await pay(page).click();
+    await page.getByText("do not pay a second time").waitFor();
+    assert.equal(await pay(page).isVisible(), false, "there is nothing to pay with again");
+    await page.unroute("**/me/buy");
+    await page.reload();
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assert.equal(await spends(world, account.address), 1);
+    await page.close();
+  });
+
+  it("says that the session is over instead of that nothing was paid", async () => {
+    const listing = await offered(world);
+    const { page, account } = await signedIn();
+    await goTo(page, listing);
+    await pay(page).waitFor();
+    await account.post("/auth/logout");
+    await page.evaluate(() => sessionStorage.setItem("surety:session", "0".repeat(64)));
+    await pay(page).click();
+    await page
+      .getByRole("alert")
+      .filter({ hasText: "Sign in again, and pay again here: nothing is paid twice" })
+      .waitFor();
+    assert.equal(await spends(world, account.address), 0);
+    await page.close();
+  });
+});

@@ -1,0 +1,207 @@
+// A client on a bad day: answers get lost, money lacks, nobody is there. It says what to do, and never pays twice.
+import assert from "node:assert/strict";
+import { chmodSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { list } from "../helpers/listings.ts";
+import { purchasesOf } from "../helpers/payments.ts";
+import { freePort } from "../helpers/program.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+import { type Between, balanceOf, between, type Client, clientOf } from "./client.ts";
+
+let world: World;
+let proxy: Between;
+let client: Client;
+let address: string;
+let seller: Wallet;
+before(async () => {
+  world = await startWorld({ escrow: true, watcher: {} });
+  proxy = await between(world.api);
+});
+after(async () => {
+  client?.stop();
+  await proxy?.stop();
+  await world?.stop();
+});
+beforeEach(async () => {
+  client?.stop();
+  proxy.behave();
+  client = clientOf(proxy.url, world.ledger.blockfrost);
+  ({ address } = await client.json<{ address: string }>("wallet", "new"));
+  seller = world.person("seller");
+});
+
+const isPayment = ({ headers }: { headers: object }): boolean => "payment-signature" in headers;
+const payments = () => proxy.passed.filter(isPayment).map(({ headers }) => headers["payment-signature"]);
+const pending = (): string[] => {
+  const folder = join(client.folder, "default");
+  return readdirSync(folder).includes("pending") ? readdirSync(join(folder, "pending")) : [];
+};
+const refusing = { status: 400, error: "not today" };
+
+describe("a payment is made once", () => {
+  test("when its answer is lost the same one is sent again", async () => {
+    const listing = await list(world.api, seller);
+    await world.ledger.faucet(address, 20_000_000n);
+    let losses = 0;
+    proxy.meddle = (asked) => (isPayment(asked) && losses++ === 0 ? "lost" : undefined);
+    assert.equal(await client.done("buy", listing.id), listing.content.trim());
+    assert.equal(payments().length, 2);
+    assert.equal(new Set(payments()).size, 1);
+    assert.equal((await purchasesOf(world, seller)).length, 1);
+    assert.equal(await balanceOf(world, seller.address), 2_000_000n);
+  });
+
+  test("when the command was killed the next one goes on with it", async () => {
+    const listing = await list(world.api, seller);
+    for (const lovelace of [20_000_000n, 20_000_000n]) await world.ledger.faucet(address, lovelace);
+    const taken = new Promise<void>((resolve) => {
+      proxy.meddle = (asked) => {
+        if (!isPayment(asked)) return undefined;
+        resolve();
+        return "lost";
+      };
+    });
+    assert.equal((await client.interrupted(taken, "buy", listing.id)).status, null);
+    assert.deepEqual(pending(), [`${listing.id}.json`]);
+    assert.equal(statSync(join(client.folder, "default/pending", `${listing.id}.json`)).mode & 0o077, 0);
+    proxy.meddle = () => undefined;
+    assert.equal(await client.done("buy", listing.id), listing.content.trim());
+    assert.equal(new Set(payments()).size, 1);
+    assert.deepEqual(pending(), []);
+    assert.equal(await client.done("buy", listing.id), listing.content.trim(), "owned");
+    assert.equal((await purchasesOf(world, seller)).length, 1);
+    assert.equal(await balanceOf(world, seller.address), 2_000_000n);
+  });
+
+  test("when two commands buy at once one pays and the other is given it", async () => {
+    const listing = await list(world.api, seller);
+    for (const lovelace of [20_000_000n, 20_000_000n]) await world.ledger.faucet(address, lovelace);
+    const both = await Promise.all([client.surety("buy", listing.id), client.surety("buy", listing.id)]);
+    for (const { status, out, err } of both) assert.deepEqual([status, out], [0, listing.content], err);
+    assert.equal(await balanceOf(world, seller.address), 2_000_000n);
+  });
+
+  test("when it is refused no other is made while it could still be used, and one when it could not", async () => {
+    const listing = await list(world.api, seller);
+    await world.ledger.faucet(address, 20_000_000n);
+    proxy.instead = (asked) => (isPayment(asked) ? refusing : undefined);
+    for (const _ of [1, 2]) {
+      const refused = await client.surety("buy", listing.id);
+      assert.equal(refused.status, 4, refused.err);
+      assert.match(refused.err, /not today\. The signed payment [0-9a-f]{64} could still be used for \d+ seconds/);
+    }
+    assert.equal(new Set(payments()).size, 1);
+    await world.ledger.advance(500);
+    await world.tick();
+    const over = await client.surety("buy", listing.id);
+    assert.equal(over.status, 1, over.err);
+    assert.match(over.err, /Nothing was paid; the same command again makes a new payment/);
+    assert.deepEqual(pending(), []);
+    proxy.instead = () => undefined;
+    assert.equal(await client.done("buy", listing.id), listing.content.trim());
+    assert.equal(new Set(payments()).size, 2);
+    assert.equal(await balanceOf(world, seller.address), 2_000_000n);
+  });
+});
+
+describe("an error says what to do", () => {
+  /** Ends with this code, says this, and sends no payment. */
+  async function fails(args: string[], status: number, says: RegExp): Promise<void> {
+    const ran = await client.surety(...args);
+    assert.equal(ran.status, status, ran.err);
+    assert.match(ran.err, says);
+    assert.equal(ran.out, "");
+    assert.deepEqual(payments(), []);
+    const told = JSON.parse((await client.surety("--json", ...args)).err.split("\n").findLast((line) => line) ?? "");
+    assert.match(told.error, says);
+  }
+
+  test("where there is no money, or too little", async () => {
+    const listing = await list(world.api, seller, { priceLovelace: "6000000" });
+    await fails(["buy", listing.id], 1, /the wallet is empty: `surety fund` .* send tADA to addr_test1/);
+    await world.ledger.faucet(address, 3_000_000n);
+    await fails(["buy", listing.id], 1, /not enough tADA in the wallet: \d\.\d+ tADA more is needed/);
+  });
+
+  test("where the listing is gone, unknown, one's own, too dear or not sold like this", async () => {
+    const listing = await list(world.api, seller, { priceLovelace: "12500000" });
+    const unknown = `${listing.id.slice(0, -1)}${listing.id.endsWith("0") ? 1 : 0}`;
+    await fails(["buy", unknown], 1, /no listing .* here: `surety browse`/);
+    await fails(["buy", listing.id], 1, /costs 12\.5 tADA, and 10 tADA is the most that is paid: --at-most 12\.5/);
+    await fails(["buy", listing.id, "--at-most", "20", "--protected"], 1, /is not sold protected: try --mode instant/);
+    await fails(["buy", "aurora"], 2, /a listing's id begins with lst_/);
+    const id = await client.done("sell", "tests/fixtures/prompts/aurora-hero.md", "--price", "6");
+    await fails(["buy", id], 1, /own listing: buy with another, --wallet NAME/);
+    proxy.instead = ({ path }) =>
+      path.startsWith("/listings/") ? { status: 404, error: "no such listing" } : undefined;
+    await fails(["prove", id], 1, /no listing .* here/);
+  });
+
+  test("where a listing goes between the look and the draft", async () => {
+    const listing = await list(world.api, seller);
+    await world.ledger.faucet(address, 20_000_000n);
+    proxy.instead = ({ path }) =>
+      path.endsWith("/payment-draft") ? { status: 404, error: "no such listing" } : undefined;
+    await fails(["buy", listing.id], 1, /no such listing/);
+  });
+
+  test("where nobody answers, or somebody who is busy", async () => {
+    const nobody = `http://127.0.0.1:${await freePort()}`;
+    await fails(
+      ["--api", nobody, "browse"],
+      3,
+      /does not answer .*: start it with `make dev`, or name another with --api/,
+    );
+    await fails(["--blockfrost", `${nobody}/api/v0`, "wallet", "show"], 3, /provider does not answer.* `make dev`/);
+    await fails(["--blockfrost", `${nobody}/api/v0`, "fund"], 3, /ledger does not answer .*: start it with `make dev`/);
+    proxy.instead = () => ({ status: 503, error: "busy" });
+    await fails(["browse"], 3, /come later: busy/);
+    proxy.instead = () => ({ status: 301, error: "" });
+    await fails(["browse"], 1, /redirects/);
+  });
+
+  test("where others could listen, or change what the chain says", async () => {
+    await fails(["--api", "http://example.com", "browse"], 2, /https is needed/);
+    await fails(["--blockfrost", "http://example.com/api/v0", "wallet", "show"], 2, /https is needed/);
+    await fails(["--blockfrost", "https://example.com/api/v0", "fund"], 2, /only a local ledger makes money/);
+  });
+
+  test("where the chain is of another network", async () => {
+    const listing = await list(world.api, seller);
+    const chain = await between(world.ledger.url);
+    try {
+      chain.meddle = ({ path }, body) =>
+        path.endsWith("/genesis") ? body.replace('"network_magic":1,', '"network_magic":764824073,') : undefined;
+      await fails(
+        ["--blockfrost", `${chain.url}/api/v0`, "buy", listing.id],
+        2,
+        /another network .*: this wallet is for preprod/,
+      );
+    } finally {
+      await chain.stop();
+    }
+  });
+
+  test("where there is no wallet, one is there already, or others may read it", async () => {
+    await fails(["--wallet", "nobody", "wallet", "show"], 2, /make one with `surety --wallet nobody wallet new`/);
+    await fails(["wallet", "new"], 2, /there is a wallet default already/);
+    await fails(["--wallet", "../x", "wallet", "new"], 2, /a name has 1 to 32 of/);
+    const key = join(client.folder, "default/key");
+    assert.equal(statSync(key).mode & 0o777, 0o600);
+    assert.equal(statSync(join(client.folder, "default")).mode & 0o777, 0o700);
+    chmodSync(key, 0o644);
+    await fails(["wallet", "show"], 2, /others may read .*: chmod 600/);
+  });
+
+  test("where nobody is signed in, and where the session is of another service", async () => {
+    await fails(["purchases"], 1, /not signed in at .*: `surety sign-in`/);
+    await client.done("sign-in");
+    assert.equal(await client.done("purchases"), "nothing was bought yet");
+    const elsewhere = await client.surety("--api", world.api, "purchases");
+    assert.equal(elsewhere.status, 1, "a token goes to the service that gave it alone");
+    await client.done("sign-out");
+    await fails(["account"], 1, /not signed in/);
+  });
+});
