@@ -73,14 +73,15 @@ function binding(measured: Measured): string {
   const left = (limit: number, fixed: number, each: number) =>
     each === 0 ? Number.POSITIVE_INFINITY : Math.floor((limit - fixed) / each);
   const free = (of: "requests" | "rowsRead" | "rowsWritten") => FREE[of] ?? Number.POSITIVE_INFINITY;
-  const actions = (60 * backlog.actions) / backlog.ticks / 60;
+  // One tick a minute.
+  const actions = backlog.actions / backlog.ticks;
   const acts = ({ transactions }: Purchase) => transactions - 1;
   const inBlock = ({ chain }: Purchase) =>
     Math.floor(
       Math.min(block.bytes / chain.bytes, block.memory / (chain.memory || 1), block.steps / (chain.steps || 1)) *
         BLOCKS_PER_DAY,
     );
-  const own = ([first]: typeof PROVIDER.plans) => first.perDay;
+  const [{ perDay: starter }] = PROVIDER.plans;
   return table(
     ["limit", "purchases", ...purchases.map(({ kind }) => kind)],
     [
@@ -96,14 +97,10 @@ function binding(measured: Measured): string {
       row("Blockfrost, 10 calls a second, API and watcher", "a minute", (it) =>
         Math.floor((60 * PROVIDER.perSecond) / calls(it)),
       ),
-      row("Blockfrost, 50,000 calls, one project for both", "a day", (it) =>
-        left(own(PROVIDER.plans), quiet("calls"), calls(it)),
-      ),
-      row("Blockfrost, 50,000 calls, of the API alone", "a day", (it) =>
-        left(own(PROVIDER.plans), 0, it.request.calls),
-      ),
+      row("Blockfrost, 50,000 calls, one project for both", "a day", (it) => left(starter, quiet("calls"), calls(it))),
+      row("Blockfrost, 50,000 calls, of the API alone", "a day", (it) => left(starter, 0, it.request.calls)),
       row("Blockfrost, 50,000 calls, of the watcher alone", "a day", (it) =>
-        left(own(PROVIDER.plans), quiet("calls"), it.watcher.calls),
+        left(starter, quiet("calls"), it.watcher.calls),
       ),
       row("the watcher, 40 calls a tick", "a minute", (it) =>
         acts(it) > 0 ? actions / acts(it) : Number.POSITIVE_INFINITY,

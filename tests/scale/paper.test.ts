@@ -18,8 +18,10 @@ describe("docs/scale.md", () => {
   it("names no figure outside of them that they do not hold", () => {
     const printed = report(measured);
     const prose = document.replace(printed, "").replace(/`[^`]*`/g, "");
-    const figures = prose.match(/\d[\d,.]*\d|\d/g) ?? [];
-    const unknown = figures.filter((figure) => !printed.includes(figure));
+    const figuresOf = (text: string) => text.match(/\d[\d,.]*\d|\d/g) ?? [];
+    const known = new Set(figuresOf(printed));
+    // R2 and D1 are names.
+    const unknown = figuresOf(prose.replace(/\b(?:R2|D1|x402)\b/g, "")).filter((figure) => !known.has(figure));
     assert.deepEqual(unknown, []);
   });
 
