@@ -146,9 +146,21 @@ describe("make deploy on an empty account", { timeout: 300_000 }, () => {
     // Instead of the address that it found, which only the real platform has.
     const api = join(folder, "wrangler.toml");
     writeFileSync(api, withVariable(readFileSync(api, "utf8"), "production", "BASE_URL", account.origin));
+    const tokens = () =>
+      WORKERS.slice(0, 2).map((worker) => {
+        const { bindings = [] } = account.deployed(new Target("production", folder).configured(worker).name) ?? {};
+        return bindings.find(({ name }) => name === "ARBITER_TOKEN")?.text;
+      });
+    const [before] = tokens();
+    made("ARBITER_TOKEN");
     account.changes.length = 0;
     const { status, text } = await script("scripts/deploy.ts");
     assert.equal(status, 0, text);
+    const [arbiters, watchers] = tokens();
+    assert.ok(
+      before && arbiters && arbiters !== before && arbiters === watchers,
+      "a secret that was changed meanwhile",
+    );
     const uploads = [
       "worker surety-arbiter",
       "worker surety-watcher",
