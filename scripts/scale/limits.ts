@@ -7,7 +7,6 @@ export const READ_ON = "2026-11-22";
 export const SOURCES: readonly string[] = [
   "Workers: developers.cloudflare.com/workers/platform/limits, .../pricing",
   "D1: developers.cloudflare.com/d1/platform/limits, .../pricing (one query at a time: .../limits, FAQ)",
-  "R2: developers.cloudflare.com/r2/pricing",
   "Blockfrost: blockfrost.dev/overview/plans-and-billing (by its copy in api-evangelist/cardano of 2026-06-13)",
   "Cardano: the protocol parameters that the local ledger serves, which are preprod's; a block every 20 s on average",
 ];

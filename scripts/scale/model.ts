@@ -40,6 +40,9 @@ export interface Purchase {
 export interface Measured {
   readonly at: string;
   readonly blockSeconds: number;
+  /** What the machine had to do meanwhile, as a load average, and on how many cores. */
+  readonly load: number;
+  readonly cores: number;
   readonly routes: readonly { readonly route: string; readonly use: Use; readonly cpuMs: number }[];
   readonly quietTick: { readonly use: Use; readonly cpuMs: number };
   readonly purchases: readonly Purchase[];

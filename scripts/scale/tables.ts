@@ -146,14 +146,14 @@ function costs({ purchases }: Measured): string {
   const dollars = (value: number) => `$${value.toFixed(4)}`;
   const parts: [string, (it: Purchase) => number][] = [
     ["requests", (it) => it.requests * PRICES.perRequest],
-    ["CPU", (it) => it.requestCpuMs * PRICES.perCpuMs],
+    ["CPU of its requests", (it) => it.requestCpuMs * PRICES.perCpuMs],
     ["rows read", (it) => rowsRead(it) * PRICES.perRowRead],
     ["rows written", (it) => rowsWritten(it) * PRICES.perRowWritten],
     ["storage, a month", (it) => it.databaseBytes * PRICES.perByteMonth],
   ];
   const all = (it: Purchase) => parts.reduce((sum, [, of]) => sum + of(it), 0);
   return table(
-    ["1,000 purchases", ...purchases.map(({ kind }) => kind)],
+    ["1,000 purchases, beyond what $5 a month include", ...purchases.map(({ kind }) => kind)],
     [
       ...parts.map(([what, of]): Cell[] => [what, ...purchases.map((it) => dollars(1_000 * of(it)))]),
       ["together", ...purchases.map((it) => dollars(1_000 * all(it)))],
@@ -168,9 +168,10 @@ function costs({ purchases }: Measured): string {
 
 /** Everything, as it stands in docs/scale.md between its marks. */
 export function report(measured: Measured): string {
-  const { at, blockSeconds, backlog } = measured;
+  const { at, blockSeconds, backlog, load, cores } = measured;
   return [
-    `Measured on ${at} on the local stack, a block every ${blockSeconds} seconds. Limits and prices as of ${READ_ON}:`,
+    `Measured on ${at} on the local stack, a block every ${blockSeconds} seconds, on ${cores} cores with a load of`,
+    `${number(load)} (idle: little more than 1; the higher, the more CPU everything takes). Limits and prices as of ${READ_ON}:`,
     "",
     ...SOURCES.map((source) => `- ${source}`),
     "",

@@ -1,6 +1,7 @@
 // What purchases of each kind take: requests, outside calls, statements, rows, bytes, CPU, on the running workers and a local
 // ledger whose blocks come as on preprod, every 20 seconds. `make scale` keeps it in scripts/scale/measured.json.
 import { readFileSync } from "node:fs";
+import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Measured, Purchase as MeasuredPurchase, Transaction, Use } from "../../scripts/scale/model.ts";
@@ -254,6 +255,8 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
     return {
       at: new Date().toISOString().slice(0, 10),
       blockSeconds: BLOCK_SECONDS,
+      load: round(loadavg()[0] ?? 0),
+      cores: availableParallelism(),
       routes,
       quietTick: { use: quiet, cpuMs: round(still.cpuMs / QUIET) },
       purchases,
