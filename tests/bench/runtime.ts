@@ -2,12 +2,13 @@
 // worker can do. Each answers on a socket of its own, with nothing before it.
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { migrate, optionsOf, type WorkerOptions } from "../../scripts/stack/runtime.ts";
 import { root } from "../../scripts/stack.ts";
+import { cpuOf, runtimeOf } from "../scale/cpu.ts";
 
 type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
 
@@ -108,6 +109,7 @@ function bundled(file: string): string {
   const options = ["--bundle", "--minify", "--format=esm", "--target=es2024"];
   return execFileSync(esbuild, [join(import.meta.dirname, file), ...options], { encoding: "utf8" });
 }
+<<<<<<< HEAD
 
 /** What a worker's being there costs. */
 export interface StartUp {
@@ -149,3 +151,5 @@ const cpuOf = (pid: number): number | undefined => {
   const ticks = described(pid)?.ticks;
   return ticks === undefined ? undefined : ticks * MS_PER_TICK;
 };
+=======
+>>>>>>> h-deploy
