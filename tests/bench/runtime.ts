@@ -2,12 +2,13 @@
 // worker can do. Each answers on a socket of its own, with nothing before it.
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { migrate, optionsOf, type WorkerOptions } from "../../scripts/stack/runtime.ts";
 import { root } from "../../scripts/stack.ts";
+import { cpuOf, runtimeOf } from "../scale/cpu.ts";
 
 type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
 
@@ -108,44 +109,12 @@ function bundled(file: string): string {
   const options = ["--bundle", "--minify", "--format=esm", "--target=es2024"];
   return execFileSync(esbuild, [join(import.meta.dirname, file), ...options], { encoding: "utf8" });
 }
-
 /** What a worker's being there costs. */
 export interface StartUp {
   readonly startMs: number;
   readonly startMb: number;
 }
 
-/** A process as Linux describes it: its name, its parent, and the CPU ticks that it used. */
-function described(pid: number | string): { name: string; parent: number; ticks: number } | undefined {
-  try {
-    const [, name = "", rest = ""] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
-    const fields = rest.split(" ");
-    return { name, parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) };
-  } catch {
-    return undefined;
-  }
-}
-
-/** The runtime that this process started. */
-export function runtimeOf(parent: number): number | undefined {
-  try {
-    const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-    const found = all.find((pid) => {
-      const it = described(pid);
-      return it?.parent === parent && it.name.startsWith("workerd");
-    });
-    return found === undefined ? undefined : Number(found);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The most memory that a process took, in MB. */
 const peakOf = (pid: number): number =>
   Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_024;
-
-const MS_PER_TICK = 10;
-const cpuOf = (pid: number): number | undefined => {
-  const ticks = described(pid)?.ticks;
-  return ticks === undefined ? undefined : ticks * MS_PER_TICK;
-};

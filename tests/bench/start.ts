@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { optionsOf, type WorkerOptions } from "../../scripts/stack/runtime.ts";
 import { root } from "../../scripts/stack.ts";
-import { runtimeOf, type StartUp } from "./runtime.ts";
+import { runtimeOf } from "../scale/cpu.ts";
+import type { StartUp } from "./runtime.ts";
 
 const RUNS = 5;
 
