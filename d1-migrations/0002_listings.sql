@@ -40,16 +40,20 @@ CREATE TABLE sellers (
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),          -- purchases that were not refunded
   withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn >= 0),  -- escrows that paid the seller
   refunded INTEGER NOT NULL DEFAULT 0 CHECK (refunded >= 0),    -- escrows that paid the buyer back
+  changed INTEGER NOT NULL DEFAULT 0,                           -- the catalogue's version when these three last changed
   listed INTEGER NOT NULL DEFAULT 0 CHECK (listed >= 0),        -- listings, hidden ones too: they take room
   listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0)  -- their contents
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX sellers_by_change ON sellers (changed);
+
 -- A number that grows with every change the catalogue shows: its ETag.
 CREATE TABLE catalogue_version (
   only INTEGER PRIMARY KEY CHECK (only = 1),     -- one row
-  version INTEGER NOT NULL
+  version INTEGER NOT NULL,
+  hidings INTEGER NOT NULL DEFAULT 0             -- how often a listing was hidden, or shown again
 ) STRICT;
-INSERT INTO catalogue_version VALUES (1, 1);
+INSERT INTO catalogue_version (only, version) VALUES (1, 1);
 
 CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, content = 'listings', content_rowid = 'seq');
 
@@ -60,14 +64,16 @@ CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes;
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
-  UPDATE catalogue_version SET version = version + 1;
+  UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
 END;
 
 -- A listing's sales change together with its seller's, in one transaction: one change, one version.
 CREATE TRIGGER sellers_new AFTER INSERT ON sellers WHEN new.sales + new.withdrawn + new.refunded > 0 BEGIN
   UPDATE catalogue_version SET version = version + 1;
+  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
 END;
 CREATE TRIGGER sellers_figures AFTER UPDATE OF sales, withdrawn, refunded ON sellers
 WHEN old.sales <> new.sales OR old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded BEGIN
   UPDATE catalogue_version SET version = version + 1;
+  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
 END;

@@ -22,6 +22,8 @@ export interface Bench {
   readonly database: Database;
   /** CPU time of the runtime so far in ms, where the system tells it. */
   cpu(): number | undefined;
+  /** The most memory that the runtime took so far in MB, where the system tells it. */
+  memory(): number | undefined;
   stop(): Promise<void>;
 }
 
@@ -93,6 +95,7 @@ export async function startBench(): Promise<Bench> {
     floor: await at("front"),
     database,
     cpu: () => (pid === undefined ? undefined : cpuOf(pid)),
+    memory: () => (pid === undefined ? undefined : peakOf(pid)),
     stop: async () => {
       await runtime.dispose();
       rmSync(state, { recursive: true, force: true });
@@ -106,3 +109,12 @@ function bundled(file: string): string {
   const options = ["--bundle", "--minify", "--format=esm", "--target=es2024"];
   return execFileSync(esbuild, [join(import.meta.dirname, file), ...options], { encoding: "utf8" });
 }
+/** What a worker's being there costs. */
+export interface StartUp {
+  readonly startMs: number;
+  readonly startMb: number;
+}
+
+/** The most memory that a process took, in MB. */
+const peakOf = (pid: number): number =>
+  Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_024;
