@@ -56,14 +56,13 @@ pub enum ListingError {
 pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let query = request.query().unwrap_or_default();
     let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ListingError::from)?;
-    let database = app.database();
     // The same name for whatever asks for the whole: a query is part of a name only where it means something.
     let name = filter.as_ref().map_or_else(|| "/listings".to_owned(), |_| format!("/listings?{query}"));
-    let read = async |telling: Rc<Telling<'_>>| match &filter {
+    let read = async |telling: Rc<Telling>| match &filter {
         None => catalogue::whole(&*telling, None).await.map(|read| read.page),
         Some(filter) => catalogue::page(&*telling, filter).await.map(Some),
     };
-    let page = known::answer(&database, app.now_ms(), &name, read).await?;
+    let page = known::answer(app, request, Limiter::Search, &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a catalogue without listings".into()))?;
     let etag = format!("W/\"catalogue-{}\"", page.version);
     if let Some(response) = respond::not_modified(request, &etag)? {
@@ -74,14 +73,14 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
 }
 
 /// One listing.
-pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
+pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
     app.line().note("listing", id.as_str());
-    let read = async |telling: Rc<Telling<'_>>| {
+    let read = async |telling: Rc<Telling>| {
         let json = catalogue::one(&*telling, &id).await?;
         Ok(json.map(|json| Page { json, next: None }))
     };
-    let page = known::answer(&app.database(), app.now_ms(), id.as_str(), read).await?;
+    let page = known::answer(app, request, Limiter::Read, id.as_str(), read).await?;
     Ok(Response::kept_json(&page.ok_or(ListingError::Unknown)?.json))
 }
 
