@@ -8,6 +8,7 @@ CREATE TABLE listings (
   description TEXT NOT NULL,
   price_lovelace INTEGER NOT NULL CHECK (price_lovelace >= 1000000),  -- less could not be paid: an output's least ADA
   cheapness INTEGER GENERATED ALWAYS AS (-price_lovelace) VIRTUAL,
+  place INTEGER GENERATED ALWAYS AS (seq) VIRTUAL,  -- for indexes: a range of pairs may end in any column but the row id
   seller_address TEXT NOT NULL,
   instant INTEGER NOT NULL CHECK (instant IN (0, 1)),
   protected INTEGER NOT NULL CHECK (protected IN (0, 1)),
@@ -27,10 +28,10 @@ CREATE INDEX listings_by_content ON listings (seller_address, content_hash);  --
 -- The orders in which listings are shown, each with what they are chosen by: cards are read of those that are shown.
 CREATE INDEX listings_shown ON listings (seq, category, instant, protected, price_lovelace, sales, seller_address)
   WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_by_price ON listings (price_lovelace, seq, category, instant, protected) WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_by_cheapness ON listings (cheapness, seq, category, instant, protected, price_lovelace)
+CREATE INDEX listings_by_price ON listings (price_lovelace, place, category, instant, protected) WHERE hidden_at_ms IS NULL;
+CREATE INDEX listings_by_cheapness ON listings (cheapness, place, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_by_sales ON listings (sales, seq, category, instant, protected, price_lovelace)
+CREATE INDEX listings_by_sales ON listings (sales, place, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_seller ON listings (seller_address, seq, hidden_at_ms, category, instant, protected, price_lovelace);
 

@@ -34,7 +34,7 @@ const MAX_QUERY: usize = 200;
 /// Words of it that are looked for: each costs a look through all that have it.
 const MAX_WORDS: usize = 12;
 /// Listings that one answer looks at, at most, however many there are.
-const LOOKED: u32 = 20_000;
+const LOOKED: u32 = 10_000;
 
 /// Listings with their sellers' figures, for [`LISTING_JSON`]. A left join keeps the order in which listings are read.
 pub(crate) const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";

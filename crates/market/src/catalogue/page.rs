@@ -35,12 +35,17 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     Ok(Page { json, next: next.map(str::to_owned) })
 }
 
+/// Less than any key or number.
+const NONE: i64 = i64::MIN;
+
 /// How an order is read.
 struct Order {
     /// A whole number by which listings are ordered, greatest first.
     key: &'static str,
-    /// What decides between equal ones, greatest first.
-    ties: &'static str,
+    /// Another for those that are equal, before their own numbers.
+    tied: &'static str,
+    /// The order in SQL, as the index has it.
+    by: &'static str,
     /// Where they lie in this order.
     from: &'static str,
 }
@@ -51,16 +56,21 @@ const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN li
 
 impl Sort {
     const fn order(self) -> Order {
-        let (key, from) = match self {
-            Self::Newest => ("seq", "listings INDEXED BY listings_shown"),
-            Self::Popular => ("listings.sales", "listings INDEXED BY listings_by_sales"),
-            Self::PriceAsc => ("cheapness", "listings INDEXED BY listings_by_cheapness"),
-            Self::PriceDesc => ("price_lovelace", "listings INDEXED BY listings_by_price"),
+        let (key, by, from) = match self {
+            Self::Newest => ("seq", "seq DESC", "listings INDEXED BY listings_shown"),
+            Self::Popular => {
+                ("listings.sales", "listings.sales DESC, place DESC", "listings INDEXED BY listings_by_sales")
+            }
+            Self::PriceAsc => ("cheapness", "cheapness DESC, place DESC", "listings INDEXED BY listings_by_cheapness"),
+            Self::PriceDesc => {
+                ("price_lovelace", "price_lovelace DESC, place DESC", "listings INDEXED BY listings_by_price")
+            }
             Self::Reputation => {
-                return Order { key: "reputation", ties: "newest DESC, address DESC, seq DESC", from: BY_SELLERS };
+                let by = "reputation DESC, newest DESC, address DESC, seq DESC";
+                return Order { key: "reputation", tied: "newest", by, from: BY_SELLERS };
             }
         };
-        Order { key, ties: "seq DESC", from }
+        Order { key, tied: "0", by, from }
     }
 }
 
@@ -85,10 +95,15 @@ impl Filter {
 
     fn statement(&self, limit: u32) -> Statement {
         let mut bound = Bound::default();
-        let sql = match self.candidates(&mut bound) {
+        let picked = match self.candidates(&mut bound) {
             Some(found) => self.sorted(&found, limit, &mut bound),
             None => self.walked(limit, &mut bound),
         };
+        let sql = format!(
+            "WITH {picked} SELECT '{EDGE}' || k || '.' || s FROM edge WHERE s > {NONE} UNION ALL \
+             SELECT * FROM (SELECT k || '.' || s || ' ' || {LISTING_JSON} FROM picked CROSS JOIN listings ON seq = s \
+               LEFT JOIN sellers ON address = seller_address ORDER BY k DESC, n DESC, s DESC)"
+        );
         Statement { sql: sql.into(), params: bound.0 }
     }
 
@@ -138,62 +153,56 @@ impl Filter {
     /// SQL: behind the cursor. Of a listing that nobody made, its number stands for its seller's newest.
     fn behind(&self, bound: &mut Bound) -> String {
         let Some(cursor) = self.cursor else { return "TRUE".into() };
-        let (key, seq) = (bound.name(cursor.key), bound.name(cursor.seq));
-        if self.sort != Sort::Reputation {
-            return format!("({}, seq) < ({key}, {seq})", self.sort.order().key);
+        let seq = bound.name(cursor.seq);
+        match self.sort {
+            Sort::Newest => format!("seq < {seq}"),
+            Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => {
+                format!("({}, place) < ({}, {seq})", self.sort.order().key, bound.name(cursor.key))
+            }
+            Sort::Reputation => {
+                let newest = format!(
+                    "coalesce((SELECT s.newest FROM listings l JOIN sellers s ON s.address = l.seller_address \
+                     WHERE l.seq = {seq}), {seq})"
+                );
+                let key = bound.name(cursor.key);
+                format!("(reputation, newest) <= ({key}, {newest}) AND (newest <> {newest} OR seq < {seq})")
+            }
         }
-        let newest = format!(
-            "coalesce((SELECT s.newest FROM listings l JOIN sellers s ON s.address = l.seller_address WHERE l.seq = {seq}), {seq})"
-        );
-        format!("(reputation, newest) <= ({key}, {newest}) AND (newest <> {newest} OR seq < {seq})")
     }
 
-    /// SQL that reads the page in its order, up to the edge.
+    /// SQL that picks the page in its order, up to the edge.
     fn walked(&self, limit: u32, bound: &mut Bound) -> String {
-        let Order { key, ties, from } = self.sort.order();
+        let Order { key, tied, by, from } = self.sort.order();
         let (behind, wanted) = (self.behind(bound), self.wanted(bound));
-        let (edge, within, sellers) = match self.sort {
-            Sort::Reputation => (
-                "reputation AS k, newest AS n, seq AS s",
-                "(reputation, newest) >= (SELECT k, n FROM edge) \
-                 AND NOT (newest = (SELECT n FROM edge) AND seq < (SELECT s FROM edge))"
-                    .to_owned(),
-                "",
-            ),
-            _ => (
-                "{key} AS k, 0 AS n, seq AS s",
-                format!("({key}, seq) >= (SELECT k, s FROM edge)"),
-                "LEFT JOIN sellers ON sellers.address = listings.seller_address",
-            ),
+        let within = match self.sort {
+            Sort::Newest => "seq >= (SELECT s FROM edge)".to_owned(),
+            Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => format!("({key}, place) >= (SELECT k, s FROM edge)"),
+            Sort::Reputation => "(reputation, newest) >= (SELECT k, n FROM edge) \
+                AND (newest <> (SELECT n FROM edge) OR seq >= (SELECT s FROM edge))"
+                .to_owned(),
         };
-        let edge = edge.replace("{key}", key);
-        let none = i64::MIN.saturating_add(1);
         format!(
-            "WITH edge AS MATERIALIZED (SELECT coalesce(max(k), {none}) AS k, coalesce(max(n), {none}) AS n, \
-               coalesce(max(s), {none}) AS s FROM (SELECT {edge} FROM {from} WHERE hidden_at_ms IS NULL AND {behind} \
-                 ORDER BY {key} DESC, {ties} LIMIT 1 OFFSET {LOOKED} - 1)) \
-             SELECT '{EDGE}' || k || '.' || s FROM edge WHERE s > {none} UNION ALL \
-             SELECT * FROM (SELECT {key} || '.' || seq || ' ' || {LISTING_JSON} FROM {from} {sellers} \
-               WHERE {wanted} AND {behind} AND {within} ORDER BY {key} DESC, {ties} LIMIT {limit} + 1)"
+            "edge AS MATERIALIZED (SELECT coalesce(max(k), {NONE}) AS k, coalesce(max(n), {NONE}) AS n, \
+               coalesce(max(s), {NONE}) AS s FROM (SELECT {key} AS k, {tied} AS n, seq AS s FROM {from} \
+                 WHERE hidden_at_ms IS NULL AND {behind} ORDER BY {by} LIMIT 1 OFFSET {LOOKED} - 1)), \
+             picked AS MATERIALIZED (SELECT {key} AS k, {tied} AS n, seq AS s FROM {from} \
+               WHERE {wanted} AND {behind} AND {within} ORDER BY {by} LIMIT {limit} + 1)"
         )
     }
 
-    /// SQL that sorts what was found, and reads what is on the page.
+    /// SQL that sorts what was found, and picks the page.
     fn sorted(&self, found: &str, limit: u32, bound: &mut Bound) -> String {
-        let Order { key, ties, .. } = self.sort.order();
+        let Order { key, tied, by, .. } = self.sort.order();
         let (behind, wanted) = (self.behind(bound), self.wanted(bound));
-        let tied = if self.sort == Sort::Reputation { "newest" } else { "0" };
         let sellers = match self.sort == Sort::Reputation || self.min_reputation.is_some() {
-            true => "CROSS JOIN sellers ON sellers.address = listings.seller_address",
+            true => "CROSS JOIN sellers ON address = seller_address",
             false => "",
         };
         format!(
-            "WITH found (place) AS MATERIALIZED ({found}), \
-             picked AS MATERIALIZED (SELECT place, {key} AS k, {tied} AS n FROM found \
-               CROSS JOIN listings INDEXED BY listings_shown ON seq = place {sellers} \
-               WHERE {wanted} AND {behind} ORDER BY {key} DESC, {ties} LIMIT {limit} + 1) \
-             SELECT k || '.' || place || ' ' || {LISTING_JSON} FROM picked CROSS JOIN listings ON listings.seq = place \
-               LEFT JOIN sellers ON sellers.address = listings.seller_address ORDER BY k DESC, n DESC, place DESC"
+            "edge (k, s) AS (SELECT 0, {NONE}), found (which) AS MATERIALIZED ({found}), \
+             picked AS MATERIALIZED (SELECT {key} AS k, {tied} AS n, seq AS s FROM found \
+               CROSS JOIN listings INDEXED BY listings_shown ON seq = which {sellers} \
+               WHERE {wanted} AND {behind} ORDER BY {by} LIMIT {limit} + 1)"
         )
     }
 }
