@@ -42,6 +42,12 @@ CREATE TABLE contents (
   content TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What new listings took up on each day (days since 1970-01-01, UTC): taken before anything of them is written.
+CREATE TABLE listed_days (
+  day INTEGER PRIMARY KEY,
+  bytes INTEGER NOT NULL CHECK (bytes >= 0)
+) STRICT;
+
 -- Sums of each seller's, kept by triggers, joined by key where a listing is shown.
 CREATE TABLE sellers (
   address TEXT PRIMARY KEY,

@@ -29,7 +29,7 @@ pub enum Limiter {
     Withdraw,
     /// Requests with a session, before it is looked up: by client.
     Session,
-    /// Offers, by client.
+    /// Offers, by client: one for each 64 KiB that are begun of what is sold.
     Offer,
     /// Requests that carry a payment, by client.
     Payment,

@@ -47,7 +47,7 @@ pub enum ListingError {
     /// The same signature with other words around it.
     #[error("this signature already made a listing with other words: sign the changed offer anew")]
     OfferChanged,
-    /// The seller's quota.
+    /// The seller's quota, or the day's.
     #[error(transparent)]
     NoRoom(NoRoom),
 }
@@ -86,6 +86,9 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
 
 /// Bytes of a new listing's body: its content, in which JSON may spell a byte with six, and all the rest.
 const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
+
+/// Bytes of a content for one of what a client may offer: larger ones take more.
+const BYTES_PER_OFFER: usize = 64 << 10;
 
 /// Who offers.
 enum Seller {
@@ -132,6 +135,9 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     let seller = Seller::of(app, &request).await?;
     let offer = read(&mut request, seller.owner()).await?;
     let proof = seller.check(&offer, app.now_ms()).await.map_err(ListingError::from)?;
+    for _ in 0..offer.content.len().saturating_sub(1) / BYTES_PER_OFFER {
+        app.limit_client(Limiter::Offer, &request).await?;
+    }
     let id = ListingId::new(app.now_ms(), edge::random()?);
     let (database, contents, quota) = (app.database(), app.contents(), app.settings()?.quota);
     let stored = catalogue::store(&database, &contents, &id, &offer, proof.as_deref(), quota, app.now_ms()).await;

@@ -78,3 +78,36 @@ fn no_page_costs_more_than_looking_at_twenty_thousand() {
     cost("the whole catalogue", &|| found(&block_on(catalogue::whole(&db, None)).unwrap().page.unwrap()));
     cost("addresses", &|| block_on(discovery::addresses(&db)).unwrap().lines().count());
 }
+
+#[test]
+fn whoever_follows_the_cursors_of_short_pages_sees_all_that_is_meant() {
+    let db = full();
+    let rare = "UPDATE listings SET category = 'Wellness' WHERE seq % 7001 = 1";
+    block_on(db.run(statement!(rare))).unwrap();
+    for sort in ["newest", "popular", "price_asc", "price_desc", "reputation"] {
+        let (mut seen, mut cursor, mut pages) = (0, String::new(), 0);
+        loop {
+            let query = format!("sort={sort}&category=Wellness{cursor}");
+            let filter = Filter::from_query(url::form_urlencoded::parse(query.as_bytes())).unwrap().unwrap();
+            let page = block_on(catalogue::page(&db, &filter)).unwrap();
+            seen += page.json.matches("\"id\"").count();
+            pages += 1;
+            let Some(next) = page.next else { break };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!((seen, pages), (5, 4), "{sort}");
+    }
+}
+
+#[test]
+fn what_a_seller_sold_to_a_buyer_is_found_among_the_sales_to_others() {
+    let db = full();
+    let sold = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000) \
+        INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status, \
+          bought_at_ms) SELECT printf('%064d', n), 'lst_2', 'instant', ?1, 'buyer ' || n, 1, 0, 'settled', n FROM n";
+    block_on(db.run(statement!(sold, SELLER))).unwrap();
+    let before = db.steps();
+    let found = block_on(market::purchase::of_seller(&db, &SELLER.parse().unwrap(), &[SELLER.parse().unwrap()])).unwrap();
+    assert_eq!(found, "[]");
+    assert!(db.steps() - before < 1_000, "{}", db.steps() - before);
+}
