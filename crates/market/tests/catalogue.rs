@@ -204,21 +204,24 @@ fn a_better_reputation_comes_first_then_who_listed_last_and_each_sellers_newest(
     let scores = "UPDATE sellers SET withdrawn = 1, refunded = (address = 'seller 3') WHERE address <> ?1";
     block(db.run(statement!(scores, SELLER))).unwrap();
     let expected = ["e", "b", "c", "a", "d", "Calm landing", "Ledger dashboard", "Aurora hero"];
-    let mut pairs = vec![("sort", "reputation"), ("limit", "1")];
     let mut seen = Vec::new();
-    let mut cursor = Some(String::new());
-    while let Some(after) = cursor {
-        pairs.truncate(2);
-        if !after.is_empty() {
-            pairs.push(("cursor", &after));
-        }
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut pairs = vec![("sort", "reputation"), ("limit", "1")];
+        pairs.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let page = query(&db, &pairs);
         seen.extend(titles(&page.json));
         cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
     }
     assert_eq!(seen, expected);
     assert_eq!(titles(&query(&db, &[("sort", "reputation"), ("category", "Hero")]).json), ["Aurora hero"]);
-    assert_eq!(titles(&query(&db, &[("sort", "reputation"), ("q", "a")]).json), ["a", "Calm landing", "Ledger dashboard", "Aurora hero"]);
+    assert_eq!(
+        titles(&query(&db, &[("sort", "reputation"), ("q", "a")]).json),
+        ["a", "Calm landing", "Ledger dashboard", "Aurora hero"]
+    );
     let least = Filter { min_reputation: Some(60), limit: Some(3), ..Filter::default() };
     let page = block(catalogue::page(&db, &least)).unwrap();
     assert_eq!(titles(&page.json), ["e", "c", "b"]);
@@ -428,19 +431,32 @@ fn all_sellers_together_take_up_no_more_than_a_days_room_and_what_is_refused_is_
     assert!(matches!(store(3, NOW + wait_s * 1_000), Stored::Listing { .. }), "the next day has room");
 }
 
+/// A database in which something happens between the first batch and the second.
+struct Meanwhile<'a, F>(&'a Sqlite, std::cell::Cell<u32>, F);
+
+impl<F: Fn()> Database for Meanwhile<'_, F> {
+    async fn batch(&self, statements: Vec<sql::Statement>) -> Result<Vec<sql::Rows>, sql::DatabaseError> {
+        if self.1.replace(self.1.get() + 1) == 1 {
+            self.2();
+        }
+        self.0.batch(statements).await
+    }
+}
+
 #[test]
 fn of_two_offers_at_once_for_the_last_bytes_of_a_day_one_is_listed_and_the_other_not_even_kept() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let mine = offer("mine", 1_000_000, &["instant"], None);
-    assert!(matches!(store(&db, 9, &mine, None, Quota::default(), NOW), Stored::Listing { .. }));
+    put(&db, 9, &offer("some", 1_000_000, &["instant"], None));
     let last = Quota { daily_bytes: 2 * taken(&db) + 100, ..Quota::default() };
-    let (left, right) = (offer("left", 1_000_000, &["instant"], None), offer("late", 1_000_000, &["instant"], None));
-    let (contents, ids) = (InDatabase(&db), (id(1), id(2)));
-    let offered = |id, listing| catalogue::store(&db, &contents, id, listing, None, last, NOW);
-    let (left, right) =
-        block(futures_lite::future::zip(offered(&ids.0, &left), offered(&ids.1, &right)));
-    let listed = [left.unwrap(), right.unwrap()].iter().filter(|it| matches!(it, Stored::Listing { .. })).count();
-    assert_eq!((listed, count(&db, "listings"), count(&db, "contents")), (1, "2".into(), "2".into()));
+    let between = Meanwhile(&db, std::cell::Cell::new(0), || {
+        let late = offer("late", 1_000_000, &["instant"], None);
+        let outcome = store(&db, 2, &late, None, last, NOW);
+        assert!(matches!(outcome, Stored::NoRoom(NoRoom::Today { .. })), "{outcome:?}");
+    });
+    let (contents, mine) = (InDatabase(&between), offer("mine", 1_000_000, &["instant"], None));
+    let stored = block(catalogue::store(&between, &contents, &id(1), &mine, None, last, NOW)).unwrap();
+    assert!(matches!(stored, Stored::Listing { .. }), "{stored:?}");
+    assert_eq!((titles(&all(&db).json), count(&db, "contents")), (vec!["mine".into(), "some".into()], "2".into()));
 }
 
 #[test]

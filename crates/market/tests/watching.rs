@@ -325,22 +325,25 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     grant("spent", "other", NOON, "1");
     grant("forgotten", "other", NOON - 101 * day, "NULL");
     run(&sales, "INSERT INTO agent_spends VALUES (printf('%064d', 1), printf('%32s', 'spent'))");
-    run(&sales, &format!("INSERT INTO oauth_documents VALUES ('old', '', 0, {}), ('fresh', '', 0, {})", NOON - 1, NOON + day));
+    run(
+        &sales,
+        &format!("INSERT INTO oauth_documents VALUES ('old', '', 0, {}), ('fresh', '', 0, {})", NOON - 1, NOON + day),
+    );
     run(&sales, &format!("INSERT INTO oauth_assertions VALUES (printf('%064d', 1), {})", NOON - 1));
     run(&sales, "INSERT INTO listed_days VALUES (1, 5)");
     sales.ticks(2);
     let left = |column: &str, table: &str| {
-        one(&sales.db, &format!("SELECT coalesce(group_concat(trim({column}), ' ' ORDER BY trim({column})), '') FROM {table}"))
+        one(
+            &sales.db,
+            &format!("SELECT coalesce(group_concat(trim({column}), ' ' ORDER BY trim({column})), '') FROM {table}"),
+        )
     };
     assert_eq!(left("id", "oauth_clients"), "approved new");
     assert_eq!(left("id", "oauth_grants"), "live spent");
     assert_eq!(left("url", "oauth_documents"), "fresh");
     assert_eq!(left("digest", "oauth_assertions"), "");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM listed_days WHERE day = 1"), "0");
-    assert_eq!(
-        one(&sales.db, "SELECT CAST(kept_until_ms > 1 AS TEXT) FROM oauth_clients WHERE id = 'approved'"),
-        "1"
-    );
+    assert_eq!(one(&sales.db, "SELECT CAST(kept_until_ms > 1 AS TEXT) FROM oauth_clients WHERE id = 'approved'"), "1");
 }
 
 #[test]

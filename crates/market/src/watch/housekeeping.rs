@@ -65,7 +65,8 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
 
 /// What agents' programs left that nobody approved, and what their owners ended. What a grant spent stays, and so does it.
 fn agents(now: Millis) -> Vec<Statement> {
-    let due = format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
+    let due =
+        format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
     let named = "EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = oauth_clients.id)";
     let unused = "NOT EXISTS (SELECT 1 FROM agent_spends WHERE grant_id = oauth_grants.id)";
     let ended = |column: &str| {
