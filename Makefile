@@ -7,7 +7,7 @@ STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 3
 
-.PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench fuzz fuzz-short contract deploy rollback smoke clean-state
+.PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -51,6 +51,9 @@ bench: release ## what things cost beside the same shop on Hono, then payments a
 	@cargo bench --quiet --package x402-cardano --bench payments
 	@node tests/scale/bench.ts
 
+scale: setup ## what limits the service at which load (docs/scale.md); MEASURE=1 measures purchases anew
+	@MEASURE='$(MEASURE)' node scripts/scale.ts
+
 fuzz: setup ## ten million executions of the decoders of outside bytes
 	scripts/fuzz.sh 2000000
 
@@ -72,14 +75,25 @@ build: setup ## build the workers, as quickly as they are built
 release: setup ## build the workers as they are deployed, each within the size that it may have
 	@scripts/build-all.sh deploy
 
-deploy: release ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
-	@ENV='$(or $(ENV),production)' ONLY='$(ONLY)' node scripts/deploy.ts
+deploy: setup ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
+	@cargo build --quiet --package xtask --bin xtask
+	@ENV='$(or $(ENV),production)' ONLY=preflight node scripts/deploy.ts
+	@[ '$(ONLY)' = preflight ] || { $(MAKE) --no-print-directory release && ENV='$(or $(ENV),production)' node scripts/deploy.ts; }
 
 rollback: setup ## the three workers as the deployment before left them; TO=tag, ENV=preview
 	@ENV='$(or $(ENV),production)' TO='$(TO)' node scripts/rollback.ts
 
 smoke: setup ## ask a service, deployed or local, whether it serves: make smoke URL=http://127.0.0.1:8787
 	@node scripts/deploy/smoke.ts '$(or $(URL),http://127.0.0.1:8787)'
+
+tail: setup ## the log of the three deployed workers as it comes; ENV=preview, JSON=1
+	@ENV='$(ENV)' JSON='$(JSON)' node scripts/tail.ts
+
+backup: setup ## both databases into files: make backup TO=folder; LOCAL=.state/dev: of a local stack
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' TO='$(TO)' node scripts/backup.ts backup
+
+restore: setup ## from these files into empty databases: make restore FROM=folder
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' FROM='$(FROM)' node scripts/backup.ts restore
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

@@ -17,7 +17,8 @@ CREATE TABLE outbox (
   was_public INTEGER NOT NULL DEFAULT 0 CHECK (was_public IN (0, 1)), -- a node refused it when nobody had it from us, or a
                                                    -- block has it that is no newer than the newest known before: where it
                                                    -- took effect, somebody else handed it in
-  newest_height INTEGER,                           -- of the newest block that was known when a payer's was written down
+  newest_height INTEGER,                           -- of the newest block that was known when a payer's was written down,
+                                                   -- who did not sign the request
   attempted_at_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   reason TEXT,                                   -- why it took no effect

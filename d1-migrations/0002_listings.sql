@@ -54,6 +54,7 @@ CREATE TABLE sellers (
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),          -- purchases that were not refunded
   withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn >= 0),  -- escrows that paid the seller
   refunded INTEGER NOT NULL DEFAULT 0 CHECK (refunded >= 0),    -- escrows that paid the buyer back
+  changed INTEGER NOT NULL DEFAULT 0,                           -- the catalogue's version when these three last changed
   listed INTEGER NOT NULL DEFAULT 0 CHECK (listed >= 0),        -- listings, hidden ones too: they take room
   listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0), -- their contents
   newest INTEGER NOT NULL DEFAULT 0,                            -- the last of them
@@ -63,12 +64,15 @@ CREATE TABLE sellers (
 -- Listings are ordered by it through their sellers: one that rises takes all its listings along, and none is written.
 CREATE INDEX sellers_by_reputation ON sellers (reputation, newest);
 
+CREATE INDEX sellers_by_change ON sellers (changed);
+
 -- A number that grows with every change the catalogue shows: its ETag.
 CREATE TABLE catalogue_version (
   only INTEGER PRIMARY KEY CHECK (only = 1),     -- one row
-  version INTEGER NOT NULL
+  version INTEGER NOT NULL,
+  hidings INTEGER NOT NULL DEFAULT 0             -- how often a listing was hidden, or shown again
 ) STRICT;
-INSERT INTO catalogue_version VALUES (1, 1);
+INSERT INTO catalogue_version (only, version) VALUES (1, 1);
 
 -- Beginnings of up to four letters are indexed: more words begin with them than one search may go through.
 CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, content = 'listings', content_rowid = 'seq',
@@ -82,14 +86,16 @@ CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
     newest = excluded.newest;
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
-  UPDATE catalogue_version SET version = version + 1;
+  UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
 END;
 
 -- A listing's sales change together with its seller's, in one transaction: one change, one version.
 CREATE TRIGGER sellers_new AFTER INSERT ON sellers WHEN new.sales + new.withdrawn + new.refunded > 0 BEGIN
   UPDATE catalogue_version SET version = version + 1;
+  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
 END;
 CREATE TRIGGER sellers_figures AFTER UPDATE OF sales, withdrawn, refunded ON sellers
 WHEN old.sales <> new.sales OR old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded BEGIN
   UPDATE catalogue_version SET version = version + 1;
+  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
 END;

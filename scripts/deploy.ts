@@ -3,14 +3,14 @@
 //
 //   preflight ─> databases ─> secrets, escrow ─> migrations ─> arbiter ─> watcher ─> API ─> smoke test
 //
-// ENV=preview: the preview environment. ONLY=preflight: says what is missing and changes nothing.
+// ENV=preview: the preview environment. ONLY=preflight: says what is missing, but for built workers, and changes nothing.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Found, preflight, recordOf } from "./deploy/preflight.ts";
-import { smoke } from "./deploy/smoke.ts";
+import { preflight, recordOf, unbuilt } from "./deploy/preflight.ts";
+import { smoke, untilReached } from "./deploy/smoke.ts";
 import { environmentOf, Target, WORKERS, type WorkerOf, withSecretFile } from "./deploy/target.ts";
 import { withDatabaseId, withVariable } from "./deploy/toml.ts";
 import { root } from "./stack/process.ts";
@@ -121,16 +121,13 @@ async function workers(target: Target): Promise<string> {
   return origin;
 }
 
-function report({ missing }: Found): void {
-  for (const { what, mend } of missing) say(`missing   ${what}\n          ${mend}`);
-}
-
 export async function deploy(target: Target, only?: string): Promise<number> {
   // Secrets are kept there, and nothing else reads them.
   mkdirSync(dirname(target.own("env")), { recursive: true, mode: 0o700 });
   const found = await preflight(target);
-  report(found);
-  if (found.missing.length > 0) return 1;
+  const missing = [...found.missing, ...(only === "preflight" ? [] : unbuilt(target))];
+  for (const { what, mend } of missing) say(`missing   ${what}\n          ${mend}`);
+  if (missing.length > 0) return 1;
   say("preflight nothing is missing");
   if (only === "preflight") return 0;
   await databases(target);
@@ -138,6 +135,7 @@ export async function deploy(target: Target, only?: string): Promise<number> {
   await migrate(target);
   const origin = await workers(target);
   say(`smoke     ${origin}`);
+  await untilReached(origin);
   return (await smoke(origin)) ? 0 : 1;
 }
 

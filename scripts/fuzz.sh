@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder of outside bytes: scripts/fuzz.sh [executions of each target], 200,000 unless said.
+# Fuzzes every decoder of outside bytes: scripts/fuzz.sh [executions of each target] [keep], 200,000 unless said.
 #
 # Coverage-guided (libFuzzer), on stable Rust: the compiler's own coverage pass, no cargo-fuzz, no nightly. Needs a C++
-# compiler. What is found is kept in .fuzz/: corpus/ from run to run, artifacts/ for inputs that failed.
+# compiler. It starts from honest values and from fuzz/corpus/, the fewest inputs that reach all that was ever reached; with
+# `keep` that is written anew. What is found is kept in .fuzz/: corpus/ from run to run, artifacts/ for inputs that failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,9 +25,9 @@ RUSTFLAGS="${flags[*]}" CARGO_TARGET_DIR=$built cargo build --quiet --release --
 
 total=0
 for target in "${targets[@]}"; do
-  mkdir -p "$state/corpus/$target"
+  mkdir -p "$state/corpus/$target" "fuzz/corpus/$target"
   log=$state/$target.log
-  if ! "$built/$triple/release/$target" "$state/corpus/$target" "$state/seeds/$target" \
+  if ! "$built/$triple/release/$target" "$state/corpus/$target" "fuzz/corpus/$target" "$state/seeds/$target" \
     -runs="$runs" -max_len=16384 -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="$state/artifacts/$target-" >"$log" 2>&1; then
     tail -40 "$log"
@@ -37,5 +38,11 @@ for target in "${targets[@]}"; do
   covered=$(grep -oE 'cov: [0-9]+' "$log" | tail -1 | cut -d' ' -f2)
   printf 'fuzz: %-12s %10s executions, no failure, %s edges covered\n' "$target" "$done" "$covered"
   total=$((total + done))
+  [ "${2:-}" = keep ] || continue
+  # What takes long to read would be read in every run.
+  rm -rf "$state/kept" && mkdir "$state/kept"
+  "$built/$triple/release/$target" -set_cover_merge=1 -max_len=2048 "$state/kept" \
+    "fuzz/corpus/$target" "$state/corpus/$target" >>"$log" 2>&1
+  rm -rf "fuzz/corpus/$target" && mv "$state/kept" "fuzz/corpus/$target"
 done
 echo "fuzz: $total executions"

@@ -22,7 +22,10 @@ macro_rules! endpoints {
 
         impl Endpoint {
             fn parse(path: &str) -> Option<Self> {
-                $(if let Some(_named) = [$($template),+].iter().find_map(|template| named(template, path)) {
+                $(if let Some(_named) = [$(($template, const { fixed($template) })),+]
+                    .iter()
+                    .find_map(|(template, fixed)| if path.starts_with(fixed) { named(template, path) } else { None })
+                {
                     return Some(Self::$name $((endpoints!(@value $param _named)))?);
                 })*
                 None
@@ -94,6 +97,18 @@ endpoints! {
     Health GET "/health";
     Home GET "/";
     Sell GET "/sell";
+}
+
+/// How every path of a template begins: by it most templates are ruled out.
+const fn fixed(template: &str) -> &str {
+    let mut rest = template.as_bytes();
+    while let [first, tail @ ..] = rest
+        && *first != b'{'
+    {
+        rest = tail;
+    }
+    let (fixed, _) = template.split_at(template.len().saturating_sub(rest.len()));
+    fixed
 }
 
 /// What stands in a template's place, if the path is of this template; empty where it has none.

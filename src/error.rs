@@ -195,7 +195,9 @@ impl From<Unavailable> for ApiError {
             Unavailable::Database(error) => error.into(),
             Unavailable::Chain(error) => error.into(),
             Unavailable::Contents(error) => error.into(),
-            Unavailable::Unconfirmed(_) | Unavailable::Crowded => UnlockError::NotNow(error).into(),
+            Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) | Unavailable::Crowded => {
+                UnlockError::NotNow(error).into()
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use edge::{
 };
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, ListingTerms, Page},
+    catalogue::{self, Filter, ListingTerms, Newest, Page},
     chain_state::Lead,
     state::{self, ShopState},
 };
@@ -33,8 +33,8 @@ use crate::{app::App, error::ApiError, limits::Limiter};
 const FRESH_MS: Millis = 1_000;
 /// Answers and terms that are kept at most, of each.
 const MAX_KEPT: usize = 2_000;
-/// Characters of all kept answers together, and of one of them.
-const MAX_CHARS: usize = 16 << 20;
+/// Characters of all kept answers of one kind together, and of one of them.
+const MAX_CHARS: usize = 8 << 20;
 const MAX_ONE: usize = 4 << 20;
 
 /// A state as it was read.
@@ -53,19 +53,49 @@ pub struct KeptPage {
     pub version: i64,
     pub json: KeptText,
     pub next: Option<Rc<str>>,
-    /// How long the text is.
+}
+
+/// What is kept by its name, and how many characters that is together.
+struct Answers<T> {
+    by_name: HashMap<String, Kept<T>>,
     chars: usize,
 }
 
-#[derive(Default)]
-struct Answers {
-    by_name: HashMap<String, KeptPage>,
+#[derive(Clone)]
+struct Kept<T> {
+    version: i64,
     chars: usize,
+    it: T,
+}
+
+impl<T> Default for Answers<T> {
+    fn default() -> Self {
+        Self { by_name: HashMap::new(), chars: 0 }
+    }
+}
+
+impl<T: Clone> Answers<T> {
+    fn keep(&mut self, name: &str, version: i64, chars: usize, it: &T) {
+        if chars > MAX_ONE {
+            return;
+        }
+        // What it replaces counts no more.
+        let replaced = self.by_name.remove(name).map_or(0, |kept| kept.chars);
+        self.chars = self.chars.saturating_sub(replaced).saturating_add(chars);
+        if self.chars > MAX_CHARS || self.by_name.len() >= MAX_KEPT {
+            *self = Self { chars, ..Self::default() };
+        }
+        self.by_name.insert(name.to_owned(), Kept { version, chars, it: it.clone() });
+    }
 }
 
 thread_local! {
     static TOLD: Cell<Option<Told>> = const { Cell::new(None) };
-    static ANSWERS: RefCell<Answers> = RefCell::default();
+    static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
+    /// The newest listings, in the state that was last asked for.
+    static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
+    /// The same as text here, for who puts it into something else.
+    static PAGES: RefCell<Answers<Rc<Page>>> = RefCell::default();
     static TERMS: RefCell<HashMap<String, (i64, Rc<ListingTerms>)>> = RefCell::default();
 }
 
@@ -131,10 +161,10 @@ where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
-    if let Some(page) = kept
-        && state(app).await?.version == page.version
+    if let Some(kept) = kept
+        && state(app).await?.version == kept.version
     {
-        return Ok(Some(page));
+        return Ok(Some(kept.it));
     }
     app.limit_client(limiter, request).await?;
     let telling = Rc::new(Telling::new(app));
@@ -145,24 +175,40 @@ where
         None => state(app).await?,
     };
     let (version, chars) = (told.version, json.len());
-    let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from), chars };
-    keep(name, &page);
+    let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from) };
+    ANSWERS.with_borrow_mut(|answers| answers.keep(name, version, chars, &page));
     Ok(Some(page))
 }
 
-fn keep(name: &str, page: &KeptPage) {
-    if page.chars > MAX_ONE {
-        return;
+/// The newest listings: only what changed since they were last read here is read.
+pub async fn newest(database: &impl Database) -> Result<Page, DatabaseError> {
+    let kept = NEWEST.with_borrow(Option::clone);
+    let newest = match kept {
+        Some(kept) => kept.follow(database).await?,
+        None => Newest::read(database).await?,
+    };
+    let page = newest.page();
+    NEWEST.set(Some(Rc::new(newest)));
+    Ok(page)
+}
+
+/// The listings that a filter names: as they are kept, if the catalogue has not changed since. For tools, whose calls are
+/// limited.
+pub async fn page(app: &App, filter: &Filter) -> Result<Rc<Page>, ApiError> {
+    let name = format!("{filter:?}");
+    let kept = PAGES.with_borrow(|pages| pages.by_name.get(&name).cloned());
+    if let Some(kept) = kept
+        && state(app).await?.version == kept.version
+    {
+        return Ok(kept.it);
     }
-    ANSWERS.with_borrow_mut(|answers| {
-        // What it replaces counts no more.
-        let replaced = answers.by_name.remove(name).map_or(0, |page| page.chars);
-        answers.chars = answers.chars.saturating_sub(replaced).saturating_add(page.chars);
-        if answers.chars > MAX_CHARS || answers.by_name.len() >= MAX_KEPT {
-            *answers = Answers { chars: page.chars, ..Answers::default() };
-        }
-        answers.by_name.insert(name.to_owned(), page.clone());
-    });
+    let telling = Telling::new(app);
+    let page = Rc::new(catalogue::page(&telling, filter).await?);
+    // A question that answers itself asks nothing, and need not be kept.
+    if let Some(told) = telling.told.get() {
+        PAGES.with_borrow_mut(|pages| pages.keep(&name, told.version, page.json.len(), &page));
+    }
+    Ok(page)
 }
 
 /// A listing's terms with the state of the shop; those that are not known take one from what the client may ask for. On a

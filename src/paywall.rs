@@ -115,7 +115,13 @@ pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
     }
 }
 
-/// The extensions of a listing's 402 over HTTP: the same each time.
+/// A secret for one 402 (`request-binding`): 144 random bits.
+pub fn secret() -> Result<String, ApiError> {
+    Ok(hex::encode(edge::random::<18>()?))
+}
+
+/// The extensions of a listing's 402 over HTTP: the same each time, but for the secret that belongs to each
+/// ([`request_binding`]).
 pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", &terms.id)], output: "text" };
     let mut extensions = payment_identifier::offered();

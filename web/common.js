@@ -61,7 +61,11 @@ export function say(text) {
 export function complain(error) {
   say("");
   if (!(error instanceof Problem)) console.warn(error);
-  element("problem").textContent = error instanceof Problem ? error.message : "Something went wrong. Reload the page.";
+  // Nothing is to be signed any more.
+  document.getElementById("draft")?.setAttribute("hidden", "");
+  const problem = element("problem");
+  problem.textContent = error instanceof Problem ? error.message : "Something went wrong. Reload the page.";
+  problem.scrollIntoView({ block: "nearest" });
 }
 
 /**
@@ -70,7 +74,7 @@ export function complain(error) {
  */
 export function request(path, init) {
   return fetch(path, { credentials: "omit", ...init }).catch(() => {
-    throw new Problem("The service does not answer. Check the connection and try again.");
+    throw new Problem("The service does not answer. Try again.");
   });
 }
 

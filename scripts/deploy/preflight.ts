@@ -32,10 +32,6 @@ const FAUCET = "https://docs.cardano.org/cardano-testnets/tools/faucet (preprod)
 
 export async function preflight(target: Target): Promise<Found> {
   const missing: Missing[] = [];
-  for (const worker of WORKERS) {
-    const program = join(dirname(target.path(worker)), "build/index.js");
-    if (!existsSync(program)) missing.push({ what: `the built ${worker.role} (${program})`, mend: "make release" });
-  }
   const account = await accountOf(target);
   if (account) missing.push(account);
   // Asked only about workers that want a secret which is not known here.
@@ -52,6 +48,13 @@ export async function preflight(target: Target): Promise<Found> {
   if (toDeploy) missing.push(...keysFor(target, onAccount));
   missing.push(...(await onChain(target, api, toDeploy)));
   return { missing, escrow: toDeploy ? "to deploy" : "there" };
+}
+
+/** Workers that are still to be built. */
+export function unbuilt(target: Target): Missing[] {
+  const programs = WORKERS.map((worker) => join(dirname(target.path(worker)), "build/index.js"));
+  const missing = programs.filter((program) => !existsSync(program));
+  return missing.map((program) => ({ what: `a built worker: ${program}`, mend: "make release" }));
 }
 
 /** Whether wrangler may act, on which account. */

@@ -70,6 +70,20 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 };
 
+/** How long a new address may take until it is known everywhere. */
+const PATIENCE_MS = 90_000;
+
+/** Waits until somebody answers there, or for as long as that may take. */
+export async function untilReached(origin: string): Promise<void> {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
+    const reached = await fetch(`${origin}/health`)
+      .then(({ ok }) => ok)
+      .catch(() => false);
+    if (reached) return;
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+  }
+}
+
 /** Asks everything, tells each outcome, and says whether all was well. */
 export async function smoke(origin: string, tell: (line: string) => void = console.log): Promise<boolean> {
   let well = true;

@@ -59,7 +59,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     // The same name for whatever asks for the whole: a query is part of a name only where it means something.
     let name = filter.as_ref().map_or_else(|| "/listings".to_owned(), |_| format!("/listings?{query}"));
     let read = async |telling: Rc<Telling>| match &filter {
-        None => catalogue::whole(&*telling, None).await.map(|read| read.page),
+        None => known::newest(&*telling).await.map(Some),
         Some(filter) => catalogue::page(&*telling, filter).await.map(Some),
     };
     let page = known::answer(app, request, Limiter::Search, &name, read).await?;

@@ -9,14 +9,14 @@ use edge::{
 use market::{
     DeliveryMode, ListingId,
     account::{self, AccountView, LimitsError},
-    catalogue,
+    catalogue, chain_state,
     checkout::{self, BuyError, Checkout, Order},
     contents::Contents,
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
 use serde_json::json;
-use sql::Database;
+use sql::{Database, exactly};
 
 use crate::{
     app::App,
@@ -110,7 +110,8 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     let Session { account, .. } = Session::of(app, request).await?;
     let id: TxHash = id.parse().map_err(|_| AccountError::UnknownPurchase)?;
     let database = app.database();
-    let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
+    let [bought, time] = exactly(database.batch(vec![purchase::owner(&id), chain_state::read_time()]).await?)?;
+    let bought: Option<Owned> = bought.first_json()?;
     let bought = bought.ok_or(AccountError::UnknownPurchase)?;
     let buyer = bought.buyer_address;
     if buyer != account.wallet_address && buyer.to_string() != account.owner {
@@ -119,7 +120,8 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     if bought.status == Status::Refunded {
         return Err(AccountError::Refunded.into());
     }
-    checkout::must_be_confirmed(&database, &app.chain()?, &id, app.methods()?.confirmations).await?;
+    let clock = chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?;
+    checkout::must_be_given(&database, &app.chain()?, &bought, app.methods()?.confirmations, clock).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
     let content = app.contents().get(&hash.ok_or_else(missing)?).await?;

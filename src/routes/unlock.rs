@@ -28,15 +28,15 @@ use x402_cardano::{
     Refusal,
     settlement::NotSettled,
     wire::{
-        PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, SettlementResponse, encode_header,
-        encode_json,
+        HeaderTemplate, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequired, PaymentRequirements,
+        SettlementResponse, encode_header, encode_json, request_binding,
     },
 };
 
 use crate::{
     app::App,
     error::ApiError,
-    limits::Limiter,
+    limits::{self, Limiter},
     paywall::{self, Methods, Priced, SCHEDULE},
     receipts,
 };
@@ -53,16 +53,15 @@ const MAX_HEADERS: usize = 1_000;
 
 thread_local! {
     /// What is the same in each unpaid answer, by the address of the paywall.
-    static HEADERS: RefCell<HashMap<String, Unpaid>> = RefCell::default();
+    static HEADERS: RefCell<HashMap<String, Rc<Unpaid>>> = RefCell::default();
 }
 
-/// What an unpaid request is told of a listing each time. Prices never change.
-#[derive(Clone)]
+/// What an unpaid request is told of a listing each time, around its quotes and its secret. Prices never change.
 enum Unpaid {
     /// Nobody signs it: the whole header.
-    Same(Rc<str>),
-    /// The JSON around its quotes.
-    Around(Rc<str>, Rc<str>),
+    Same(HeaderTemplate),
+    /// The JSON around its quotes, and what stands in the secret's place there.
+    Around { before: String, after: String, place: String },
 }
 
 /// Why nothing is unlocked, where payment would not help.
@@ -144,7 +143,7 @@ impl Gate<'_> {
         }
         let header = self.terms_header(ask).await?;
         let mut response = answer::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
-        response.headers_mut().set(PAYMENT_REQUIRED, &*header)?;
+        response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
         response.headers_mut().set("cache-control", "no-store")?;
         if let Some(settlement) = ask.settlement {
             let header =
@@ -155,7 +154,7 @@ impl Gate<'_> {
     }
 
     /// The terms as a header.
-    async fn terms_header(&self, ask: &Ask<'_>) -> Result<Rc<str>, ApiError> {
+    async fn terms_header(&self, ask: &Ask<'_>) -> Result<String, ApiError> {
         let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms.id);
         if ask.code == UNPAID && ask.pending.is_none() {
             return self.unpaid(url).await;
@@ -164,16 +163,22 @@ impl Gate<'_> {
             Some(entry) => vec![entry.clone()],
             None => self.accepts().await?,
         };
-        let (resource, extensions) = (paywall::resource_info(&self.terms, url), paywall::extensions(&self.terms));
-        let required = paywall::payment_required(resource, extensions, accepts, ask.code);
-        Ok(encode_header(&required).map_err(|error| terms_fault(&error))?.into())
+        let required = self.required(url, accepts, ask.code, &paywall::secret()?);
+        Ok(encode_header(&required).map_err(|error| terms_fault(&error))?)
     }
 
-    /// The terms for who brings no payment: what is the same each time is kept, and only a quote is made anew.
-    async fn unpaid(&self, url: String) -> Result<Rc<str>, ApiError> {
+    fn required(&self, url: String, accepts: Vec<PaymentRequirements>, code: &str, secret: &str) -> PaymentRequired {
+        let mut extensions = paywall::extensions(&self.terms);
+        extensions.extend(request_binding::offered(secret));
+        paywall::payment_required(paywall::resource_info(&self.terms, url), extensions, accepts, code)
+    }
+
+    /// The terms for who brings no payment: what is the same each time is kept, and only secret and quote are made anew.
+    async fn unpaid(&self, url: String) -> Result<String, ApiError> {
+        let secret = paywall::secret()?;
         let kept = HEADERS.with_borrow(|kept| kept.get(&url).cloned());
-        if let Some(Unpaid::Same(header)) = kept {
-            return Ok(header);
+        if let Some(Unpaid::Same(header)) = kept.as_deref() {
+            return Ok(header.with(&secret));
         }
         let (quotes, ready): (Vec<_>, Vec<_>) =
             self.accepts().await?.into_iter().partition(|entry| entry.extra.escrow().is_some());
@@ -181,29 +186,30 @@ impl Gate<'_> {
             Some(kept) => kept,
             None => self.keep(url, ready)?,
         };
-        match kept {
-            Unpaid::Same(header) => Ok(header),
-            Unpaid::Around(before, after) => {
+        match &*kept {
+            Unpaid::Same(header) => Ok(header.with(&secret)),
+            Unpaid::Around { before, after, place } => {
                 let quotes = serde_json::to_string(&quotes).map_err(|error| terms_fault(&error))?;
                 // The list without its brackets.
                 let quotes = quotes.get(1..quotes.len().saturating_sub(1)).unwrap_or_default();
-                Ok(encode_json(&[&before, quotes, &after].concat()).into())
+                Ok(encode_json(&[before, quotes, &after.replacen(place, &secret, 1)].concat()))
             }
         }
     }
 
     /// Keeps what is said around the quotes, or everything where there are none.
-    fn keep(&self, url: String, ready: Vec<PaymentRequirements>) -> Result<Unpaid, ApiError> {
+    fn keep(&self, url: String, ready: Vec<PaymentRequirements>) -> Result<Rc<Unpaid>, ApiError> {
         let separator = if ready.is_empty() { "" } else { "," };
-        let (resource, extensions) =
-            (paywall::resource_info(&self.terms, url.clone()), paywall::extensions(&self.terms));
-        let required = paywall::payment_required(resource, extensions, ready, UNPAID);
+        // What no seller can have written into a title.
+        let place = paywall::secret()?;
+        let required = self.required(url.clone(), ready, UNPAID, &place);
         let unpaid = if self.methods.quotes(&self.terms.modes) {
             let (before, after) = required.around_quotes().map_err(|error| terms_fault(&error))?;
-            Unpaid::Around((before + separator).into(), after.into())
+            Unpaid::Around { before: before + separator, after, place }
         } else {
-            Unpaid::Same(encode_header(&required).map_err(|error| terms_fault(&error))?.into())
+            Unpaid::Same(HeaderTemplate::new(&required, &place).map_err(|error| terms_fault(&error))?)
         };
+        let unpaid = Rc::new(unpaid);
         HEADERS.with_borrow_mut(|kept| {
             if kept.len() >= MAX_HEADERS {
                 kept.clear();
@@ -231,7 +237,7 @@ impl Gate<'_> {
     }
 
     async fn paid(&self, header: &str, proven: Option<Address>) -> Result<Response, ApiError> {
-        let presented = match Presented::read(header) {
+        let presented = match Presented::read(header, &limits::client(self.request)?) {
             Ok(presented) => presented,
             Err(refusal) => return self.refuse(&refusal).await,
         };

@@ -16,6 +16,7 @@ pub use owner::OwnerShop;
 use crate::{
     app::App,
     error::ApiError,
+    known,
     paywall::{self, Priced},
 };
 
@@ -45,7 +46,8 @@ struct Counter<'a> {
 
 impl Counter<'_> {
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        catalogue::page(&self.app.database(), &filter).await.map_err(unavailable)
+        let page = known::page(self.app, &filter).await.map_err(unavailable)?;
+        Ok(Page::clone(&page))
     }
 
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {

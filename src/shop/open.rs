@@ -19,13 +19,13 @@ use serde_json::{Map, Value, json};
 use x402_cardano::{
     Refusal,
     settlement::NotSettled,
-    wire::{PaymentRequirements, SettlementResponse, bazaar, payment_identifier},
+    wire::{PaymentRequirements, SettlementResponse, bazaar, payment_identifier, request_binding},
 };
 
 use super::{Counter, SCHEDULE, priced, unavailable};
 use crate::{
     app::App,
-    limits::Limiter,
+    limits::{self, Limiter},
     paywall::{self, Methods, Priced},
     receipts,
 };
@@ -125,7 +125,9 @@ impl OpenSale<'_> {
             }
         };
         let resource = paywall::resource_info(&self.priced.terms, open::RESOURCE_URL.to_owned());
-        let required = json!(paywall::payment_required(resource, extensions(), accepts, why));
+        let mut extensions = extensions();
+        extensions.extend(request_binding::offered(&paywall::secret().map_err(unavailable)?));
+        let required = json!(paywall::payment_required(resource, extensions, accepts, why));
         Ok(Unlocked::PaymentRequired { required, settlement: settlement.map(|settlement| json!(settlement)) })
     }
 
@@ -159,7 +161,7 @@ impl OpenSale<'_> {
     }
 
     async fn pay(&self, payment: &str, proven: Option<Address>) -> Result<Unlocked, ShopError> {
-        let presented = match Presented::read(payment) {
+        let presented = match Presented::read(payment, &limits::client(self.counter.request).map_err(unavailable)?) {
             Ok(presented) => presented,
             Err(refusal) => return self.ask(&refusal.to_string(), None, None).await,
         };

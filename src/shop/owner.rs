@@ -11,6 +11,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, DEMO_OWNER},
     catalogue::{self, Filter, Page},
+    chain_state,
     checkout::{self, BuyError, Checkout, Order, buyers_of},
     contents::Contents,
     payment::{self, NotGranted},
@@ -157,9 +158,9 @@ impl Shop for OwnerShop<'_> {
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
         self.limit(Limiter::Account).await?;
         let database = self.app().database();
-        let reads = vec![purchase::owner(tx), purchase::read(tx), payment::record(tx)];
+        let reads = vec![purchase::owner(tx), purchase::read(tx), payment::record(tx), chain_state::read_time()];
         let answers = database.batch(reads).await.map_err(unavailable)?;
-        let [owned, shown, record] = exactly(answers).map_err(unavailable)?;
+        let [owned, shown, record, time] = exactly(answers).map_err(unavailable)?;
         let buyers = buyers_of(&self.caller.account);
         let Some(owned) = owned.first_json::<Owned>().map_err(unavailable)? else {
             let record = payment::all(&record).map_err(unavailable)?.into_iter().next();
@@ -180,8 +181,10 @@ impl Shop for OwnerShop<'_> {
         if with_content {
             let (chain, methods) =
                 (self.app().chain().map_err(unavailable)?, self.app().methods().map_err(unavailable)?);
-            let confirmed = checkout::must_be_confirmed(&database, &chain, tx, methods.confirmations).await;
-            confirmed.map_err(unavailable)?;
+            let lead = self.app().settings().map_err(unavailable)?.lead;
+            let clock = chain_state::clock(&time, self.app().now_ms(), lead).map_err(unavailable)?;
+            let given = checkout::must_be_given(&database, &chain, &owned, methods.confirmations, clock).await;
+            given.map_err(unavailable)?;
         }
         let (listed_hash, content) = self.content(&owned.listing_id).await?;
         let purchase = shown.first().map(str::to_owned);

@@ -13,6 +13,7 @@ import { fill } from "./catalogue.ts";
 import { cold } from "./cold.ts";
 import { type Load, load } from "./load.ts";
 import { type Bench, startBench } from "./runtime.ts";
+import { startUp } from "./start.ts";
 
 const CONNECTIONS = 8;
 const { values: options } = parseArgs({
@@ -69,6 +70,7 @@ async function measure(bench: Bench, all: readonly Case[]): Promise<Map<Case, Fi
   return figures;
 }
 
+const started = options.only === "" ? await startUp() : undefined;
 const bench = await startBench();
 try {
   await fill(bench, 0, 1_000);
@@ -94,8 +96,14 @@ try {
     };
   }
   if ("cold".includes(options.only) || options.only === "") Object.assign(kept, await cold(bench));
+  const memory = bench.memory();
+  if (memory !== undefined) console.log(`memory of all of them together, at most: ${memory.toFixed(0)} MB`);
   if (options.note !== undefined) {
-    const line = JSON.stringify({ note: options.note, cases: kept });
+    const line = JSON.stringify({
+      note: options.note,
+      ...(started && { startMs: short(started.startMs), startMb: short(started.startMb) }),
+      cases: kept,
+    });
     appendFileSync(join(import.meta.dirname, "history.jsonl"), `${line}\n`);
   }
 } finally {

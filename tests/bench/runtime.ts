@@ -2,12 +2,13 @@
 // worker can do. Each answers on a socket of its own, with nothing before it.
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { migrate, optionsOf, type WorkerOptions } from "../../scripts/stack/runtime.ts";
 import { root } from "../../scripts/stack.ts";
+import { cpuOf, runtimeOf } from "../scale/cpu.ts";
 
 type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
 
@@ -21,6 +22,8 @@ export interface Bench {
   readonly database: Database;
   /** CPU time of the runtime so far in ms, where the system tells it. */
   cpu(): number | undefined;
+  /** The most memory that the runtime took so far in MB, where the system tells it. */
+  memory(): number | undefined;
   stop(): Promise<void>;
 }
 
@@ -92,6 +95,7 @@ export async function startBench(): Promise<Bench> {
     floor: await at("front"),
     database,
     cpu: () => (pid === undefined ? undefined : cpuOf(pid)),
+    memory: () => (pid === undefined ? undefined : peakOf(pid)),
     stop: async () => {
       await runtime.dispose();
       rmSync(state, { recursive: true, force: true });
@@ -105,34 +109,12 @@ function bundled(file: string): string {
   const options = ["--bundle", "--minify", "--format=esm", "--target=es2024"];
   return execFileSync(esbuild, [join(import.meta.dirname, file), ...options], { encoding: "utf8" });
 }
-
-/** A process as Linux describes it: its name, its parent, and the CPU ticks that it used. */
-function described(pid: number | string): { name: string; parent: number; ticks: number } | undefined {
-  try {
-    const [, name = "", rest = ""] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
-    const fields = rest.split(" ");
-    return { name, parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) };
-  } catch {
-    return undefined;
-  }
+/** What a worker's being there costs. */
+export interface StartUp {
+  readonly startMs: number;
+  readonly startMb: number;
 }
 
-/** The runtime that this process started. */
-function runtimeOf(parent: number): number | undefined {
-  try {
-    const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-    const found = all.find((pid) => {
-      const it = described(pid);
-      return it?.parent === parent && it.name.startsWith("workerd");
-    });
-    return found === undefined ? undefined : Number(found);
-  } catch {
-    return undefined;
-  }
-}
-
-const MS_PER_TICK = 10;
-const cpuOf = (pid: number): number | undefined => {
-  const ticks = described(pid)?.ticks;
-  return ticks === undefined ? undefined : ticks * MS_PER_TICK;
-};
+/** The most memory that a process took, in MB. */
+const peakOf = (pid: number): number =>
+  Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_024;

@@ -6,7 +6,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { unstable_splitSqlQuery } from "wrangler";
 import { freePort } from "../helpers/program.ts";
@@ -123,11 +122,8 @@ export class Account {
       resourcePersistencePath: this.#storage,
       log: new Log(LogLevel.ERROR),
       logRequests: false,
-      // Their own lines in the log are nobody's business here.
-      handleRuntimeStdio: (out: Readable, error: Readable) => {
-        out.resume();
-        error.resume();
-      },
+      // The workers' lines in the log are nobody's business here.
+      handleStructuredLogs: () => {},
       cf: false,
       workers: [gate, ...names.map((name) => this.#worker(name))],
     } as unknown as V4MiniflareOptions);

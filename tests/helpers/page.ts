@@ -114,6 +114,8 @@ export async function keepPictures(page: Page, name: string): Promise<void> {
       await page.emulateMedia({ colorScheme });
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(width <= viewport.width, `${name} is ${width} wide on a ${size} of ${viewport.width}`);
+      // A frame that a first picture brings into view is painted in the next one.
+      await page.screenshot({ fullPage: true });
       await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
     }
   }

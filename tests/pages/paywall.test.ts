@@ -53,7 +53,8 @@ describe("the paywall's page", () => {
     await pay(page).click();
     await page.getByText("with exactly the hash that was listed").waitFor();
     assert.equal(await content(page).textContent(), listing.content);
-    assert.equal(await pay(page).isVisible(), false);
+    for (const over of [pay(page), page.getByText("I already bought this")])
+      assert.equal(await over.isVisible(), false);
     await assertAccessible(page);
     await keepPictures(page, "paywall-delivered");
     const [download] = await Promise.all([
@@ -187,6 +188,7 @@ describe("the paywall's page", () => {
       await pay(page).click();
       await page.getByRole("alert").filter({ hasText: told }).waitFor();
       assert.equal(await pay(page).isEnabled(), true);
+      assert.equal(await page.getByRole("heading", { name: "Your wallet signs this" }).isVisible(), false);
       assert.equal(await spends(world, wallet.address), 0);
       await assertAccessible(page);
       await keepPictures(page, `paywall ${what}`.replaceAll(" ", "-"));

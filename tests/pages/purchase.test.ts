@@ -133,6 +133,7 @@ describe("a purchase's page", () => {
     await assertAccessible(page);
     await keepPictures(page, "purchase-disputed");
     await page.getByText(/^From .* Release/).waitFor();
+    assert.equal(await page.getByText(/Dispute the purchase/).count(), 0, "nobody disputes twice");
     // The contract gives each party a pause between two actions.
     await world.ledger.advance(COOLDOWN_SECONDS);
     await world.tick();

@@ -15,14 +15,21 @@ export interface Ran {
   readonly err: string;
 }
 
+export interface Running {
+  readonly ended: Promise<Ran>;
+  /** Resolves when its progress has such words. */
+  says(words: RegExp): Promise<void>;
+  kill(): void;
+}
+
 /** Somebody's folder of wallets, with the service and the ledger that they use. */
 export interface Client {
   readonly folder: string;
   readonly env: Record<string, string>;
   /** `surety ...` to its end. */
   surety(...args: string[]): Promise<Ran>;
-  /** The same, killed when this has come. */
-  interrupted(when: Promise<unknown>, ...args: string[]): Promise<Ran>;
+  /** The same, while it runs. */
+  start(...args: string[]): Running;
   /** The same, which must succeed; its output. */
   done(...args: string[]): Promise<string>;
   /** The same in JSON. */
@@ -43,33 +50,48 @@ export function clientOf(api: string, blockfrost: string): Client {
     folder,
     env,
     surety,
-    interrupted: (when, ...args) => program(built("surety"), args, env, when),
+    start: (...args) => start(built("surety"), args, env),
     done,
     json: async (...args) => JSON.parse(await done("--json", ...args)),
     stop: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
-/** A program to its end, or until it is killed, in the repository's folder. */
-export function program(
-  command: string,
-  args: readonly string[],
-  env: Record<string, string>,
-  until?: Promise<unknown>,
-): Promise<Ran> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      cwd: root,
-      env: { ...process.env, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    void until?.then(() => child.kill("SIGKILL"));
-    let [out, err] = ["", ""];
-    child.stdout.setEncoding("utf8").on("data", (piece: string) => (out += piece));
-    child.stderr.setEncoding("utf8").on("data", (piece: string) => (err += piece));
+/** A program in the repository's folder. */
+export function start(command: string, args: readonly string[], env: Record<string, string>): Running {
+  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  let [out, err] = ["", ""];
+  const heard = new Set<() => void>();
+  child.stdout.setEncoding("utf8").on("data", (piece: string) => {
+    out += piece;
+  });
+  child.stderr.setEncoding("utf8").on("data", (piece: string) => {
+    err += piece;
+    for (const listen of heard) listen();
+  });
+  const ended = new Promise<Ran>((resolve, reject) => {
     child.on("error", reject).on("close", (status) => resolve({ status, out, err }));
   });
+  const said = (words: RegExp) =>
+    new Promise<void>((resolve) => {
+      const listen = () => {
+        if (words.test(err)) resolve();
+      };
+      heard.add(listen);
+      listen();
+    });
+  const says = async (words: RegExp) => {
+    const over = ended.then(() => {
+      if (!words.test(err)) throw new Error(`it ended without saying ${words}: ${err}`);
+    });
+    await Promise.race([said(words), over]);
+  };
+  return { ended, says, kill: () => void child.kill("SIGKILL") };
 }
+
+/** A program to its end. */
+export const program = (command: string, args: readonly string[], env: Record<string, string>): Promise<Ran> =>
+  start(command, args, env).ended;
 
 export interface Passed {
   readonly method: string;

@@ -63,7 +63,10 @@ describe("a payment is made once", () => {
         return "lost";
       };
     });
-    assert.equal((await client.interrupted(taken, "buy", listing.id)).status, null);
+    const buying = client.start("buy", listing.id);
+    await taken;
+    buying.kill();
+    assert.equal((await buying.ended).status, null);
     assert.deepEqual(pending(), [`${listing.id}.json`]);
     assert.equal(statSync(join(client.folder, "default/pending", `${listing.id}.json`)).mode & 0o077, 0);
     proxy.meddle = () => undefined;
@@ -104,6 +107,17 @@ describe("a payment is made once", () => {
     assert.equal(new Set(payments()).size, 2);
     assert.equal(await balanceOf(world, seller.address), 2_000_000n);
   });
+});
+
+test("what is delivered and is not what was listed is said, with what to do", async () => {
+  const listing = await list(world.api, seller, { modes: ["protected"], priceLovelace: "6000000" });
+  await world.ledger.faucet(address, 20_000_000n);
+  proxy.meddle = (asked) => (isPayment(asked) ? "something else" : undefined);
+  const { status, out, err } = await client.surety("--json", "buy", listing.id, "--protected");
+  assert.equal(status, 1, err);
+  assert.equal(JSON.parse(out).asListed, false);
+  assert.match(err, /not what was listed .*: `surety request-refund [0-9a-f]{64}` disputes it/);
+  assert.deepEqual(pending(), [], "the money is in the escrow");
 });
 
 describe("an error says what to do", () => {
@@ -166,6 +180,11 @@ describe("an error says what to do", () => {
     await fails(["--api", "http://example.com", "browse"], 2, /https is needed/);
     await fails(["--blockfrost", "http://example.com/api/v0", "wallet", "show"], 2, /https is needed/);
     await fails(["--blockfrost", "https://example.com/api/v0", "fund"], 2, /only a local ledger makes money/);
+  });
+
+  test("where the chain's provider asks for a project id", async () => {
+    await world.ledger.fault({ endpoint: "**", status: 403, times: 2 });
+    await fails(["wallet", "show"], 2, /put one .* into BLOCKFROST_PROJECT_ID/);
   });
 
   test("where the chain is of another network", async () => {

@@ -11,6 +11,7 @@ use clap::Args;
 use escrow::{Action, Datum};
 use market::ListingId;
 use serde_json::{Value, json};
+use time::OffsetDateTime;
 use xtask::provider::ProviderError;
 
 use crate::{
@@ -87,7 +88,6 @@ impl PurchaseArgument {
 pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let mut told: Value = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
-    let says = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(plain).unwrap_or_default();
     let mut lines = vec![
         format!("purchase  {id}"),
         format!("listing   {}", says(&told, "listingId")),
@@ -95,20 +95,51 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
         format!("status    {}", says(&told, "status")),
     ];
     for event in told.get("events").and_then(Value::as_array).into_iter().flatten() {
-        lines.push(format!("  {}  {:<18}  {}", says(event, "at"), says(event, "status"), says(event, "txHash")));
+        let (at, status, tx) = (time_of(&says(event, "at")), says(event, "status"), says(event, "txHash"));
+        lines.push(format!("  {at}  {status:<18}  {tx}"));
     }
     if says(&told, "mode") == "protected" {
-        let possible: Value = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::default())?;
-        for one in possible.get("actions").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(command) = command(&says(one, "action")) {
-                lines.push(format!("{:<5} surety {command} {id}\n      {}", says(one, "timing"), says(one, "words")));
-            }
+        let possible = possible(shop, &id)?;
+        // The chain's state, which the watcher may not have read yet.
+        let state = says(&possible, "state");
+        if state != says(&told, "status") {
+            lines.push(format!("on the chain it is {state} already"));
         }
-        if let (Some(fields), Some(actions)) = (told.as_object_mut(), possible.get("actions")) {
-            fields.insert("actions".into(), actions.clone());
+        let actions = possible.get("actions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        lines.extend(actions.iter().filter_map(|one| can_be_done(one, &id)));
+        if let Some(fields) = told.as_object_mut() {
+            fields.insert("state".into(), json!(state));
+            fields.insert("actions".into(), json!(actions));
         }
     }
     shop.tell.result(&told, &lines.join("\n"))
+}
+
+/// An action of the buyer's that is still possible, with its command.
+fn can_be_done(action: &Value, id: &TxHash) -> Option<String> {
+    let command = command(&says(action, "action"))?;
+    let when = match says(action, "timing").as_str() {
+        "open" => "now".to_owned(),
+        "early" => format!("from {} on", time_of(&says(action, "opens"))),
+        _ => return None,
+    };
+    Some(format!("\n{}\n  surety {command} {id}  ({when})", says(action, "words")))
+}
+
+fn possible(shop: &Shop, id: &TxHash) -> Result<Value, Failure> {
+    shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::default())
+}
+
+fn says(value: &Value, name: &str) -> String {
+    value.get(name).and_then(Value::as_str).map(plain).unwrap_or_default()
+}
+
+/// Unix ms as a time in UTC; what is none, as it is.
+fn time_of(ms: &str) -> String {
+    let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second]Z");
+    let seconds = ms.parse::<i64>().ok().map(|ms| ms.div_euclid(1_000));
+    let time = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| ms.to_owned())
 }
 
 /// The command for an action that is the buyer's.
@@ -147,7 +178,7 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
             Err(failure) => {
                 let again = tries < MAX_TRIES && matches!(failure, Failure::Refused(_)) && is_open(shop, &id, what)?;
                 if !again || !moves(shop, &escrow)? {
-                    return Err(failure);
+                    return Err(advised(failure, &id));
                 }
                 shop.tell.progress("the escrow went on meanwhile: once more");
             }
@@ -218,13 +249,18 @@ fn datum_of(utxo: &Utxo) -> Option<Datum> {
     Datum::from_cbor(utxo.inline_datum.as_ref()?).ok()
 }
 
+/// What was refused, and where it says what is possible.
+fn advised(failure: Failure, id: &TxHash) -> Failure {
+    match failure {
+        Failure::Refused(words) => Failure::Refused(format!("{words}: `surety status {id}` says what can be done")),
+        other => other,
+    }
+}
+
 /// Whether the service itself says that this can be done now: then what was refused met somebody else's transaction.
 fn is_open(shop: &Shop, id: &TxHash, what: Action) -> Result<bool, Failure> {
-    let possible: Value = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::default())?;
-    let says = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    let open = |one: &Value| {
-        says(one, "action").as_deref() == Some(what.name()) && says(one, "timing").as_deref() == Some("open")
-    };
+    let possible = possible(shop, id)?;
+    let open = |one: &Value| says(one, "action") == what.name() && says(one, "timing") == "open";
     Ok(possible.get("actions").and_then(Value::as_array).into_iter().flatten().any(open))
 }
 

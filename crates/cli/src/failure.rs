@@ -63,6 +63,10 @@ impl From<ProviderError> for Failure {
                 "the chain's provider does not answer: {error}. Is `make dev` running? For another one set BLOCKFROST_URL, and BLOCKFROST_PROJECT_ID"
             )),
             ProviderError::NotIncluded(..) => Self::Pending(error.to_string()),
+            // Blockfrost's answer to whoever has no project with it.
+            ProviderError::Call { why, .. } if why.starts_with("status 403") => Self::Usage(
+                "the chain's provider asks for a project id: put one (free at blockfrost.io) into BLOCKFROST_PROJECT_ID".into(),
+            ),
             other => Self::Refused(format!("the chain's provider: {other}")),
         }
     }

@@ -21,6 +21,7 @@ mod proof;
 mod redelivery;
 mod selling;
 mod service;
+mod settling;
 mod tell;
 mod verify;
 mod wallet;

@@ -45,7 +45,8 @@ impl Tell {
         if self.json {
             eprintln!("{}", serde_json::json!({ "error": failure.to_string(), "kind": failure.kind() }));
         } else {
-            eprintln!("surety: {failure}");
+            // Others' words may be in it.
+            eprintln!("surety: {}", plain(&failure.to_string()));
         }
     }
 }

@@ -21,7 +21,7 @@ use cardano::{
     tx::build::{Validity, Wallet, build},
 };
 use escrow::{
-    Action, Deployment,
+    Action, Deployment, State,
     plan::{Escrow, LEAST_WINDOW_MS, Planner, Step},
     rules::{Effect, Party, Rule, Timing, Window},
     spend::{Ending, Spent},
@@ -178,7 +178,10 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     ) -> Vec<PossibleAction> {
         let parties = [Party::Buyer, Party::Seller].into_iter();
         let windows = parties.flat_map(|by| escrow.datum.windows_of(by).map(move |window| (by, window)));
-        let possible = windows.filter_map(|(by, (action, window))| {
+        // The contract lets a buyer dispute again what is disputed: that costs a fee, and changes nothing.
+        let again = |action| action == Action::SetRefundRequested && escrow.datum.state == State::Disputed;
+        let useful = windows.filter(|(_, (action, _))| !again(*action));
+        let possible = useful.filter_map(|(by, (action, window))| {
             let step = known.step(action, || Some(ContentHash::of(&[])))?;
             Some(PossibleAction {
                 action,

@@ -3,7 +3,7 @@
 //! A listing's JSON is its stored `card` (everything that never changes) with the figures of its sales put in. SQLite
 //! joins up to [`CHUNK`] of them into one text, so that the catalogue crosses into the worker in few strings.
 
-use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Statement, exactly, statement};
 use std::{borrow::Cow, fmt, str::FromStr};
 
 use cardano::Address;
@@ -13,9 +13,11 @@ use x402_cardano::method::Sale;
 use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
 
 pub mod discovery;
+mod newest;
 mod page;
 mod store;
 
+pub use newest::Newest;
 pub use page::page;
 pub use store::{NoRoom, Quota, StoreError, Stored, store};
 
@@ -45,31 +47,6 @@ pub(crate) const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"
     CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
     ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
     ',\"basis\":' || (withdrawn + refunded) || '}' END || '}'";
-
-/// The newest listings as a JSON array, with the version of the catalogue that names this state of it.
-#[derive(Clone, Debug)]
-pub struct Catalogue {
-    /// Grows with every visible change.
-    pub version: i64,
-    /// The listings; `None` when the version is the one that the caller knows already.
-    pub page: Option<Page>,
-}
-
-/// Reads the catalogue in one batch, its text only when it is not the `known` version.
-///
-/// # Errors
-/// The database cannot be asked.
-pub async fn whole(db: &impl Database, known: Option<i64>) -> Result<Catalogue, DatabaseError> {
-    let version = statement!("SELECT CAST(version AS TEXT) FROM catalogue_version");
-    let chunks = Statement {
-        sql: newest("(SELECT version FROM catalogue_version) IS NOT ?1").into(),
-        params: vec![Param::from(known)],
-    };
-    let [version, chunks] = exactly(db.batch(vec![version, chunks]).await?)?;
-    let version = version.first_json::<i64>()?.ok_or_else(|| DatabaseError("no catalogue version".into()))?;
-    let page = (known != Some(version)).then(|| joined(&chunks.rows)).transpose()?;
-    Ok(Catalogue { version, page })
-}
 
 /// SQL that reads the newest listings for which a condition holds, in chunks: `cursor json`, the cursor `-` on all but
 /// the last chunk, and there too where nothing is left. Where the last one is, is found by the lengths of the cards alone:

@@ -14,6 +14,7 @@
 
 mod buy;
 mod draft;
+mod given;
 mod pay;
 
 pub use buy::{Bought, BuyError, Order};
@@ -24,6 +25,7 @@ use cardano::{
     slots::{Millis, SlotConfig},
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
+pub use given::must_be_given;
 use outbox::{Decision, Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
 pub use pay::{Paid, PayError, Presented};
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
@@ -39,7 +41,7 @@ use crate::{
     contents::{Contents, ContentsError},
     fees::creator_share,
     listing::DeliveryMode,
-    payment::{self, PaymentRecord},
+    payment,
     purchase::{self, Owned, Status},
     transitions::Transitions,
 };
@@ -95,6 +97,12 @@ pub enum Unavailable {
         "the payment {0} is in a block, and newer ones are waited for: try again in a minute; nothing is paid twice"
     )]
     Unconfirmed(TxHash),
+    /// A lock's result is not posted, and may not be in time: the money could be taken back.
+    #[error(
+        "the result of {0} is not posted yet: the content is given again once it is, try again in a minute; where it never \
+         is, ask for the money back"
+    )]
+    NoResult(TxHash),
     /// More protected sales wait for their results than are posted in time.
     #[error(
         "too many protected sales wait for their results: nothing was paid; try again in a few minutes with a new payment"
@@ -197,13 +205,15 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     pub async fn redeliver(&self, terms: &ListingTerms, buyers: &[String]) -> Result<Option<Redelivered>, Unavailable> {
         let reads = vec![purchase::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers)];
         let [owned, paid] = exactly(self.database.batch(reads).await?)?;
-        let mut found = owned.first_json::<Owned>()?.map(|owned| owned.id);
-        if found.is_none() {
-            found = self.find_included(&paid).await?;
+        let mut found = owned.first_json::<Owned>()?;
+        if found.is_none()
+            && let Some(included) = self.find_included(&paid).await?
+        {
+            found = self.database.run(purchase::owner(&included)).await?.first_json()?;
         }
-        let Some(purchase) = found else { return Ok(None) };
-        must_be_confirmed(self.database, self.chain, &purchase, self.confirmations).await?;
-        Ok(Some(Redelivered { purchase, content: self.content(terms).await? }))
+        let Some(owned) = found else { return Ok(None) };
+        must_be_given(self.database, self.chain, &owned, self.confirmations, self.clock).await?;
+        Ok(Some(Redelivered { purchase: owned.id, content: self.content(terms).await? }))
     }
 
     async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
@@ -231,43 +241,6 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
             None => Ok((None, Some(self.content(terms).await?))),
         }
     }
-}
-
-/// How many newer blocks there are than that of a purchase, as far as is asked for: none is, where none is waited for.
-async fn confirmations_of(
-    database: &impl Database,
-    chain: &impl Chain,
-    purchase: &TxHash,
-    wanted: u64,
-) -> Result<(Inclusion, u64), Unavailable> {
-    let record = database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
-    let block = record.and_then(|record| record.entry.block);
-    let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
-    if wanted == 0 {
-        return Ok((block, 0));
-    }
-    let tip = chain.tip().await?;
-    // Newer blocks count only above a block that still has it: a rollback may have taken the one on record.
-    let shown = chain.inclusion_of(purchase).await?;
-    Ok((block, shown.map_or(0, |shown| tip.height.saturating_sub(shown.height))))
-}
-
-/// Content is handed out again only for what is as certain as it had to be the first time: whoever proves to have paid
-/// a moment ago has no more to show than the payment itself. Asks nothing where one block is enough.
-///
-/// # Errors
-/// [`Unavailable::Unconfirmed`], or what cannot be asked.
-pub async fn must_be_confirmed(
-    database: &impl Database,
-    chain: &impl Chain,
-    purchase: &TxHash,
-    wanted: u64,
-) -> Result<(), Unavailable> {
-    if wanted == 0 {
-        return Ok(());
-    }
-    let (_, newer) = confirmations_of(database, chain, purchase, wanted).await?;
-    if newer >= wanted { Ok(()) } else { Err(Unavailable::Unconfirmed(*purchase)) }
 }
 
 fn no_content(terms: &ListingTerms) -> DatabaseError {

@@ -382,6 +382,14 @@ mod tests {
     }
 
     #[test]
+    fn a_domain_of_any_script_is_taken_in_its_ascii_spelling() {
+        let url = "https://xn--bcher-kva.example/hero.mp4";
+        let mut body = offer();
+        body["previewMedia"] = json!(url);
+        assert_eq!(read(&body, None).unwrap().preview_media.as_deref(), Some(url));
+    }
+
+    #[test]
     fn each_broken_field_is_named() {
         for (field, value) in [
             ("title", json!("")),
@@ -410,6 +418,7 @@ mod tests {
             ("previewMedia", json!("https://media.example/hero.exe#.mp4")),
             ("previewMedia", json!("https://u:p@media.example/hero.mp4")),
             ("previewMedia", json!("https://.mp4")),
+            ("previewMedia", json!("https://b\u{fc}cher.example/hero.mp4")),
             ("previewMedia", json!(false)),
             ("previewMedia", json!(format!("https://media.example/{}.mp4", "x".repeat(MAX_PREVIEW_URL)))),
             ("previewMedia", json!(format!("https://media.example/{}.mp4", "é".repeat(400)))),

@@ -9,7 +9,7 @@ use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 use crate::{
     account::{Account, day},
     listing::DeliveryMode,
-    purchase::Status,
+    purchase::{Status, awaits},
 };
 
 /// A client's own name for a payment (x402's extension `payment-identifier`), with the digest of the payload that came with
@@ -31,7 +31,7 @@ pub struct NewPayment<'a> {
     pub cbor: &'a [u8],
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
-    /// The height of the newest block that was known when it was verified, where it comes from outside.
+    /// The height of the newest block that was known when it was verified, where its payer did not sign the request.
     pub newest_height: Option<u64>,
     /// What is paid for.
     pub listing_id: &'a str,
@@ -75,6 +75,8 @@ pub struct PaymentRecord {
     pub delivered: bool,
     /// What became of the purchase that it made.
     pub status: Option<Status>,
+    /// When the time for its result is over, POSIX ms, where it is in the escrow without one.
+    pub awaits: Option<Millis>,
 }
 
 /// What became of a claim.
@@ -322,7 +324,7 @@ impl NewPayment<'_> {
             "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
                terms_digest, owner, day, payer_key) \
              SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11, ?12 FROM outbox \
-             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' AND changes() > 0 ON CONFLICT (tx_id) DO UPDATE SET mode = excluded.mode, \
+             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' AND changes() > 0 ON CONFLICT (tx_id) DO UPDATE SET listing_id = excluded.listing_id, mode = excluded.mode, \
                payer = excluded.payer, amount_lovelace = excluded.amount_lovelace, \
                creator_lovelace = excluded.creator_lovelace, header_digest = excluded.header_digest, \
                terms_digest = excluded.terms_digest, owner = excluded.owner, day = excluded.day, \
@@ -375,9 +377,12 @@ const PAYING: &str = "(SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id =
     WHERE p.listing_id = ?2 ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(?2, '$.buyers')) \
     AND p.tx_id <> ?1 AND o.state IN ('claimed', 'submitted') LIMIT 1)";
 
-const RECORD: &str = "'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, 'header', p.header_digest, \
-    'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
-    'status', (SELECT status FROM purchases WHERE id = p.tx_id)";
+const RECORD: &str = concat!(
+    "'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, 'header', p.header_digest, \
+     'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
+     'status', (SELECT status FROM purchases WHERE id = p.tx_id), 'awaits', ",
+    awaits!("p.tx_id")
+);
 
 /// SQL that reads [`PaymentRecord`]s; conditions and order follow, over `p` (payments) and `outbox`.
 fn records() -> String {

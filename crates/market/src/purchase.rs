@@ -1,6 +1,6 @@
 //! Purchases: what was bought, by whom, and what became of it. They exist once their transaction is in a block.
 
-use cardano::{Address, Lovelace, TxHash, chain::Inclusion};
+use cardano::{Address, Lovelace, TxHash, chain::Inclusion, slots::Millis};
 use escrow::{Datum, State, spend::Ending};
 use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, Statement, exactly, statement};
@@ -319,10 +319,28 @@ pub struct Owned {
     pub buyer_address: Address,
     /// What became of it.
     pub status: Status,
+    /// When the time for its result is over, POSIX ms, where it is in the escrow without one.
+    pub awaits: Option<Millis>,
 }
 
-const OWNED_JSON: &str = "json_object('id', id, 'listingId', listing_id, 'mode', mode, 'buyerAddress', buyer_address, \
-    'status', status)";
+/// SQL for when the time for the result of this purchase is over, where it is in the escrow without one.
+macro_rules! awaits {
+    ($id:literal) => {
+        concat!(
+            "(SELECT submit_result_ms FROM escrows WHERE utxo IS NOT NULL AND result_hash IS NULL AND purchase_id = ",
+            $id,
+            ")"
+        )
+    };
+}
+pub(crate) use awaits;
+
+const OWNED_JSON: &str = concat!(
+    "json_object('id', id, 'listingId', listing_id, 'mode', mode, 'buyerAddress', buyer_address, 'status', status, \
+     'awaits', ",
+    awaits!("purchases.id"),
+    ")"
+);
 
 /// The statement that reads a purchase as [`Owned`].
 #[must_use]

@@ -11,7 +11,7 @@ use std::{cell::RefCell, time::Instant};
 
 use futures_lite::future::block_on;
 use market::catalogue::{
-    self, Filter, Page,
+    self, Filter, Newest, Page,
     discovery::{self, Paid, Question},
 };
 use sql::{Database, sqlite::Sqlite, statement};
@@ -92,7 +92,7 @@ fn no_question_costs_more_than_looking_at_ten_thousand() {
             });
         }
     }
-    cost("the whole catalogue", &|| found(&block_on(catalogue::whole(&db, None)).unwrap().page.unwrap()));
+    cost("the whole catalogue", &|| found(&block_on(Newest::read(&db)).unwrap().page()));
     cost("addresses", &|| block_on(discovery::addresses(&db)).unwrap().lines().count());
     let dear: Vec<_> = told.into_inner().into_iter().filter(|(_, steps)| *steps > MOST).collect();
     assert_eq!(dear, [], "dearer than {MOST} steps");

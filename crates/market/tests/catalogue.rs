@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, Filter, NoRoom, Quota, Stored},
+    catalogue::{self, Filter, Newest, NoRoom, Quota, Stored},
     contents::InDatabase,
     listing::NewListing,
 };
@@ -52,7 +52,7 @@ fn put(db: &Sqlite, number: u16, listing: &NewListing) -> ListingId {
 }
 
 fn all(db: &Sqlite) -> catalogue::Page {
-    block(catalogue::whole(db, None)).unwrap().page.unwrap()
+    block(Newest::read(db)).unwrap().page()
 }
 
 fn count(db: &Sqlite, table: &str) -> String {
@@ -119,14 +119,54 @@ fn a_catalogue_of_many_chunks_is_one_array_in_order() {
 }
 
 #[test]
-fn a_known_version_is_not_read_again_until_something_changes() {
-    let (db, ids) = market();
-    let first = block(catalogue::whole(&db, None)).unwrap();
-    assert_eq!(block(catalogue::whole(&db, Some(first.version))).unwrap().page, None);
-    purchase(&db, &ids[0], 1, "settled");
-    let second = block(catalogue::whole(&db, Some(first.version))).unwrap();
-    assert_eq!(second.version, first.version + 1);
-    assert!(second.page.unwrap().json.contains("\"sales\":1"));
+fn following_the_catalogue_shows_what_reading_it_anew_shows() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let mut known = block(Newest::read(&db)).unwrap();
+    let mut follow = |what: &str| {
+        let followed = block(known.follow(&db)).unwrap();
+        assert_eq!(followed, block(Newest::read(&db)).unwrap(), "{what}");
+        let changed = followed.version() != known.version();
+        known = followed;
+        changed
+    };
+    let ids: Vec<ListingId> =
+        (0..3).map(|number| put(&db, number, &offer(&format!("n{number}"), 6_000_000, &["protected"], None))).collect();
+    assert!(follow("the first listings"));
+    assert!(!follow("nothing"));
+    put(&db, 3, &offer("n3", 1_000_000, &["instant"], None));
+    assert!(follow("a new listing"));
+    purchase(&db, &ids[1], 1, "FundsLocked");
+    assert!(follow("a sale"));
+    block(db.run(statement!("UPDATE purchases SET status = 'withdrawn'"))).unwrap();
+    assert!(follow("a reputation"));
+    block(db.run(statement!("DELETE FROM purchases"))).unwrap();
+    assert!(follow("a sale that is no more"));
+    for hidden in ["1", "NULL"] {
+        block(db.run(statement!(format!("UPDATE listings SET hidden_at_ms = {hidden} WHERE title = 'n1'")))).unwrap();
+        assert!(follow("hidden, and shown again"));
+    }
+    for (from, to) in [(4, 900), (900, 1_003), (1_003, 1_004)] {
+        for number in from..to {
+            put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
+        }
+        assert!(follow("more than are shown"));
+    }
+    purchase(&db, &ids[0], 2, "settled");
+    assert!(follow("a sale of what is not shown any more, and so of its seller's others"));
+}
+
+#[test]
+fn following_the_catalogue_reads_what_changed_alone() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    for number in 0..50_u16 {
+        put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
+    }
+    let known = block(Newest::read(&db)).unwrap();
+    // What nothing says has changed.
+    block(db.run(statement!("UPDATE listings SET card = replace(card, 'about', 'of')"))).unwrap();
+    put(&db, 50, &offer("n50", 1_000_000, &["instant"], None));
+    let followed = block(known.follow(&db)).unwrap().page().json;
+    assert!(followed.contains("about n0") && followed.contains("about n50") && !followed.contains("of n"));
 }
 
 #[test]
@@ -280,7 +320,7 @@ fn terms_are_read_from_the_card() {
 #[test]
 fn one_change_of_a_sellers_figures_is_one_new_version() {
     let (db, ids) = market();
-    let version = || block(catalogue::whole(&db, None)).unwrap().version;
+    let version = || block(Newest::read(&db)).unwrap().version();
     let before = version();
     purchase(&db, &ids[1], 1, "FundsLocked");
     assert_eq!(version(), before + 1);
@@ -334,9 +374,9 @@ fn the_whole_catalogue_takes_at_most_two_megabytes() {
 #[test]
 fn what_the_operator_hides_is_shown_to_nobody_and_still_known_to_its_buyers() {
     let (db, ids) = market();
-    let before = block(catalogue::whole(&db, None)).unwrap().version;
+    let before = block(Newest::read(&db)).unwrap().version();
     block(db.run(statement!("UPDATE listings SET hidden_at_ms = ?1 WHERE id = ?2", NOW, ids[1].as_str()))).unwrap();
-    assert_eq!(block(catalogue::whole(&db, None)).unwrap().version, before + 1);
+    assert_eq!(block(Newest::read(&db)).unwrap().version(), before + 1);
     assert_eq!(titles(&all(&db).json), ["Calm landing", "Aurora hero"]);
     assert_eq!(titles(&query(&db, &[("q", "ledger")]).json), [""; 0]);
     assert_eq!(block(catalogue::one(&db, &ids[1])).unwrap(), None);

@@ -171,6 +171,10 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                     Err(OutboxError::Database(error)) => return Err(error),
                     Err(OutboxError::Chain(_)) => ChainSays::Nothing,
                     Ok(None) => ChainSays::Refused { reason, only_attempt },
+                    // Somebody else handed it in: what it is for says its payer's signature, not who came first with a copy.
+                    Ok(Some(_)) if only_attempt && entry.newest_height.is_some() => {
+                        ChainSays::Refused { reason, only_attempt }
+                    }
                     Ok(Some(block)) => ChainSays::InBlock(block),
                 }
             }

@@ -99,7 +99,7 @@ pub struct Entry {
     /// took it from us for all that is known, and the block that has it is not newer than the newest one known before. It
     /// is no secret between us and who brought it.
     pub was_public: bool,
-    /// The height of the newest block that was known when a payer's was written down.
+    /// The height of the newest block that was known when a payer's was written down whose payer did not sign the request.
     pub newest_height: Option<u64>,
     /// The block that has it.
     pub block: Option<Inclusion>,
@@ -197,7 +197,7 @@ pub struct Draft {
     pub cbor: Vec<u8>,
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
-    /// The height of the newest block known now, of a payer's own.
+    /// The height of the newest block known now, of a payer's own that its payer did not sign the request for.
     pub newest_height: Option<u64>,
     /// Outputs that it spends and that nobody else may build on.
     pub spends: Vec<TxRef>,

@@ -43,8 +43,8 @@ pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
                AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?8))) \
                AND ?9 IS NOT NULL AND ?10 IS NOT NULL AND ({guard}) \
              ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, in_doubt = 1, \
-               was_public = 0, newest_height = excluded.newest_height, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
-             WHERE outbox.state = 'refused' AND outbox.purpose = excluded.purpose RETURNING {ENTRY_JSON}"
+               purpose = excluded.purpose, was_public = 0, newest_height = excluded.newest_height, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+             WHERE outbox.state = 'refused' AND (outbox.purpose = excluded.purpose OR outbox.wallet IS NULL) RETURNING {ENTRY_JSON}"
         ),
         draft.tx,
         draft.kind.name(),

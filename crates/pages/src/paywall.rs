@@ -40,7 +40,6 @@ pub fn page(offer: &Offer<'_>) -> String {
                     noscript {
                         p.warning { "Paying here needs JavaScript, because your wallet is asked to sign." }
                     }
-                    (other_ways(listing))
                 }
                 (parts::progress())
                 p.facts #restart hidden {
@@ -48,6 +47,7 @@ pub fn page(offer: &Offer<'_>) -> String {
                     a.button.quiet #account href="/me" { "Wallet and limits" }
                 }
                 (parts::draft())
+                div.others { (other_ways(listing)) }
                 (delivered(listing))
             }
         }
@@ -86,7 +86,7 @@ impl Offer<'_> {
     }
 
     fn terms(&self, deadlines: &Deadlines) -> Markup {
-        let line = |time: u64, words: &str| html! { li { (words) " " strong { (distance(time, self.now)) } ", " (clock(time)) } };
+        let line = |time: u64, words: &str| html! { li { (words) " " strong { (distance(time, self.now)) } ", " span.amount { (clock(time)) } } };
         html! {
             ul {
                 (line(deadlines.submit_result, "Nothing delivered: you take it back"))

@@ -37,6 +37,7 @@ mod object;
 pub mod offer_receipt;
 mod payload;
 pub mod payment_identifier;
+pub mod request_binding;
 mod requirements;
 mod settlement;
 
@@ -46,8 +47,8 @@ pub use asset::{Asset, AssetError};
 pub use confirmation::{ConfirmationPolicy, ConfirmationPolicyError};
 pub use extra::{DefaultExtra, Extra};
 pub use header::{
-    HeaderError, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, decode_header, encode_header,
-    encode_json,
+    HeaderError, HeaderTemplate, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE,
+    decode_header, encode_header, encode_json,
 };
 pub use network::{Network, NetworkError};
 pub use payload::{ExactPayload, PaymentPayload};

@@ -47,6 +47,25 @@ export function purchases(world: () => World): void {
       }
     });
 
+    it("are those of the buyers that are named, where some are", async () => {
+      const ids = async (...buyers: string[]) => {
+        const query = new URLSearchParams([["seller", seller.address], ...buyers.map((buyer) => ["buyer", buyer])]);
+        const answer = await send(`${world().api}/purchases?${query}`);
+        return json<Purchase[]>(answer).map(({ id }) => id);
+      };
+      const [one, two, three] = sold.map(({ payer, tx }) => ({ tx, address: payer.address }));
+      assert.ok(one && two && three);
+      const nobody = world().person("nobody").address;
+      assert.deepEqual(await ids(two.address), [two.tx]);
+      assert.deepEqual(await ids(nobody, one.address, three.address), [three.tx, one.tx]);
+      assert.deepEqual(await ids(nobody), []);
+      assert.deepEqual(await ids(...Array(99).fill(nobody), one.address), [one.tx]);
+      for (const refused of [["x"], [one.address, ""], Array(101).fill(one.address)]) {
+        const query = new URLSearchParams([["seller", seller.address], ...refused.map((buyer) => ["buyer", buyer])]);
+        assert.match(errorOf(await send(`${world().api}/purchases?${query}`), 400), /^buyer:/);
+      }
+    });
+
     it("cost at most one batch and no call outside", async () => {
       for (const path of [`/purchases?seller=${seller.address}`, `/purchases/${first().tx}`]) {
         const { batches, calls } = usage(await send(`${world().api}${path}`));

@@ -22,13 +22,13 @@ use x402_cardano::{
     method::{OfferError, Offered, PaymentMethod},
 };
 
-use super::{Checkout, Unavailable, buyers_of, creator_part, must_be_confirmed, no_content};
+use super::{Checkout, Unavailable, buyers_of, creator_part, given::must_be_in_time, must_be_given, no_content};
 use crate::{
     account::Account,
     catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     listing::DeliveryMode,
-    payment::{self, Claim, NewPayment, NotGranted, PaymentRecord},
+    payment::{self, Claim, NewPayment, NotGranted},
     purchase::{self, Owned},
     transitions::Transitions,
 };
@@ -206,8 +206,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
         }
-        if let Some(PaymentRecord { mut entry, .. }) = payment::all(&open)?.into_iter().next() {
+        if let Some(record) = payment::all(&open)?.into_iter().next() {
+            let mut entry = record.entry.clone();
             let settled = self.checkout.settle(&mut entry, None).await?;
+            if let Standing::Confirmed { block, .. } = &settled.standing {
+                must_be_in_time(&record, block, self.checkout.clock)?;
+            }
             return self.finish(&entry, settled.standing, &settled.followed, None).await.map(Some);
         }
         let view = self.look().await?;
@@ -220,8 +224,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     }
 
     async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {
-        let Checkout { database, chain, confirmations, .. } = *self.checkout;
-        must_be_confirmed(database, chain, &owned.id, confirmations).await?;
+        let Checkout { database, chain, confirmations, clock, .. } = *self.checkout;
+        must_be_given(database, chain, owned, confirmations, clock).await?;
         let content = self.checkout.content(self.order.terms).await?;
         let purchase = purchase::one(self.checkout.database, &owned.id).await?;
         let purchase = purchase.ok_or_else(|| DatabaseError(format!("purchase {} is gone", owned.id)))?;

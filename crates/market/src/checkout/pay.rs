@@ -1,8 +1,9 @@
 //! A payment that somebody hands over: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain, keys::VerifyEd25519};
-use outbox::{Entry, EntryState, Outbox, Sleep};
-use sql::{Database, DatabaseError, exactly};
+use outbox::{Entry, EntryState, Outbox, Settled, Sleep, Standing};
+use serde::Deserialize;
+use sql::{Database, DatabaseError, Rows, exactly};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, VerifyError, verify},
@@ -14,12 +15,17 @@ use x402_cardano::{
     },
 };
 
-use super::{Checkout, Unavailable, confirmations_of, creator_part, in_x402, is_refunded, no_content};
+use super::{
+    Checkout, Unavailable, creator_part,
+    given::{confirmations_of, must_be_in_time, must_have_result},
+    in_x402, is_refunded, no_content,
+};
 use crate::{
     catalogue::ListingTerms,
     contents::Contents,
     listing::DeliveryMode,
     payment::{self, Claim, Identified, Identifier, MAX_REFUSED, NewPayment, PaymentRecord},
+    purchase::{self, Owned},
     transitions::Transitions,
 };
 
@@ -36,18 +42,22 @@ pub struct Presented {
 }
 
 impl Presented {
-    /// Reads the value of a `PAYMENT-SIGNATURE` header.
+    /// Reads the value of a `PAYMENT-SIGNATURE` header that came from this network of a client's. Without a secret of its own
+    /// (`request-binding`, `payment-identifier`) all in it can be known to others: then it is the same header only from
+    /// the same network.
     ///
     /// # Errors
     /// Whatever keeps it from being a payment: nothing was looked up.
-    pub fn read(header: &str) -> Result<Self, Refusal> {
+    pub fn read(header: &str, network: &str) -> Result<Self, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         let identifier = match payload.payment_id()? {
             Some(id) => Some(Identifier { id: id.to_string(), payload: payload_digest(header)? }),
             None => None,
         };
         let payment = Payment::read(&payload.payload)?;
-        Ok(Self { payload, payment, header: ContentHash::of(header.as_bytes()), identifier })
+        let is_secret = payload.is_bound() || identifier.is_some();
+        let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
+        Ok(Self { payload, payment, header: known_as, identifier })
     }
 
     /// The transaction.
@@ -61,6 +71,11 @@ impl Presented {
     pub fn accepted(&self) -> serde_json::Value {
         serde_json::to_value(&self.payload.accepted).unwrap_or_default()
     }
+}
+
+fn of_network(header: &str, network: &str) -> ContentHash {
+    // Headers have no line breaks.
+    ContentHash::of(format!("{header}\n{network}").as_bytes())
 }
 
 /// A payment that delivers.
@@ -137,6 +152,13 @@ impl From<VerifyError> for PayError {
     }
 }
 
+/// What is read of a purchase that was recorded just now.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Recorded {
+    listing_id: String,
+}
+
 /// A payment and what it is held against.
 struct Attempt<'a> {
     terms: &'a ListingTerms,
@@ -159,6 +181,16 @@ impl Attempt<'_> {
 
     fn is_for_it(&self, record: &PaymentRecord) -> Result<(), NotSettled> {
         if record.listing_id == self.terms.id { Ok(()) } else { Err(NotSettled::OtherResource) }
+    }
+
+    /// Whether the purchase that was recorded is of this listing: what the ledger refused once may have been taken up for
+    /// another one meanwhile.
+    fn recorded(&self, settled: &Settled) -> Result<(), PayError> {
+        let purchase = settled.followed.last().map(Rows::first_json::<Recorded>).transpose()?.flatten();
+        match purchase {
+            Some(purchase) if purchase.listing_id != self.terms.id => Err(NotSettled::OtherResource.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
@@ -195,8 +227,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             known = self.database.run(payment::record(&answered.tx)).await?.first_json()?;
         }
         if let Some(mut record) = known {
-            attempt.is_for_it(&record)?;
-            if self.still_stands(&mut record.entry).await? {
+            if self.still_stands(&attempt, &mut record).await? {
+                attempt.is_for_it(&record)?;
                 attempt.may_resume(&record, identified.is_some())?;
                 return self.resume(&attempt, record).await;
             }
@@ -205,9 +237,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     }
 
     /// Whether a payment that was claimed before is to be taken up where it is. One that the ledger refused is verified
-    /// anew, unless it did get into a block after all: a node also refuses what somebody else handed in first.
-    async fn still_stands(&self, entry: &mut Entry) -> Result<bool, PayError> {
-        if entry.state == EntryState::Refused {
+    /// anew, unless it did get into a block after all, and nobody else handed it in first or its payer signs.
+    async fn still_stands(&self, attempt: &Attempt<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
+        let payers = !record.entry.was_public || attempt.proven == Some(record.payer);
+        let for_it = attempt.is_for_it(record).is_ok();
+        let entry = &mut record.entry;
+        if entry.state == EntryState::Refused && payers && for_it {
             let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
             outbox.look(entry, None, self.now).await.map_err(Unavailable::from)?;
         }
@@ -219,8 +254,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if is_refunded(record.status) {
             return Err(PayError::Refunded);
         }
-        let PaymentRecord { mut entry, payer, .. } = record;
+        let (mut entry, payer) = (record.entry.clone(), record.payer);
         let settled = self.settle(&mut entry, None).await?;
+        attempt.recorded(&settled)?;
+        if let Standing::Confirmed { block, .. } = &settled.standing {
+            must_be_in_time(&record, block, self.clock)?;
+        }
         let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
         attempt.may_have(&entry, &payer)?;
         Ok(Paid { content: self.content(attempt.terms).await?, settlement })
@@ -264,7 +303,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             tx: verified.tx_id,
             cbor: &verified.cbor,
             valid_until: verified.valid_until,
-            newest_height: Some(verified.newest_height),
+            newest_height: Some(verified.newest_height).filter(|_| attempt.proven != Some(payer)),
             listing_id: &terms.id,
             mode,
             payer,
@@ -283,6 +322,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             match claim {
                 Claim::New(mut entry) => {
                     let settled = self.settle(&mut entry, Some(None)).await?;
+                    attempt.recorded(&settled)?;
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
                     attempt.may_have(&entry, &payer)?;
                     let content = content.ok_or_else(|| no_content(terms))?;
@@ -321,7 +361,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.
     async fn owned(&self, purchase: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
-        let (block, newer) = confirmations_of(self.database, self.chain, purchase, self.confirmations).await?;
+        let reads = vec![purchase::owner(purchase), payment::record(purchase)];
+        let [owned, record] = exactly(self.database.batch(reads).await?)?;
+        let owned: Owned = owned.first_json()?.ok_or_else(|| DatabaseError(format!("{purchase} is gone")))?;
+        must_have_result(&owned, self.clock)?;
+        let (block, newer) = confirmations_of(&record, self.chain, purchase, self.confirmations).await?;
         let evidence = SettlementEvidence::Block { inclusion: block, confirmations: newer };
         let enough = newer >= self.confirmations;
         let settlement = if enough { Settlement::Confirmed(evidence) } else { Settlement::Pending(Some(evidence)) };

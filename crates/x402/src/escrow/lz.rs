@@ -24,6 +24,8 @@ struct Phrase {
 /// Phrases, the first of them the empty one, whose children are the single characters.
 struct Compressor {
     phrases: Vec<Phrase>,
+    /// Those of single characters of ASCII, by the character: each step asks for one.
+    singles: [usize; 128],
     bits: Bits,
 }
 
@@ -39,7 +41,7 @@ impl Compressor {
     fn new(units: usize) -> Self {
         let mut phrases = Vec::with_capacity(units.saturating_add(1));
         phrases.push(Phrase { unit: 0, new: false, child: None, sibling: None });
-        Self { phrases, bits: Bits::with_capacity(units) }
+        Self { phrases, singles: [EMPTY; 128], bits: Bits::with_capacity(units) }
     }
 
     /// The phrase that goes on with this character.
@@ -53,6 +55,20 @@ impl Compressor {
             next = place(known.sibling);
         }
         None
+    }
+
+    fn single(&mut self, unit: u16) -> usize {
+        match self.singles.get(usize::from(unit)).copied() {
+            Some(EMPTY) => {
+                let at = self.add(EMPTY, unit);
+                if let Some(single) = self.singles.get_mut(usize::from(unit)) {
+                    *single = at;
+                }
+                at
+            }
+            Some(at) => at,
+            None => self.after(EMPTY, unit).unwrap_or_else(|| self.add(EMPTY, unit)),
+        }
     }
 
     fn add(&mut self, phrase: usize, unit: u16) -> usize {
@@ -133,7 +149,7 @@ pub(super) fn compress(text: &str) -> Vec<u8> {
     let mut compressor = Compressor::new(text.len());
     let mut phrase = EMPTY;
     for unit in text.encode_utf16() {
-        let single = compressor.after(EMPTY, unit).unwrap_or_else(|| compressor.add(EMPTY, unit));
+        let single = compressor.single(unit);
         if phrase == EMPTY {
             phrase = single;
             continue;

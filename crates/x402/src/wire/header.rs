@@ -18,6 +18,9 @@ pub const PAYMENT_RESPONSE: &str = "PAYMENT-RESPONSE";
 /// commitments and signatures a few thousand more.
 pub const MAX_HEADER_BYTES: usize = 48 * 1024;
 
+/// Bytes that base64 takes together.
+const GROUP: usize = 3;
+
 /// Why a header's value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
@@ -46,6 +49,36 @@ pub fn encode_json(text: &str) -> String {
     STANDARD.encode(text)
 }
 
+/// A header value with a place for a text that is another each time.
+#[derive(Clone, Debug)]
+pub struct HeaderTemplate {
+    before: String,
+    after: String,
+}
+
+impl HeaderTemplate {
+    /// The header value of an object in which this text stands for the other: in base64's letters, as many as make whole
+    /// groups, and only there.
+    ///
+    /// # Errors
+    /// An object that has no JSON form, or none with the place in it.
+    pub fn new<T: Serialize>(object: &T, place: &str) -> Result<Self, HeaderError> {
+        let text = serde_json::to_string(object).map_err(HeaderError::json)?;
+        let nowhere = || HeaderError::Json("the place is not in it".to_owned());
+        let (before, after) = text.split_once(place).filter(|_| place.len() % GROUP == 0).ok_or_else(nowhere)?;
+        // White space before the object changes nothing but where groups begin.
+        let padding = (GROUP - before.len() % GROUP) % GROUP;
+        let before = STANDARD.encode(format!("{}{before}", " ".repeat(padding)));
+        Ok(Self { before, after: STANDARD.encode(after) })
+    }
+
+    /// The value with a text of the same length.
+    #[must_use]
+    pub fn with(&self, text: &str) -> String {
+        [&self.before, &*STANDARD.encode(text), &self.after].concat()
+    }
+}
+
 /// The x402 object in a header's value. No object within it may have a name twice.
 ///
 /// # Errors
@@ -66,5 +99,24 @@ pub(super) fn decode_json(value: &str) -> Result<Value, HeaderError> {
 impl HeaderError {
     fn json(error: impl ToString) -> Self {
         Self::Json(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_template_is_the_header_with_the_text_in_its_place() {
+        for title in ["", "a", "ab", "abc"] {
+            let object = |secret: &str| json!({ "after": title, "secret": secret, "title": title });
+            let template = HeaderTemplate::new(&object("place."), "place.").unwrap();
+            for secret in ["secret", "others"] {
+                assert_eq!(decode_header::<Value>(&template.with(secret)).unwrap(), object(secret));
+            }
+        }
+        assert!(HeaderTemplate::new(&json!({ "secret": "" }), "place.").is_err());
+        assert!(HeaderTemplate::new(&json!({ "secret": "place" }), "place").is_err());
     }
 }

@@ -1,0 +1,190 @@
+//! The newest listings as whoever shows them again and again keeps them: read whole once, and then what changed.
+//!
+//! ```text
+//! new listing        a greater seq
+//! sale, reputation   its seller's `changed` is the catalogue's version of then: all of that seller's are read
+//! hidden, shown      counted in `hidings`: everything is read anew
+//! ```
+
+use std::{collections::VecDeque, rc::Rc};
+
+use serde::Deserialize;
+use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
+
+use super::{CHUNK, FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_WHOLE, MAX_WHOLE_BYTES, Page};
+
+/// Between listings of a chunk: no JSON text holds it.
+const MARK: char = '\u{1e}';
+/// Changed listings that are read one by one: with more, all are read anew.
+const MAX_CHANGED: u32 = 200;
+
+/// The newest listings in a state of the catalogue: at most 1,000, of 2 MB.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newest {
+    state: State,
+    /// The newest first.
+    listings: VecDeque<Kept>,
+    bytes: u64,
+    /// Whether there are older ones.
+    more: bool,
+}
+
+/// Which state of the catalogue that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+struct State {
+    version: i64,
+    hidings: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    seq: i64,
+    /// What it counts for, at most what its JSON has.
+    bytes: u64,
+    json: Rc<str>,
+}
+
+impl Newest {
+    /// Reads them all.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn read(db: &impl Database) -> Result<Self, DatabaseError> {
+        let [state, chunks] = exactly(db.batch(vec![state(), whole()]).await?)?;
+        let (mut listings, mut more) = (VecDeque::new(), false);
+        for chunk in &chunks.rows {
+            let (rest, chunk) = chunk.split_once(' ').ok_or_else(malformed)?;
+            more = rest == "+";
+            for item in chunk.split(MARK) {
+                listings.push_back(Kept::read(item)?);
+            }
+        }
+        Ok(Self { state: state_of(&state)?, bytes: listings.iter().map(|kept| kept.bytes).sum(), listings, more })
+    }
+
+    /// The same as it is now: only what changed is read, where that can be said.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn follow(&self, db: &impl Database) -> Result<Self, DatabaseError> {
+        let (Some(newest), Some(oldest)) = (self.listings.front(), self.listings.back()) else {
+            return Self::read(db).await;
+        };
+        let statement = changed(self.state.version, newest.seq, oldest.seq);
+        let [state, changed] = exactly(db.batch(vec![state(), statement]).await?)?;
+        let state = state_of(&state)?;
+        if state.hidings != self.state.hidings || changed.rows.len() > MAX_CHANGED as usize {
+            return Self::read(db).await;
+        }
+        let mut now = Self { state, ..self.clone() };
+        for item in &changed.rows {
+            now.put(Kept::read(item)?);
+        }
+        now.trim();
+        Ok(now)
+    }
+
+    /// Puts a listing in its place; older ones come before newer ones.
+    fn put(&mut self, kept: Kept) {
+        match self.listings.binary_search_by(|known| kept.seq.cmp(&known.seq)) {
+            Ok(place) => {
+                if let Some(known) = self.listings.get_mut(place) {
+                    *known = kept;
+                }
+            }
+            Err(_) => {
+                self.bytes = self.bytes.saturating_add(kept.bytes);
+                self.listings.push_front(kept);
+            }
+        }
+    }
+
+    /// Leaves out the oldest until the rest is few enough.
+    fn trim(&mut self) {
+        while self.listings.len() > MAX_WHOLE as usize || self.bytes > MAX_WHOLE_BYTES.into() {
+            let Some(oldest) = self.listings.pop_back() else { return };
+            self.bytes = self.bytes.saturating_sub(oldest.bytes);
+            self.more = true;
+        }
+    }
+
+    /// The version of the catalogue that this is: it grows with every visible change.
+    #[must_use]
+    pub const fn version(&self) -> i64 {
+        self.state.version
+    }
+
+    /// They as a page.
+    #[must_use]
+    pub fn page(&self) -> Page {
+        let mut json = String::with_capacity(self.listings.iter().map(|kept| kept.json.len().saturating_add(1)).sum());
+        for (place, kept) in self.listings.iter().enumerate() {
+            json.push(if place == 0 { '[' } else { ',' });
+            json.push_str(&kept.json);
+        }
+        json.push_str(if self.listings.is_empty() { "[]" } else { "]" });
+        let last = self.listings.back().filter(|_| self.more);
+        Page { json, next: last.map(|Kept { seq, .. }| format!("{seq}.{seq}")) }
+    }
+}
+
+impl Kept {
+    /// Reads `seq bytes json`.
+    fn read(item: &str) -> Result<Self, DatabaseError> {
+        let mut parts = item.splitn(3, ' ');
+        let mut next = || parts.next().ok_or_else(malformed);
+        let (seq, bytes) = (next()?.parse().map_err(|_| malformed())?, next()?.parse().map_err(|_| malformed())?);
+        Ok(Self { seq, bytes, json: next()?.into() })
+    }
+}
+
+fn malformed() -> DatabaseError {
+    DatabaseError("a listing without its place".into())
+}
+
+fn state() -> Statement {
+    statement!("SELECT json_object('version', version, 'hidings', hidings) FROM catalogue_version")
+}
+
+fn state_of(rows: &Rows) -> Result<State, DatabaseError> {
+    rows.first_json()?.ok_or_else(|| DatabaseError("no catalogue version".into()))
+}
+
+/// A listing in a row, `seq bytes json`.
+fn item() -> String {
+    format!("listings.seq || ' ' || (octet_length(card) + {FIGURES_BYTES}) || ' ' || {LISTING_JSON}")
+}
+
+/// Reads the newest listings in chunks, `- items`, or `+ items` in the last chunk where older ones are left. Where the last
+/// listing is, is found by the lengths of the cards alone: their JSON is made once.
+fn whole() -> Statement {
+    let item = item();
+    statement!(format!(
+        "WITH ending AS MATERIALIZED (SELECT min(seq) AS last FROM (SELECT seq, \
+             sum(octet_length(card) + {FIGURES_BYTES}) OVER (ORDER BY seq DESC ROWS UNBOUNDED PRECEDING) AS bytes \
+             FROM (SELECT seq, card FROM listings WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_WHOLE})) \
+           WHERE bytes <= {MAX_WHOLE_BYTES}) \
+         SELECT CASE WHEN min(seq) = last AND EXISTS (SELECT 1 FROM listings WHERE hidden_at_ms IS NULL AND seq < last) \
+           THEN '+ ' ELSE '- ' END || group_concat(item, char(30) ORDER BY seq DESC) \
+         FROM (SELECT seq, last, {item} AS item FROM ending CROSS JOIN {LISTINGS} WHERE hidden_at_ms IS NULL AND seq >= last) \
+         GROUP BY seq / {CHUNK} ORDER BY min(seq) DESC"
+    ))
+}
+
+/// Reads what changed after this version among the listings from the oldest to the newest that are known, and what is newer,
+/// oldest first.
+fn changed(version: i64, newest: i64, oldest: i64) -> Statement {
+    let item = item();
+    statement!(
+        format!(
+            "WITH changed AS (SELECT seq FROM listings WHERE seq > ?2 UNION SELECT seq FROM sellers CROSS JOIN listings \
+               ON seller_address = address WHERE changed > ?1 AND seq BETWEEN ?3 AND ?2) \
+             SELECT {item} FROM changed CROSS JOIN listings ON listings.seq = changed.seq \
+             LEFT JOIN sellers ON sellers.address = listings.seller_address \
+             WHERE hidden_at_ms IS NULL ORDER BY listings.seq LIMIT {MAX_CHANGED} + 1"
+        ),
+        version,
+        newest,
+        oldest
+    )
+}

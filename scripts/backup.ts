@@ -1,0 +1,147 @@
+// `make backup` and `make restore`: the two databases of the service as files, and back into empty ones.
+//
+//   make backup [ENV=preview] [TO=folder]        the account's; LOCAL=.state/dev: those of a local stack
+//   make restore FROM=folder [ENV=...] [LOCAL=...]
+//
+// A backup is put into a database in memory before it is said to be one.
+
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { type Query, readContents, readRows } from "./backup/reading.ts";
+import { CONTENTS, migrated, migrationsIn, tablesOf } from "./backup/schema.ts";
+import { contentInserts, heading, headingOf, inserts, NEW_CATALOGUE } from "./backup/sql.ts";
+import { environmentOf, Target, WORKERS, type WorkerOf } from "./deploy/target.ts";
+import { root } from "./stack/process.ts";
+
+/** A database: whose it is, and where it lies. */
+export interface Place {
+  readonly target: Target;
+  readonly worker: WorkerOf;
+  /** The folder of a local stack's state; the account, if absent. */
+  readonly local?: string;
+}
+
+/** Those that there are: the API's, which is the watcher's too, and the arbiter's. */
+export const KEPT: readonly WorkerOf[] = WORKERS.filter(({ role }) => role !== "watcher");
+
+const folderOf = ({ target, worker }: Place): string => join(dirname(target.path(worker)), "d1-migrations");
+const where = ({ local }: Place): string[] =>
+  local ? ["--local", "--persist-to", join(resolve(local), "workers")] : ["--remote"];
+
+function queryOf(place: Place): Query {
+  const { target, worker } = place;
+  return async (sql) => {
+    const told = await target.wrangler(
+      worker,
+      "d1",
+      "execute",
+      "DB",
+      ...where(place),
+      "--json",
+      "--yes",
+      "--command",
+      sql,
+    );
+    return (JSON.parse(told) as { results: Record<string, unknown>[] }[]).map(({ results }) => results);
+  };
+}
+
+/** Writes a database into a file. Rejects when what was written cannot be put back. */
+export async function backup(place: Place, file: string): Promise<Record<string, number>> {
+  const query = queryOf(place);
+  const migrations = migrationsIn(folderOf(place));
+  const [applied = []] = await query("SELECT name FROM d1_migrations ORDER BY name;");
+  const names = applied.map(({ name }) => String(name));
+  if (`${names}` !== `${migrations}`) throw new Error(`the database has the migrations ${names}, not ${migrations}`);
+  const empty = migrated(folderOf(place));
+  const tables = tablesOf(empty);
+  const rows = await readRows(query, tables);
+  const counts = Object.fromEntries([...rows].map(([{ name }, all]) => [name, all.length]));
+  const statements: string[] = [];
+  if (tables.some(({ name }) => name === CONTENTS)) {
+    for await (const { hash, content } of readContents(query)) {
+      const found = createHash("sha256").update(content).digest("hex");
+      if (found !== hash) throw new Error(`a content's hash is ${found}, not ${hash}`);
+      statements.push(...contentInserts(hash, content));
+      counts[CONTENTS] = (counts[CONTENTS] ?? 0) + 1;
+    }
+    statements.push(...inserts(rows), NEW_CATALOGUE);
+  } else {
+    statements.push(...inserts(rows));
+  }
+  const { database } = place.target.configured(place.worker);
+  const at = new Date().toISOString();
+  const text = `${[heading({ database: database.database_name, at, migrations, rows: counts }), ...statements].join("\n")}\n`;
+  tried(empty, text);
+  writeFileSync(file, text, { mode: 0o600 });
+  return counts;
+}
+
+/** Puts a backup into a database in memory. */
+function tried(db: DatabaseSync, text: string): void {
+  db.exec(`PRAGMA foreign_keys = ON; BEGIN; ${text} COMMIT;`);
+  const broken = db.prepare("PRAGMA foreign_key_check").all().length;
+  const whole = Object.values(db.prepare("PRAGMA integrity_check").get() ?? {});
+  if (broken > 0 || `${whole}` !== "ok") throw new Error(`what was read is not whole: ${broken} references, ${whole}`);
+  db.close();
+}
+
+/** Puts a backup into a database that is empty, or not there yet. */
+export async function restore(place: Place, file: string): Promise<Record<string, number>> {
+  const { target, worker } = place;
+  const { migrations, rows } = headingOf(readFileSync(file, "utf8"));
+  const here = migrationsIn(folderOf(place));
+  if (`${migrations}` !== `${here}`) {
+    throw new Error(`the backup is of ${migrations.at(-1)}, this version of ${here.at(-1)}: restore with that version`);
+  }
+  await target.wrangler(worker, "d1", "migrations", "apply", "DB", ...where(place));
+  const query = queryOf(place);
+  const count = async (): Promise<Record<string, number>> => {
+    const names = Object.keys(rows);
+    const found = await query(names.map((name) => `SELECT count(*) AS rows FROM ${name};`).join("\n"));
+    return Object.fromEntries(names.map((name, index) => [name, Number(found[index]?.[0]?.rows)]));
+  };
+  const made = migrated(folderOf(place));
+  const own = (name: string) => Number(made.prepare(`SELECT count(*) AS rows FROM ${name}`).get()?.rows);
+  const filled = Object.entries(await count()).filter(([name, rows]) => rows > own(name));
+  if (filled.length > 0) throw new Error(`the database is not empty: ${filled.map((one) => one.join(" ")).join(", ")}`);
+  await target.wrangler(worker, "d1", "execute", "DB", ...where(place), "--yes", "--file", file);
+  const after = await count();
+  const wrong = Object.entries(rows).filter(([name, rows]) => after[name] !== rows);
+  if (wrong.length > 0) throw new Error(`not all is there: ${wrong.map(([name]) => name).join(", ")}`);
+  return after;
+}
+
+const told = (counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .filter(([, rows]) => rows > 0)
+    .map(([name, rows]) => `${name} ${rows}`)
+    .join(", ");
+
+async function run(): Promise<void> {
+  const { ENV, LOCAL, TO, FROM, DEPLOY_ROOT } = process.env;
+  const [what] = process.argv.slice(2);
+  const target = new Target(environmentOf(ENV || undefined), DEPLOY_ROOT ?? root);
+  const places = KEPT.map((worker): Place => ({ target, worker, ...(LOCAL && { local: LOCAL }) }));
+  const stamp = new Date().toISOString().replace(/[-:]/g, "").slice(0, 15);
+  const folder = resolve(what === "restore" ? (FROM ?? "") : TO || join(target.root, ".deploy/backups", stamp));
+  if (what === "restore" && !FROM) throw new Error("which backup: FROM=folder");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const place of places) {
+    const file = join(folder, `${place.worker.role}.sql`);
+    const counts = await (what === "restore" ? restore(place, file) : backup(place, file));
+    console.log(
+      `${what} of ${place.target.configured(place.worker).database.database_name}: ${told(counts) || "nothing"}`,
+    );
+  }
+  console.log(`in ${relative(process.cwd(), folder)}`);
+}
+
+if (import.meta.main) {
+  await run().catch((error: Error) => {
+    console.error(error.message);
+    process.exitCode = 1;
+  });
+}

@@ -1,0 +1,68 @@
+// A database's tables as its migrations make them: what a backup holds of each, and in which order it is put back.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+export interface Table {
+  readonly name: string;
+  /** Columns that are kept. */
+  readonly columns: readonly string[];
+  /** Of these, the primary key: rows are read in its order. */
+  readonly key: readonly string[];
+}
+
+/** What follows from the rest by triggers, and is made again by them: so figures equal a recount after a restore. */
+const DERIVED: ReadonlySet<string> = new Set(["sellers", "catalogue_version", "listings.sales"]);
+
+/** The table of what is sold: large texts, never changed, read one after the other. */
+export const CONTENTS = "contents";
+
+export const migrationsIn = (folder: string): string[] =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith(".sql"))
+    .sort();
+
+/** A new database in memory with every migration. */
+export function migrated(folder: string): DatabaseSync {
+  const db = new DatabaseSync(":memory:");
+  for (const file of migrationsIn(folder)) db.exec(readFileSync(join(folder, file), "utf8"));
+  return db;
+}
+
+/** The tables that a backup holds, each after those that it refers to. */
+export function tablesOf(db: DatabaseSync): Table[] {
+  const all = db.prepare("SELECT name, type FROM pragma_table_list WHERE schema = 'main'").all() as {
+    name: string;
+    type: string;
+  }[];
+  const names = all
+    .filter(({ name, type }) => type === "table" && !name.startsWith("sqlite_") && !DERIVED.has(name))
+    .map(({ name }) => name);
+  const refers = new Map(names.map((name) => [name, referredTo(db, name)]));
+  const ordered: string[] = [];
+  while (ordered.length < names.length) {
+    const next = names.filter((name) => !ordered.includes(name));
+    const free = next.filter((name) => refers.get(name)?.every((other) => other === name || ordered.includes(other)));
+    if (free.length === 0) throw new Error(`tables refer to each other in a circle: ${next}`);
+    ordered.push(...free.sort());
+  }
+  return ordered.map((name) => tableOf(db, name));
+}
+
+const referredTo = (db: DatabaseSync, table: string): string[] =>
+  db
+    .prepare('SELECT DISTINCT "table" AS name FROM pragma_foreign_key_list(?)')
+    .all(table)
+    .map(({ name }) => String(name));
+
+function tableOf(db: DatabaseSync, name: string): Table {
+  const columns = db.prepare("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid").all(name) as {
+    name: string;
+    pk: number;
+  }[];
+  const key = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk);
+  if (key.length === 0) throw new Error(`${name} has no primary key to read it by`);
+  const kept = columns.filter((column) => !DERIVED.has(`${name}.${column.name}`));
+  return { name, columns: kept.map((column) => column.name), key: key.map((column) => column.name) };
+}

@@ -1,0 +1,20 @@
+// `make scale`: prints what limits the service at which load, from what purchases were measured to take. MEASURE=1 measures
+// anew, some minutes long, and writes measured.json and the tables of docs/scale.md.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Measured } from "./scale/model.ts";
+import { report, withReport } from "./scale/tables.ts";
+import { root } from "./stack/process.ts";
+
+const KEPT = join(root, "scripts/scale/measured.json");
+const DOCUMENT = join(root, "docs/scale.md");
+
+if (process.env.MEASURE) {
+  const { measure } = await import("../tests/scale/measure.ts");
+  const measured = await measure((what) => console.error(`  ${what}`));
+  writeFileSync(KEPT, `${JSON.stringify(measured, null, 2)}\n`);
+}
+const printed = report(JSON.parse(readFileSync(KEPT, "utf8")) as Measured);
+if (process.env.MEASURE) writeFileSync(DOCUMENT, withReport(readFileSync(DOCUMENT, "utf8"), printed));
+console.log(printed);

@@ -1,0 +1,34 @@
+// docs/scale.md says nothing that scripts/scale.ts does not print from what was measured.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import type { Measured } from "../../scripts/scale/model.ts";
+import { report, withReport } from "../../scripts/scale/tables.ts";
+import { root } from "../../scripts/stack.ts";
+
+describe("docs/scale.md", () => {
+  const document = readFileSync(join(root, "docs/scale.md"), "utf8");
+  const measured = JSON.parse(readFileSync(join(root, "scripts/scale/measured.json"), "utf8")) as Measured;
+
+  it("has the tables that scripts/scale.ts prints", () => {
+    assert.equal(document, withReport(document, report(measured)), "make scale prints others: MEASURE=1 writes them");
+  });
+
+  it("names no figure outside of them that they do not hold", () => {
+    const printed = report(measured);
+    const prose = document.replace(printed, "").replace(/`[^`]*`/g, "");
+    const figuresOf = (text: string) => text.match(/\d[\d,.]*\d|\d/g) ?? [];
+    const known = new Set(figuresOf(printed));
+    // R2 and D1 are names.
+    const unknown = figuresOf(prose.replace(/\b(?:R2|D1|x402)\b/g, "")).filter((figure) => !known.has(figure));
+    assert.deepEqual(unknown, []);
+  });
+
+  it("would be others if a purchase took more", () => {
+    const [first, ...others] = measured.purchases;
+    assert.ok(first);
+    const more = { ...first, request: { ...first.request, calls: first.request.calls + 1 } };
+    assert.notEqual(report({ ...measured, purchases: [more, ...others] }), report(measured));
+  });
+});

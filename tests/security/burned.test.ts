@@ -1,0 +1,45 @@
+// Whoever copies a payment that its payer handed to the network first cannot spend it on something else. Real workers,
+// local ledger.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { encodePaymentSignatureHeader } from "@x402/core/http";
+import { send } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
+import { makeOut, present, termsOf, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { unlockProof } from "../wallets/proof.ts";
+
+describe("a payment that its payer hands to the network first", { timeout: 120_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: false });
+  });
+  after(() => world?.stop());
+
+  for (const grown of [false, true]) {
+    it(`buys what its payer wants, whatever a stranger presents it for before (${grown ? "in a block" : "refused"})`, async (t) => {
+      const seller = world.person("seller");
+      const [wanted, other] = [await list(world.api, seller), await list(world.api, seller)];
+      const payer = await world.buyer();
+      const payment = await makeOut(world, payer, wanted);
+      await world.ledger.submit(payment.cbor);
+      // What a provider shows while its index is behind its node.
+      await world.ledger.fault({ endpoint: "/mempool/*", status: 404 });
+      const [accepted] = termsOf(await send(unlockUrl(world, other))).accepts;
+      const header = encodePaymentSignatureHeader({ ...payment.payload, accepted } as never);
+      const asked = present(world, other, { header });
+      if (grown) await new Promise((resolve) => setTimeout(resolve, 40));
+      if (grown) await world.ledger.block();
+      const copied = await asked;
+      t.diagnostic(`the stranger: ${copied.status} ${copied.text.slice(0, 200)}`);
+      assert.equal(copied.text.includes(other.content), false);
+      await world.ledger.clearFaults();
+      await world.ledger.block();
+
+      const headers = { "payment-signature": payment.header, "x-service-proof": await unlockProof(payer, wanted.id) };
+      const answer = await send(unlockUrl(world, wanted), { headers });
+      t.diagnostic(`the payer: ${answer.status} ${answer.text.slice(0, 200)}`);
+      assert.equal(answer.text, wanted.content);
+    });
+  }
+});
