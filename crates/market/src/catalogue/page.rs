@@ -30,7 +30,7 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     let found: Vec<(&str, &str)> = found.collect();
     let full = found.len() > limit as usize;
     let shown = || found.iter().take(limit as usize);
-    let next = if full { shown().last().map(|(cursor, _)| *cursor) } else { edge };
+    let next = if full { shown().next_back().map(|(cursor, _)| *cursor) } else { edge };
     let json = format!("[{}]", shown().map(|(_, json)| *json).collect::<Vec<_>>().join(","));
     Ok(Page { json, next: next.map(str::to_owned) })
 }
