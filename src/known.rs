@@ -33,8 +33,9 @@ use crate::{app::App, error::ApiError, limits::Limiter};
 const FRESH_MS: Millis = 1_000;
 /// Answers and terms that are kept at most, of each.
 const MAX_KEPT: usize = 2_000;
-/// Characters of all kept answers of one kind together, and of one of them.
-const MAX_CHARS: usize = 8 << 20;
+/// Characters of all kept answers together, of those that are texts here, and of one of them.
+const MAX_CHARS: usize = 16 << 20;
+const MAX_PAGES_CHARS: usize = 4 << 20;
 const MAX_ONE: usize = 4 << 20;
 
 /// A state as it was read.
@@ -75,14 +76,15 @@ impl<T> Default for Answers<T> {
 }
 
 impl<T: Clone> Answers<T> {
-    fn keep(&mut self, name: &str, version: i64, chars: usize, it: &T) {
+    /// Keeps it, among no more characters than these.
+    fn keep(&mut self, most: usize, name: &str, version: i64, chars: usize, it: &T) {
         if chars > MAX_ONE {
             return;
         }
         // What it replaces counts no more.
         let replaced = self.by_name.remove(name).map_or(0, |kept| kept.chars);
         self.chars = self.chars.saturating_sub(replaced).saturating_add(chars);
-        if self.chars > MAX_CHARS || self.by_name.len() >= MAX_KEPT {
+        if self.chars > most || self.by_name.len() >= MAX_KEPT {
             *self = Self { chars, ..Self::default() };
         }
         self.by_name.insert(name.to_owned(), Kept { version, chars, it: it.clone() });
@@ -176,7 +178,7 @@ where
     };
     let (version, chars) = (told.version, json.len());
     let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from) };
-    ANSWERS.with_borrow_mut(|answers| answers.keep(name, version, chars, &page));
+    ANSWERS.with_borrow_mut(|answers| answers.keep(MAX_CHARS, name, version, chars, &page));
     Ok(Some(page))
 }
 
@@ -206,7 +208,7 @@ pub async fn page(app: &App, filter: &Filter) -> Result<Rc<Page>, ApiError> {
     let page = Rc::new(catalogue::page(&telling, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.
     if let Some(told) = telling.told.get() {
-        PAGES.with_borrow_mut(|pages| pages.keep(&name, told.version, page.json.len(), &page));
+        PAGES.with_borrow_mut(|pages| pages.keep(MAX_PAGES_CHARS, &name, told.version, page.json.len(), &page));
     }
     Ok(page)
 }

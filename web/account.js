@@ -97,7 +97,7 @@ offerWallets(
     const { owner, digest } = await ask("/auth/challenge", { address: wallet.addresses[0]?.text });
     const { token, account } = await ask("/auth/verify", { owner, ...(await sign(wallet, digest)) });
     session(token);
-    kept("sessionStorage", "wallet", account.walletAddress);
+    kept("wallet", account.walletAddress);
     await show();
   },
 );

@@ -10,8 +10,8 @@ export const REFUSED = { access: -3, tx: 2, data: 3 };
 const LOOK_AGAIN_MS = [0, 200, 500, 1000, 2000];
 /** Addresses of a wallet that are known here: as many as one question to the service may name. */
 const MOST_ADDRESSES = 100;
-/** Of a key on a test network (CIP-19, header types 0, 2 and 6), in hex or bech32. */
-const KEY_ADDRESS = /^(addr_test1|[026]0)/;
+/** Of a key on a test network (CIP-19, header types 0, 2 and 6). */
+const KEY_ADDRESS = /^[026]0/;
 
 /** What went wrong, in words for the owner. */
 export class Problem extends Error {}
@@ -29,12 +29,12 @@ export function reveal(id, shown = true) {
 }
 
 /**
- * What the browser keeps under a name; nothing where it keeps nothing.
- * @param {"localStorage" | "sessionStorage"} area
+ * What the browser keeps under a name, for this tab or longer; nothing where it keeps nothing.
  * @param {string} name
  * @param {string | null} [value] What to keep from now on; null forgets it.
+ * @param {"localStorage" | "sessionStorage"} area
  */
-export function kept(area, name, value) {
+export function kept(name, value, area = "sessionStorage") {
   try {
     const [store, key] = [window[area], `surety:${name}`];
     if (value) store.setItem(key, value);
@@ -139,10 +139,9 @@ const PREFIX_SUM = 0xbda92c6;
 
 /**
  * An address of a test network as people know it (CIP-19).
- * @param {string} hex As wallets give it, though some give bech32.
+ * @param {string} hex As wallets give it.
  */
 function bech32(hex) {
-  if (hex.startsWith("addr")) return hex;
   const bits = Array.from(bytesOf(hex), (byte) => byte.toString(2).padStart(8, "0")).join("");
   const data = (`${bits}0000`.match(/.{5}/g) ?? []).map((five) => Number.parseInt(five, 2));
   let sum = PREFIX_SUM;
@@ -161,7 +160,7 @@ function bech32(hex) {
  * @param {string} digest Hex.
  */
 export function sign({ name, api, addresses }, digest, by = addresses[0]) {
-  say(`Sign the message in ${name}. It costs nothing and moves no money.`);
+  say(`Sign the message in ${name}. It moves no money.`);
   return askWallet(REFUSED.data, () => api.signData(by?.hex ?? "", digest));
 }
 
@@ -258,10 +257,12 @@ export async function buyersProof(wallet, listing, buyer) {
 }
 
 /**
- * Of whoever is signed in in this tab, the session; and the service wallet's address, kept beside it.
+ * Of whoever is signed in in this tab.
  * @param {string | null} [value]
  */
-export const session = (value) => kept("sessionStorage", "session", value);
+export const session = (value) => kept("session", value);
+/** The service wallet of whoever is signed in. */
+export const ownWallet = () => session() && kept("wallet");
 export const bearer = () => ({ authorization: `Bearer ${session()}` });
 
 /**
@@ -316,7 +317,7 @@ export function merged(draft, witnesses) {
 export async function signed({ name, api }, { transaction, words }) {
   element("words").replaceChildren(...words.map((textContent) => make("li", { textContent })));
   reveal("draft");
-  say(`Look at the transaction in ${name} and sign it there.`);
+  say(`Check the transaction in ${name} and sign it.`);
   return merged(transaction, await askWallet(REFUSED.tx, () => api.signTx(transaction, true)));
 }
 

@@ -14,6 +14,7 @@ import {
   element,
   kept,
   offerWallets,
+  ownWallet,
   Problem,
   pause,
   request,
@@ -31,10 +32,10 @@ const unlock = `/listings/${listing}/unlock`;
 
 /**
  * The payment that is not known to have ended, so that closing the page loses nothing: its header, or for a service wallet's
- * the way to pay.
+ * the way to pay and the wallet, so that no other account goes on with it.
  * @param {string | null} [payment]
  */
-const unfinished = (payment) => kept("localStorage", `payment:${listing}`, payment);
+const unfinished = (payment) => kept(`payment:${listing}`, payment, "localStorage");
 
 /** @param {string | null} header */
 const decoded = (header) => (header ? JSON.parse(atob(header)) : {});
@@ -79,7 +80,7 @@ async function show(content, purchase) {
 async function deliver(payment) {
   unfinished(payment);
   reveal("choose", false);
-  say("Paid. Waiting for the transaction to come into a block: 20 to 60 seconds.");
+  say("Paid. Waiting for a block: 20 to 60 seconds.");
   // As base64 of JSON begins, and no way to pay.
   const own = payment.startsWith("ey");
   for (;;) {
@@ -101,7 +102,7 @@ async function deliver(payment) {
         if (answer.status === 401) throw new Problem("Sign in again, and pay again here: nothing is paid twice.");
         throw new Problem(`The payment was not taken: ${error}`);
       }
-      say(`${pending ? "The transaction is on its way into a block" : "The service is busy"}. Asking again by itself.`);
+      say(`${pending ? "The transaction waits for a block" : "The service is busy"}. Asking again.`);
     }
     await pause(ASK_AGAIN_MS);
   }
@@ -110,12 +111,12 @@ async function deliver(payment) {
 /** @param {string} header */
 const present = (header) => request(unlock, { headers: { "payment-signature": header, accept: "text/plain" } });
 
-/** @param {string} mode */
-const spend = (mode) =>
+/** @param {string} payment */
+const spend = (payment) =>
   request("/me/buy", {
     method: "POST",
     headers: { ...bearer(), "content-type": "application/json" },
-    body: JSON.stringify({ listingId: listing, mode }),
+    body: JSON.stringify({ listingId: listing, mode: payment.split(" ")[0] }),
   });
 
 const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("modes"))).get("mode"));
@@ -165,12 +166,12 @@ async function offerService() {
     `${ada(wallet.balanceLovelace)} in it. Its limits: ${ada(most)} a purchase, ${ada(budget - spent)} more today.`;
   reveal("service");
   reveal("signed-out", false);
-  element("spend").addEventListener("click", () => doing(mode, deliver));
+  element("spend").addEventListener("click", () => doing(() => `${mode()} ${ownWallet()}`, deliver));
 }
 
 if (session()) offerService().catch(() => {});
 const payment = unfinished();
-if (payment) {
+if (payment && (payment.startsWith("ey") || payment.endsWith(` ${ownWallet()}`))) {
   setBusy(true);
   deliver(payment).catch(complain);
 }

@@ -9,9 +9,9 @@ import {
   complain,
   doing,
   element,
-  kept,
   make,
   offerWallets,
+  ownWallet,
   Problem,
   pause,
   REFUSED,
@@ -101,7 +101,7 @@ async function act(wallet, action) {
     const hex = await signed(wallet, draft);
     await askWallet(REFUSED.tx, () => api.submitTx(hex));
     reveal("actions", false);
-    say("Sent. This page shows it as soon as it is in a block, within about a minute.");
+    say("Sent. This page shows it within about a minute.");
     return true;
   } finally {
     busy = false;
@@ -121,7 +121,7 @@ async function judge(headers, verification) {
 
 function offerVerdict() {
   const found = () => chosen("verdicts");
-  const own = kept("sessionStorage", "wallet") === buyer;
+  const own = ownWallet() === buyer;
   reveal("judge");
   reveal("judge-account", own);
   reveal("judge-wallet", !own);

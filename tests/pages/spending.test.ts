@@ -121,6 +121,34 @@ describe("paying from the service wallet", () => {
     await page.close();
   });
 
+  it("is never gone on with by another account that signs in in the same browser", async () => {
+    const listing = await offered(world);
+    const { page, account } = await signedIn();
+    const other = await open(world.api, world.person("owner"));
+    await world.ledger.faucet(other.address, 25_000_000n);
+    await goTo(page, listing);
+    await page.route("**/me/buy", (route) => route.abort("connectionreset"));
+    await pay(page).click();
+    await page.getByText("do not pay a second time").waitFor();
+    await page.goto(`${world.api}/`);
+    await page.evaluate(
+      ([token, wallet]) => {
+        sessionStorage.setItem("surety:session", `${token}`);
+        sessionStorage.setItem("surety:wallet", `${wallet}`);
+      },
+      [other.token, other.address],
+    );
+    const calls: string[] = [];
+    await page.unroute("**/me/buy");
+    page.on("request", (request) => calls.push(new URL(request.url()).pathname));
+    await goTo(page, listing);
+    await page.getByText("25 tADA in it").waitFor();
+    assert.equal(await pay(page).isEnabled(), true);
+    assert.equal(calls.includes("/me/buy"), false);
+    assert.deepEqual([await spends(world, account.address), await spends(world, other.address)], [0, 0]);
+    await page.close();
+  });
+
   it("says that the session is over instead of that nothing was paid", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();

@@ -147,9 +147,10 @@ macro_rules! too_many_refused {
     };
 }
 
-/// Protected sales that wait for their results beyond which no other is taken: what a watcher of 40 calls a tick posts in ten
-/// minutes, of the twelve that are left when a lock is in a block. Without a result in time the content would be given away.
-const MAX_UNPOSTED: u32 = 150;
+/// Protected sales that wait for their results beyond which no other is taken. A watcher has 12 ticks of 40 calls at least
+/// when a lock is in a block, and needs five calls for a result at worst, where each buyer acts at the moment of a tick:
+/// two for what then fails, one to see it, two for the result. Without a result in time the content would be given away.
+const MAX_UNPOSTED: u32 = 60;
 
 /// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
 macro_rules! crowded {

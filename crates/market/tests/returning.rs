@@ -17,7 +17,9 @@ use sql::{Database, sqlite::Sqlite};
 use support::{
     NOON, Paying, block, entry, given, inclusion,
     ledger::{Ledger, Tx},
-    list, paying_for, payment, sign_up, step,
+    list, paying_for, payment, person,
+    sales::Sales,
+    sign_up, step,
 };
 
 const PRICE: u64 = 5_000_000;
@@ -59,6 +61,17 @@ fn again(
     buyer: &str,
     wanted: u64,
 ) -> Result<Option<Redelivered>, Unavailable> {
+    again_at(NOON, db, ledger, terms, buyer, wanted)
+}
+
+fn again_at(
+    clock: u64,
+    db: &Sqlite,
+    ledger: &Ledger,
+    terms: &ListingTerms,
+    buyer: &str,
+    wanted: u64,
+) -> Result<Option<Redelivered>, Unavailable> {
     ledger.calls.set(0);
     let checkout = Checkout {
         database: db,
@@ -68,7 +81,7 @@ fn again(
         contents: &InDatabase(db),
         ways: &[],
         now: NOON,
-        clock: NOON,
+        clock,
         schedule: &[],
         confirmations: wanted,
         hung_up: &|| false,
@@ -109,6 +122,25 @@ fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_conte
         let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
         assert_eq!(bought.purchase, tx, "{end:?}");
     }
+}
+
+#[test]
+fn a_lock_gives_its_content_again_with_a_result_or_while_there_is_time_for_one() {
+    let (sales, buyer) = (Sales::new(), person(9));
+    let lock = sales.sell(&buyer);
+    sales.ledger.mine();
+    let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    let end = sales.escrow(&lock).datum.deadlines.submit_result;
+    let address = buyer.enterprise_address().to_string();
+    let ask = |clock| again_at(clock, &sales.db, &sales.ledger, &terms, &address, 0);
+    let margin = 8 * 60_000;
+    assert!(ask(end - margin).unwrap().is_some());
+    for late in [end - margin + 1, end, end + 1] {
+        assert_eq!(ask(late), Err(Unavailable::NoResult(lock)));
+    }
+    sales.ticks(3);
+    assert!(sales.escrow(&lock).datum.has_result());
+    assert!(ask(end + 1).unwrap().is_some());
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn wait_for_results(db: &Sqlite, listing: &ListingId, count: u32, submit_result:
 fn no_protected_sale_is_taken_whose_result_could_come_too_late() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 5 * ADA);
-    wait_for_results(&db, &listing, 150, NOON + 1);
+    wait_for_results(&db, &listing, 60, NOON + 1);
     let instant = paying(&account, &key, &listing, 1, 5 * ADA);
     let protected = Paying { mode: DeliveryMode::Protected, ..instant.clone() };
     assert_eq!(protected.claim(&db, NOON), Claim::Crowded);
@@ -251,7 +251,7 @@ fn no_protected_sale_is_taken_whose_result_could_come_too_late() {
 fn protected_payments_on_their_way_wait_for_results_too() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 5 * ADA);
-    wait_for_results(&db, &listing, 148, NOON + 1);
+    wait_for_results(&db, &listing, 58, NOON + 1);
     let next = |number: u8| {
         let listing = list(&db, number, 5 * ADA);
         let paying = paying(&account, &key, &listing, number, 5 * ADA);
@@ -285,7 +285,7 @@ fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
 fn locks_whose_time_is_over_keep_no_protected_sale_out() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 5 * ADA);
-    wait_for_results(&db, &listing, 149, NOON + 1);
+    wait_for_results(&db, &listing, 59, NOON + 1);
     let protected = |number: u8| {
         let listing = list(&db, number, 5 * ADA);
         Paying { mode: DeliveryMode::Protected, ..paying(&account, &key, &listing, number, 5 * ADA) }

@@ -180,9 +180,13 @@ fn escrows_without_a_key_of_ours_are_in_nobodys_way() {
             if number % 20 == 0 {
                 sales.ledger.mine();
             }
+            // More than are taken while they wait for results.
+            run(&sales, "UPDATE payments SET mode = 'instant'");
             lock
         })
         .collect();
+    let own = sales.sell(&person(11));
+    run(&sales, "UPDATE payments SET mode = 'protected'");
     sales.ledger.mine();
     for lock in &strangers {
         step(&sales.db, lock, &Decision::Include(sales.ledger.inclusion(lock).unwrap()));
@@ -191,8 +195,7 @@ fn escrows_without_a_key_of_ours_are_in_nobodys_way() {
     let datum =
         hex::encode(escrow::Datum { seller: person(9).enterprise_address().into(), ..fresh_escrow(1) }.to_cbor());
     run(&sales, &format!("UPDATE escrows SET datum = '{datum}'"));
-    let own = sales.sell(&person(11));
-    sales.ledger.mine();
+    step(&sales.db, &own, &Decision::Include(sales.ledger.inclusion(&own).unwrap()));
     sales.tick();
     sales.ticks(1);
     assert_eq!(sales.status(&own), "ResultSubmitted");

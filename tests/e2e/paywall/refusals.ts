@@ -15,6 +15,7 @@ import {
   purchasesOf,
   refusalOf,
   settle,
+  termsOf,
   unlockUrl,
 } from "../../helpers/payments.ts";
 import type { World } from "../../helpers/world.ts";

@@ -41,6 +41,8 @@ use crate::contents::Contents;
 
 /// Outside calls for one action, a second try, and the wallet.
 const CALLS_PER_JOB: u32 = 8;
+/// The same where the wallet is known.
+const CALLS_WITH_WALLET: u32 = 4;
 /// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
 /// What fees and collateral of a tick's actions come to, amply.
@@ -105,8 +107,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<(), TickError> {
         let (mut platform, mut unserved) = (None, 0_u32);
         while let Some(next) = work.pop_front() {
-            let needed = next.calls();
-            if (self.calls_left)() < needed {
+            if (self.calls_left)() < next.calls(platform.is_some()) {
                 return Ok(());
             }
             let cases = next.cases();
@@ -117,9 +118,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 Task::Do(job) => self.do_job(job, means, &mut platform, pressing, report).await,
             };
             match done {
-                Ok(singly) => {
+                Ok(instead) => {
                     unserved = 0;
-                    singly.into_iter().rev().for_each(|judged| work.push_front(Task::Do(Job::alone(judged))));
+                    instead.into_iter().rev().for_each(|job| work.push_front(Task::Do(job)));
                 }
                 Err(TickError::Chain(ChainError::BudgetExhausted)) => return Ok(()),
                 Err(error @ (TickError::Chain(_) | TickError::Contents(_))) => {
@@ -193,9 +194,10 @@ impl Task {
         }
     }
 
-    fn calls(&self) -> u32 {
+    fn calls(&self, knows_wallet: bool) -> u32 {
         match self {
             Self::Do(job) if job.asks() => 1,
+            _ if knows_wallet => CALLS_WITH_WALLET,
             _ => CALLS_PER_JOB,
         }
     }

@@ -69,7 +69,7 @@ impl Job {
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Does a job. The escrows to try one by one, where they cannot be done together.
+    /// Does a job. What to try instead, where its escrows cannot be done together: each half of them.
     pub(super) async fn do_job(
         &self,
         job: Job,
@@ -77,7 +77,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         platform: &mut Option<SellerWallet>,
         pressing: &mut Pressing,
         report: &mut Report,
-    ) -> Result<Vec<Judged>, TickError> {
+    ) -> Result<Vec<Job>, TickError> {
         if let ([judged], true) = (job.cases(), job.asks()) {
             self.ask(judged, means, report).await?;
             return Ok(Vec::new());
@@ -97,11 +97,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             Err(DraftError::Chain(error)) => return Err(error.into()),
             Err(error) => Some(error),
         };
-        let singly: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
-        match (refused, singly.as_slice()) {
+        let mut cases: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
+        match (refused, cases.as_slice()) {
             (None, done) => done.iter().for_each(|judged| drop(pressing.remove(&judged.due.purchase))),
             (Some(error), [alone]) => self.fail(alone, &error, means, pressing, report).await?,
-            (Some(_), _) => return Ok(singly),
+            (Some(_), _) => {
+                let second = cases.split_off(cases.len().div_ceil(2));
+                return Ok(vec![Job(cases), Job(second)]);
+            }
         }
         Ok(Vec::new())
     }
