@@ -7,6 +7,8 @@ CREATE TABLE listings (
   title TEXT NOT NULL,
   description TEXT NOT NULL,
   price_lovelace INTEGER NOT NULL CHECK (price_lovelace >= 1000000),  -- less could not be paid: an output's least ADA
+  cheapness INTEGER GENERATED ALWAYS AS (-price_lovelace) VIRTUAL,
+  place INTEGER GENERATED ALWAYS AS (seq) VIRTUAL,  -- for indexes: a range of pairs may end in any column but the row id
   seller_address TEXT NOT NULL,
   instant INTEGER NOT NULL CHECK (instant IN (0, 1)),
   protected INTEGER NOT NULL CHECK (protected IN (0, 1)),
@@ -22,10 +24,16 @@ CREATE TABLE listings (
   CHECK (protected = 0 OR price_lovelace >= 5000000)  -- less does not pay for the escrow's transactions
 ) STRICT;
 
-CREATE INDEX listings_by_seller ON listings (seller_address, seq);
 CREATE INDEX listings_by_content ON listings (seller_address, content_hash);  -- the same offer again
-CREATE INDEX listings_by_price ON listings (price_lovelace, seq);
-CREATE INDEX listings_by_sales ON listings (sales, seq);
+-- The orders in which listings are shown, each with what they are chosen by: cards are read of those that are shown.
+CREATE INDEX listings_shown ON listings (seq, category, instant, protected, price_lovelace, sales, seller_address)
+  WHERE hidden_at_ms IS NULL;
+CREATE INDEX listings_by_price ON listings (price_lovelace, place, category, instant, protected) WHERE hidden_at_ms IS NULL;
+CREATE INDEX listings_by_cheapness ON listings (cheapness, place, category, instant, protected, price_lovelace)
+  WHERE hidden_at_ms IS NULL;
+CREATE INDEX listings_by_sales ON listings (sales, place, category, instant, protected, price_lovelace)
+  WHERE hidden_at_ms IS NULL;
+CREATE INDEX listings_by_seller ON listings (seller_address, seq, hidden_at_ms, category, instant, protected, price_lovelace);
 
 -- What is sold, apart from the catalogue, so that no query that lists reads it; once, however often it is listed. Empty
 -- where contents lie in a bucket.
@@ -33,6 +41,12 @@ CREATE TABLE contents (
   hash TEXT PRIMARY KEY CHECK (length(hash) = 64),  -- SHA-256 of the content's bytes
   content TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- What new listings took up on each day (days since 1970-01-01, UTC): taken before anything of them is written.
+CREATE TABLE listed_days (
+  day INTEGER PRIMARY KEY,
+  bytes INTEGER NOT NULL CHECK (bytes >= 0)
+) STRICT;
 
 -- Sums of each seller's, kept by triggers, joined by key where a listing is shown.
 CREATE TABLE sellers (
@@ -42,8 +56,13 @@ CREATE TABLE sellers (
   refunded INTEGER NOT NULL DEFAULT 0 CHECK (refunded >= 0),    -- escrows that paid the buyer back
   changed INTEGER NOT NULL DEFAULT 0,                           -- the catalogue's version when these three last changed
   listed INTEGER NOT NULL DEFAULT 0 CHECK (listed >= 0),        -- listings, hidden ones too: they take room
-  listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0)  -- their contents
+  listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0), -- their contents
+  newest INTEGER NOT NULL DEFAULT 0,                            -- the last of them
+  reputation INTEGER GENERATED ALWAYS AS                        -- in parts of a million; -1 before the first closed escrow
+    (CASE WHEN withdrawn + refunded = 0 THEN -1 ELSE 1000000 * withdrawn / (withdrawn + refunded) END) VIRTUAL
 ) STRICT, WITHOUT ROWID;
+-- Listings are ordered by it through their sellers: one that rises takes all its listings along, and none is written.
+CREATE INDEX sellers_by_reputation ON sellers (reputation, newest);
 
 CREATE INDEX sellers_by_change ON sellers (changed);
 
@@ -55,13 +74,16 @@ CREATE TABLE catalogue_version (
 ) STRICT;
 INSERT INTO catalogue_version (only, version) VALUES (1, 1);
 
-CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, content = 'listings', content_rowid = 'seq');
+-- Beginnings of up to four letters are indexed: more words begin with them than one search may go through.
+CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, content = 'listings', content_rowid = 'seq',
+  prefix = '1 2 3 4');
 
 CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;
   INSERT INTO listings_text (rowid, title, description) VALUES (new.seq, new.title, new.description);
-  INSERT INTO sellers (address, listed, listed_bytes) VALUES (new.seller_address, 1, new.content_bytes)
-  ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes;
+  INSERT INTO sellers (address, listed, listed_bytes, newest) VALUES (new.seller_address, 1, new.content_bytes, new.seq)
+  ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes,
+    newest = excluded.newest;
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
   UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;

@@ -15,6 +15,7 @@ CREATE TABLE purchases (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX purchases_by_seller ON purchases (seller_address, bought_at_ms);
+CREATE INDEX purchases_between ON purchases (seller_address, buyer_address, bought_at_ms);
 CREATE INDEX purchases_by_buyer ON purchases (buyer_address, listing_id);
 
 -- For which purchases an entry of the outbox acts: one transaction may act on several escrows.

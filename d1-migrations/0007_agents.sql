@@ -22,15 +22,20 @@ CREATE TABLE oauth_grants (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_grants_by_owner ON oauth_grants (owner, created_at_ms) WHERE generation > 0 AND revoked_at_ms IS NULL;
 CREATE INDEX oauth_grants_unredeemed ON oauth_grants (created_at_ms) WHERE generation = 0;
+CREATE INDEX oauth_grants_by_client ON oauth_grants (client_id);
+CREATE INDEX oauth_grants_revoked ON oauth_grants (revoked_at_ms) WHERE revoked_at_ms IS NOT NULL;
+CREATE INDEX oauth_grants_by_rotation ON oauth_grants (rotated_at_ms);
 
--- Registered clients, by the hash of what they registered: registering again finds the same row.
+-- Registered clients, by the hash of what they registered: registering again finds the same row. Those that no grant names
+-- leave after a day, by the watcher.
 CREATE TABLE oauth_clients (
   id TEXT PRIMARY KEY,
   metadata TEXT NOT NULL CHECK (json_valid(metadata)),
-  created_at_ms INTEGER NOT NULL
+  kept_until_ms INTEGER NOT NULL                 -- when to look whether a grant names it
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_clients_by_end ON oauth_clients (kept_until_ms);
 
--- Client id metadata documents and key sets, as last fetched.
+-- Client id metadata documents and key sets, as last fetched, while they are fresh.
 CREATE TABLE oauth_documents (
   url TEXT PRIMARY KEY,
   body TEXT NOT NULL,

@@ -11,6 +11,7 @@ use edge::{
 };
 use market::{
     actions::{ActionError, NoEscrow},
+    catalogue::NoRoom,
     checkout::Unavailable,
     contents::ContentsError,
 };
@@ -95,6 +96,7 @@ impl ApiError {
             },
             Self::Listing(error) => match error {
                 ListingError::Unknown => ErrorAnswer::not_found(text()),
+                ListingError::NoRoom(NoRoom::Today { wait_s, .. }) => ErrorAnswer::unavailable_for(*wait_s, text()),
                 ListingError::Query(_) | ListingError::Field(_) | ListingError::NoRoom(_) => {
                     ErrorAnswer::bad_request(text())
                 }

@@ -17,7 +17,7 @@ use std::{
 use cardano::slots::Millis;
 use edge::{
     d1::{self, D1},
-    serve::KeptText,
+    serve::{KeptText, Request},
 };
 use market::{
     DeliveryMode, ListingId,
@@ -27,7 +27,7 @@ use market::{
 };
 use sql::{Database, DatabaseError, Rows, Statement};
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError, limits::Limiter};
 
 /// How long a state is believed, in ms.
 const FRESH_MS: Millis = 1_000;
@@ -109,16 +109,16 @@ fn fresh(now: Millis) -> Option<ShopState> {
 }
 
 /// A database that tells the shop's state with the first batch, in the same transaction.
-pub struct Telling<'a> {
-    database: &'a D1,
+pub struct Telling {
+    database: D1,
     now: Millis,
     told: Cell<Option<ShopState>>,
 }
 
-impl<'a> Telling<'a> {
-    /// For a request that came in at this time.
-    pub const fn new(database: &'a D1, now: Millis) -> Self {
-        Self { database, now, told: Cell::new(None) }
+impl Telling {
+    /// For a request.
+    pub fn new(app: &App) -> Self {
+        Self { database: app.database(), now: app.now_ms(), told: Cell::new(None) }
     }
 
     /// The state that the last batch told.
@@ -127,7 +127,7 @@ impl<'a> Telling<'a> {
     }
 }
 
-impl Database for Telling<'_> {
+impl Database for Telling {
     async fn batch(&self, mut statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         // As it was before: what is written meanwhile is not in what is read.
         let writes = d1::writes();
@@ -141,38 +141,40 @@ impl Database for Telling<'_> {
 }
 
 /// The state of the shop: known, or asked now.
-pub async fn state(database: &D1, now: Millis) -> Result<ShopState, ApiError> {
-    if let Some(state) = fresh(now) {
+async fn state(app: &App) -> Result<ShopState, ApiError> {
+    if let Some(state) = fresh(app.now_ms()) {
         return Ok(state);
     }
-    let telling = Telling::new(database, now);
+    let telling = Telling::new(app);
     telling.batch(vec![]).await?;
     telling.state()
 }
 
 /// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
-/// there (`None`) is not kept.
-pub async fn answer<'a, R>(
-    database: &'a D1,
-    now: Millis,
+/// there (`None`) is not kept. What is not known takes one from what the client may ask for.
+pub async fn answer<R>(
+    app: &App,
+    request: &Request,
+    limiter: Limiter,
     name: &str,
-    read: impl FnOnce(Rc<Telling<'a>>) -> R,
+    read: impl FnOnce(Rc<Telling>) -> R,
 ) -> Result<Option<KeptPage>, ApiError>
 where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
     if let Some(kept) = kept
-        && state(database, now).await?.version == kept.version
+        && state(app).await?.version == kept.version
     {
         return Ok(Some(kept.it));
     }
-    let telling = Rc::new(Telling::new(database, now));
+    app.limit_client(limiter, request).await?;
+    let telling = Rc::new(Telling::new(app));
     let Some(Page { json, next }) = read(telling.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.
     let told = match telling.told.get() {
         Some(told) => told,
-        None => state(database, now).await?,
+        None => state(app).await?,
     };
     let (version, chars) = (told.version, json.len());
     let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from) };
@@ -192,16 +194,17 @@ pub async fn newest(database: &impl Database) -> Result<Page, DatabaseError> {
     Ok(page)
 }
 
-/// The listings that a filter names: as they are kept, if the catalogue has not changed since.
-pub async fn page(database: &D1, now: Millis, filter: &Filter) -> Result<Rc<Page>, ApiError> {
+/// The listings that a filter names: as they are kept, if the catalogue has not changed since. For tools, whose calls are
+/// limited.
+pub async fn page(app: &App, filter: &Filter) -> Result<Rc<Page>, ApiError> {
     let name = format!("{filter:?}");
     let kept = PAGES.with_borrow(|pages| pages.by_name.get(&name).cloned());
     if let Some(kept) = kept
-        && state(database, now).await?.version == kept.version
+        && state(app).await?.version == kept.version
     {
         return Ok(kept.it);
     }
-    let telling = Telling::new(database, now);
+    let telling = Telling::new(app);
     let page = Rc::new(catalogue::page(&telling, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.
     if let Some(told) = telling.told.get() {
@@ -210,21 +213,23 @@ pub async fn page(database: &D1, now: Millis, filter: &Filter) -> Result<Rc<Page
     Ok(page)
 }
 
-/// A listing's terms with the state of the shop. On a local ledger, time may have been moved since it was last asked.
+/// A listing's terms with the state of the shop; those that are not known take one from what the client may ask for. On a
+/// local ledger, time may have been moved since it was last asked.
 pub async fn terms(
-    database: &D1,
-    now: Millis,
+    app: &App,
+    request: &Request,
     lead: Lead,
     id: &ListingId,
 ) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
     let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()).cloned());
-    if let (Some((version, terms)), Some(state)) = (kept, fresh(now))
+    if let (Some((version, terms)), Some(state)) = (kept, fresh(app.now_ms()))
         && version == state.version
         && (lead == Lead::Bounded || !terms.modes.contains(&DeliveryMode::Protected))
     {
         return Ok(Some((terms, state)));
     }
-    let telling = Telling::new(database, now);
+    app.limit_client(Limiter::Read, request).await?;
+    let telling = Telling::new(app);
     let Some(terms) = telling.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
     let (terms, state) = (Rc::new(terms), telling.state()?);
     TERMS.with_borrow_mut(|kept| {

@@ -29,7 +29,7 @@ pub enum Limiter {
     Withdraw,
     /// Requests with a session, before it is looked up: by client.
     Session,
-    /// Offers, by client.
+    /// Offers, by client: one for each 64 KiB that are begun of what is sold.
     Offer,
     /// Requests that carry a payment, by client.
     Payment,
@@ -47,10 +47,14 @@ pub enum Limiter {
     Token,
     /// Tool calls, by agent; of those without an owner, by client.
     Tool,
+    /// Reads of one thing by its name, where they reach the database: by client.
+    Read,
+    /// Reads of many, where they reach the database: searches, pages, lists; by client.
+    Search,
 }
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 15] = [
+pub const LIMITS: [(Limiter, &str, u32); 17] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -66,6 +70,8 @@ pub const LIMITS: [(Limiter, &str, u32); 15] = [
     (Limiter::Consent, "LIMIT_CONSENT", 300),
     (Limiter::Token, "LIMIT_TOKEN", 600),
     (Limiter::Tool, "LIMIT_TOOL", 300),
+    (Limiter::Read, "LIMIT_READ", 3_000),
+    (Limiter::Search, "LIMIT_SEARCH", 600),
 ];
 
 impl Limiter {

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use cardano::slots::Millis;
 use edge::{
-    d1::D1,
     keys::KeyStore,
+    serve::Request,
     settings::{self, Lookup, SettingError},
 };
 use escrow::Deployment;
@@ -79,10 +79,10 @@ pub struct Priced {
 }
 
 /// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
-pub async fn priced(app: &App, database: &D1, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+pub async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Option<Priced>, ApiError> {
     app.line().note("listing", id.as_str());
     let lead = app.settings()?.lead;
-    let Some((terms, state)) = known::terms(database, app.now_ms(), lead, id).await? else { return Ok(None) };
+    let Some((terms, state)) = known::terms(app, request, lead, id).await? else { return Ok(None) };
     Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, app.now_ms()) }))
 }
 

@@ -23,7 +23,7 @@ pub struct Settings {
     pub explorer_url: String,
     /// Whether answers tell what they cost: a development setting.
     pub shows_usage: bool,
-    /// What one seller may take up.
+    /// What sellers may take up.
     pub quota: Quota,
     /// How far the chain's clock may be ahead of ours.
     pub lead: Lead,
@@ -55,6 +55,7 @@ impl Settings {
             quota: Quota {
                 listings: quota("MAX_LISTINGS_PER_SELLER", default.listings)?,
                 bytes: quota("MAX_BYTES_PER_SELLER", default.bytes)?,
+                daily_bytes: quota("MAX_BYTES_PER_DAY", default.daily_bytes)?,
             },
             lead: edge::settings::lead(lookup)?,
         })

@@ -233,10 +233,10 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
     let categories = schema::<Category>(g);
     let modes = schema::<DeliveryMode>(g);
     let list = operation("listListings", "Catalogue", "What is for sale")
-        .more("Without a query the newest listings. The `Link` header (rel=\"next\") leads to the next page.")
+        .more("Without a query the newest listings. The `Link` header (rel=\"next\") leads to the next page. A page looks at 10,000 listings: where few of them are meant it is short, and its `Link` leads on; with `q`, the newest 10,000 that have the words.")
         .query(
             "q",
-            "Words in title or description; the last may be a beginning.",
+            "Words in title or description, the first twelve; the last may be a beginning.",
             json!({ "type": "string", "maxLength": 200 }),
         )
         .query("category", "Only of this category.", categories)
@@ -247,9 +247,9 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .answers::<Vec<Listing>>(g, 200, "Listings.")
         .header(200, "Link", "The next page, if there is one.", false)
         .tagged()
-        .fails(&[400]);
+        .fails(&[400, 429]);
     let create = operation("createListing", "Catalogue", "Offer something for sale")
-        .more("With a session its owner sells; without one the wallet of `sellerAddress` signs: sha256 of `service:listing:v1` LF sellerAddress LF sha256(content) LF priceLovelace LF timestamp.")
+        .more("What a seller, and everybody together on one day, may take up is limited: 400 and 503 say how. With a session its owner sells; without one the wallet of `sellerAddress` signs: sha256 of `service:listing:v1` LF sellerAddress LF sha256(content) LF priceLovelace LF timestamp.")
         .set("/security", json!([{ "session": [] }, { "proof": [] }]))
         .body::<NewListing>(g, JSON)
         .answers::<Listing>(g, 201, "The listing.")
@@ -259,19 +259,19 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .path("id", "The listing's id.")
         .answers::<Listing>(g, 200, "The listing.")
         .page(200)
-        .fails(&[404]);
+        .fails(&[404, 429]);
     let preview = operation("getPreview", "Catalogue", "A listing's recording, in a frame of ours")
         .path("id", "The listing's id.")
         .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
         .text(200, MARKUP, "A page that shows nothing else.")
-        .fails(&[404]);
+        .fails(&[404, 429]);
     let creator = operation("getCreator", "Catalogue", "What a seller sells")
         .path("address", "The seller's preprod address.")
         .query("cursor", "From the `Link` header.", cursor())
         .answers::<Creator>(g, 200, "The seller's listings, sales and reputation.")
         .page(200)
         .header(200, "Link", "The next page, if there is one.", false)
-        .fails(&[400]);
+        .fails(&[400, 429]);
     vec![
         ("/listings", vec![("get", list), ("post", create)]),
         ("/listings/{id}", vec![("get", show)]),
@@ -314,12 +314,12 @@ fn purchases(g: &mut SchemaGenerator) -> Operations {
             json!({ "type": "string" }),
         )
         .answers::<Vec<Purchase>>(g, 200, "Purchases.")
-        .fails(&[400]);
+        .fails(&[400, 429]);
     let show = operation("getPurchase", "Purchases", "One purchase with its timeline")
         .path("id", "The payment's or the lock's transaction.")
         .answers::<Purchase>(g, 200, "The purchase.")
         .page(200)
-        .fails(&[404]);
+        .fails(&[404, 429]);
     let action = operation("draftAction", "Purchases", "What may be done with a protected purchase, or one of it for a wallet to sign")
         .more("Without `action`: what the contract lets each party do now, until when, and what it costs. With it: a transaction to sign and submit.")
         .path("id", "The purchase.")
@@ -497,7 +497,7 @@ fn directories(g: &mut SchemaGenerator) -> Operations {
                 json!({ "type": "integer", "minimum": 0, "maximum": 1_000_000, "default": 0 }),
             )
             .answers::<DiscoveryPage>(g, 200, "A page, newest first.")
-            .fails(&[400]);
+            .fails(&[400, 429]);
     let search = filtered(operation("discoverySearch", "x402", "What can be paid for and answers a question"))
         .parameter(
             "query",
@@ -508,7 +508,7 @@ fn directories(g: &mut SchemaGenerator) -> Operations {
         )
         .query("cursor", "From the page before.", text())
         .answers::<SearchPage>(g, 200, "A page, the best first.")
-        .fails(&[400]);
+        .fails(&[400, 429]);
     let did = operation("didDocument", "x402", "The keys that receipts are signed with (did:web)").answers::<Document>(
         g,
         200,
@@ -534,14 +534,15 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
     let robots = operation("robots", "System", "Where crawlers may go").text(200, TEXT, "robots.txt.");
     let sitemap = operation("sitemap", "System", "The pages")
         .more(&format!("The newest {MAX_ADDRESSES} listings among them."))
-        .text(200, "application/xml", "A sitemap.");
+        .text(200, "application/xml", "A sitemap.")
+        .fails(&[429]);
     let llms = operation("llms", "System", "The service for language models").text(
         200,
         "text/markdown; charset=utf-8",
         "llms.txt.",
     );
     let page = |id: &str, summary: &str| {
-        operation(id, "System", summary).text(200, MARKUP, "A page, for whoever prefers HTML.").fails(&[400, 404])
+        operation(id, "System", summary).text(200, MARKUP, "A page, for whoever prefers HTML.").fails(&[400, 404, 429])
     };
     let home = page("home", "The catalogue for people");
     let sell = page("sell", "Offer something for sale, for people");

@@ -12,6 +12,7 @@ use crate::{
     app::App,
     error::ApiError,
     known::{self, Telling},
+    limits::Limiter,
     respond,
 };
 
@@ -33,8 +34,8 @@ pub async fn show(app: &App, address: &str, request: &Request) -> Result<Respons
     let after = pairs.find_map(|(name, value)| (name == "cursor").then(|| value.parse::<Cursor>()));
     let after = after.transpose().map_err(|()| CreatorError::Cursor)?;
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
-    let read = async |telling: Rc<Telling<'_>>| catalogue::creator(&*telling, &address, after).await.map(Some);
-    let page = known::answer(&app.database(), app.now_ms(), &name, read).await?;
+    let read = async |telling: Rc<Telling>| catalogue::creator(&*telling, &address, after).await.map(Some);
+    let page = known::answer(app, request, Limiter::Search, &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a creator without a page".into()))?;
     Ok(respond::linked(Response::kept_json(&page.json), request, page.next.as_deref())?)
 }

@@ -21,6 +21,7 @@ use x402_cardano::wire::{
 use crate::{
     app::App,
     error::ApiError,
+    limits::Limiter,
     paywall::{self, Methods},
 };
 
@@ -178,6 +179,7 @@ pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiErro
     let SalesPage { listings, total } = match wanted.paid(&methods) {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
+            app.limit_client(Limiter::Search, request).await?;
             let with_escrow = methods.deployment().is_some();
             discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
@@ -194,6 +196,7 @@ pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> 
     let Found { listings, more } = match wanted.paid(&methods) {
         None => Found { listings: vec![], more: false },
         Some(paid) => {
+            app.limit_client(Limiter::Search, request).await?;
             let with_escrow = methods.deployment().is_some();
             discovery::search(&app.database(), &question, paid, with_escrow, (limit, before)).await?
         }

@@ -67,7 +67,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
     let wallet = wallet(&body)?;
     let database = app.database();
-    let priced = paywall::priced(app, &database, &id).await?.filter(|priced| !priced.terms.hidden);
+    let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
     let clock = paywall::clock(app, &database).await?;
     let parameters = app.chain()?.protocol_parameters().await?;

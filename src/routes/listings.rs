@@ -47,7 +47,7 @@ pub enum ListingError {
     /// The same signature with other words around it.
     #[error("this signature already made a listing with other words: sign the changed offer anew")]
     OfferChanged,
-    /// The seller's quota.
+    /// The seller's quota, or the day's.
     #[error(transparent)]
     NoRoom(NoRoom),
 }
@@ -56,14 +56,13 @@ pub enum ListingError {
 pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let query = request.query().unwrap_or_default();
     let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ListingError::from)?;
-    let database = app.database();
     // The same name for whatever asks for the whole: a query is part of a name only where it means something.
     let name = filter.as_ref().map_or_else(|| "/listings".to_owned(), |_| format!("/listings?{query}"));
-    let read = async |telling: Rc<Telling<'_>>| match &filter {
+    let read = async |telling: Rc<Telling>| match &filter {
         None => known::newest(&*telling).await.map(Some),
         Some(filter) => catalogue::page(&*telling, filter).await.map(Some),
     };
-    let page = known::answer(&database, app.now_ms(), &name, read).await?;
+    let page = known::answer(app, request, Limiter::Search, &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a catalogue without listings".into()))?;
     let etag = format!("W/\"catalogue-{}\"", page.version);
     if let Some(response) = respond::not_modified(request, &etag)? {
@@ -74,19 +73,22 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
 }
 
 /// One listing.
-pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
+pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
     app.line().note("listing", id.as_str());
-    let read = async |telling: Rc<Telling<'_>>| {
+    let read = async |telling: Rc<Telling>| {
         let json = catalogue::one(&*telling, &id).await?;
         Ok(json.map(|json| Page { json, next: None }))
     };
-    let page = known::answer(&app.database(), app.now_ms(), id.as_str(), read).await?;
+    let page = known::answer(app, request, Limiter::Read, id.as_str(), read).await?;
     Ok(Response::kept_json(&page.ok_or(ListingError::Unknown)?.json))
 }
 
 /// Bytes of a new listing's body: its content, in which JSON may spell a byte with six, and all the rest.
 const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
+
+/// Bytes of a content for one of what a client may offer: larger ones take more.
+const BYTES_PER_OFFER: usize = 64 << 10;
 
 /// Who offers.
 enum Seller {
@@ -133,6 +135,9 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     let seller = Seller::of(app, &request).await?;
     let offer = read(&mut request, seller.owner()).await?;
     let proof = seller.check(&offer, app.now_ms()).await.map_err(ListingError::from)?;
+    for _ in 0..offer.content.len().saturating_sub(1) / BYTES_PER_OFFER {
+        app.limit_client(Limiter::Offer, &request).await?;
+    }
     let id = ListingId::new(app.now_ms(), edge::random()?);
     let (database, contents, quota) = (app.database(), app.contents(), app.settings()?.quota);
     let stored = catalogue::store(&database, &contents, &id, &offer, proof.as_deref(), quota, app.now_ms()).await;

@@ -138,7 +138,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
     let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;
     let (database, chain, contents, methods) = (app.database(), app.chain()?, app.contents(), app.methods()?);
-    let priced = paywall::priced(app, &database, &id).await?.filter(|priced| !priced.terms.hidden);
+    let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
     let checkout = Checkout {
         database: &database,

@@ -26,6 +26,7 @@ use crate::{
     app::App,
     endpoint::Endpoint,
     error::ApiError,
+    limits::Limiter,
     openapi, respond,
     routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
     session::Shown,
@@ -64,7 +65,7 @@ pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<R
         Endpoint::Sell => kept(request, ::pages::sell::page(&app.public_origin(request)?)),
         Endpoint::Me => account(app, request).await,
         Endpoint::Creator(address) => creator(app, address, request).await,
-        Endpoint::Purchase(id) => purchase(app, id).await,
+        Endpoint::Purchase(id) => purchase(app, id, request).await,
         _ => Err(ApiError::NoSuchPath),
     }
 }
@@ -77,7 +78,7 @@ pub fn problem(error: &ErrorAnswer) -> Response {
 
 /// A listing's preview, for a frame on our pages.
 pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let listing = listed(app, id).await?;
+    let listing = listed(app, id, request).await?;
     let media = listing.preview_media.ok_or(ListingError::Unknown)?;
     let small = request.query() == Some("small");
     let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
@@ -106,13 +107,14 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
+    app.limit_client(Limiter::Search, request).await?;
     let Page { json, next } = catalogue::page(&app.database(), &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     kept(request, home::page(&app.public_origin(request)?, &asked, &listings, next.as_deref()))
 }
 
 async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let listing = listed(app, id).await?;
+    let listing = listed(app, id, request).await?;
     kept(request, ::pages::listing::page(&app.public_origin(request)?, &listing))
 }
 
@@ -121,7 +123,7 @@ async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, Api
     let asked = unlock::show(app, id, request).await?;
     let required = asked.headers().get(PAYMENT_REQUIRED).unwrap_or_default();
     let required: PaymentRequired = decode_header(required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
-    let listing = listed(app, id).await?;
+    let listing = listed(app, id, request).await?;
     let time = app.database().run(chain_state::read_time()).await?;
     let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
     let offer = ::pages::paywall::Offer {
@@ -137,6 +139,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let address: Address = address.parse().map_err(CreatorError::from)?;
     let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
     let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
+    app.limit_client(Limiter::Search, request).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let Page { json, next } = catalogue::page(&database, &filter).await?;
@@ -145,8 +148,9 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     kept(request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
 }
 
-async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
+async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
+    app.limit_client(Limiter::Read, request).await?;
     let (database, settings) = (app.database(), app.settings()?);
     let [found, time] = exactly(database.batch(vec![purchase::read(&id), chain_state::read_time()]).await?)?;
     let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
@@ -192,8 +196,9 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
 }
 
 /// A listing that is shown.
-async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
+async fn listed(app: &App, id: &str, request: &Request) -> Result<Listing, ApiError> {
     let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
+    app.limit_client(Limiter::Read, request).await?;
     read(&catalogue::one(&app.database(), &id).await?.ok_or(ListingError::Unknown)?)
 }
 

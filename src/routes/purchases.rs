@@ -70,12 +70,14 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     if buyers.len() > MAX_BUYERS {
         return Err(PurchaseError::Buyers.into());
     }
+    app.limit_client(Limiter::Search, request).await?;
     Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
 }
 
 /// One purchase with its timeline.
-pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
+pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
+    app.limit_client(Limiter::Read, request).await?;
     let json = purchase::one(&app.database(), &id).await?.ok_or(PurchaseError::Unknown)?;
     Ok(answer::json(json)?)
 }

@@ -110,7 +110,7 @@ impl<'a> Ask<'a> {
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
     let database = app.database();
-    let Priced { terms, clock } = paywall::priced(app, &database, &id).await?.ok_or(UnlockError::UnknownListing)?;
+    let Priced { terms, clock } = paywall::priced(app, request, &id).await?.ok_or(UnlockError::UnknownListing)?;
     let gate = Gate { app, request, terms, clock, methods: app.methods()?, database };
     let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
     if payment.is_some() {

@@ -5,7 +5,6 @@ mod owner;
 
 use agents::mcp::shop::ShopError;
 use cardano::slots::Millis;
-use edge::d1::D1;
 use edge::serve::Request;
 use market::{
     ListingId,
@@ -35,8 +34,8 @@ fn unavailable(error: impl Into<ApiError>) -> ShopError {
 }
 
 /// A listing's terms, if it is for sale.
-async fn priced(app: &App, database: &D1, id: &ListingId) -> Result<Priced, ShopError> {
-    paywall::priced(app, database, id).await.map_err(unavailable)?.ok_or(ShopError::NoListing)
+async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Priced, ShopError> {
+    paywall::priced(app, request, id).await.map_err(unavailable)?.ok_or(ShopError::NoListing)
 }
 
 /// Everybody's side of it.
@@ -47,7 +46,7 @@ struct Counter<'a> {
 
 impl Counter<'_> {
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        let page = known::page(&self.app.database(), self.app.now_ms(), &filter).await.map_err(unavailable)?;
+        let page = known::page(self.app, &filter).await.map_err(unavailable)?;
         Ok(Page::clone(&page))
     }
 

@@ -75,7 +75,7 @@ impl OpenShop for OpenCounter<'_> {
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
         let app = self.0.app;
         let database = app.database();
-        let priced = priced(app, &database, id).await?;
+        let priced = priced(app, self.0.request, id).await?;
         let (methods, contents) = (app.methods().map_err(unavailable)?, app.contents());
         let sale = OpenSale { counter: &self.0, priced, methods, database, contents };
         if shown.payment.is_some() {

@@ -89,7 +89,7 @@ impl Shop for OwnerShop<'_> {
         self.limit(Limiter::Buy).await?;
         let (app, account) = (self.app(), &self.caller.account);
         let database = app.database();
-        let Priced { terms, clock } = priced(app, &database, id).await?;
+        let Priced { terms, clock } = priced(app, self.counter.request, id).await?;
         if terms.hidden {
             return Err(ShopError::NoListing);
         }

@@ -10,7 +10,7 @@ use cardano::chain::ChainError;
 use crate::{http::BodyError, serve::Response, settings::SettingError};
 
 /// Seconds after which a client may try again when something of ours did not answer.
-const RETRY_AFTER: u32 = 5;
+const RETRY_AFTER: u64 = 5;
 
 /// A JSON text as it is.
 ///
@@ -113,7 +113,12 @@ impl ErrorAnswer {
 
     /// 503 with `Retry-After`: something that we need does not answer. Trying again is safe.
     pub fn unavailable(text: impl Into<Cow<'static, str>>) -> Self {
-        Self { header: Some(("retry-after", RETRY_AFTER.to_string().into())), ..Self::with(503, text) }
+        Self::unavailable_for(RETRY_AFTER, text)
+    }
+
+    /// The same, where it is known for how many seconds.
+    pub fn unavailable_for(seconds: u64, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { header: Some(("retry-after", seconds.to_string().into())), ..Self::with(503, text) }
     }
 
     /// The HTTP status.

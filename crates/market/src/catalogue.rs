@@ -14,9 +14,11 @@ use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
 
 pub mod discovery;
 mod newest;
+mod page;
 mod store;
 
 pub use newest::Newest;
+pub use page::page;
 pub use store::{NoRoom, Quota, StoreError, Stored, store};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
@@ -31,6 +33,10 @@ const MAX_PAGE: u32 = 200;
 const FIGURES_BYTES: u32 = 130;
 /// Characters of a search text.
 const MAX_QUERY: usize = 200;
+/// Words of it that are looked for: each costs a look through all that have it.
+const MAX_WORDS: usize = 12;
+/// Listings that one answer looks at, at most, however many there are.
+const LOOKED: u32 = 10_000;
 
 /// Listings with their sellers' figures, for [`LISTING_JSON`]. A left join keeps the order in which listings are read.
 pub(crate) const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
@@ -186,7 +192,7 @@ pub enum Sort {
     PriceAsc,
     /// Dearest first.
     PriceDesc,
-    /// Best reputation first; sellers without one last.
+    /// Best reputation first, sellers without one last; of equal ones who listed last first. What one sells, newest first.
     Reputation,
 }
 
@@ -201,22 +207,6 @@ impl FromStr for Sort {
             "price_desc" => Ok(Self::PriceDesc),
             "reputation" => Ok(Self::Reputation),
             _ => Err(()),
-        }
-    }
-}
-
-impl Sort {
-    /// A whole number by which rows are ordered, greatest first; the newer row wins a tie.
-    const fn key(self) -> &'static str {
-        match self {
-            Self::Newest => "seq",
-            Self::Popular => "listings.sales",
-            Self::PriceAsc => "-price_lovelace",
-            Self::PriceDesc => "price_lovelace",
-            Self::Reputation => {
-                "CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN -1 ELSE \
-                 1000000 * withdrawn / (withdrawn + refunded) END"
-            }
         }
     }
 }
@@ -321,46 +311,12 @@ impl Filter {
         }
         Ok(true)
     }
-
-    /// The full-text query: all of the words; the last may be a beginning.
-    fn match_text(&self) -> Option<String> {
-        let words: Vec<String> = words(self.words.as_deref()?).collect();
-        (!words.is_empty()).then(|| format!("{}*", words.join(" ")))
-    }
-
-    fn statement(&self, page: u32) -> Statement {
-        let key = self.sort.key();
-        let sql = format!(
-            "SELECT key || '.' || seq || ' ' || json FROM (SELECT seq, {key} AS key, {LISTING_JSON} AS json FROM {LISTINGS} \
-             WHERE hidden_at_ms IS NULL AND (?1 IS NULL OR category = ?1) AND (?2 IS NULL OR instant = ?2) AND (?3 IS NULL OR protected = ?3) \
-             AND (?4 IS NULL OR seq IN (SELECT rowid FROM listings_text WHERE listings_text MATCH ?4)) \
-             AND (?5 IS NULL OR price_lovelace <= CAST(?5 AS INTEGER)) \
-             AND (?6 IS NULL OR (withdrawn + refunded > 0 \
-               AND 100 * withdrawn >= ?6 * (withdrawn + refunded))) \
-             AND (?10 IS NULL OR seller_address = ?10)) \
-             WHERE ?7 IS NULL OR (key, seq) < (?7, ?8) ORDER BY key DESC, seq DESC LIMIT ?9"
-        );
-        let offered = |mode| (self.mode == Some(mode)).then_some(true);
-        statement!(
-            sql,
-            self.category,
-            offered(DeliveryMode::Instant),
-            offered(DeliveryMode::Protected),
-            self.match_text(),
-            self.max_price,
-            self.min_reputation.map(i64::from),
-            self.cursor.map(|cursor| cursor.key),
-            self.cursor.map(|cursor| cursor.seq),
-            i64::from(page).saturating_add(1),
-            self.seller,
-        )
-    }
 }
 
-/// The words of a text for a full-text query: each quoted, so that no character of it is an operator.
+/// The first words of a text for a full-text query: each quoted, so that no character of it is an operator.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(|word| format!("\"{word}\""))
+    words.take(MAX_WORDS).map(|word| format!("\"{word}\""))
 }
 
 /// Some listings, and where to go on.
@@ -370,22 +326,4 @@ pub struct Page {
     pub json: String,
     /// The cursor of the next page, if there is one.
     pub next: Option<String>,
-}
-
-/// The listings that a filter names, in one batch.
-///
-/// # Errors
-/// The database cannot be asked.
-pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseError> {
-    let limit = filter.limit.unwrap_or(MAX_PAGE);
-    if filter.words.is_some() && filter.match_text().is_none() {
-        return Ok(Page { json: "[]".into(), next: None });
-    }
-    let mut rows = db.run(filter.statement(limit)).await?.rows;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let rows: Vec<(&str, &str)> = rows.iter().filter_map(|row| row.split_once(' ')).collect();
-    let next = if more { rows.last().map(|(cursor, _)| (*cursor).to_owned()) } else { None };
-    let json = format!("[{}]", rows.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(","));
-    Ok(Page { json, next })
 }

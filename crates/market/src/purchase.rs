@@ -265,10 +265,14 @@ pub fn read(id: &TxHash) -> Statement {
 /// # Errors
 /// The database cannot be asked.
 pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[Address]) -> Result<String, DatabaseError> {
+    let (index, to) = match buyers {
+        [] => ("purchases_by_seller", "?2 IS NULL"),
+        [_, ..] => ("purchases_between", "buyer_address IN (SELECT value FROM json_each(?2))"),
+    };
     let sql = format!(
-        "SELECT {PURCHASE_JSON} FROM purchases WHERE seller_address = ?1 \
-         AND (?2 IS NULL OR buyer_address IN (SELECT value FROM json_each(?2))) \
-         ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}"
+        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases INDEXED BY {index} \
+           WHERE seller_address = ?1 AND {to} ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}) \
+         SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC"
     );
     let buyers = (!buyers.is_empty()).then(|| serde_json::json!(buyers).to_string());
     let rows = db.run(statement!(sql, seller, buyers)).await?.rows;
@@ -288,9 +292,11 @@ pub async fn of_buyers(
     after: Option<(u64, TxHash)>,
 ) -> Result<Page, DatabaseError> {
     let sql = format!(
-        "SELECT bought_at_ms || '.' || id || ' ' || {PURCHASE_JSON} FROM purchases \
-         WHERE buyer_address IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
-         ORDER BY bought_at_ms DESC, id DESC LIMIT {}",
+        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases \
+           WHERE buyer_address IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
+           ORDER BY bought_at_ms DESC, id DESC LIMIT {}) \
+         SELECT bought_at_ms || '.' || id || ' ' || {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which \
+         ORDER BY bought_at_ms DESC, id DESC",
         BUYERS_PAGE + 1
     );
     let buyers = serde_json::json!(buyers).to_string();

@@ -230,6 +230,44 @@ fn pages_follow_each_other_without_gap_or_repetition_in_every_order() {
 }
 
 #[test]
+fn a_better_reputation_comes_first_then_who_listed_last_and_each_sellers_newest() {
+    let (db, _) = market();
+    let seller = |number: i64, title: &str| {
+        let sql = "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
+            content_hash, content_bytes, created_at_ms) SELECT ?1, json_object('id', ?1, 'title', ?1), ?1, '', 1000000, ?2, 1, \
+            0, printf('%064d', 1), 1, 1";
+        block(db.run(statement!(sql, title, format!("seller {number}")))).unwrap();
+    };
+    for (number, title) in [(1, "a"), (2, "b"), (1, "c"), (3, "d"), (2, "e")] {
+        seller(number, title);
+    }
+    let scores = "UPDATE sellers SET withdrawn = 1, refunded = (address = 'seller 3') WHERE address <> ?1";
+    block(db.run(statement!(scores, SELLER))).unwrap();
+    let expected = ["e", "b", "c", "a", "d", "Calm landing", "Ledger dashboard", "Aurora hero"];
+    let mut seen = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut pairs = vec![("sort", "reputation"), ("limit", "1")];
+        pairs.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let page = query(&db, &pairs);
+        seen.extend(titles(&page.json));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, expected);
+    assert_eq!(titles(&query(&db, &[("sort", "reputation"), ("category", "Hero")]).json), ["Aurora hero"]);
+    assert_eq!(
+        titles(&query(&db, &[("sort", "reputation"), ("q", "a")]).json),
+        ["a", "Calm landing", "Ledger dashboard", "Aurora hero"]
+    );
+    let least = Filter { min_reputation: Some(60), limit: Some(3), ..Filter::default() };
+    let page = block(catalogue::page(&db, &least)).unwrap();
+    assert_eq!(titles(&page.json), ["e", "c", "b"]);
+}
+
+#[test]
 fn bad_parameters_are_named() {
     for (name, value) in [
         ("limit", "0"),
@@ -372,13 +410,13 @@ fn a_seller_takes_up_no_more_than_the_quota() {
     let listing = |number: u16| offer(&format!("n{number}"), 1_000_000, &["instant"], None);
     let bytes = u64::try_from(listing(1).content.len()).unwrap();
     let store = |number: u16, quota| store(&db, number, &listing(number), None, quota, NOW);
-    let three = Quota { listings: 3, bytes: 1_000 };
+    let three = Quota { listings: 3, bytes: 1_000, ..Quota::default() };
     for number in 1..=3 {
         assert!(matches!(store(number, three), Stored::Listing { .. }));
     }
     assert_eq!(store(4, three), Stored::NoRoom(NoRoom::Listings(3)));
     assert!(matches!(store(3, three), Stored::Listing { .. }), "what is there is found");
-    let full = Quota { listings: 10, bytes: 4 * bytes - 1 };
+    let full = Quota { listings: 10, bytes: 4 * bytes - 1, ..Quota::default() };
     assert_eq!(store(4, full), Stored::NoRoom(NoRoom::Bytes(4 * bytes - 1)));
     assert!(matches!(store(4, Quota { bytes: 4 * bytes, ..full }), Stored::Listing { .. }));
     assert_eq!((count(&db, "listings"), count(&db, "contents")), ("4".into(), "4".into()));
@@ -407,6 +445,58 @@ fn of_two_offers_at_once_for_the_last_place_one_is_listed() {
     let stored = catalogue::store(&between, &contents, &mine, &listing, None, one, NOW);
     assert_eq!(block(stored).unwrap(), Stored::NoRoom(NoRoom::Listings(1)));
     assert_eq!(titles(&all(&db).json), ["rival"]);
+}
+
+/// What an offer of these tests takes of a day.
+fn taken(db: &Sqlite) -> u64 {
+    let bytes = statement!("SELECT CAST(coalesce(sum(bytes), 0) AS TEXT) FROM listed_days");
+    block(db.run(bytes)).unwrap().first_json().unwrap().unwrap()
+}
+
+#[test]
+fn all_sellers_together_take_up_no_more_than_a_days_room_and_what_is_refused_is_not_written() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let listing = |number: u16| offer(&format!("n{number}"), 1_000_000, &["instant"], None);
+    assert!(matches!(store(&db, 1, &listing(1), None, Quota::default(), NOW), Stored::Listing { .. }));
+    let one = taken(&db);
+    assert!(one > u64::try_from(listing(1).content.len()).unwrap(), "what is said of it counts, too: {one}");
+    let two = Quota { daily_bytes: 2 * one, ..Quota::default() };
+    let store = |number, now| store(&db, number, &listing(number), None, two, now);
+    assert!(matches!(store(1, NOW), Stored::Listing { .. }), "what is there takes nothing");
+    assert_eq!(taken(&db), one);
+    assert!(matches!(store(2, NOW), Stored::Listing { .. }));
+    let wait_s = (DAY - NOW % DAY) / 1_000;
+    assert_eq!(store(3, NOW), Stored::NoRoom(NoRoom::Today { bytes: 2 * one, wait_s }));
+    assert_eq!((count(&db, "listings"), count(&db, "contents")), ("2".into(), "2".into()));
+    assert!(matches!(store(3, NOW + wait_s * 1_000), Stored::Listing { .. }), "the next day has room");
+}
+
+/// A database in which something happens between the first batch and the second.
+struct Meanwhile<'a, F>(&'a Sqlite, std::cell::Cell<u32>, F);
+
+impl<F: Fn()> Database for Meanwhile<'_, F> {
+    async fn batch(&self, statements: Vec<sql::Statement>) -> Result<Vec<sql::Rows>, sql::DatabaseError> {
+        if self.1.replace(self.1.get() + 1) == 1 {
+            self.2();
+        }
+        self.0.batch(statements).await
+    }
+}
+
+#[test]
+fn of_two_offers_at_once_for_the_last_bytes_of_a_day_one_is_listed_and_the_other_not_even_kept() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    put(&db, 9, &offer("some", 1_000_000, &["instant"], None));
+    let last = Quota { daily_bytes: 2 * taken(&db) + 100, ..Quota::default() };
+    let between = Meanwhile(&db, std::cell::Cell::new(0), || {
+        let late = offer("late", 1_000_000, &["instant"], None);
+        let outcome = store(&db, 2, &late, None, last, NOW);
+        assert!(matches!(outcome, Stored::NoRoom(NoRoom::Today { .. })), "{outcome:?}");
+    });
+    let (contents, mine) = (InDatabase(&between), offer("mine", 1_000_000, &["instant"], None));
+    let stored = block(catalogue::store(&between, &contents, &id(1), &mine, None, last, NOW)).unwrap();
+    assert!(matches!(stored, Stored::Listing { .. }), "{stored:?}");
+    assert_eq!((titles(&all(&db).json), count(&db, "contents")), (vec!["mine".into(), "some".into()], "2".into()));
 }
 
 #[test]

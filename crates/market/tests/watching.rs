@@ -304,6 +304,52 @@ fn what_refused_and_expired_payments_leave_goes_away() {
 }
 
 #[test]
+fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
+    let sales = Sales::new();
+    let day = 24 * 60 * 60 * 1_000;
+    let client = |id: &str, kept_until: u64| {
+        run(&sales, &format!("INSERT INTO oauth_clients VALUES ('{id}', '{{}}', {kept_until})"));
+    };
+    client("stranger", NOON - 1);
+    client("approved", NOON - 1);
+    client("new", NOON + day);
+    run(&sales, "INSERT INTO accounts VALUES ('owner', 'wallet', 1, 1000000, 1000000, 0)");
+    let grant = |id: &str, client: &str, rotated: u64, revoked: &str| {
+        run(
+            &sales,
+            &format!(
+                "INSERT INTO oauth_grants VALUES (printf('%32s', '{id}'), printf('%32s', '{id}'), 'owner', '{client}', '', '', '', \
+                   printf('%43d', 0), 'none', 1, {rotated}, 0, 0, {revoked})"
+            ),
+        );
+    };
+    grant("live", "approved", NOON, "NULL");
+    grant("ended", "other", NOON, "1");
+    grant("spent", "other", NOON, "1");
+    grant("forgotten", "other", NOON - 101 * day, "NULL");
+    run(&sales, "INSERT INTO agent_spends VALUES (printf('%064d', 1), printf('%32s', 'spent'))");
+    run(
+        &sales,
+        &format!("INSERT INTO oauth_documents VALUES ('old', '', 0, {}), ('fresh', '', 0, {})", NOON - 1, NOON + day),
+    );
+    run(&sales, &format!("INSERT INTO oauth_assertions VALUES (printf('%064d', 1), {})", NOON - 1));
+    run(&sales, "INSERT INTO listed_days VALUES (1, 5)");
+    sales.ticks(2);
+    let left = |column: &str, table: &str| {
+        one(
+            &sales.db,
+            &format!("SELECT coalesce(group_concat(trim({column}), ' ' ORDER BY trim({column})), '') FROM {table}"),
+        )
+    };
+    assert_eq!(left("id", "oauth_clients"), "approved new");
+    assert_eq!(left("id", "oauth_grants"), "live spent");
+    assert_eq!(left("url", "oauth_documents"), "fresh");
+    assert_eq!(left("digest", "oauth_assertions"), "");
+    assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM listed_days WHERE day = 1"), "0");
+    assert_eq!(one(&sales.db, "SELECT CAST(kept_until_ms > 1 AS TEXT) FROM oauth_clients WHERE id = 'approved'"), "1");
+}
+
+#[test]
 fn dust_at_the_platforms_wallet_is_gathered_while_it_acts() {
     let sales = Sales::new();
     let to = sales.platform.seller.enterprise_address().to_string();

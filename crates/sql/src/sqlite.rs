@@ -1,13 +1,16 @@
 //! The database port on SQLite in memory: for tests.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
-use rusqlite::{Connection, params_from_iter, types::Value};
+use rusqlite::{Connection, StatementStatus, params_from_iter, types::Value};
 
 use crate::{Database, DatabaseError, Param, Rows, Statement};
 
 /// An in-memory database.
-pub struct Sqlite(RefCell<Connection>);
+pub struct Sqlite {
+    connection: RefCell<Connection>,
+    steps: Cell<u64>,
+}
 
 impl Sqlite {
     /// A fresh database with these migrations.
@@ -20,7 +23,13 @@ impl Sqlite {
         for migration in migrations {
             connection.execute_batch(migration).map_err(failed)?;
         }
-        Ok(Self(RefCell::new(connection)))
+        Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0) })
+    }
+
+    /// Steps of SQLite's machine that all statements took until now: what they cost, on any computer.
+    #[must_use]
+    pub const fn steps(&self) -> u64 {
+        self.steps.get()
     }
 }
 
@@ -30,7 +39,7 @@ fn failed(error: rusqlite::Error) -> DatabaseError {
 
 impl Database for Sqlite {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
-        let mut connection = self.0.borrow_mut();
+        let mut connection = self.connection.borrow_mut();
         let transaction = connection.transaction().map_err(failed)?;
         let mut answers = Vec::with_capacity(statements.len());
         for statement in statements {
@@ -46,6 +55,8 @@ impl Database for Sqlite {
                 rows.push(row.get(0).map_err(failed)?);
             }
             drop(cursor);
+            let steps = u64::try_from(prepared.get_status(StatementStatus::VmStep)).unwrap_or_default();
+            self.steps.set(self.steps.get().saturating_add(steps));
             answers.push(Rows { rows });
         }
         transaction.commit().map_err(failed)?;

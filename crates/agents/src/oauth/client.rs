@@ -205,6 +205,9 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<KeySource>, OAuthError> {
     }
 }
 
+/// How long a registration is kept that nobody approved, in ms.
+const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// Registers a client and answers RFC 7591's response (201) as JSON text.
 ///
 /// # Errors
@@ -212,10 +215,11 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<KeySource>, OAuthError> {
 pub async fn register(db: &impl Database, metadata: &ClientMetadata, now_ms: u64) -> Result<String, OAuthError> {
     let id = metadata.id();
     let insert = statement!(
-        "INSERT INTO oauth_clients (id, metadata, created_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        "INSERT INTO oauth_clients (id, metadata, kept_until_ms) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (id) DO UPDATE SET kept_until_ms = excluded.kept_until_ms",
         id.as_str(),
         json!(metadata).to_string(),
-        now_ms,
+        now_ms.saturating_add(UNUSED_MS),
     );
     db.run(insert).await?;
     Ok(metadata.registered(&id, now_ms).to_string())

@@ -3,7 +3,7 @@
 //! Source: draft-ietf-oauth-client-id-metadata-document-00, sections 3 and 6; MCP 2026-07-28, security considerations.
 
 use serde::{Deserialize, Serialize};
-use sql::{Database, DatabaseError, exactly, statement};
+use sql::{Database, DatabaseError, statement};
 use url::{Host, Url};
 
 use super::{ErrorCode, OAuthError};
@@ -16,10 +16,8 @@ pub const FETCH_MS: u32 = 4_000;
 pub const MAX_DOCUMENT_URL: usize = 512;
 /// A document is taken from the store for at least this long, in ms.
 const MIN_FRESH_MS: u64 = 5 * 60 * 1_000;
-/// ... and at most this long: keys that a client withdrew are forgotten within a day.
-const MAX_FRESH_MS: u64 = 24 * 60 * 60 * 1_000;
-/// How long after its end a stored document is deleted, in ms.
-const KEPT_MS: u64 = 7 * MAX_FRESH_MS;
+/// ... and at most this long: keys that a client withdrew are forgotten, and nobody fills the store.
+const MAX_FRESH_MS: u64 = 60 * 60 * 1_000;
 
 /// Names that mean a machine or network of one's own, wherever they are asked for (RFC 6761, 6762, 8375, 7686 and custom).
 const PRIVATE_SUFFIXES: [&str; 14] = [
@@ -199,14 +197,13 @@ fn is_json(content_type: &str) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// Keeps a document that was found good.
+/// Keeps a document that was found good, until it is no longer fresh.
 pub(super) async fn keep(
     db: &impl Database,
     url: &DocumentUrl,
     (body, fresh_ms): (&str, u64),
     now_ms: u64,
 ) -> Result<(), DatabaseError> {
-    let forget = statement!("DELETE FROM oauth_documents WHERE fresh_until_ms <= ?1", now_ms.saturating_sub(KEPT_MS));
     let keep = statement!(
         "INSERT INTO oauth_documents (url, body, fetched_at_ms, fresh_until_ms) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at_ms = excluded.fetched_at_ms, \
@@ -216,5 +213,5 @@ pub(super) async fn keep(
         now_ms,
         now_ms.saturating_add(fresh_ms),
     );
-    exactly::<2>(db.batch(vec![forget, keep]).await?).map(|_| ())
+    db.run(keep).await.map(|_| ())
 }

@@ -8,6 +8,8 @@ use super::{ListingTerms, MAX_QUERY, words};
 
 /// Listings whose addresses are given at once: the newest. A sitemap may have 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
+/// Listings that a question is compared with, at most.
+const RANKED: u32 = 2_000;
 
 /// Which listings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,13 +52,21 @@ const FOR_SALE_JSON: &str =
     concat!("json_object('terms', json_set(card, '$.hidden', json('false')), 'since', ", since!(), ")");
 
 impl Paid {
-    /// SQL of which listings these are, and what stands at its `?1`.
+    /// SQL of which listings these are, all of it columns of indexes; and what stands at its `?1`.
     const fn condition(&self, with_escrow: bool) -> (&'static str, Option<&Address>) {
         match self {
-            Self::Any if with_escrow => ("?1 IS NULL", None),
-            Self::Any => ("?1 IS NULL AND instant = 1", None),
-            Self::To(address) => ("seller_address = ?1 AND instant = 1", Some(address)),
-            Self::IntoEscrow => ("?1 IS NULL AND protected = 1", None),
+            Self::Any if with_escrow => ("hidden_at_ms IS NULL AND ?1 IS NULL", None),
+            Self::Any => ("hidden_at_ms IS NULL AND ?1 IS NULL AND instant = 1", None),
+            Self::To(address) => ("hidden_at_ms IS NULL AND seller_address = ?1 AND instant = 1", Some(address)),
+            Self::IntoEscrow => ("hidden_at_ms IS NULL AND ?1 IS NULL AND protected = 1", None),
+        }
+    }
+
+    /// The index that has these listings, newest last.
+    const fn index(&self) -> &'static str {
+        match self {
+            Self::To(_) => "listings_by_seller",
+            Self::Any | Self::IntoEscrow => "listings_shown",
         }
     }
 }
@@ -72,8 +82,11 @@ pub async fn for_sale(
     (limit, offset): (u32, u32),
 ) -> Result<SalesPage, DatabaseError> {
     let (condition, seller) = paid.condition(with_escrow);
-    let shown = format!("FROM listings WHERE hidden_at_ms IS NULL AND {condition}");
-    let page = format!("SELECT {FOR_SALE_JSON} {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3");
+    let shown = format!("FROM listings INDEXED BY {} WHERE {condition}", paid.index());
+    let page = format!(
+        "WITH picked AS MATERIALIZED (SELECT seq AS which {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3) \
+         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC"
+    );
     let answers = db
         .batch(vec![
             statement!(page, seller, i64::from(limit), i64::from(offset)),
@@ -106,7 +119,8 @@ impl Question {
     }
 }
 
-/// The listings for sale that have words of a question: those first that have the rarest ones, or many.
+/// The listings for sale that have words of a question, of the newest [`RANKED`] that have any: those first that have the
+/// rarest ones, or many.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -122,9 +136,12 @@ pub async fn search(
     }
     let (condition, seller) = paid.condition(with_escrow);
     let sql = format!(
-        "SELECT {FOR_SALE_JSON} FROM listings_text JOIN listings ON seq = listings_text.rowid \
-         WHERE listings_text MATCH ?4 AND hidden_at_ms IS NULL AND {condition} \
-         ORDER BY listings_text.rank, seq DESC LIMIT ?2 + 1 OFFSET ?3"
+        "WITH found AS MATERIALIZED (SELECT rowid AS which, rank FROM listings_text WHERE listings_text MATCH ?4 \
+           ORDER BY rowid DESC LIMIT {RANKED}), \
+         picked AS MATERIALIZED (SELECT which, found.rank FROM found \
+           CROSS JOIN listings INDEXED BY listings_shown ON seq = which WHERE {condition} \
+           ORDER BY found.rank, which DESC LIMIT ?2 + 1 OFFSET ?3) \
+         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY picked.rank, which DESC"
     );
     let found = db.run(statement!(sql, seller, i64::from(limit), i64::from(offset), question.as_str())).await?;
     let mut listings: Vec<ForSale> = found.all_json()?;

@@ -1,27 +1,32 @@
 //! New listings: each kept once, within what one seller may take up.
 
 use cardano::ContentHash;
-use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Param, Rows, Statement, exactly, statement};
 
 use super::{LISTING_JSON, LISTINGS};
 use crate::{
-    account::DAY_MS,
+    account::{DAY_MS, day},
     contents::{Contents, ContentsError},
     listing::{ListingId, NewListing},
 };
 
-/// What one seller may take up.
+/// How often what is said of a listing is written, about: its card, its columns, the full-text index.
+const COPIES: u64 = 3;
+
+/// What may be taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Listings, hidden ones too.
+    /// Listings of one seller, hidden ones too.
     pub listings: u64,
     /// Bytes of their contents together.
     pub bytes: u64,
+    /// Bytes of all that is new on one day (UTC), whoever sells it: contents, and what shows and finds them.
+    pub daily_bytes: u64,
 }
 
 impl Default for Quota {
     fn default() -> Self {
-        Self { listings: 1_000, bytes: 256 << 20 }
+        Self { listings: 1_000, bytes: 256 << 20, daily_bytes: 1 << 30 }
     }
 }
 
@@ -39,6 +44,17 @@ pub enum NoRoom {
          or ask the operator for more"
     )]
     Bytes(u64),
+    /// Too many bytes of everybody's on this day.
+    #[error(
+        "new listings have taken {bytes} bytes today, the most that the service keeps in a day: offer it again after \
+         00:00 UTC, or ask the operator for more"
+    )]
+    Today {
+        /// The most.
+        bytes: u64,
+        /// Seconds until the next day.
+        wait_s: u64,
+    },
 }
 
 /// What became of an offer.
@@ -52,7 +68,7 @@ pub enum Stored {
     },
     /// The same signature came before with other words around it.
     OfferChanged,
-    /// The seller takes up all that one may.
+    /// All that may be taken up is.
     NoRoom(NoRoom),
 }
 
@@ -81,7 +97,8 @@ struct Offer<'a> {
 /// offer finds the listing that it made and makes no other. In a session it is the same offer if it comes within a day,
 /// word for word.
 ///
-/// What is sold is kept before the listing: there is none whose content is missing.
+/// What is sold is kept before the listing: there is none whose content is missing. Room of the day is taken before that, and
+/// given back to nobody: however many offers come at once, no more is written.
 ///
 /// # Errors
 /// The database or the store of contents cannot be asked.
@@ -95,9 +112,12 @@ pub async fn store(
     now_ms: u64,
 ) -> Result<Stored, StoreError> {
     let offer = Offer { id, listing, hash: listing.content_hash(), proof, quota, now_ms };
-    let [made, room] = exactly(db.batch(vec![offer.made(), offer.room()]).await?)?;
+    let [made, room, taken] = exactly(db.batch(vec![offer.made(), offer.room(), offer.take()]).await?)?;
     if let Some(stored) = offer.outcome(&made, &room) {
         return Ok(stored);
+    }
+    if taken.first().is_none() {
+        return Ok(Stored::NoRoom(offer.tomorrow()));
     }
     contents.put(&offer.hash, &listing.content).await?;
     let [_, made, room] = exactly(db.batch(vec![offer.insert(), offer.made(), offer.room()]).await?)?;
@@ -109,6 +129,21 @@ pub async fn store(
 fn same_card(card: &str) -> String {
     format!("json_remove(card, '$.id', '$.createdAt') = json_remove({card}, '$.id', '$.createdAt')")
 }
+
+/// SQL: a listing is the one that an offer made, now or before.
+fn made() -> String {
+    format!(
+        "(id = ?1 OR proof_digest = ?2 OR (seller_address = ?3 AND content_hash = ?4 AND ?2 IS NULL AND created_at_ms > ?5)) \
+         AND {}",
+        same_card("?6")
+    )
+}
+
+/// SQL: whether an offer may make a listing.
+const ROOM: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
+    WHEN coalesce((SELECT listed FROM sellers WHERE address = ?3), 0) >= ?7 THEN 'listings' \
+    WHEN coalesce((SELECT listed_bytes FROM sellers WHERE address = ?3), 0) + ?8 > ?9 THEN 'bytes' \
+    ELSE 'room' END";
 
 impl Offer<'_> {
     fn bytes(&self) -> u64 {
@@ -156,31 +191,52 @@ impl Offer<'_> {
         )
     }
 
+    /// The values that the conditions are over, `?1` to `?9`.
+    fn conditions(&self) -> Vec<Param> {
+        vec![
+            self.id.as_str().into(),
+            self.proof.into(),
+            self.listing.seller.into(),
+            self.hash.into(),
+            self.since().into(),
+            self.listing.card(self.id, self.now_ms).into(),
+            self.quota.listings.into(),
+            self.bytes().into(),
+            self.quota.bytes.into(),
+        ]
+    }
+
     /// The statement that reads the listing that this offer made, now or before.
     fn made(&self) -> Statement {
-        let Self { id, listing, .. } = self;
-        let sql = format!(
-            "SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE (id = ?1 OR proof_digest = ?2 \
-               OR (seller_address = ?3 AND content_hash = ?4 AND ?2 IS NULL AND created_at_ms > ?5)) \
-             AND {} ORDER BY seq LIMIT 1",
-            same_card("?6")
-        );
-        statement!(sql, id.as_str(), self.proof, listing.seller, self.hash, self.since(), listing.card(id, self.now_ms))
+        let sql = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE {} ORDER BY seq LIMIT 1", made());
+        Statement { sql: sql.into(), params: self.conditions().into_iter().take(6).collect() }
     }
 
     /// The statement that reads why the offer makes no listing: `changed`, `listings`, `bytes`; or that there is `room`.
     fn room(&self) -> Statement {
-        statement!(
-            "SELECT CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?1) THEN 'changed' \
-               WHEN coalesce((SELECT listed FROM sellers WHERE address = ?2), 0) >= ?3 THEN 'listings' \
-               WHEN coalesce((SELECT listed_bytes FROM sellers WHERE address = ?2), 0) + ?4 > ?5 THEN 'bytes' \
-               ELSE 'room' END",
-            self.proof,
-            self.listing.seller,
-            self.quota.listings,
-            self.bytes(),
-            self.quota.bytes,
-        )
+        Statement { sql: format!("SELECT {ROOM}").into(), params: self.conditions() }
+    }
+
+    /// The statement that takes room of the day, where the offer is to make a listing: of two at once for the last of it,
+    /// one has it. It returns a row if there was room.
+    fn take(&self) -> Statement {
+        let sql = format!(
+            "INSERT INTO listed_days (day, bytes) SELECT ?10, ?11 WHERE ?11 <= ?12 AND {ROOM} = 'room' \
+               AND NOT EXISTS (SELECT 1 FROM listings WHERE {}) \
+             ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes WHERE bytes + excluded.bytes <= ?12 \
+             RETURNING 'taken'",
+            made()
+        );
+        let texts = u64::try_from(self.listing.card(self.id, self.now_ms).len()).unwrap_or(u64::MAX);
+        let taken = self.bytes().saturating_add(texts.saturating_mul(COPIES));
+        let mut params = self.conditions();
+        params.extend([Param::from(day(self.now_ms)), taken.into(), self.quota.daily_bytes.into()]);
+        Statement { sql: sql.into(), params }
+    }
+
+    const fn tomorrow(&self) -> NoRoom {
+        let wait_s = DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000);
+        NoRoom::Today { bytes: self.quota.daily_bytes, wait_s }
     }
 
     fn outcome(&self, made: &Rows, room: &Rows) -> Option<Stored> {

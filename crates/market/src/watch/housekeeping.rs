@@ -5,8 +5,8 @@ use sql::{Statement, statement};
 
 /// Blocks that a rollback can undo at most (the security parameter of the network): older ones need not be remembered.
 const SECURITY_BLOCKS: u64 = 2_160;
-/// Rows that one statement removes at most.
-const MAX_ROWS: u32 = 200;
+/// Rows that one statement removes at most: more than clients' rates let three of them write between two ticks.
+const MAX_ROWS: u32 = 1_000;
 const DAY_MS: Millis = 24 * 60 * 60 * 1_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.
@@ -16,14 +16,28 @@ const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 const LOST_PAYMENTS: &str = "kind = 'payment' AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
     AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
+/// How long an agent's grant is kept that can be used no more; its tokens end long before.
+const GRANT_MS: Millis = 100 * DAY_MS;
+
 /// The statements that remove what is over.
-pub(super) fn statements(now: Millis, tip: &Tip) -> [Statement; 8] {
-    let yesterday = tip.slot.saturating_sub(DAY_SLOTS);
-    [
+pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
+    let mut statements = payments(now, tip);
+    statements.extend(agents(now));
+    statements.extend([
         older("sessions", "token_hash", "expires_at_ms", now),
         older("challenge_claims", "digest", "expires_at_ms", now),
         older("reservations", "tx_in", "over_at_ms", now),
         older("chain_unread", "tx_id", "tried_at_ms", now.saturating_sub(DAY_MS)),
+        older("listed_days", "day", "day", now / DAY_MS),
+        statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
+    ]);
+    statements
+}
+
+/// Payments that came to nothing, and their names.
+fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
+    let yesterday = tip.slot.saturating_sub(DAY_SLOTS);
+    vec![
         statement!(
             format!(
                 "DELETE FROM payment_identifiers WHERE (listing_id, identifier) IN (SELECT listing_id, identifier \
@@ -46,7 +60,35 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> [Statement; 8] {
             ),
             yesterday
         ),
-        statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
+    ]
+}
+
+/// What agents' programs left that nobody approved, and what their owners ended. What a grant spent stays, and so does it.
+fn agents(now: Millis) -> Vec<Statement> {
+    let due =
+        format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
+    let named = "EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = oauth_clients.id)";
+    let unused = "NOT EXISTS (SELECT 1 FROM agent_spends WHERE grant_id = oauth_grants.id)";
+    let ended = |column: &str| {
+        statement!(
+            format!(
+                "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE {column} < ?1 AND {unused} \
+                 ORDER BY {column} LIMIT {MAX_ROWS})"
+            ),
+            now.saturating_sub(GRANT_MS)
+        )
+    };
+    vec![
+        statement!(format!("DELETE FROM oauth_clients WHERE id IN {due} AND NOT {named}"), now),
+        statement!(
+            format!("UPDATE oauth_clients SET kept_until_ms = ?2 WHERE id IN {due} AND {named}"),
+            now,
+            now.saturating_add(DAY_MS)
+        ),
+        older("oauth_documents", "url", "fresh_until_ms", now),
+        older("oauth_assertions", "digest", "expires_at_ms", now),
+        ended("revoked_at_ms"),
+        ended("rotated_at_ms"),
     ]
 }
 

@@ -1,0 +1,208 @@
+//! A page of listings, of which none costs more than looking at [`LOOKED`] of them, however many there are.
+//!
+//! ```text
+//! nothing chosen that an index begins with   the order's own index, from the cursor on, up to the edge of what is looked at
+//! words, a seller, a least reputation        the newest that have them, and of these the first in the order
+//! ```
+//!
+//! Indexes hold what listings are chosen by, so that only those on the page are read. Where the edge comes before the page is
+//! full, the page is short, and its cursor goes on behind the edge.
+
+use sql::{Database, DatabaseError, Param, Statement};
+
+use super::{DeliveryMode, Filter, LISTING_JSON, LOOKED, MAX_PAGE, Page, Sort, words};
+
+/// What the row with the edge begins with, instead of a cursor.
+const EDGE: &str = "edge ";
+
+/// The listings that a filter names, in one batch.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseError> {
+    if filter.words.is_some() && filter.match_text().is_none() {
+        return Ok(Page { json: "[]".into(), next: None });
+    }
+    let limit = filter.limit.unwrap_or(MAX_PAGE);
+    let rows = db.run(filter.statement(limit)).await?.rows;
+    let edge = rows.iter().find_map(|row| row.strip_prefix(EDGE));
+    let found = rows.iter().filter(|row| !row.starts_with(EDGE)).filter_map(|row| row.split_once(' '));
+    let found: Vec<(&str, &str)> = found.collect();
+    let full = found.len() > limit as usize;
+    let shown = || found.iter().take(limit as usize);
+    let next = if full { shown().next_back().map(|(cursor, _)| *cursor) } else { edge };
+    let json = format!("[{}]", shown().map(|(_, json)| *json).collect::<Vec<_>>().join(","));
+    Ok(Page { json, next: next.map(str::to_owned) })
+}
+
+/// Less than any key or number.
+const NONE: i64 = i64::MIN;
+
+/// How an order is read.
+struct Order {
+    /// A whole number by which listings are ordered, greatest first.
+    key: &'static str,
+    /// Another for those that are equal, before their own numbers.
+    tied: &'static str,
+    /// The order in SQL, as the index has it.
+    by: &'static str,
+    /// Where they lie in this order.
+    from: &'static str,
+}
+
+/// Sellers in order, and what each sells.
+const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_by_seller \
+    ON seller_address = address";
+
+impl Sort {
+    const fn order(self) -> Order {
+        let (key, by, from) = match self {
+            Self::Newest => ("seq", "seq DESC", "listings INDEXED BY listings_shown"),
+            Self::Popular => {
+                ("listings.sales", "listings.sales DESC, place DESC", "listings INDEXED BY listings_by_sales")
+            }
+            Self::PriceAsc => ("cheapness", "cheapness DESC, place DESC", "listings INDEXED BY listings_by_cheapness"),
+            Self::PriceDesc => {
+                ("price_lovelace", "price_lovelace DESC, place DESC", "listings INDEXED BY listings_by_price")
+            }
+            Self::Reputation => {
+                let by = "reputation DESC, newest DESC, address DESC, seq DESC";
+                return Order { key: "reputation", tied: "newest", by, from: BY_SELLERS };
+            }
+        };
+        Order { key, tied: "0", by, from }
+    }
+}
+
+/// SQL that is written together with its parameters.
+#[derive(Default)]
+struct Bound(Vec<Param>);
+
+impl Bound {
+    /// The name of a new parameter.
+    fn name(&mut self, value: impl Into<Param>) -> String {
+        self.0.push(value.into());
+        format!("?{}", self.0.len())
+    }
+}
+
+impl Filter {
+    /// The full-text query: all of the words; the last may be a beginning.
+    fn match_text(&self) -> Option<String> {
+        let words: Vec<String> = words(self.words.as_deref()?).collect();
+        (!words.is_empty()).then(|| format!("{}*", words.join(" ")))
+    }
+
+    fn statement(&self, limit: u32) -> Statement {
+        let mut bound = Bound::default();
+        let picked = match self.candidates(&mut bound) {
+            Some(found) => self.sorted(&found, limit, &mut bound),
+            None => self.walked(limit, &mut bound),
+        };
+        let sql = format!(
+            "WITH {picked} SELECT '{EDGE}' || k || '.' || s FROM edge WHERE s > {NONE} UNION ALL \
+             SELECT * FROM (SELECT k || '.' || s || ' ' || {LISTING_JSON} FROM picked CROSS JOIN listings ON seq = s \
+               LEFT JOIN sellers ON address = seller_address ORDER BY k DESC, n DESC, s DESC)"
+        );
+        Statement { sql: sql.into(), params: bound.0 }
+    }
+
+    /// SQL that selects the few among which are all that can be on the page, where there is an index for it.
+    fn candidates(&self, bound: &mut Bound) -> Option<String> {
+        let newest = self.cursor.filter(|_| self.sort == Sort::Newest);
+        let before = |column: &str, bound: &mut Bound| {
+            newest.map(|cursor| format!(" AND {column} < {}", bound.name(cursor.seq))).unwrap_or_default()
+        };
+        if let Some(text) = self.match_text() {
+            let (text, before) = (bound.name(text), before("rowid", bound));
+            return Some(format!(
+                "SELECT rowid FROM listings_text WHERE listings_text MATCH {text}{before} ORDER BY rowid DESC LIMIT {LOOKED}"
+            ));
+        }
+        if let Some(seller) = self.seller {
+            let (seller, before) = (bound.name(seller), before("seq", bound));
+            return Some(format!(
+                "SELECT seq FROM listings INDEXED BY listings_by_seller WHERE seller_address = {seller}{before} \
+                 ORDER BY seq DESC LIMIT {LOOKED}"
+            ));
+        }
+        let least = self.least(bound).filter(|_| self.sort != Sort::Reputation)?;
+        Some(format!("SELECT seq FROM {BY_SELLERS} WHERE {least} ORDER BY reputation DESC LIMIT {LOOKED}"))
+    }
+
+    /// SQL: the seller's reputation suffices.
+    fn least(&self, bound: &mut Bound) -> Option<String> {
+        let score = i64::from(self.min_reputation?);
+        Some(format!("reputation >= {}", bound.name(score.saturating_mul(10_000))))
+    }
+
+    /// SQL: shown, and as the filter wants it.
+    fn wanted(&self, bound: &mut Bound) -> String {
+        let mut wanted = vec!["hidden_at_ms IS NULL".to_owned()];
+        wanted.extend(self.category.map(|category| format!("category = {}", bound.name(category))));
+        wanted.extend(self.mode.map(|mode| match mode {
+            DeliveryMode::Instant => "instant = 1".to_owned(),
+            DeliveryMode::Protected => "protected = 1".to_owned(),
+        }));
+        wanted.extend(self.max_price.map(|price| format!("price_lovelace <= CAST({} AS INTEGER)", bound.name(price))));
+        wanted.extend(self.seller.map(|seller| format!("seller_address = {}", bound.name(seller))));
+        wanted.extend(self.least(bound));
+        wanted.join(" AND ")
+    }
+
+    /// SQL: behind the cursor. Of a listing that nobody made, its number stands for its seller's newest.
+    fn behind(&self, bound: &mut Bound) -> String {
+        let Some(cursor) = self.cursor else { return "TRUE".into() };
+        let seq = bound.name(cursor.seq);
+        match self.sort {
+            Sort::Newest => format!("seq < {seq}"),
+            Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => {
+                format!("({}, place) < ({}, {seq})", self.sort.order().key, bound.name(cursor.key))
+            }
+            Sort::Reputation => {
+                let newest = format!(
+                    "coalesce((SELECT s.newest FROM listings l JOIN sellers s ON s.address = l.seller_address \
+                     WHERE l.seq = {seq}), {seq})"
+                );
+                let key = bound.name(cursor.key);
+                format!("(reputation, newest) <= ({key}, {newest}) AND (newest <> {newest} OR seq < {seq})")
+            }
+        }
+    }
+
+    /// SQL that picks the page in its order, up to the edge.
+    fn walked(&self, limit: u32, bound: &mut Bound) -> String {
+        let Order { key, tied, by, from } = self.sort.order();
+        let (behind, wanted) = (self.behind(bound), self.wanted(bound));
+        let within = match self.sort {
+            Sort::Newest => "seq >= (SELECT s FROM edge)".to_owned(),
+            Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => format!("({key}, place) >= (SELECT k, s FROM edge)"),
+            Sort::Reputation => "(reputation, newest) >= (SELECT k, n FROM edge) \
+                AND (newest <> (SELECT n FROM edge) OR seq >= (SELECT s FROM edge))"
+                .to_owned(),
+        };
+        format!(
+            "edge AS MATERIALIZED (SELECT coalesce(max(k), {NONE}) AS k, coalesce(max(n), {NONE}) AS n, \
+               coalesce(max(s), {NONE}) AS s FROM (SELECT {key} AS k, {tied} AS n, seq AS s FROM {from} \
+                 WHERE hidden_at_ms IS NULL AND {behind} ORDER BY {by} LIMIT 1 OFFSET {LOOKED} - 1)), \
+             picked AS MATERIALIZED (SELECT {key} AS k, {tied} AS n, seq AS s FROM {from} \
+               WHERE {wanted} AND {behind} AND {within} ORDER BY {by} LIMIT {limit} + 1)"
+        )
+    }
+
+    /// SQL that sorts what was found, and picks the page.
+    fn sorted(&self, found: &str, limit: u32, bound: &mut Bound) -> String {
+        let Order { key, tied, by, .. } = self.sort.order();
+        let (behind, wanted) = (self.behind(bound), self.wanted(bound));
+        let sellers = match self.sort == Sort::Reputation || self.min_reputation.is_some() {
+            true => "CROSS JOIN sellers ON address = seller_address",
+            false => "",
+        };
+        format!(
+            "edge (k, s) AS (SELECT 0, {NONE}), found (which) AS MATERIALIZED ({found}), \
+             picked AS MATERIALIZED (SELECT {key} AS k, {tied} AS n, seq AS s FROM found \
+               CROSS JOIN listings INDEXED BY listings_shown ON seq = which {sellers} \
+               WHERE {wanted} AND {behind} ORDER BY {by} LIMIT {limit} + 1)"
+        )
+    }
+}

@@ -1,0 +1,133 @@
+//! What questions cost where very much is listed: steps of SQLite's machine, the same on any computer.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    clippy::print_stdout,
+    reason = "tests fail by panicking, and say what they measured"
+)]
+
+use std::cell::RefCell;
+
+use futures_lite::future::block_on;
+use market::catalogue::{
+    self, Filter, Newest, Page,
+    discovery::{self, Paid, Question},
+};
+use sql::{Database, sqlite::Sqlite, statement};
+
+/// Listings: three times what a page looks at.
+const MANY: u32 = 30_000;
+/// Steps that one question may take: sixty for each listing that it looks at.
+const MOST: u64 = 600_000;
+const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
+
+/// Half of them of sellers of one listing, half of 150 sellers with a reputation; all at one price.
+fn full() -> Sqlite {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let fill = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
+        INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
+          content_bytes, category, created_at_ms) \
+        SELECT 'lst_' || n, json_object('id', 'lst_' || n, 'title', 'Aurora hero ' || n, 'priceLovelace', '5000000', 'sellerAddress', 
+          ?2, 'contentHash', printf('%064d', n), 'modes', json_array('instant')), 'Aurora hero ' || n, \
+          'the same common words and w' || n, 5000000, 'addr_test1' || iif(n % 2, n, n % 300), 1, 0, \
+          printf('%064d', n), 10, iif(n % 2, 'Hero', 'Fintech'), 1700000000000 + n FROM n";
+    let closed = "UPDATE sellers SET withdrawn = 1 WHERE length(address) < 13";
+    block_on(db.batch(vec![statement!(fill, MANY, SELLER), statement!(closed)])).unwrap();
+    db
+}
+
+#[test]
+fn no_question_costs_more_than_looking_at_ten_thousand() {
+    let db = full();
+    let told = RefCell::new(Vec::new());
+    let cost = |what: &str, ask: &dyn Fn() -> usize| {
+        let before = db.steps();
+        let found = ask();
+        let steps = db.steps() - before;
+        println!("{what}: {found} found, {steps} steps");
+        told.borrow_mut().push((what.to_owned(), steps));
+    };
+    let page = |query: &str| -> Page {
+        let filter = Filter::from_query(url::form_urlencoded::parse(query.as_bytes())).unwrap().unwrap();
+        block_on(catalogue::page(&db, &filter)).unwrap()
+    };
+    let found = |page: &Page| page.json.matches("\"id\"").count();
+    for sort in ["newest", "popular", "price_asc", "price_desc", "reputation"] {
+        for more in [
+            "",
+            "&mode=protected",
+            "&category=Wellness",
+            "&category=Hero",
+            "&q=hero",
+            "&q=w",
+            "&q=common+nowhere",
+            "&q=the&mode=protected",
+            "&cursor=1.9000",
+            "&cursor=-5000000.9000",
+            "&cursor=5000000.9000&mode=protected",
+            "&q=a&cursor=-1.15000",
+        ] {
+            let query = format!("sort={sort}{more}");
+            cost(&query, &|| found(&page(&query)));
+        }
+    }
+    for (min, sort) in [(50, catalogue::Sort::Newest), (50, catalogue::Sort::Popular), (0, catalogue::Sort::Reputation)]
+    {
+        let filter = Filter { min_reputation: Some(min), sort, limit: Some(50), ..Filter::default() };
+        cost(&format!("at least {min}, {sort:?}"), &|| found(&block_on(catalogue::page(&db, &filter)).unwrap()));
+    }
+    for paid in [Paid::Any, Paid::IntoEscrow] {
+        for offset in [0, 20_000, 1_000_000] {
+            cost(&format!("resources {paid:?} after {offset}"), &|| {
+                block_on(discovery::for_sale(&db, paid, true, (100, offset))).unwrap().listings.len()
+            });
+        }
+    }
+    for question in ["hero", "the common hero words and a w9 w8 w7 w6 w5 w4 w3 w2"] {
+        let question = Question::read(question).unwrap();
+        for paid in [Paid::Any, Paid::IntoEscrow] {
+            cost(&format!("search {question:?} {paid:?}"), &|| {
+                block_on(discovery::search(&db, &question, paid, true, (100, 1_000))).unwrap().listings.len()
+            });
+        }
+    }
+    cost("the whole catalogue", &|| found(&block_on(Newest::read(&db)).unwrap().page()));
+    cost("addresses", &|| block_on(discovery::addresses(&db)).unwrap().lines().count());
+    let dear: Vec<_> = told.into_inner().into_iter().filter(|(_, steps)| *steps > MOST).collect();
+    assert_eq!(dear, [], "dearer than {MOST} steps");
+}
+
+#[test]
+fn whoever_follows_the_cursors_of_short_pages_sees_all_that_is_meant() {
+    let db = full();
+    let rare = "UPDATE listings SET category = 'Wellness' WHERE seq % 7001 = 1";
+    block_on(db.run(statement!(rare))).unwrap();
+    for sort in ["newest", "popular", "price_asc", "price_desc", "reputation"] {
+        let (mut seen, mut cursor, mut pages) = (0, String::new(), 0);
+        loop {
+            let query = format!("sort={sort}&category=Wellness{cursor}");
+            let filter = Filter::from_query(url::form_urlencoded::parse(query.as_bytes())).unwrap().unwrap();
+            let page = block_on(catalogue::page(&db, &filter)).unwrap();
+            seen += page.json.matches("\"id\"").count();
+            pages += 1;
+            let Some(next) = page.next else { break };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!((seen, pages), (5, 4), "{sort}");
+    }
+}
+
+#[test]
+fn what_a_seller_sold_to_a_buyer_is_found_among_the_sales_to_others() {
+    let db = full();
+    let sold = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000) \
+        INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status, \
+          bought_at_ms) SELECT printf('%064d', n), 'lst_2', 'instant', ?1, 'buyer ' || n, 1, 0, 'settled', n FROM n";
+    block_on(db.run(statement!(sold, SELLER))).unwrap();
+    let before = db.steps();
+    let found =
+        block_on(market::purchase::of_seller(&db, &SELLER.parse().unwrap(), &[SELLER.parse().unwrap()])).unwrap();
+    assert_eq!(found, "[]");
+    assert!(db.steps() - before < 1_000, "{}", db.steps() - before);
+}

@@ -1,0 +1,87 @@
+// What reads and offers of one stranger may cost everybody: the database's time, and its room. Real workers, local ledger.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { changedConfig } from "../helpers/config.ts";
+import { type Answer, errorOf, json, send, usage } from "../helpers/http.ts";
+import { list, offer, offerOf } from "../helpers/listings.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+
+const LIMIT = 12;
+/** What a day has room for: three offers of 40,000 bytes. */
+const DAY = 150_000;
+/** Offers of up to 64 KiB that one client may make. */
+const OFFERS = 12;
+
+describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "surety-reads-"));
+  let world: World;
+  before(async () => {
+    const limited = (text: string) =>
+      Object.entries({ LIMIT_READ: LIMIT, LIMIT_SEARCH: LIMIT, LIMIT_OFFER: OFFERS }).reduce(
+        (config, [name, limit]) =>
+          config.replace(new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`), `$1${limit}`),
+        text.replace("[vars]", `[vars]\nMAX_BYTES_PER_DAY = "${DAY}"`),
+      );
+    world = await startWorld({ blockTime: 0, escrow: false, config: changedConfig(folder, limited) });
+  });
+  after(async () => {
+    await world?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("are refused where they reach the database, and answered from memory for nothing", async () => {
+    const listing = await list(world.api, world.person("seller"));
+    const html = { headers: { accept: "text/html" } };
+    const id = (n: number) => n.toString(16).padStart(64, "0");
+    const known = () => send(`${world.api}/listings`);
+    json(await known(), 200);
+    const searches: Record<string, (n: number) => Promise<Answer>> = {
+      "a search": (n) => send(`${world.api}/listings?q=hero&sort=reputation&cursor=${n + 1}.${n + 9}`),
+      "the home page": (n) => send(`${world.api}/?q=hero${n}`, html),
+      "a seller's page": (n) => send(`${world.api}/creators/${listing.sellerAddress}?cursor=${n + 1}.${n + 1}`),
+      "a seller's sales": () => send(`${world.api}/purchases?seller=${listing.sellerAddress}`),
+      "the directory": (n) => send(`${world.api}/discovery/resources?offset=${n}`),
+      "the directory's search": (n) => send(`${world.api}/discovery/search?query=hero${n}`),
+      "the sitemap": () => send(`${world.api}/sitemap.xml`),
+    };
+    const looks: Record<string, (n: number) => Promise<Answer>> = {
+      "a purchase": (n) => send(`${world.api}/purchases/${id(n)}`),
+      "a purchase's page": (n) => send(`${world.api}/purchases/${id(n)}`, html),
+      "a listing": (n) => send(`${world.api}/listings/lst_${String(n).padStart(26, "0")}`),
+      "a listing's page": () => send(`${world.api}/listings/${listing.id}`, html),
+      terms: (n) => send(`${world.api}/listings/lst_${String(n).padStart(26, "0")}/unlock`),
+    };
+    for (const routes of [searches, looks]) {
+      for (const [what, ask] of Object.entries(routes)) {
+        let refused: Answer | undefined;
+        for (let n = 0; n <= LIMIT && refused === undefined; n++) {
+          const answer = await ask(n);
+          if (answer.status === 429) refused = answer;
+        }
+        assert.ok(refused, `${what} is never refused`);
+        assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/, what);
+        assert.equal(usage(refused).statements, 0, `${what} costs nothing any more`);
+      }
+    }
+    json(await known(), 200);
+  });
+
+  it("find no more room of a day than there is, and are told when there is more", async () => {
+    let refused: Answer | undefined;
+    for (let n = 0; n < 4 && refused === undefined; n++) {
+      const stranger = world.person(`stranger ${n}`);
+      const answer = await offer(world.api, stranger, offerOf(stranger, { content: `${n}`.repeat(40_000) }));
+      if (answer.status !== 201) refused = answer;
+    }
+    assert.ok(refused, "every offer is kept");
+    assert.match(errorOf(refused, 503), /00:00 UTC/);
+    const wait = Number(refused.headers.get("retry-after"));
+    assert.ok(wait > 0 && wait <= 24 * 60 * 60, `${wait}`);
+    const stranger = world.person("stranger");
+    const large = await offer(world.api, stranger, offerOf(stranger, { content: "x".repeat(1 << 20) }));
+    assert.match(errorOf(large, 429), /too many/, "a large one counts for as many small ones as it has 64 KiB");
+  });
+});
