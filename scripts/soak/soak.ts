@@ -114,6 +114,8 @@ async function play({ world, random, traffic, figures, miner, until }: Course): 
     await Promise.race([Promise.all(work), pause(4_000)]);
     await faults.end();
     await Promise.all(work);
+    // Nobody waits longer: what is public is taken for an hour.
+    if (round % 10 === 0) await traffic.doubtful();
     await tick(world, traffic, figures);
     await world.ledger.advance(15 + random.below(40));
     peak(figures);
