@@ -186,12 +186,13 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     ) -> Result<Settled, DatabaseError> {
         let confirmations = self.confirmations;
         // With more blocks to wait for, nothing is handed out when the first has it.
-        let follow = Waiting { delivers: confirmations == 0, hung_up: self.hung_up, now: self.now };
+        let delivers = first.is_some();
+        let follow = Waiting { delivers: delivers && confirmations == 0, hung_up: self.hung_up, now: self.now };
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &follow };
         let patience = Patience { sleep: self.sleep, schedule: self.schedule, confirmations };
         let settled = outbox.settle(entry, first, &patience, self.now).await?;
         let at_inclusion = confirmations == 0 && !settled.followed.is_empty();
-        if matches!(settled.standing, Standing::Confirmed { .. }) && !at_inclusion && !(self.hung_up)() {
+        if delivers && matches!(settled.standing, Standing::Confirmed { .. }) && !at_inclusion && !(self.hung_up)() {
             self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
         }
         Ok(settled)

@@ -128,6 +128,10 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         match step {
             Decision::Include(block) | Decision::Move(block) => {
                 entry.was_public |= entry.stood_before(block);
+                // What another request learnt from a node since the entry was read.
+                if let (Decision::Include(_), Some(stored)) = (step, answers.last()) {
+                    entry.was_public |= Entry::first(stored)?.is_some_and(|stored| stored.was_public);
+                }
                 (entry.state, entry.block) = (EntryState::Included, Some(*block));
             }
             _ if !changed => {}

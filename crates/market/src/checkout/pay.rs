@@ -262,7 +262,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         }
         let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
         attempt.may_have(&entry, &payer)?;
-        Ok(Paid { content: self.content(attempt.terms).await?, settlement })
+        let content = self.content(attempt.terms).await?;
+        // Last: whoever is told to come back must find it as it was.
+        if !(self.hung_up)() {
+            self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
+        }
+        Ok(Paid { content, settlement })
     }
 
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
@@ -297,6 +302,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             }
         }
         let (payer, terms) = (verified.payer, attempt.terms);
+        // What a node refused may be in a block all the same: who paid by it must not pay again.
+        let lost = self.database.run(payment::maybe_included(&terms.id, &[payer.to_string()])).await?;
+        self.find_included(&lost).await?;
         let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
         let (reading, mut content) = self.content_before_claim(terms).await?;
         let new = NewPayment {

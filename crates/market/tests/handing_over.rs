@@ -1,0 +1,138 @@
+//! Payments that come by the same header twice.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::cell::{Cell, RefCell};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{ContentHash, keys::Native};
+use market::{
+    ListingId,
+    catalogue::{self, ListingTerms},
+    checkout::{Checkout, Paid, PayError, Presented, Unavailable},
+    contents::InDatabase,
+    payment::Claim,
+    transitions::Transitions,
+};
+use outbox::{EntryState, Outbox, Sleep};
+use serde_json::json;
+use sql::{Database, sqlite::Sqlite, statement};
+use support::{
+    NOON, Paying, SELLER, block, entry, given,
+    ledger::{Ledger, Tx},
+    list, paying_for, payment, person,
+    sales::Sales,
+    sign_up,
+};
+
+const PRICE: u64 = 5_000_000;
+const UNTIL: u64 = u64::MAX >> 12;
+
+/// What others do while a request waits for the first time.
+struct Meanwhile<'a>(&'a dyn Fn(), Cell<bool>);
+
+impl Sleep for Meanwhile<'_> {
+    async fn sleep(&self, _: u64) {
+        if !self.1.replace(true) {
+            (self.0)();
+        }
+    }
+}
+
+fn header_of(cbor: &[u8], nonce: &str) -> String {
+    let payment = json!({
+        "x402Version": 2,
+        "accepted": {
+            "scheme": "exact", "network": "cardano:preprod", "amount": PRICE.to_string(), "asset": "lovelace",
+            "payTo": SELLER, "maxTimeoutSeconds": 300, "extra": {},
+        },
+        "payload": { "transaction": STANDARD.encode(cbor), "nonce": nonce },
+        "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+    });
+    STANDARD.encode(payment.to_string())
+}
+
+fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
+    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+}
+
+fn pay(
+    (db, ledger): (&Sqlite, &Ledger),
+    terms: &ListingTerms,
+    header: &str,
+    clock: u64,
+    meanwhile: &dyn Fn(),
+) -> Result<Paid, PayError> {
+    ledger.calls.set(0);
+    let checkout = Checkout {
+        database: db,
+        chain: ledger,
+        signatures: &Native,
+        sleep: &Meanwhile(meanwhile, Cell::new(false)),
+        contents: &InDatabase(db),
+        ways: &[],
+        now: clock,
+        clock,
+        schedule: &[500],
+        confirmations: 0,
+        hung_up: &|| false,
+    };
+    block(checkout.pay(terms, &Presented::read(header, "network").unwrap(), None))
+}
+
+#[test]
+fn what_a_node_refused_for_one_request_opens_nothing_for_an_equal_one() {
+    let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+    let (account, key) = sign_up(&db, 1, NOON);
+    let listing = list(&db, 1, PRICE);
+    let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
+    let header = header_of(&built.cbor, &built.facts.inputs.first().unwrap().to_string());
+    let newest_height = Some(ledger.tip().height);
+    let paying = Paying { account: None, newest_height, ..paying_for(&account, &listing, &built, PRICE) };
+    let Claim::New(first) = paying.claim_by(&db, ContentHash::of(header.as_bytes()), None, NOON) else {
+        panic!("it is new")
+    };
+    let first = RefCell::new(first);
+    // Its payer gave it to somebody else.
+    assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+    let meanwhile = || {
+        let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
+        assert!(block(outbox.submit_first(&mut first.borrow_mut(), None, NOON)).unwrap().is_some());
+        assert_eq!(entry(&db, &paying.tx()).state, EntryState::Refused);
+        ledger.mine();
+    };
+    let second = pay((&db, &ledger), &terms_of(&db, &listing), &header, NOON, &meanwhile);
+    assert_eq!(second, Err(PayError::Public));
+    assert!(entry(&db, &paying.tx()).was_public);
+}
+
+#[test]
+fn who_was_told_to_come_back_gets_the_content_by_the_same_header() {
+    for is_late in [true, false] {
+        let sales = Sales::new();
+        let lock = sales.sell(&person(9));
+        let header = header_of(&entry(&sales.db, &lock).cbor, &format!("{lock}#0"));
+        let digest = ContentHash::of(header.as_bytes());
+        let run = |statement| drop(block(sales.db.run(statement)).unwrap());
+        run(statement!("UPDATE payments SET header_digest = ?1 WHERE tx_id = ?2", digest, lock));
+        sales.ledger.mine();
+        let terms = terms_of(&sales.db, &sales.listing);
+        let ask = |clock| pay((&sales.db, &sales.ledger), &terms, &header, clock, &|| ());
+        if is_late {
+            let end = sales.escrow(&lock).datum.deadlines.submit_result;
+            assert_eq!(ask(end), Err(PayError::Unavailable(Unavailable::NoResult(lock))));
+            sales.ticks(3);
+        } else {
+            run(statement!("ALTER TABLE contents RENAME TO moved"));
+            assert!(matches!(
+                ask(sales.now()),
+                Err(PayError::Unavailable(Unavailable::Contents(_) | Unavailable::Database(_)))
+            ));
+            run(statement!("ALTER TABLE moved RENAME TO contents"));
+        }
+        assert_eq!(ask(sales.now()).unwrap().content, "content 1");
+        assert!(ask(sales.now()).is_err(), "once");
+    }
+}
