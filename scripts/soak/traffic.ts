@@ -27,9 +27,9 @@ const CREATORS = 4;
 const ACCOUNTS = 3;
 const PURSE = 60n * ADA;
 /** Foreign transactions of one flood at the escrow's address. */
+const FLOOD = 25;
 /** Times that a payer hands a payment in. */
 const MOST_BROADCASTS = 50;
-const FLOOD = 25;
 const DUST = 1_200_000n;
 
 export interface Sale {
