@@ -28,6 +28,8 @@ const ACCOUNTS = 3;
 const PURSE = 60n * ADA;
 /** Foreign transactions of one flood at the escrow's address. */
 const FLOOD = 25;
+/** Times that a payer hands a payment in. */
+const MOST_BROADCASTS = 50;
 const DUST = 1_200_000n;
 
 export interface Sale {
@@ -220,7 +222,7 @@ export class Traffic {
   async #steals(): Promise<void> {
     const [wallet, listing] = [await this.#buyer(), this.#listing("instant")];
     const payment = await makeOut(this.#world, wallet, listing);
-    await this.#world.ledger.submit(payment.cbor);
+    await this.#broadcast(payment);
     const thief = this.#world.person("thief");
     const theft = async () => {
       const headers = { "payment-signature": payment.header };
@@ -237,6 +239,15 @@ export class Traffic {
       by: "a payer who broadcast first",
     };
     await this.#told("a payment that was broadcast first", this.#claim(sale, payment));
+  }
+
+  /** A payer hands a payment in, until the ledger has it: the provider may have a bad moment. */
+  async #broadcast({ tx, cbor }: Payment): Promise<void> {
+    for (let tries = 0; tries < MOST_BROADCASTS; tries++) {
+      await this.#world.ledger.submit(cbor).catch(() => undefined);
+      if (await this.#world.ledger.tx(tx)) return;
+    }
+    throw new Error(`nobody takes ${tx}`);
   }
 
   /** The payer asks for what a payment bought, with a signature. */

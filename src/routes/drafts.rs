@@ -21,6 +21,7 @@ use market::{
     purchase::Status,
 };
 use serde_json::{Map, Value, json};
+use x402_cardano::wire::request_binding;
 
 use crate::{
     app::App,
@@ -81,6 +82,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
         "resource": paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id)),
         "accepted": draft.offered.requirements,
         "payload": { "nonce": draft.nonce.to_string() },
+        "extensions": request_binding::offered(&paywall::secret()?),
     });
     let told = [("payment", payment), ("summary", summary(&draft)), ("words", json!(draft.words(clock)))];
     answer(&draft.tx, told)

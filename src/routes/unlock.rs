@@ -164,7 +164,7 @@ impl Gate<'_> {
             None => self.accepts().await?,
         };
         let required = self.required(url, accepts, ask.code, &paywall::secret()?);
-        Ok(encode_header(&required).map_err(|error| terms_fault(&error))?)
+        encode_header(&required).map_err(|error| terms_fault(&error))
     }
 
     fn required(&self, url: String, accepts: Vec<PaymentRequirements>, code: &str, secret: &str) -> PaymentRequired {

@@ -7,12 +7,15 @@ import { json, post, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { type Account, account } from "../watcher/sale.ts";
+import { cpuOf, runtimeOf } from "./cpu.ts";
 import type { Order } from "./locks.ts";
 import { purchasesIn, Sales } from "./sales.ts";
 
 const LISTINGS = 1_000;
 const BUYERS = 20;
 const BACKLOG = 60;
+/** Ticks in which nothing happens. */
+const QUIET = 40;
 
 let yard = 1;
 const median = (all: readonly number[]): number => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0;
@@ -73,13 +76,17 @@ function copies(sales: Sales, count: number): string[] {
 
 async function ticks(sales: Sales): Promise<void> {
   let open = 0;
+  const runtime = runtimeOf(process.pid);
   for (const many of [10, 1_000, 10_000]) {
     await sales.record(await sales.smith.make(await sales.waiting(many - open)));
     open = many;
     await sales.untilQuiet();
     const block = () => sales.world.ledger.block();
-    const quiet = await medianOf(15, () => sales.world.tick(), block);
-    show(`a tick of the watcher, nothing changed, ${many} open escrows`, quiet);
+    const before = runtime === undefined ? undefined : cpuOf(runtime);
+    const quiet = await medianOf(QUIET, () => sales.world.tick(), block);
+    const used = runtime === undefined || before === undefined ? undefined : (cpuOf(runtime) ?? before) - before;
+    const cpu = used === undefined ? "" : `${(used / QUIET).toFixed(1)} ms of CPU each, the database's included`;
+    show(`a tick of the watcher, nothing changed, ${many} open escrows`, quiet, cpu);
     await sales.sell(16);
     const [time, done] = await timed(() => sales.untilQuiet());
     const calls = done.reduce((sum, it) => sum + it.calls, 0);

@@ -65,9 +65,10 @@ impl HeaderTemplate {
     pub fn new<T: Serialize>(object: &T, place: &str) -> Result<Self, HeaderError> {
         let text = serde_json::to_string(object).map_err(HeaderError::json)?;
         let nowhere = || HeaderError::Json("the place is not in it".to_owned());
-        let (before, after) = text.split_once(place).filter(|_| place.len() % GROUP == 0).ok_or_else(nowhere)?;
+        let (before, after) =
+            text.split_once(place).filter(|_| place.len().is_multiple_of(GROUP)).ok_or_else(nowhere)?;
         // White space before the object changes nothing but where groups begin.
-        let padding = (GROUP - before.len() % GROUP) % GROUP;
+        let padding = before.len().next_multiple_of(GROUP).saturating_sub(before.len());
         let before = STANDARD.encode(format!("{}{before}", " ".repeat(padding)));
         Ok(Self { before, after: STANDARD.encode(after) })
     }
