@@ -55,6 +55,8 @@ pub struct NewPayment<'a> {
     pub account: Option<&'a Account>,
     /// The hash of what is sold, where the database keeps it: it must be there.
     pub content: Option<ContentHash>,
+    /// Whether the chain was asked for what the payer may have paid for it before ([`lost`]).
+    pub looked: bool,
 }
 
 /// A payment that was claimed before.
@@ -90,6 +92,8 @@ pub enum Claim {
     Owned(TxHash),
     /// Its payer is paying for the listing already, by this transaction.
     Paying(TxHash),
+    /// A node refused a payment of its payer for the listing, for somebody else had handed it in: it may be in a block.
+    MaybePaid,
     /// The terms belong to another transaction, for ever.
     TermsTaken,
     /// The identifier belongs to another payload.
@@ -169,6 +173,22 @@ macro_rules! crowded {
     };
 }
 
+/// SQL for payments of these buyers for a listing that somebody else handed in before us, so that a node refused them, over
+/// `?1` and the facts.
+macro_rules! lost {
+    ($facts:literal) => {
+        concat!(
+            "SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ",
+            $facts,
+            " ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(",
+            $facts,
+            ", '$.buyers')) AND p.tx_id <> ?1 AND o.state = 'refused' AND o.was_public AND NOT ",
+            $facts,
+            " ->> '$.looked'"
+        )
+    };
+}
+
 /// When a payment may be claimed. `?1` is its transaction.
 const GUARD: &str = concat!(
     "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
@@ -189,7 +209,9 @@ const GUARD: &str = concat!(
     too_many_refused!("?10"),
     ")) AND (?10 ->> '$.unposted' IS NULL OR NOT (",
     crowded!("?10"),
-    "))"
+    ")) AND NOT EXISTS (",
+    lost!("?10"),
+    ")"
 );
 
 /// What stands in a claim's way, as it is read beside it.
@@ -202,6 +224,7 @@ struct InTheWay {
     identifier: Option<ContentHash>,
     refused: u8,
     crowded: u8,
+    lost: u8,
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Lovelace,
@@ -233,6 +256,7 @@ impl NewPayment<'_> {
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "amount": self.amount,
             "content": self.content,
+            "looked": self.looked,
         })
     }
 
@@ -297,6 +321,9 @@ impl NewPayment<'_> {
         }
         if let Some(tx) = found.paying {
             return Claim::Paying(tx);
+        }
+        if found.lost > 0 {
+            return Claim::MaybePaid;
         }
         if found.terms.is_some() {
             return Claim::TermsTaken;
@@ -424,6 +451,19 @@ pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
     )
 }
 
+/// The statement that reads the newest payments of this payer for a listing that somebody else handed in before us, so that
+/// a node refused them, as [`PaymentRecord`]s.
+#[must_use]
+pub fn lost(listing: &str, payer: &Address) -> Statement {
+    statement!(
+        records()
+            + "p.listing_id = ?1 AND p.payer = ?2 AND outbox.state = 'refused' AND outbox.was_public \
+               ORDER BY created_at_ms DESC LIMIT 3",
+        listing,
+        payer
+    )
+}
+
 /// The statement that reads the CBOR of the first payment of a service wallet for a listing that the ledger refused and
 /// that could still be in a block of this slot: a provider may have passed it on before it refused.
 #[must_use]
@@ -473,11 +513,13 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                  AND identifier = ?2 ->> '$.identifier'), \
                'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
                'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
+               'lost', EXISTS ({}), \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",
             too_many_refused!("?2"),
             crowded!("?2"),
+            lost!("?2"),
             spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),
         tx,

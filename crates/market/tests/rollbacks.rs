@@ -210,6 +210,7 @@ impl World {
             inputs: &built.facts.inputs,
             account: None,
             content: None,
+            looked: false,
         };
         let claimed = block(payment.claim(&self.db, None, self.ledger.tip().time_ms)).unwrap().0;
         if !matches!(claimed, Claim::New(_)) {

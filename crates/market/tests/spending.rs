@@ -18,7 +18,7 @@ use market::{
 };
 use outbox::{Decision, EntryState, WalletSnapshot, snapshot};
 use proptest::prelude::*;
-use sql::{Database, exactly, sqlite::Sqlite};
+use sql::{Database, exactly, sqlite::Sqlite, statement};
 use support::{
     NOON, Paying, block, entry, given, inclusion, list, one, paying_for, payment, reread, sign_up, spent_today, step,
     token,
@@ -279,6 +279,21 @@ fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     // What a stranger names holds nothing of a wallet of ours.
     let own = paying(&account, &key, &first, 1, 2 * ADA);
     assert!(!matches!(own.claim(&db, NOON), Claim::InputsTaken));
+}
+
+#[test]
+fn who_may_have_paid_by_what_a_node_refused_is_looked_up_before_another_payment() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let outside = |coin| Paying { account: None, ..paying(&account, &key, &listing, coin, 2 * ADA) };
+    let (first, second) = (outside(1), outside(2));
+    assert!(is_new(&first.claim(&db, NOON)));
+    assert!(refuse(&db, &first.tx()));
+    block(db.run(statement!("UPDATE outbox SET was_public = 1"))).unwrap();
+    assert_eq!(second.claim(&db, NOON), Claim::MaybePaid);
+    let lost = block(db.run(market::payment::lost(listing.as_str(), &second.payer))).unwrap();
+    assert_eq!(market::payment::all(&lost).unwrap().len(), 1);
+    assert!(is_new(&Paying { looked: true, ..second }.claim(&db, NOON)));
 }
 
 #[test]

@@ -327,6 +327,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             newest_height: None,
             inputs: &built.facts.inputs,
             account: Some(account),
+            looked: true,
             content: reading.is_some().then_some(terms.content_hash),
         };
         let (claim, beside) = new.claim(self.checkout.database, reading, self.checkout.now).await?;
@@ -336,7 +337,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Claim::Crowded => return Err(Unavailable::Crowded.into()),
             Claim::Owned(_) | Claim::Paying(_) | Claim::TermsTaken | Claim::IdentifierTaken => return Ok(Tried::Same),
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused => return Ok(Tried::Again),
+            Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused | Claim::MaybePaid => return Ok(Tried::Again),
         };
         let content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
         let settled = self.checkout.settle(&mut entry, Some(Some(known))).await?;

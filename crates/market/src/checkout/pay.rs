@@ -302,12 +302,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             }
         }
         let (payer, terms) = (verified.payer, attempt.terms);
-        // What a node refused may be in a block all the same: who paid by it must not pay again.
-        let lost = self.database.run(payment::maybe_included(&terms.id, &[payer.to_string()])).await?;
-        self.find_included(&lost).await?;
         let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
         let (reading, mut content) = self.content_before_claim(terms).await?;
-        let new = NewPayment {
+        let mut new = NewPayment {
             tx: verified.tx_id,
             cbor: &verified.cbor,
             valid_until: verified.valid_until,
@@ -323,6 +320,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             inputs: &verified.inputs,
             account: None,
             content: reading.is_some().then_some(terms.content_hash),
+            looked: false,
         };
         for _ in 0..MAX_ROUNDS {
             let (claim, beside) = new.claim(self.database, reading.clone(), self.now).await?;
@@ -343,6 +341,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::Owned(purchase) => {
                     let content = content.ok_or_else(|| no_content(terms))?;
                     return Ok(Paid { content, settlement: self.owned(&purchase, &payer).await? });
+                }
+                Claim::MaybePaid => {
+                    let lost = self.database.run(payment::lost(&terms.id, &payer)).await?;
+                    self.find_included(&lost).await?;
+                    new.looked = true;
                 }
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
                 Claim::Paying(other) => {

@@ -119,6 +119,7 @@ pub struct Paying {
     pub terms_digest: Option<ContentHash>,
     pub mode: DeliveryMode,
     pub newest_height: Option<u64>,
+    pub looked: bool,
 }
 
 /// A payment of this account's service wallet.
@@ -132,6 +133,7 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         terms_digest: None,
         mode: DeliveryMode::Instant,
         newest_height: None,
+        looked: false,
     }
 }
 
@@ -162,6 +164,7 @@ impl Paying {
             inputs: &self.built.facts.inputs,
             account: self.account.as_ref(),
             content: None,
+            looked: self.looked,
         };
         block(new.claim(db, None, now)).unwrap().0
     }

@@ -145,6 +145,7 @@ impl Sales {
             inputs: &built.facts.inputs,
             account: None,
             content: None,
+            looked: false,
         };
         assert!(matches!(block(payment.claim(&self.db, None, self.now())).unwrap().0, Claim::New(_)));
         assert!(self.ledger.hand_in(Tx::new(built.cbor, validity.until)));
