@@ -10,8 +10,10 @@ use cardano::{
 use clap::Args;
 use escrow::{Action, Datum};
 use market::ListingId;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
+use x402_cardano::escrow::listing_input_hash;
 use xtask::provider::ProviderError;
 
 use crate::{
@@ -19,11 +21,10 @@ use crate::{
     chain::{clock, described},
     failure::Failure,
     proof,
-    redelivery::redeliver,
     service::Ask,
     tell::plain,
     verify::{
-        Own,
+        NotAsAsked, Own,
         action::{Draft, Escrow, action},
     },
     wallet::signer,
@@ -56,6 +57,15 @@ pub struct VerdictArguments {
     verdict: String,
 }
 
+/// A purchase as the service lists it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Bought {
+    id: TxHash,
+    listing_id: ListingId,
+    status: String,
+}
+
 /// A purchase as people name it.
 #[derive(Clone, Debug)]
 enum Named {
@@ -74,13 +84,25 @@ impl PurchaseArgument {
         match &self.purchase {
             Named::Purchase(id) => Ok(*id),
             Named::Listing(listing) => {
-                let (key, address) = signer(shop)?;
-                let owned = redeliver(shop, &key, listing)?;
+                let (_, address) = signer(shop)?;
+                let (sold, _) = shop.service.listing(listing)?;
+                let query = format!("/purchases?seller={}&buyer={address}", sold.seller);
+                let bought: Vec<Bought> = shop.service.json("GET", &query, Ask::default())?;
+                let is_it = |one: &&Bought| one.listing_id == *listing && one.status != "refunded";
                 let none =
                     || Failure::Refused(format!("{address} owns no purchase of {listing}: name it by its own id"));
-                Ok(owned.ok_or_else(none)?.purchase)
+                Ok(bought.iter().find(is_it).ok_or_else(none)?.id)
             }
         }
+    }
+
+    /// That an escrow is of the listing that was named, whatever the service says of its purchase.
+    fn must_be_of(&self, escrow: &Escrow, shop: &Shop) -> Result<(), Failure> {
+        let Named::Listing(listing) = &self.purchase else { return Ok(()) };
+        let (sold, _) = shop.service.listing(listing)?;
+        let same = escrow.datum.input_hash == listing_input_hash(listing.as_str(), &sold.content_hash).as_bytes();
+        let other = || NotAsAsked::Terms(format!("the escrow that the service names is not of {listing}"));
+        if same { Ok(()) } else { Err(other().into()) }
     }
 }
 
@@ -174,6 +196,7 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
     let _locked = shop.home.lock()?;
     for tries in 1..=MAX_TRIES {
         let escrow = current(shop, &id, &address)?;
+        purchase.must_be_of(&escrow, shop)?;
         match attempt(shop, &id, (what, &escrow), (&key, &address)) {
             Err(failure) => {
                 let again = tries < MAX_TRIES && matches!(failure, Failure::Refused(_)) && is_open(shop, &id, what)?;

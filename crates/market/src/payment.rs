@@ -98,7 +98,7 @@ pub enum Claim {
     TermsTaken,
     /// The identifier belongs to another payload.
     IdentifierTaken,
-    /// The ledger refused too many payments of this payer lately.
+    /// Too many payments of this payer took no effect lately.
     TooManyRefused,
     /// Too many protected sales wait for their results.
     Crowded,
@@ -134,7 +134,7 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     )
 }
 
-/// Refused payments of one payer from outside beyond which no other is taken: each leaves a row for a day.
+/// Payments of one payer from outside that took no effect beyond which no other is taken: each leaves a row for a day.
 pub(crate) const MAX_REFUSED: u32 = 20;
 
 /// SQL for whether a payer from outside has as many, over `?1` and the facts. They are counted by the key that signs: a lock
@@ -144,7 +144,7 @@ macro_rules! too_many_refused {
         concat!(
             "(SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.payer_key = ",
             $facts,
-            " ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state = 'refused') >= ",
+            " ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state IN ('refused', 'expired')) >= ",
             $facts,
             " ->> '$.refused'"
         )

@@ -106,9 +106,9 @@ pub enum PayError {
          PAYMENT-SIGNATURE"
     )]
     Public,
-    /// The ledger refused many payments of this payer lately.
+    /// Many payments of this payer took no effect lately.
     #[error(
-        "the ledger refused {} payments of this payer within a day: no other is taken until they are a day old",
+        "{} payments of this payer took no effect within a day: no other is taken until they are a day old",
         MAX_REFUSED
     )]
     TooManyRefused,
