@@ -662,12 +662,18 @@ pub struct SearchPage {
     pagination: SearchPagination,
 }
 
+/// What is there and null: other fields that may be missing are never null.
+fn text_or_null(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "oneOf": [{ "type": "string" }, { "type": "null" }] })
+}
+
 /// How to go on after a page of a search.
 #[derive(Serialize, JsonSchema)]
 pub struct SearchPagination {
     /// So many are on this page.
     limit: u32,
     /// For the next page; null where this is the last.
+    #[schemars(schema_with = "text_or_null")]
     cursor: Option<String>,
 }
 
