@@ -206,13 +206,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
         }
-        if let Some(record) = payment::all(&open)?.into_iter().next() {
-            let mut entry = record.entry.clone();
-            let settled = self.checkout.settle(&mut entry, None).await?;
+        if let Some(mut record) = payment::all(&open)?.into_iter().next() {
+            let settled = self.checkout.settle(&mut record.entry, None).await?;
             if let Standing::Confirmed { block, .. } = &settled.standing {
                 must_be_in_time(&record, block, self.checkout.clock)?;
             }
-            return self.finish(&entry, settled.standing, &settled.followed, None).await.map(Some);
+            return self.finish(&record.entry, settled.standing, &settled.followed, None).await.map(Some);
         }
         let view = self.look().await?;
         let outbox = Outbox { database, chain: self.checkout.chain, follow: &Transitions };

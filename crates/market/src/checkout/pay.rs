@@ -249,23 +249,22 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         Ok(entry.state != EntryState::Refused)
     }
 
-    async fn resume(&self, attempt: &Attempt<'_>, record: PaymentRecord) -> Result<Paid, PayError> {
+    async fn resume(&self, attempt: &Attempt<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
         attempt.is_for_it(&record)?;
         if is_refunded(record.status) {
             return Err(PayError::Refunded);
         }
-        let (mut entry, payer) = (record.entry.clone(), record.payer);
-        let settled = self.settle(&mut entry, None).await?;
+        let settled = self.settle(&mut record.entry, None).await?;
         attempt.recorded(&settled)?;
         if let Standing::Confirmed { block, .. } = &settled.standing {
             must_be_in_time(&record, block, self.clock)?;
         }
-        let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
-        attempt.may_have(&entry, &payer)?;
+        let settlement = answer(in_x402(settled.standing), &record.entry.tx, &record.payer)?;
+        attempt.may_have(&record.entry, &record.payer)?;
         let content = self.content(attempt.terms).await?;
         // Last: whoever is told to come back must find it as it was.
-        if !(self.hung_up)() {
-            self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
+        if !record.delivered && !(self.hung_up)() {
+            self.database.run(payment::mark_delivered(&record.entry.tx, self.now)).await?;
         }
         Ok(Paid { content, settlement })
     }
