@@ -254,6 +254,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if is_refunded(record.status) {
             return Err(PayError::Refunded);
         }
+        // What its payer signs for is theirs, whoever handed it in first.
+        record.entry.unanswered &= attempt.proven != Some(record.payer);
         let settled = self.settle(&mut record.entry, None).await?;
         attempt.recorded(&settled)?;
         if let Standing::Confirmed { block, .. } = &settled.standing {

@@ -1,0 +1,316 @@
+//! Copies of a payment that its payer handed in elsewhere, of which the provider shows nothing until a block has it: what a
+//! thief gets by them, whatever becomes of the submission.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::{
+    cell::Cell,
+    collections::BTreeSet,
+    future::{Future, pending},
+    pin::Pin,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Address, Lovelace, TxHash, TxRef,
+    chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
+    keys::Native,
+    params::ProtocolParameters,
+    tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
+};
+use futures_lite::future::{block_on, poll_once};
+use market::{
+    DeliveryMode, ListingId,
+    catalogue::{self, ListingTerms},
+    checkout::{Checkout, Paid, PayError, Presented},
+    contents::InDatabase,
+};
+use outbox::{EntryState, Sleep};
+use serde_json::json;
+use sql::{Database, sqlite::Sqlite};
+use support::{
+    SELLER, block, entry,
+    ledger::{Ledger, Tx, faucets},
+    list, person,
+    sales::output,
+};
+use x402_cardano::{
+    method::{DefaultMethod, PaymentMethod},
+    wire::ConfirmationPolicy,
+};
+
+const PRICE: u64 = 5_000_000;
+/// Longer than any submission takes.
+const LATER_MS: u64 = 30_000;
+
+/// What becomes of a submission.
+#[derive(Clone, Copy, PartialEq)]
+enum Handing {
+    /// The node's answer arrives.
+    Answered,
+    /// The provider takes no more for now: no node sees it.
+    Limited,
+    /// The request's time is over: no node sees it.
+    Late,
+    /// The answer is lost.
+    Lost,
+    /// The answer is on its way for as long as anybody waits.
+    Outstanding,
+    /// The process ends before anything is sent.
+    Unsent,
+}
+
+/// A provider whose index has no mempool.
+struct Provider {
+    ledger: Ledger,
+    handing: Cell<Handing>,
+}
+
+impl Chain for Provider {
+    async fn tip(&self) -> Result<Tip, ChainError> {
+        Chain::tip(&self.ledger).await
+    }
+    async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
+        self.ledger.protocol_parameters().await
+    }
+    async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
+        self.ledger.outputs_of(tx).await
+    }
+    async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
+        self.ledger.transaction(tx).await
+    }
+    async fn in_mempool(&self, _: &TxHash) -> Result<bool, ChainError> {
+        Ok(false)
+    }
+    async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
+        self.ledger.inclusion_of(tx).await
+    }
+    async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
+        self.ledger.utxos_at(address, enough).await
+    }
+    async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
+        self.ledger.balance_of(address).await
+    }
+    async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
+        match self.handing.get() {
+            Handing::Limited => return Err(ChainError::RateLimited),
+            Handing::Late => return Err(ChainError::TimeOver),
+            Handing::Unsent => pending().await,
+            Handing::Answered | Handing::Lost | Handing::Outstanding => {}
+        }
+        let answer = self.ledger.submit(cbor).await;
+        match self.handing.get() {
+            Handing::Lost => Err(ChainError::Unavailable("no answer".into())),
+            // Until the test lets it come.
+            Handing::Outstanding => {
+                futures_lite::future::poll_fn(|_| match self.handing.get() {
+                    Handing::Outstanding => std::task::Poll::Pending,
+                    _ => std::task::Poll::Ready(()),
+                })
+                .await;
+                answer
+            }
+            _ => answer,
+        }
+    }
+}
+
+struct NoSleep;
+
+impl Sleep for NoSleep {
+    async fn sleep(&self, _: u64) {}
+}
+
+/// A payer's transaction for a listing, and the header under which whoever has its bytes presents it.
+struct World {
+    db: Sqlite,
+    provider: Provider,
+    method: DefaultMethod,
+    terms: ListingTerms,
+    payer: Address,
+    built: BuiltTx,
+    header: String,
+    /// POSIX ms.
+    begun: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+        let listing = list(&db, 1, PRICE);
+        let (key, method) = (person(9), DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap());
+        let payer = key.enterprise_address();
+        let coin = output(payer.to_string(), Lovelace::from_ada(100), None);
+        let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);
+        let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
+        assert!(ledger.hand_in(funds));
+        ledger.mine();
+        let plan = TxPlan {
+            outputs: vec![NewOutput::pay(SELLER.parse::<Address>().unwrap(), Lovelace::new(PRICE).unwrap())],
+            validity: Validity { from: None, until: ledger.tip().slot + 200 },
+            ..TxPlan::default()
+        };
+        let wallet = Wallet { address: payer, utxos: &[coin], reserved: &BTreeSet::new() };
+        let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
+        let terms = terms_of(&db, &listing);
+        let header = STANDARD.encode(
+            json!({
+                "x402Version": 2,
+                "accepted": method.listed(&terms.sale()).unwrap(),
+                "payload": {
+                    "transaction": STANDARD.encode(&built.cbor),
+                    "nonce": built.facts.inputs.first().unwrap().to_string(),
+                },
+                "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+            })
+            .to_string(),
+        );
+        let begun = ledger.tip().time_ms;
+        let provider = Provider { ledger, handing: Cell::new(Handing::Answered) };
+        Self { db, provider, method, terms, payer, built, header, begun }
+    }
+
+    fn tx(&self) -> TxHash {
+        self.built.facts.tx_id
+    }
+
+    /// The payer gives it to somebody else.
+    fn broadcast(&self) {
+        assert!(self.provider.ledger.hand_in(Tx::new(self.built.cbor.clone(), self.built.facts.valid_until_slot)));
+    }
+
+    fn mine(&self) {
+        self.provider.ledger.mine();
+    }
+
+    /// A request with the header, so much later than the first.
+    fn pay<'a>(
+        &'a self,
+        after_ms: u64,
+        proven: Option<Address>,
+    ) -> Pin<Box<dyn Future<Output = Result<Paid, PayError>> + 'a>> {
+        self.provider.ledger.calls.set(0);
+        let now = self.begun + after_ms;
+        Box::pin(async move {
+            let checkout = Checkout {
+                database: &self.db,
+                chain: &self.provider,
+                signatures: &Native,
+                sleep: &NoSleep,
+                contents: &InDatabase(&self.db),
+                ways: &[(DeliveryMode::Instant, &self.method)],
+                now,
+                clock: now,
+                schedule: &[500],
+                confirmations: 0,
+                hung_up: &|| false,
+            };
+            checkout.pay(&self.terms, &Presented::read(&self.header, "network").unwrap(), proven).await
+        })
+    }
+}
+
+fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
+    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+}
+
+/// Runs a request until it waits for what does not come.
+fn begin<T>(request: &mut Pin<Box<dyn Future<Output = T> + '_>>) {
+    assert!(block_on(poll_once(request)).is_none(), "it waits for the node");
+}
+
+#[test]
+fn what_the_provider_was_not_given_is_its_payers_where_a_block_has_it_after_all() {
+    for handing in [Handing::Limited, Handing::Late] {
+        let world = World::new();
+        world.broadcast();
+        world.provider.handing.set(handing);
+        assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+        world.mine();
+        for after in [0, LATER_MS] {
+            let thief = block(world.pay(after, None));
+            assert!(thief.is_err(), "{thief:?}");
+        }
+        assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+    }
+}
+
+#[test]
+fn nobody_is_faster_than_the_answer_of_the_node() {
+    let world = World::new();
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    world.mine();
+    let second = block(world.pay(0, None));
+    assert!(second.is_err(), "{second:?}");
+    world.provider.handing.set(Handing::Answered);
+    assert!(block(first).is_err());
+    assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public));
+}
+
+#[test]
+fn what_a_node_refused_before_the_process_died_is_its_payers() {
+    let world = World::new();
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    drop(first);
+    world.mine();
+    world.provider.handing.set(Handing::Answered);
+    for after in [0, LATER_MS] {
+        let thief = block(world.pay(after, None));
+        assert!(thief.is_err(), "{thief:?}");
+    }
+    assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+}
+
+#[test]
+fn who_hands_in_nothing_elsewhere_needs_no_signature() {
+    for handing in [Handing::Limited, Handing::Late, Handing::Lost, Handing::Unsent] {
+        let world = World::new();
+        world.provider.handing.set(handing);
+        let mut first = world.pay(0, None);
+        match handing {
+            Handing::Unsent => begin(&mut first),
+            _ => assert!(matches!(block(first), Err(PayError::NotSettled(..)))),
+        }
+        world.provider.handing.set(Handing::Answered);
+        if handing != Handing::Lost {
+            assert!(matches!(block(world.pay(10_000, None)), Err(PayError::NotSettled(..))), "sent again");
+            assert_eq!(entry(&world.db, &world.tx()).state, EntryState::Submitted);
+        }
+        world.mine();
+        assert_eq!(block(world.pay(10_000, None)).unwrap().content, "content 1");
+    }
+}
+
+#[test]
+fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
+    let world = World::new();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    world.mine();
+    assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+    world.provider.handing.set(Handing::Answered);
+    assert_eq!(block(first).unwrap().content, "content 1");
+    assert!(!entry(&world.db, &world.tx()).was_public);
+}
+
+#[test]
+fn who_was_answered_before_the_process_died_signs_once() {
+    let world = World::new();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    drop(first);
+    world.mine();
+    world.provider.handing.set(Handing::Answered);
+    assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public));
+    assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+}
