@@ -27,7 +27,7 @@ use market::{
     checkout::{Checkout, Paid, PayError, Presented},
     contents::InDatabase,
 };
-use outbox::{EntryState, Sleep};
+use outbox::{Decision, EntryState, Sleep};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite};
 use support::{
@@ -35,6 +35,7 @@ use support::{
     ledger::{Ledger, Tx, faucets},
     list, person,
     sales::output,
+    step,
 };
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
@@ -66,6 +67,8 @@ enum Handing {
 struct Provider {
     ledger: Ledger,
     handing: Cell<Handing>,
+    /// Whether it is behind with what is in blocks, but not with which is the newest.
+    lags: Cell<bool>,
 }
 
 impl Chain for Provider {
@@ -85,7 +88,7 @@ impl Chain for Provider {
         Ok(false)
     }
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
-        self.ledger.inclusion_of(tx).await
+        self.ledger.inclusion_of(tx).await.map(|found| found.filter(|_| !self.lags.get()))
     }
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         self.ledger.utxos_at(address, enough).await
@@ -117,10 +120,13 @@ impl Chain for Provider {
     }
 }
 
-struct NoSleep;
+/// What others do while a request waits.
+struct Meanwhile<'a>(&'a dyn Fn());
 
-impl Sleep for NoSleep {
-    async fn sleep(&self, _: u64) {}
+impl Sleep for Meanwhile<'_> {
+    async fn sleep(&self, _: u64) {
+        (self.0)();
+    }
 }
 
 /// A payer's transaction for a listing, and the header under which whoever has its bytes presents it.
@@ -168,7 +174,7 @@ impl World {
             .to_string(),
         );
         let begun = ledger.tip().time_ms;
-        let provider = Provider { ledger, handing: Cell::new(Handing::Answered) };
+        let provider = Provider { ledger, handing: Cell::new(Handing::Answered), lags: Cell::new(false) };
         Self { db, provider, method, terms, payer, built, header, begun }
     }
 
@@ -186,11 +192,17 @@ impl World {
     }
 
     /// A request with the header, so much later than the first.
-    fn pay<'a>(
+    fn pay(&self, after_ms: u64, proven: Option<Address>) -> Asking<'_> {
+        self.pay_for(&self.terms, &self.header, (after_ms, proven), &|| ())
+    }
+
+    fn pay_for<'a>(
         &'a self,
-        after_ms: u64,
-        proven: Option<Address>,
-    ) -> Pin<Box<dyn Future<Output = Result<Paid, PayError>> + 'a>> {
+        terms: &'a ListingTerms,
+        header: &'a str,
+        (after_ms, proven): (u64, Option<Address>),
+        meanwhile: &'a dyn Fn(),
+    ) -> Asking<'a> {
         self.provider.ledger.calls.set(0);
         let now = self.begun + after_ms;
         Box::pin(async move {
@@ -198,7 +210,7 @@ impl World {
                 database: &self.db,
                 chain: &self.provider,
                 signatures: &Native,
-                sleep: &NoSleep,
+                sleep: &Meanwhile(meanwhile),
                 contents: &InDatabase(&self.db),
                 ways: &[(DeliveryMode::Instant, &self.method)],
                 now,
@@ -207,17 +219,20 @@ impl World {
                 confirmations: 0,
                 hung_up: &|| false,
             };
-            checkout.pay(&self.terms, &Presented::read(&self.header, "network").unwrap(), proven).await
+            checkout.pay(terms, &Presented::read(header, "network").unwrap(), proven).await
         })
     }
 }
+
+/// A request that is being answered.
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<Paid, PayError>> + 'a>>;
 
 fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
     block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
 }
 
 /// Runs a request until it waits for what does not come.
-fn begin<T>(request: &mut Pin<Box<dyn Future<Output = T> + '_>>) {
+fn begin(request: &mut Asking<'_>) {
     assert!(block_on(poll_once(request)).is_none(), "it waits for the node");
 }
 
@@ -313,4 +328,27 @@ fn who_was_answered_before_the_process_died_signs_once() {
     world.provider.handing.set(Handing::Answered);
     assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public));
     assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+}
+
+#[test]
+fn what_was_taken_up_for_another_listing_meanwhile_opens_that_one_alone() {
+    let world = World::new();
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    // Refused at first; then its payer presents it for the other listing, and a block has it.
+    world.provider.handing.set(Handing::Unsent);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    drop(first);
+    let meanwhile = || {
+        world.provider.lags.set(false);
+        world.provider.handing.set(Handing::Answered);
+        assert!(step(&world.db, &world.tx(), &Decision::Refuse("no".into())));
+        let taken_up = block(world.pay_for(&other, &world.header, (1_000, Some(world.payer)), &|| world.mine()));
+        assert_eq!(taken_up.unwrap().content, "content 2");
+        // Until its time is over.
+        (0..20).for_each(|_| world.mine());
+        world.provider.lags.set(true);
+    };
+    let slow = block(world.pay_for(&world.terms, &world.header, (1_000, None), &meanwhile));
+    assert!(slow.is_err(), "{slow:?}");
 }
