@@ -5,17 +5,12 @@
 
 mod support;
 
-use std::{
-    cell::Cell,
-    collections::BTreeSet,
-    future::{Future, pending},
-    pin::Pin,
-};
+use std::{collections::BTreeSet, future::Future, pin::Pin};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, Lovelace, TxHash, TxRef,
-    chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
+    chain::Utxo,
     keys::Native,
     params::ProtocolParameters,
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
@@ -27,13 +22,14 @@ use market::{
     checkout::{Checkout, Paid, PayError, Presented},
     contents::InDatabase,
 };
-use outbox::{Decision, EntryState, Sleep};
+use outbox::{Decision, EntryState};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite};
 use support::{
     SELLER, block, entry,
     ledger::{Ledger, Tx, faucets},
     list, person,
+    provider::{Handing, Meanwhile, Provider},
     sales::output,
     step,
 };
@@ -45,89 +41,6 @@ use x402_cardano::{
 const PRICE: u64 = 5_000_000;
 /// Longer than any submission takes.
 const LATER_MS: u64 = 30_000;
-
-/// What becomes of a submission.
-#[derive(Clone, Copy, PartialEq)]
-enum Handing {
-    /// The node's answer arrives.
-    Answered,
-    /// The provider takes no more for now: no node sees it.
-    Limited,
-    /// The request's time is over: no node sees it.
-    Late,
-    /// The answer is lost.
-    Lost,
-    /// The answer is on its way for as long as anybody waits.
-    Outstanding,
-    /// The process ends before anything is sent.
-    Unsent,
-}
-
-/// A provider whose index has no mempool.
-struct Provider {
-    ledger: Ledger,
-    handing: Cell<Handing>,
-    /// Whether it is behind with what is in blocks, but not with which is the newest.
-    lags: Cell<bool>,
-}
-
-impl Chain for Provider {
-    async fn tip(&self) -> Result<Tip, ChainError> {
-        Chain::tip(&self.ledger).await
-    }
-    async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
-        self.ledger.protocol_parameters().await
-    }
-    async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
-        self.ledger.outputs_of(tx).await
-    }
-    async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
-        self.ledger.transaction(tx).await
-    }
-    async fn in_mempool(&self, _: &TxHash) -> Result<bool, ChainError> {
-        Ok(false)
-    }
-    async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
-        self.ledger.inclusion_of(tx).await.map(|found| found.filter(|_| !self.lags.get()))
-    }
-    async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
-        self.ledger.utxos_at(address, enough).await
-    }
-    async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
-        self.ledger.balance_of(address).await
-    }
-    async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
-        match self.handing.get() {
-            Handing::Limited => return Err(ChainError::RateLimited),
-            Handing::Late => return Err(ChainError::TimeOver),
-            Handing::Unsent => pending().await,
-            Handing::Answered | Handing::Lost | Handing::Outstanding => {}
-        }
-        let answer = self.ledger.submit(cbor).await;
-        match self.handing.get() {
-            Handing::Lost => Err(ChainError::Unavailable("no answer".into())),
-            // Until the test lets it come.
-            Handing::Outstanding => {
-                futures_lite::future::poll_fn(|_| match self.handing.get() {
-                    Handing::Outstanding => std::task::Poll::Pending,
-                    _ => std::task::Poll::Ready(()),
-                })
-                .await;
-                answer
-            }
-            _ => answer,
-        }
-    }
-}
-
-/// What others do while a request waits.
-struct Meanwhile<'a>(&'a dyn Fn());
-
-impl Sleep for Meanwhile<'_> {
-    async fn sleep(&self, _: u64) {
-        (self.0)();
-    }
-}
 
 /// A payer's transaction for a listing, and the header under which whoever has its bytes presents it.
 struct World {
@@ -174,7 +87,7 @@ impl World {
             .to_string(),
         );
         let begun = ledger.tip().time_ms;
-        let provider = Provider { ledger, handing: Cell::new(Handing::Answered), lags: Cell::new(false) };
+        let provider = Provider::new(ledger);
         Self { db, provider, method, terms, payer, built, header, begun }
     }
 

@@ -26,14 +26,18 @@
 
 mod decide;
 mod drive;
+mod earlier;
 mod entry;
 mod statements;
 mod wallet;
 
 pub use decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, RESEND_UNANSWERED_MS, RESEND_UNSEEN_MS, decide};
 pub use drive::{Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, open, overdue, rechecked};
+pub use earlier::Earlier;
 pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind};
-pub use statements::{block_is_there, by_id, change, live_for, open_of_kinds, recheck, to_recheck, write_down};
+pub use statements::{
+    MAX_ENDED, block_is_there, by_id, change, ended_for, live_for, open_of_kinds, recheck, to_recheck, write_down,
+};
 pub use wallet::{MAX_LAG_MS, WalletSnapshot, snapshot};
 
 /// The tables of an outbox, as migrations apply them: tests on SQLite run on it.

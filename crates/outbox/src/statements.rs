@@ -6,6 +6,7 @@ use sql::{Statement, statement};
 use crate::{
     decide::Decision,
     entry::{Draft, ENTRY_JSON, Entry, Kind},
+    wallet::MAX_LAG_MS,
 };
 
 /// How long after a block has a transaction its inputs stay reserved: longer than any provider's view is late.
@@ -14,6 +15,9 @@ const SETTLED_MS: Millis = 2 * 60 * 60 * 1_000;
 /// Outputs that a payer's own transaction holds, of those that it spends: enough that each claim stands on money of its
 /// own, few enough that it costs a bounded number of rows.
 const MAX_HELD: usize = 32;
+
+/// Earlier transactions for the same that the next one is kept apart from, of the last hour.
+pub const MAX_ENDED: u32 = 8;
 
 /// The names under which outputs are held. A payer's own are kept apart: what a stranger's transaction names must not
 /// hold anything of ours.
@@ -85,6 +89,20 @@ pub fn live_for(purpose: &str) -> Statement {
             "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1"
         ),
         purpose
+    )
+}
+
+/// The statement that reads the entries for a purpose that took no effect lately, for all that is known
+/// ([`crate::Earlier`]), oldest first.
+#[must_use]
+pub fn ended_for(purpose: &str, now: Millis) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
+             AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_ENDED}"
+        ),
+        purpose,
+        now.saturating_sub(MAX_LAG_MS)
     )
 }
 
