@@ -97,15 +97,15 @@ pub struct Settled {
 }
 
 /// The outbox of a database.
-#[derive(Clone, Copy, Debug)]
-pub struct Outbox<'a, D, C, F> {
+#[derive(Clone, Copy)]
+pub struct Outbox<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
     /// What follows from changes.
-    pub follow: &'a F,
+    pub follow: &'a dyn Follow,
 }
 
-impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
+impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Writes a step down with what follows. Whether it changed the entry, and what the statements that follow answered.
     ///
     /// # Errors

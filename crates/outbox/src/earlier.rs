@@ -11,7 +11,7 @@ use cardano::{
 use sql::{Database, DatabaseError};
 
 use crate::{
-    drive::{Follow, Outbox, OutboxError},
+    drive::{Outbox, OutboxError},
     entry::Entry,
     wallet::WalletSnapshot,
 };
@@ -25,7 +25,7 @@ pub enum Earlier {
     InBlock(TxHash),
 }
 
-impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
+impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// What the next transaction of a wallet must spend so that these earlier ones cannot be in a block besides. `shown` is
     /// what the provider shows of the wallet. Asks for the first output that an earlier one spends only where nothing
     /// else says what became of it.
