@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::{collections::BTreeSet, future::Future, pin::Pin};
+use std::{cell::RefCell, collections::BTreeSet, future::Future, pin::Pin};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
@@ -264,4 +264,39 @@ fn what_was_taken_up_for_another_listing_meanwhile_opens_that_one_alone() {
     };
     let slow = block(world.pay_for(&world.terms, &world.header, (1_000, None), &meanwhile));
     assert!(slow.is_err(), "{slow:?}");
+}
+
+#[test]
+fn what_a_thief_presents_for_another_listing_binds_its_payer_to_nothing() {
+    for handing in [Handing::Limited, Handing::Outstanding] {
+        let world = World::new();
+        let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+        world.broadcast();
+        world.provider.handing.set(handing);
+        let mut thief = world.pay_for(&other, &world.header, (0, None), &|| ());
+        drop(block_on(poll_once(&mut thief)));
+        drop(thief);
+        world.provider.handing.set(Handing::Answered);
+        world.mine();
+        assert!(block(world.pay_for(&other, &world.header, (LATER_MS, None), &|| ())).is_err());
+        assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1", "{handing:?}");
+        assert!(block(world.pay_for(&other, &world.header, (LATER_MS, Some(world.payer)), &|| ())).is_err());
+    }
+}
+
+#[test]
+fn what_a_node_refused_while_a_thief_asked_twice_for_another_listing_binds_its_payer_to_nothing() {
+    let world = World::new();
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let first = RefCell::new(world.pay_for(&other, &world.header, (0, None), &|| ()));
+    begin(&mut first.borrow_mut());
+    let meanwhile = || {
+        world.provider.handing.set(Handing::Answered);
+        assert!(block(first.borrow_mut().as_mut()).is_err());
+        world.mine();
+    };
+    assert_eq!(block(world.pay_for(&other, &world.header, (1_000, None), &meanwhile)), Err(PayError::Public));
+    assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
 }

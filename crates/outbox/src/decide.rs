@@ -12,6 +12,8 @@ pub const RESEND_UNSEEN_MS: Millis = 60_000;
 /// How long after a submission began its answer is noted, or whoever began it is dead: the longest wait for a provider's
 /// answer, and then some.
 pub const ANSWER_MS: Millis = 20_000;
+/// Why a payment is refused that a block has.
+pub(crate) const NOT_FROM_HERE: &str = "a block has it, and no node is known to have it from here";
 /// Slots after its end before a transaction is called expired, in case of a short fork: three blocks.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;
 
@@ -69,11 +71,13 @@ pub fn decide(entry: &Entry, says: &ChainSays, now: Millis) -> Decision {
             Decision::Wait
         }
         (ChainSays::InBlock(block), EntryState::Included) if block.valid => Decision::Move(*block),
-        // Whoever handed it in may be about to note that a node had it from somebody else.
-        (ChainSays::InBlock(_), EntryState::Claimed)
-            if entry.unanswered && now < entry.attempted_at_ms.saturating_add(ANSWER_MS) =>
-        {
-            Decision::Wait
+        // Whoever handed it in may be about to note that a node had it from somebody else, or could not.
+        (ChainSays::InBlock(_), EntryState::Claimed) if entry.unanswered => {
+            if now < entry.attempted_at_ms.saturating_add(ANSWER_MS) {
+                Decision::Wait
+            } else {
+                Decision::Refuse(NOT_FROM_HERE.into())
+            }
         }
         (ChainSays::InBlock(block), _) if block.valid => Decision::Include(*block),
         (ChainSays::InBlock(_), EntryState::Included) => Decision::Reopen,
@@ -188,7 +192,7 @@ mod tests {
         let (found, first) =
             (ChainSays::InBlock(block(2, true)), Entry { unanswered: true, ..entry(Kind::Payment, Claimed) });
         assert_eq!(decide(&first, &found, AT + ANSWER_MS - 1), Decision::Wait);
-        assert_eq!(decide(&first, &found, AT + ANSWER_MS), Decision::Include(block(2, true)));
+        assert!(matches!(decide(&first, &found, AT + ANSWER_MS), Decision::Refuse(_)));
         let taken = Entry { state: Submitted, ..first };
         assert_eq!(decide(&taken, &found, AT), Decision::Include(block(2, true)));
     }

@@ -8,7 +8,7 @@ use cardano::{
 use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
-    decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, decide},
+    decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, NOT_FROM_HERE, decide},
     entry::{ENTRY_JSON, Entry, EntryState, Kind},
     statements::{answer_lost, begin_attempt, by_id, change, keep_bytes, not_handed_over, refused_first},
     wallet::WalletSnapshot,
@@ -137,7 +137,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             _ if !changed => {}
             Decision::Accept => entry.state = EntryState::Submitted,
             Decision::Reopen => (entry.state, entry.block, entry.attempted_at_ms) = (EntryState::Submitted, None, 0),
-            Decision::Refuse(_) => entry.state = EntryState::Refused,
+            Decision::Refuse(_) => {
+                entry.state = EntryState::Refused;
+                entry.was_public |= entry.unanswered;
+            }
             Decision::Expire => entry.state = EntryState::Expired,
             Decision::Wait | Decision::Submit => {}
         }
@@ -328,6 +331,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             // Whoever handed it in may have noted the answer meanwhile.
             if entry.unanswered && matches!(says, ChainSays::InBlock(_)) {
                 self.read_again(entry).await?;
+                if entry.state == EntryState::Refused {
+                    return Ok(Settled { standing: Standing::Refused(NOT_FROM_HERE.into()), followed });
+                }
             }
             match decide(entry, &says, now) {
                 // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.

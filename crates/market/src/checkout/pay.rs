@@ -232,7 +232,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         let payers = !record.entry.was_public || attempt.proven == Some(record.payer);
         let for_it = attempt.is_for_it(record).is_ok();
         let entry = &mut record.entry;
-        if entry.state == EntryState::Refused && payers && for_it {
+        // One that was presented for another listing, and is not known to have been handed in from here, binds nobody.
+        let unbound = entry.state == EntryState::Claimed && entry.unanswered && !for_it;
+        if unbound || entry.state == EntryState::Refused && payers && for_it {
             let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
             outbox.look(entry, None, self.now).await.map_err(Unavailable::from)?;
         }
@@ -266,8 +268,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if let Standing::Confirmed { block, .. } = &settled.standing {
             must_be_in_time(&record, block, self.clock)?;
         }
+        if matches!(settled.standing, Standing::Confirmed { .. } | Standing::Refused(_)) {
+            attempt.may_have(&record.entry, &record.payer)?;
+        }
         let settlement = answer(in_x402(settled.standing), &record.entry.tx, &record.payer)?;
-        attempt.may_have(&record.entry, &record.payer)?;
         let content = self.content(attempt.terms).await?;
         // Last: whoever is told to come back must find it as it was.
         if !record.delivered && !(self.hung_up)() {
