@@ -19,7 +19,8 @@
 //!   that are written in one batch with it.
 //!
 //! An entry is given up only when no submission can have taken effect: the ledger refused the one and only attempt, or the
-//! transaction's validity has ended. Attempts are counted in the database, so that no two requests both believe that
+//! transaction's validity has ended; or when a block has a payer's that nobody is known to have handed in from here. What comes
+//! next for the same is kept apart from what was given up ([`Earlier`]), for providers err. Attempts are counted in the database, so that no two requests both believe that
 //! theirs was the only one.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
