@@ -43,25 +43,22 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         for mut entry in ended {
             let first = SignedTx::parse(&entry.cbor).ok().and_then(|tx| tx.inputs.first().copied());
             let first = first.ok_or_else(|| DatabaseError(format!("{} cannot be read", entry.tx)))?;
-            // Another of ours spends it, or it is seen to already.
-            if known.reserved.contains(&first) || without.iter().any(|utxo| utxo.reference == first) {
-                continue;
-            }
             let it = |utxo: &&Utxo| utxo.reference == first;
-            if let Some(utxo) = shown.iter().find(it) {
-                without.push(utxo.clone());
-                continue;
-            }
-            match self.chain.output(&first).await? {
-                Some(TracedOutput { spent_by: None, utxo, .. }) => without.push(utxo),
-                Some(TracedOutput { spent_by: Some(by), .. }) if by == entry.tx => {
-                    self.look(&mut entry, None, now).await?;
-                    return Ok(Earlier::InBlock(entry.tx));
-                }
-                Some(_) => {}
-                // Change of ours that is in no block yet.
-                None => without.extend(known.change.iter().find(it).cloned()),
-            }
+            let there = match shown.iter().find(it) {
+                Some(utxo) => Some(utxo.clone()),
+                None => match self.chain.output(&first).await? {
+                    Some(TracedOutput { spent_by: Some(by), .. }) if by == entry.tx => {
+                        self.look(&mut entry, None, now).await?;
+                        return Ok(Earlier::InBlock(entry.tx));
+                    }
+                    Some(TracedOutput { spent_by: Some(_), .. }) => None,
+                    Some(TracedOutput { spent_by: None, utxo, .. }) => Some(utxo),
+                    // Change of ours that is in no block yet.
+                    None => known.change.iter().find(it).cloned(),
+                },
+            };
+            // What another of ours spends now keeps it out as well.
+            without.extend(there.filter(|_| !known.reserved.contains(&first) && !without.iter().any(|utxo| it(&utxo))));
         }
         Ok(Earlier::Without(without))
     }
