@@ -184,6 +184,7 @@ impl Fault {
             }
             Self::Chain(
                 ChainError::Unavailable(_)
+                | ChainError::TimeOver
                 | ChainError::RateLimited
                 | ChainError::Malformed(_)
                 | ChainError::FutureBlock { .. },
