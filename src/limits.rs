@@ -5,14 +5,14 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use cardano::chain::ChainError;
 use edge::serve::Request;
 use edge::settings::SettingError;
 use worker::Env;
 
 use crate::error::ApiError;
 
-/// Seconds in which all rates are counted.
-pub const PERIOD_SECONDS: u32 = 60;
+pub use edge::answer::PERIOD_SECONDS;
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +49,15 @@ pub enum Limiter {
     Tool,
     /// Reads of one thing by its name, where they reach the database: by client.
     Read,
+    /// Calls of the chain's provider, [`edge::chain::CALLS_PER_TICKET`] at a time, whatever needs them: by client. Submissions are
+    /// not counted.
+    Provider,
     /// Reads of many, where they reach the database: searches, pages, lists; by client.
     Search,
 }
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 17] = [
+pub const LIMITS: [(Limiter, &str, u32); 18] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -72,6 +75,7 @@ pub const LIMITS: [(Limiter, &str, u32); 17] = [
     (Limiter::Tool, "LIMIT_TOOL", 300),
     (Limiter::Read, "LIMIT_READ", 3_000),
     (Limiter::Search, "LIMIT_SEARCH", 600),
+    (Limiter::Provider, "LIMIT_PROVIDER", 200),
 ];
 
 impl Limiter {
@@ -90,10 +94,22 @@ pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError
     if outcome.success { Ok(()) } else { Err(ApiError::TooMany) }
 }
 
+/// Takes one from what a client may cost the chain's provider.
+pub async fn admit((env, client): (Env, String)) -> Result<(), ChainError> {
+    take(&env, Limiter::Provider, &client).await.map_err(|error| match error {
+        ApiError::TooMany => ChainError::TooMany,
+        error => ChainError::Unavailable(error.to_string()),
+    })
+}
+
+/// The network of whatever Cloudflare's Workers ask, everybody's: `CF-Worker` says whose one is.
+const WORKERS: &str = "2a06:98c0:3600::/64";
+
 /// Where a request comes from, as Cloudflare says.
 pub fn client(request: &Request) -> Result<String, ApiError> {
-    let address = request.headers().get("cf-connecting-ip")?.unwrap_or_default();
-    Ok(network(&address).unwrap_or_else(|| "unknown".to_owned()))
+    let header = |name| Ok::<_, ApiError>(request.headers().get(name)?.unwrap_or_default());
+    let network = network(&header("cf-connecting-ip")?).unwrap_or_else(|| "unknown".to_owned());
+    Ok(if network == WORKERS { format!("worker {}", header("cf-worker")?) } else { network })
 }
 
 /// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's.
@@ -123,6 +139,7 @@ mod tests {
             ("2001:db8:1:2:3:4:5:6", Some("2001:db8:1:2::/64")),
             ("2001:db8:1:2::1", Some("2001:db8:1:2::/64")),
             ("2001:db8:1:3::1", Some("2001:db8:1:3::/64")),
+            ("2a06:98c0:3600::103", Some(WORKERS)),
             ("", None),
             ("nowhere", None),
         ] {
