@@ -438,6 +438,18 @@ pub fn open(listing: &str, buyers: &[String]) -> Statement {
     )
 }
 
+/// The statement that reads the entries of payments in this mode whose end is not known, those that expire first.
+#[must_use]
+pub(crate) fn open_in(mode: DeliveryMode, most: u32) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox CROSS JOIN payments p ON p.tx_id = outbox.tx_id WHERE kind = 'payment' \
+             AND state IN ('claimed', 'submitted') AND p.mode = ?1 ORDER BY valid_until_slot LIMIT {most}"
+        ),
+        mode.as_str()
+    )
+}
+
 /// The statement that reads the payments for a listing by these buyers that may be in a block by now, those that are
 /// open first, as [`PaymentRecord`]s. A ledger's refusal proves little: somebody else may have handed the payment in.
 #[must_use]
