@@ -12,8 +12,8 @@ mod support;
 use std::cell::RefCell;
 
 use market::{account, checkout::buyers_of, payment, purchase};
-use sql::{Database, Statement, sqlite::Sqlite};
-use support::{NOON, SELLER, block, given, list, paying_for, person, sales::Sales, sign_up, token};
+use sql::{Database, Statement, sqlite::Sqlite, statement};
+use support::{NOON, SELLER, block, given, list, list_by, paying_for, person, sales::Sales, sign_up, token};
 
 /// Sales that were made, each with a payment, a result and a collection.
 const SALES: u32 = 50_000;
@@ -108,4 +108,23 @@ fn nor_does_a_tick_of_the_watcher() {
     let later = steps(14);
     println!("{before:?} steps, {later:?} after {SALES} sales");
     assert!(later.iter().max() < before.iter().max().map(|most| most + MOST).as_ref());
+}
+
+#[test]
+fn an_account_that_lists_all_it_may_at_its_longest_is_shown_within_what_a_page_is() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let (account, _) = sign_up(&db, 5, NOON);
+    let listing = list_by(&db, &account.owner, 1, 10_000_000);
+    let longest = "UPDATE listings SET description = ?1, card = json_set(card, '$.description', ?1)";
+    block(db.run(statement!(longest, "\u{1f3a8}".repeat(2_000)))).unwrap();
+    let copies = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 999) \
+        INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
+          content_bytes, created_at_ms) \
+        SELECT 'lst_' || n, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
+          content_bytes, created_at_ms FROM n, listings WHERE id = ?1";
+    block(db.run(statement!(copies, listing.as_str()))).unwrap();
+    let shown = block(account::view(&db, &token(5), NOON)).unwrap().unwrap().listings;
+    assert!(shown.len() < 2_100_000, "{} bytes", shown.len());
+    let newest = serde_json::from_str::<Vec<serde_json::Value>>(&shown).unwrap();
+    assert!(newest.len() > 200, "{}", newest.len());
 }
