@@ -160,7 +160,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
 async fn read(request: &mut Request, seller: Option<Address>) -> Result<NewListing, ApiError> {
     let body = read_request(request, MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLarge(_) => ApiError::from(ListingError::from(listing::content_too_long())),
-        BodyError::Broken => error.into(),
+        error => error.into(),
     })?;
     Ok(NewListing::read(&body, seller).map_err(ListingError::from)?)
 }

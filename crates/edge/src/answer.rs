@@ -208,6 +208,8 @@ impl From<&BodyError> for ErrorAnswer {
         match error {
             BodyError::TooLarge(_) => Self::too_large(error.to_string()),
             BodyError::Broken => Self::bad_request(error.to_string()),
+            BodyError::Slow => Self::with(408, error.to_string()),
+            BodyError::Crowded => Self::too_many(PERIOD_SECONDS),
         }
     }
 }
