@@ -19,7 +19,7 @@ mod store;
 
 pub use newest::Newest;
 pub use page::page;
-pub use store::{NoRoom, Quota, StoreError, Stored, store};
+pub use store::{NoRoom, Quota, Source, StoreError, Stored, store};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
 const CHUNK: u32 = 100;

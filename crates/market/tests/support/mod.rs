@@ -78,7 +78,7 @@ pub fn list_by(db: &Sqlite, seller: &str, number: u8, price: u64) -> ListingId {
     let id = ListingId::new(NOON + u64::from(number), [number; 10]);
     let offer = NewListing::read(body.to_string().as_bytes(), None).unwrap();
     let contents = InDatabase(db);
-    let stored = catalogue::store(db, &contents, &id, &offer, None, Quota::default(), NOON);
+    let stored = catalogue::store(db, &contents, &id, &offer, catalogue::Source::default(), Quota::default(), NOON);
     assert!(matches!(block(stored).unwrap(), Stored::Listing { .. }));
     id
 }
