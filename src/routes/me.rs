@@ -22,7 +22,7 @@ use crate::{
     app::App,
     body::JsonBody,
     error::ApiError,
-    limits::Limiter,
+    limits::{Limiter, client},
     paywall::{self, Priced, SCHEDULE},
     session::{Session, Shown},
 };
@@ -154,7 +154,8 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         hung_up: &|| request.inner().signal().aborted(),
     };
     let key = app.account_key(&account)?;
-    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce: edge::random()? };
+    let (nonce, network) = (edge::random()?, &client(&request)?);
+    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce, network };
     let bought = checkout.buy(&order).await.map_err(not_bought)?;
     let content = json!(bought.content);
     let body =

@@ -23,7 +23,11 @@ use serde_json::Value;
 use sql::{Database, exactly};
 
 use super::{Counter, SCHEDULE, priced, unavailable};
-use crate::{app::App, limits::Limiter, paywall::Priced};
+use crate::{
+    app::App,
+    limits::{Limiter, client},
+    paywall::Priced,
+};
 
 /// The shop for the agent of an account.
 pub struct OwnerShop<'a> {
@@ -110,7 +114,8 @@ impl Shop for OwnerShop<'_> {
         };
         let key = app.account_key(account).map_err(unavailable)?;
         let nonce = edge::random().map_err(unavailable)?;
-        let order = Order { account, key: &key, terms: &terms, mode, nonce };
+        let network = &client(self.counter.request).map_err(unavailable)?;
+        let order = Order { account, key: &key, terms: &terms, mode, nonce, network };
         let bought = match checkout.buy(&order).await {
             Ok(bought) => bought,
             Err(BuyError::Pending(tx)) => {

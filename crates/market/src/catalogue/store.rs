@@ -9,6 +9,7 @@ use crate::{
     account::{DAY_MS, day},
     contents::{Contents, ContentsError},
     listing::{ListingId, NewListing},
+    network,
 };
 
 /// How often what is said of a listing is written, about: its card, its columns, the full-text index.
@@ -249,12 +250,10 @@ impl Offer<'_> {
         );
         let texts = u64::try_from(self.listing.card(self.id, self.now_ms).len()).unwrap_or(u64::MAX);
         let taken = self.bytes().saturating_add(texts.saturating_mul(COPIES));
-        let day = day(self.now_ms);
-        // Nobody needs to know later who it was.
-        let network = ContentHash::of(format!("{day}\n{}", self.source.network).as_bytes());
+        let network = network::kept(self.source.network, self.now_ms);
         let shares = json!([["", self.quota.daily_bytes], [network, self.quota.of_network()]]);
         let mut params = self.conditions();
-        params.extend([Param::from(day), taken.into(), shares.to_string().into()]);
+        params.extend([Param::from(day(self.now_ms)), taken.into(), shares.to_string().into()]);
         Statement { sql: sql.into(), params }
     }
 

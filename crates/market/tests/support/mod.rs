@@ -120,6 +120,7 @@ pub struct Paying {
     pub mode: DeliveryMode,
     pub newest_height: Option<u64>,
     pub looked: bool,
+    pub network: Option<&'static str>,
 }
 
 /// A payment of this account's service wallet.
@@ -134,6 +135,7 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         mode: DeliveryMode::Instant,
         newest_height: None,
         looked: false,
+        network: None,
     }
 }
 
@@ -165,6 +167,7 @@ impl Paying {
             account: self.account.as_ref(),
             content: None,
             looked: self.looked,
+            network: self.network,
         };
         block(new.claim(db, None, now)).unwrap().0
     }

@@ -172,6 +172,7 @@ impl Sales {
             account: None,
             content: None,
             looked: false,
+            network: None,
         };
         assert!(matches!(block(payment.claim(&self.db, None, self.now())).unwrap().0, Claim::New(_)));
         (built.facts.tx_id, built.cbor)
