@@ -58,15 +58,20 @@ impl Methods {
         self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
-    /// Whether a listing with these modes is offered under a quote, which is made anew each time.
-    pub fn quotes(&self, modes: &[DeliveryMode]) -> bool {
-        self.protected.is_some() && modes.contains(&DeliveryMode::Protected)
+    /// What makes the quotes for a listing with these modes, anew each time; `None` where it is sold without.
+    pub fn quoting(&self, modes: &[DeliveryMode]) -> Option<&EscrowMethod> {
+        self.protected.as_ref().filter(|_| modes.contains(&DeliveryMode::Protected))
+    }
+
+    /// The way to pay under which nothing is signed.
+    pub fn unquoted(&self) -> Way<'_> {
+        (DeliveryMode::Instant, &self.instant)
     }
 
     /// The ways to pay, cheapest first.
     pub fn ways(&self) -> Vec<Way<'_>> {
         let protected = self.protected.as_ref().map(|method| (DeliveryMode::Protected, method as _));
-        std::iter::once((DeliveryMode::Instant, &self.instant as _)).chain(protected).collect()
+        std::iter::once(self.unquoted()).chain(protected).collect()
     }
 }
 

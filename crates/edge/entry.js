@@ -1,7 +1,6 @@
 // What the runtime starts: a worker's program (worker-build's module, beside this one in its build folder), and an answer
 // where the program breaks. Without it a request that ran into a panic would wait until the runtime gives it up, with a
 // page of the platform's own.
-import { WorkerEntrypoint } from "cloudflare:workers";
 import Program from "./program.js";
 
 // Its exports without the proxies that stand around worker-build's class: those cost more than many an answer.
@@ -11,34 +10,28 @@ const state = globalThis.__worker_init_state;
 const BROKEN = JSON.stringify({ error: "something went wrong on our side; try again later" });
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store", "access-control-allow-origin": "*" };
 
-/** The headers of most answers are the same few, again and again: so many of them are kept, of at most so many characters. */
-const KEPT = 200;
-const LONGEST = 4_000;
-const kept = new Map();
+/** Headers that come again and again, by the places that the program gave them. */
+const kept = [];
 
-/** Lines `name:value` as headers. */
-function headersOf(lines) {
-  const known = kept.get(lines);
-  if (known) return known;
-  const headers = new Headers();
+/** Headers of lines `name:value`. */
+function withLines(headers, lines) {
   for (let start = 0; start < lines.length; ) {
     const colon = lines.indexOf(":", start);
     const end = lines.indexOf("\n", colon);
-    headers.append(lines.slice(start, colon), lines.slice(colon + 1, end));
+    headers.set(lines.slice(start, colon), lines.slice(colon + 1, end));
     start = end + 1;
-  }
-  if (lines.length <= LONGEST) {
-    if (kept.size >= KEPT) kept.clear();
-    kept.set(lines, headers);
   }
   return headers;
 }
 
-/** What the program calls to answer (crates/edge/src/serve.rs). */
+/** What the program calls (crates/edge/src/serve.rs): to keep headers, and to answer with some of them and its own. */
 globalThis.surety = {
-  respond: (status, lines, body, id) => {
-    const response = new Response(body, { status, headers: headersOf(lines) });
-    if (id) response.headers.set("x-request-id", id);
+  keep: (place, lines) => {
+    kept[place] = withLines(new Headers(), lines);
+  },
+  respond: (status, place, own, body) => {
+    const response = new Response(body, { status, headers: kept[place] });
+    if (own) withLines(response.headers, own);
     return response;
   },
 };
@@ -77,29 +70,30 @@ async function answered(promise) {
   }
 }
 
-export default class Worker extends WorkerEntrypoint {
-  fetch(request) {
+/** After a panic the program starts anew, with memory of its own: worker-build's class sees to it when it is made. */
+function revive(env, ctx) {
+  if (state.criticalError) new Program(ctx, env);
+}
+
+// An object: of a class the runtime would make an instance for each request.
+export default {
+  fetch(request, env, ctx) {
     try {
-      this.#revive();
-      const answer = serve(request, request.method, request.url, this.env);
+      revive(env, ctx);
+      const answer = serve(request, request.method, request.url, env);
       if (answer instanceof Response) return answer;
       const done = answered(answer);
       // Whoever hangs up must not cut off what is being paid or written: the runtime would drop it where it waits, and
       // what a node said to a submission would be lost.
-      if (request.method !== "GET" || request.headers.has("payment-signature")) this.ctx.waitUntil(done);
+      if (request.method !== "GET" || request.headers.has("payment-signature")) ctx.waitUntil(done);
       return done;
     } catch (error) {
       return broken(error);
     }
-  }
+  },
 
-  scheduled(event) {
-    this.#revive();
-    return scheduled?.call(this, event);
-  }
-
-  /** After a panic the program starts anew, with memory of its own: worker-build's class sees to it when it is made. */
-  #revive() {
-    if (state.criticalError) new Program(this.ctx, this.env);
-  }
-}
+  scheduled(event, env, ctx) {
+    revive(env, ctx);
+    return scheduled?.call({ env, ctx }, event);
+  },
+};

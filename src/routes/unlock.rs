@@ -11,7 +11,7 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use cardano::{Address, slots::Millis};
+use cardano::{Address, keys::SignEd25519 as _, slots::Millis};
 use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
@@ -26,10 +26,11 @@ use market::{
 };
 use x402_cardano::{
     Refusal,
+    method::QuoteTemplate,
     settlement::NotSettled,
     wire::{
         HeaderTemplate, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequired, PaymentRequirements,
-        SettlementResponse, encode_header, encode_json, request_binding,
+        SettlementResponse, encode_header, request_binding,
     },
 };
 
@@ -56,12 +57,11 @@ thread_local! {
     static HEADERS: RefCell<HashMap<String, Rc<Unpaid>>> = RefCell::default();
 }
 
-/// What an unpaid request is told of a listing each time, around its quotes and its secret. Prices never change.
-enum Unpaid {
-    /// Nobody signs it: the whole header.
-    Same(HeaderTemplate),
-    /// The JSON around its quotes, and what stands in the secret's place there.
-    Around { before: String, after: String, place: String },
+/// What an unpaid request is told of a listing each time, but for its secret and its quote. Prices never change.
+struct Unpaid {
+    header: HeaderTemplate,
+    /// Where the listing is sold under quotes.
+    quotes: Option<QuoteTemplate>,
 }
 
 /// Why nothing is unlocked, where payment would not help.
@@ -177,39 +177,37 @@ impl Gate<'_> {
     async fn unpaid(&self, url: String) -> Result<String, ApiError> {
         let secret = paywall::secret()?;
         let kept = HEADERS.with_borrow(|kept| kept.get(&url).cloned());
-        if let Some(Unpaid::Same(header)) = kept.as_deref() {
-            return Ok(header.with(&secret));
-        }
-        let (quotes, ready): (Vec<_>, Vec<_>) =
-            self.accepts().await?.into_iter().partition(|entry| entry.extra.escrow().is_some());
         let kept = match kept {
             Some(kept) => kept,
-            None => self.keep(url, ready)?,
+            None => self.keep(url).await?,
         };
-        match &*kept {
-            Unpaid::Same(header) => Ok(header.with(&secret)),
-            Unpaid::Around { before, after, place } => {
-                let quotes = serde_json::to_string(&quotes).map_err(|error| terms_fault(&error))?;
-                // The list without its brackets.
-                let quotes = quotes.get(1..quotes.len().saturating_sub(1)).unwrap_or_default();
-                Ok(encode_json(&[before, quotes, &after.replacen(place, &secret, 1)].concat()))
-            }
-        }
+        let (Some(template), Some(method)) = (&kept.quotes, self.methods.quoting(&self.terms.modes)) else {
+            return Ok(kept.header.with(&[&secret]));
+        };
+        let quote = template.draft(self.clock, edge::random()?).map_err(|error| terms_fault(&error))?;
+        let signature = WebCrypto.sign(method.signer(), quote.to_sign()).await;
+        let parts = quote.signed(signature);
+        Ok(kept.header.with(&[&*secret].into_iter().chain(parts.texts()).collect::<Vec<_>>()))
     }
 
-    /// Keeps what is said around the quotes, or everything where there are none.
-    fn keep(&self, url: String, ready: Vec<PaymentRequirements>) -> Result<Rc<Unpaid>, ApiError> {
-        let separator = if ready.is_empty() { "" } else { "," };
+    /// Keeps what is the same in each of a listing's 402.
+    async fn keep(&self, url: String) -> Result<Rc<Unpaid>, ApiError> {
+        let quoting = self.methods.quoting(&self.terms.modes);
+        let quotes = match quoting {
+            Some(method) => {
+                let template = method.template(&self.terms.sale(), edge::random()?);
+                Some(template.map_err(|error| terms_fault(&error))?)
+            }
+            None => None,
+        };
+        let mut accepts = self.offers(&[self.methods.unquoted()]).await?;
+        accepts.extend(quotes.iter().map(|quotes| quotes.entry().clone()));
         // What no seller can have written into a title.
         let place = paywall::secret()?;
-        let required = self.required(url.clone(), ready, UNPAID, &place);
-        let unpaid = if self.methods.quotes(&self.terms.modes) {
-            let (before, after) = required.around_quotes().map_err(|error| terms_fault(&error))?;
-            Unpaid::Around { before: before + separator, after, place }
-        } else {
-            Unpaid::Same(HeaderTemplate::new(&required, &place).map_err(|error| terms_fault(&error))?)
-        };
-        let unpaid = Rc::new(unpaid);
+        let required = self.required(url.clone(), accepts, UNPAID, &place);
+        let marks: Vec<_> = [&*place].into_iter().chain(quotes.iter().flat_map(QuoteTemplate::marks)).collect();
+        let header = HeaderTemplate::new(&required, &marks).map_err(|error| terms_fault(&error))?;
+        let unpaid = Rc::new(Unpaid { header, quotes });
         HEADERS.with_borrow_mut(|kept| {
             if kept.len() >= MAX_HEADERS {
                 kept.clear();
@@ -221,8 +219,11 @@ impl Gate<'_> {
 
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
     async fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
-        let (ways, nonce) = (self.methods.ways(), edge::random()?);
-        let offered = checkout::quote(&WebCrypto, &ways, &self.terms, self.clock, nonce)
+        self.offers(&self.methods.ways()).await
+    }
+
+    async fn offers(&self, ways: &[Way<'_>]) -> Result<Vec<PaymentRequirements>, ApiError> {
+        let offered = checkout::quote(&WebCrypto, ways, &self.terms, self.clock, edge::random()?)
             .await
             .map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?;
         Ok(offered.into_iter().map(|offered| offered.requirements).collect())

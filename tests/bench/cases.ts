@@ -44,9 +44,10 @@ export async function cases({ ours, hono, floor, counted }: Bench): Promise<Case
   const rpc = { accept: "application/json, text/event-stream" };
   return [
     { name: "constant JavaScript", ask: ok(floor) },
-    { name: "Hono /health", ask: ok(`${hono}/health`) },
+    { name: "Hono /health, bare", ask: ok(`${hono}/bare/health`) },
+    { name: "Hono /health", ask: ok(`${hono}/health`), of: "Hono /health, bare" },
     { name: "/health", ask: ok(`${ours}/health`), of: "Hono /health", statements: cost("/health") },
-    { name: "Hono 402, one entry", ask: unpaid(`${hono}/listings/${instant}/unlock`) },
+    { name: "Hono 402, one entry", of: "Hono /health", ask: unpaid(`${hono}/listings/${instant}/unlock`) },
     {
       name: "402, one entry",
       ask: unpaid(`${ours}/listings/${instant}/unlock`),

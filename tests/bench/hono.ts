@@ -1,12 +1,15 @@
 // The same shop as a Hono developer would write it: TypeScript, Hono, D1, and the same catalogue, schema and features (the
-// public routes, version as ETag, answers in memory for at most a second, CORS). What ours is compared with.
+// public routes, version as ETag, answers in memory for at most a second, CORS, a request id, a line of JSON for each request).
+// What ours is compared with.
 //
-//   /health                        Hono alone
+//   /bare/health                   Hono alone: no header, no line
+//   /health
 //   /listings, /listings/{id}, /creators/{address}      from memory, which asks for the version once a second
 //   /asked/...                     the same, the version asked for on each request
 //   /rows/listings, /text/listings no memory: rows joined here, or text joined by SQLite
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
+import { routePath } from "hono/route";
 
 interface Statement {
   bind(...values: unknown[]): Statement;
@@ -103,6 +106,8 @@ const search = (c: Context<Env>, words: string) =>
       .join(" ")}*`,
   );
 
+const health = (c: Context<Env>) => c.json({ ok: true, network: "preprod" });
+
 /** What a listing costs, paid straight to its seller. */
 async function unlock(c: Context<Env>): Promise<Response> {
   const id = c.req.param("id") ?? "";
@@ -138,12 +143,22 @@ async function unlock(c: Context<Env>): Promise<Response> {
   return c.json({ error: "payment required: choose one of the terms" }, 402);
 }
 
+const isolate = Math.random().toString(16).slice(2, 10);
+let begun = 0;
+
 const shop = new Hono<Env>();
 shop.use(cors(CORS));
 shop.use(async (c, next) => {
+  const id = `${isolate}-${(++begun).toString(16).padStart(6, "0")}`;
+  const started = Date.now();
   await next();
   c.header("x-content-type-options", "nosniff");
+  c.header("x-request-id", id);
+  const { method } = c.req;
+  const line = { log: "request", id, method, route: routePath(c, -1), status: c.res.status, ms: Date.now() - started };
+  console.log(JSON.stringify(line));
 });
+shop.get("/health", health);
 const listing = (asked: boolean) => (c: Context<Env>) => {
   const id = c.req.param("id") ?? "";
   return remembered(c, asked, id, async () => (await rows(c, `${NEWEST} AND id = ?1`, id))[0]);
@@ -166,6 +181,6 @@ shop.get("/rows/listings", async (c) => c.body(await whole(c), 200, { "content-t
 shop.get("/text/listings", async (c) => c.body(await text(c), 200, { "content-type": "application/json" }));
 
 const app = new Hono<Env>();
-app.get("/health", (c) => c.json({ ok: true, network: "preprod" }));
+app.get("/bare/health", health);
 app.route("/", shop);
 export default app;

@@ -30,7 +30,8 @@ const PROGRAM = `
       if (pathname === "/later") return Promise.resolve().then(() => panic());
       // For something outside, as a request of ours does.
       if (pathname === "/wait") return scheduler.wait(60_000);
-      return globalThis.surety.respond(200, "content-type:text/plain\\n", String(instance), "an id");
+      globalThis.surety.keep(0, "content-type:text/plain\\n");
+      return globalThis.surety.respond(200, 0, "x-request-id:an id\\n", String(instance));
     }
   }
 `;

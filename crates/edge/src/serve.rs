@@ -10,7 +10,6 @@
 use std::{
     borrow::Cow,
     cell::RefCell,
-    fmt::Write as _,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
@@ -23,14 +22,20 @@ use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
-    /// entry.js makes a `Response` of a status, lines `name:value` of headers, a text, and the request's id, which is a
-    /// header of its own: the others are the same again and again, and kept.
+    /// entry.js keeps headers, lines `name:value`, in this place.
+    #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = keep)]
+    fn keep(place: u32, headers: &str);
+    /// entry.js makes a `Response` of a status, the headers of this place, lines of others, and a text.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
-    fn respond_text(status: u16, headers: &str, body: &str, id: &str) -> JsValue;
+    fn respond_text(status: u16, place: u32, own: &str, body: &str) -> JsValue;
     /// The same with bytes, a stream, a text that JavaScript keeps, or nothing.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
-    fn respond_value(status: u16, headers: &str, body: &JsValue, id: &str) -> JsValue;
+    fn respond_value(status: u16, place: u32, own: &str, body: &JsValue) -> JsValue;
 }
+
+/// Headers that are kept, of so many characters each at most: a longer value is another in each answer.
+const PLACES: usize = 64;
+const LONGEST_COMMON: usize = 200;
 
 /// A request that came in.
 #[derive(Debug)]
@@ -122,8 +127,8 @@ impl HeaderList {
     pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Result<()> {
         let (name, value) = (name.into(), value.into());
         let token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        if name.is_empty() || !name.bytes().all(token) || !value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
-        {
+        let line = value.is_ascii() && !b"\n\r\0".iter().any(|end| value.as_bytes().contains(end));
+        if name.is_empty() || !name.bytes().all(token) || !line {
             return Err(Error::RustError(format!("a header {name:?} that cannot be sent")));
         }
         match self.0.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
@@ -146,12 +151,41 @@ impl HeaderList {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    fn write(&self, text: &mut String) {
-        text.clear();
+    /// Lines `name:value` of those that many answers have, and of those that are this answer's own.
+    fn write(&self, common: &mut String, own: &mut String) {
         for (name, value) in &self.0 {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{name}:{value}");
+            let text = if value.len() > LONGEST_COMMON { &mut *own } else { &mut *common };
+            text.extend([name, ":", value, "\n"]);
         }
+    }
+}
+
+/// The headers that JavaScript keeps, lines each, in their places.
+///
+/// Most answers have the same few again and again. Places are given in turn: whoever comes back to one replaces what was
+/// kept there.
+#[derive(Default)]
+struct Places {
+    kept: Vec<String>,
+    next: usize,
+}
+
+impl Places {
+    fn place(&mut self, lines: &str) -> u32 {
+        // Seldom of equal length, so this compares next to nothing.
+        let at = self.kept.iter().position(|kept| kept == lines).unwrap_or_else(|| self.keep(lines));
+        u32::try_from(at).unwrap_or_default()
+    }
+
+    fn keep(&mut self, lines: &str) -> usize {
+        let at = self.next;
+        self.next = at.saturating_add(1) % PLACES;
+        match self.kept.get_mut(at) {
+            Some(before) => lines.clone_into(before),
+            None => self.kept.push(lines.to_owned()),
+        }
+        keep(u32::try_from(at).unwrap_or_default(), lines);
+        at
     }
 }
 
@@ -290,14 +324,20 @@ impl Response {
 
     fn into_js(self) -> JsValue {
         thread_local! {
-            static LINES: RefCell<String> = const { RefCell::new(String::new()) };
+            static LINES: RefCell<(String, String, Places)> = RefCell::default();
         }
-        LINES.with_borrow_mut(|lines| {
-            self.headers.write(lines);
+        LINES.with_borrow_mut(|(common, own, places)| {
+            common.clear();
+            own.clear();
+            self.headers.write(common, own);
+            if !self.id.is_empty() {
+                own.extend(["x-request-id:", &self.id, "\n"]);
+            }
+            let place = places.place(common);
             match self.body {
-                Body::Empty => respond_value(self.status, lines, &JsValue::NULL, &self.id),
-                Body::Text(text) => respond_text(self.status, lines, &text, &self.id),
-                Body::Value(value) => respond_value(self.status, lines, &value, &self.id),
+                Body::Empty => respond_value(self.status, place, own, &JsValue::NULL),
+                Body::Text(text) => respond_text(self.status, place, own, &text),
+                Body::Value(value) => respond_value(self.status, place, own, &value),
             }
         })
     }
@@ -328,8 +368,10 @@ mod tests {
         {
             assert!(headers.set(name, value).is_err(), "{name:?}: {value:?}");
         }
-        let mut text = "before".to_owned();
-        headers.write(&mut text);
-        assert_eq!(text, "ETag:\"2\"\n");
+        headers.set("PAYMENT-REQUIRED", "e".repeat(LONGEST_COMMON + 1)).unwrap();
+        let (mut common, mut own) = (String::new(), String::new());
+        headers.write(&mut common, &mut own);
+        assert_eq!(common, "ETag:\"2\"\n");
+        assert_eq!(own, format!("PAYMENT-REQUIRED:{}\n", "e".repeat(LONGEST_COMMON + 1)));
     }
 }

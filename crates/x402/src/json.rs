@@ -66,11 +66,14 @@ fn separate(place: usize, text: &mut Vec<u8>) {
     }
 }
 
+/// A domain and the canonical bytes of a value.
+pub(crate) fn message(domain: &str, value: &impl Serialize) -> Option<Vec<u8>> {
+    Some([domain.as_bytes(), &canonical(value)?].concat())
+}
+
 /// SHA-256 over a domain and the canonical bytes of a value.
 pub(crate) fn digest(domain: &str, value: &impl Serialize) -> Option<ContentHash> {
-    let mut message = domain.as_bytes().to_vec();
-    message.extend(canonical(value)?);
-    Some(ContentHash::of(&message))
+    Some(ContentHash::of(&message(domain, value)?))
 }
 
 struct Unambiguous(Value);

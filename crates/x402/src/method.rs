@@ -20,7 +20,7 @@ use cardano::{
     tx::build::NewOutput,
 };
 pub use default::DefaultMethod;
-pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE, UnsignedQuote};
+pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE, QuoteParts, QuoteTemplate, TemplateQuote, UnsignedQuote};
 
 use crate::{
     Refusal,
@@ -146,6 +146,9 @@ pub enum OfferError {
     /// The time of issue is at the end of time.
     #[error("the time of issue is out of range")]
     Time,
+    /// A template whose marks stand elsewhere too: others will not.
+    #[error("the quote's template has marks that are not unique")]
+    Marks,
 }
 
 /// Why what is offered cannot be paid.

@@ -28,6 +28,7 @@ mod accepted;
 mod amount;
 mod asset;
 pub mod bazaar;
+pub(crate) mod blanks;
 mod confirmation;
 pub mod discovery;
 mod extra;

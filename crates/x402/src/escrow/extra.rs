@@ -84,6 +84,11 @@ impl EscrowExtra {
         self.terms.digest(entry, self.asset_transfer_method)
     }
 
+    /// The text that this digest is of.
+    pub(crate) fn signed_terms(&self, entry: &PaymentRequirements) -> Option<Vec<u8>> {
+        self.terms.signed(entry, self.asset_transfer_method)
+    }
+
     /// The identifier that an entry with this `extra` and this `payTo` must carry.
     #[must_use]
     pub fn identifier(&self, pay_to: &str) -> BlockchainIdentifier {

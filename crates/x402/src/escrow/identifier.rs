@@ -48,7 +48,7 @@ impl BlockchainIdentifier {
     /// The identifier on the wire, lowercase hex.
     #[must_use]
     pub fn encode(&self) -> String {
-        to_hex(lz::compress(&self.text()))
+        encoded(&self.text())
     }
 
     /// Reads an identifier from the wire.
@@ -79,6 +79,11 @@ impl BlockchainIdentifier {
             contract_address,
         })
     }
+}
+
+/// An identifier's text on the wire.
+pub(crate) fn encoded(text: &str) -> String {
+    to_hex(lz::compress(text))
 }
 
 #[cfg(test)]

@@ -95,6 +95,11 @@ impl SellerTerms {
     /// `None` only where a text has no canonical form, which these all have.
     #[must_use]
     pub fn digest(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<TermsDigest> {
+        self.signed(entry, method).map(|text| TermsDigest(ContentHash::of(&text)))
+    }
+
+    /// The text that the digest is of.
+    pub(super) fn signed(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<Vec<u8>> {
         let signed = SignedTermsJson {
             terms: self.clone().into(),
             scheme: &entry.scheme,
@@ -105,7 +110,7 @@ impl SellerTerms {
             asset: &entry.asset,
             max_timeout_seconds: entry.max_timeout_seconds,
         };
-        json::digest(DOMAIN, &signed).map(TermsDigest)
+        json::message(DOMAIN, &signed)
     }
 }
 

@@ -8,6 +8,8 @@
 //! The transaction keeps the rules of any payment here, with one exception: the output at the escrow's address, and no
 //! other, carries a datum. That output is judged by [`crate::escrow`].
 
+mod template;
+
 use ::escrow::{Deadlines, Deployment};
 use cardano::{
     Address, Lovelace,
@@ -16,6 +18,8 @@ use cardano::{
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
 };
+
+pub use template::{QuoteParts, QuoteTemplate, TemplateQuote};
 
 use super::{
     CannotPay, Draft, InvalidQuote, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
@@ -76,6 +80,12 @@ impl EscrowMethod {
     #[must_use]
     pub const fn deployment(&self) -> &Deployment {
         &self.deployment
+    }
+
+    /// The key that signs its quotes.
+    #[must_use]
+    pub const fn signer(&self) -> &SigningKey {
+        &self.seller
     }
 
     fn terms(&self, sale: &Sale<'_>, now: Millis, seller_nonce: [u8; 32]) -> Result<EscrowExtra, OfferError> {

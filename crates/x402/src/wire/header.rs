@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::object::Object;
+use super::{blanks::Blanks, object::Object};
 use crate::json;
 
 /// The header of a 402.
@@ -49,34 +49,34 @@ pub fn encode_json(text: &str) -> String {
     STANDARD.encode(text)
 }
 
-/// A header value with a place for a text that is another each time.
+/// A header value that is the same each time but for a few texts.
 #[derive(Clone, Debug)]
 pub struct HeaderTemplate {
     before: String,
-    after: String,
+    blanks: Blanks,
 }
 
 impl HeaderTemplate {
-    /// The header value of an object in which this text stands for the other: in base64's letters, as many as make whole
-    /// groups, and only there.
+    /// The header value of an object in which these texts stand for others, once each.
     ///
     /// # Errors
-    /// An object that has no JSON form, or none with the place in it.
-    pub fn new<T: Serialize>(object: &T, place: &str) -> Result<Self, HeaderError> {
+    /// An object that has no JSON form, or none with these texts in it.
+    pub fn new<T: Serialize>(object: &T, marks: &[&str]) -> Result<Self, HeaderError> {
         let text = serde_json::to_string(object).map_err(HeaderError::json)?;
-        let nowhere = || HeaderError::Json("the place is not in it".to_owned());
-        let (before, after) =
-            text.split_once(place).filter(|_| place.len().is_multiple_of(GROUP)).ok_or_else(nowhere)?;
+        let blanks = Blanks::of(&text, marks);
+        let blanks = blanks.ok_or_else(|| HeaderError::Json("not every mark stands in it once".to_owned()))?;
         // White space before the object changes nothing but where groups begin.
-        let padding = before.len().next_multiple_of(GROUP).saturating_sub(before.len());
-        let before = STANDARD.encode(format!("{}{before}", " ".repeat(padding)));
-        Ok(Self { before, after: STANDARD.encode(after) })
+        let first = blanks.first();
+        let padding = first.len().next_multiple_of(GROUP).saturating_sub(first.len());
+        Ok(Self { before: STANDARD.encode(format!("{}{first}", " ".repeat(padding))), blanks })
     }
 
-    /// The value with a text of the same length.
+    /// The value with these texts, in the order of the marks. They are put into JSON as they are.
     #[must_use]
-    pub fn with(&self, text: &str) -> String {
-        [&self.before, &*STANDARD.encode(text), &self.after].concat()
+    pub fn with(&self, texts: &[&str]) -> String {
+        let mut value = self.before.clone();
+        STANDARD.encode_string(self.blanks.rest(texts), &mut value);
+        value
     }
 }
 
@@ -109,15 +109,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_template_is_the_header_with_the_text_in_its_place() {
+    fn a_template_is_the_header_with_the_texts_in_their_places() {
         for title in ["", "a", "ab", "abc"] {
-            let object = |secret: &str| json!({ "after": title, "secret": secret, "title": title });
-            let template = HeaderTemplate::new(&object("place."), "place.").unwrap();
-            for secret in ["secret", "others"] {
-                assert_eq!(decode_header::<Value>(&template.with(secret)).unwrap(), object(secret));
+            let object = |quote: &str, secret: &str| json!({ "quote": quote, "secret": secret, "title": title });
+            let template = HeaderTemplate::new(&object("mark 1", "mark 2"), &["mark 2", "mark 1"]).unwrap();
+            for (quote, secret) in [("quote", "secret"), ("another quote", "")] {
+                assert_eq!(decode_header::<Value>(&template.with(&[secret, quote])).unwrap(), object(quote, secret));
             }
         }
-        assert!(HeaderTemplate::new(&json!({ "secret": "" }), "place.").is_err());
-        assert!(HeaderTemplate::new(&json!({ "secret": "place" }), "place").is_err());
+        assert!(HeaderTemplate::new(&json!({ "secret": "" }), &["mark"]).is_err());
     }
 }

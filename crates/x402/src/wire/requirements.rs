@@ -35,24 +35,6 @@ impl PaymentRequired {
         let error = refused.unwrap_or("PAYMENT-SIGNATURE header is required").to_owned();
         Self { x402_version: Version2, error: Some(error), resource, accepts, extensions: None }
     }
-
-    /// Its JSON text in two parts, between which further entries of `accepts` belong, with a comma before them where there is
-    /// one already: for a server that keeps what is the same each time.
-    ///
-    /// # Errors
-    /// An extension that has no JSON form.
-    pub fn around_quotes(mut self) -> Result<(String, String), serde_json::Error> {
-        let extensions = self.extensions.take().map(|extensions| serde_json::to_string(&extensions)).transpose()?;
-        let mut before = serde_json::to_string(&self)?;
-        // The list is the last member now.
-        let end = before.len().saturating_sub("]}".len());
-        let closing = before.split_off(end);
-        let after = match extensions {
-            Some(extensions) => format!("],\"extensions\":{extensions}}}"),
-            None => closing,
-        };
-        Ok((before, after))
-    }
 }
 
 /// A protected resource.
