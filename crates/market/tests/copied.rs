@@ -39,8 +39,8 @@ use x402_cardano::{
 };
 
 const PRICE: u64 = 5_000_000;
-/// Longer than any submission takes.
-const LATER_MS: u64 = 30_000;
+/// Longer than any request takes.
+const LATER_MS: u64 = 80_000;
 
 /// A payer's transaction for a listing, and the header under which whoever has its bytes presents it.
 struct World {
