@@ -44,8 +44,10 @@ CREATE TABLE contents (
 
 -- What new listings took up on each day (days since 1970-01-01, UTC): taken before anything of them is written.
 CREATE TABLE listed_days (
-  day INTEGER PRIMARY KEY,
-  bytes INTEGER NOT NULL CHECK (bytes >= 0)
+  day INTEGER NOT NULL,
+  network TEXT NOT NULL,                         -- empty: of all; or a digest of the day and the network that offered
+  bytes INTEGER NOT NULL CHECK (bytes >= 0),
+  PRIMARY KEY (day, network)
 ) STRICT;
 
 -- Sums of each seller's, kept by triggers, joined by key where a listing is shown.

@@ -14,6 +14,8 @@ CREATE TABLE payments (
   terms_digest TEXT UNIQUE,                      -- signed terms belong to their first transaction for ever
   delivered_at_ms INTEGER,                       -- when the content was handed out for the payment alone
 
+  network TEXT,                                  -- a digest of the day and the network that it was handed in from
+
   -- Of a payment from a service wallet: whose limits it takes from, and on which UTC day (days since 1970-01-01).
   owner TEXT REFERENCES accounts (owner),
   day INTEGER,

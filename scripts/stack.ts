@@ -150,10 +150,18 @@ async function portsMustBeFree({ apiPort, arbiterPort, watcherPort, ledgerPort }
   if (twice) throw new Error(`port ${twice[1]} is asked for twice: choose another with ${twice[0]}`);
 }
 
+const UNLIMITED = 1_000_000;
+
 /** The workers to run by what they are called here, the public one first. */
 function workersOf(options: StackOptions, vars: Record<string, string>): Map<string, Worker> {
   const at = (path: string) => join(root, path);
-  const api = { config: resolve(options.config ?? at("wrangler.toml")), port: options.apiPort ?? 0, vars };
+  const api = {
+    config: resolve(options.config ?? at("wrangler.toml")),
+    port: options.apiPort ?? 0,
+    vars,
+    // Everybody here is one network, and the provider is the local ledger.
+    ...(options.config === undefined && { limits: { LIMIT_PROVIDER: UNLIMITED } }),
+  };
   const workers = new Map<string, Worker>([["api", api]]);
   if (options.arbiter) {
     workers.set("arbiter", { config: at("arbiter/wrangler.toml"), port: options.arbiterPort ?? 0, vars });

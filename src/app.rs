@@ -109,12 +109,15 @@ impl App {
         ContentStore::bound(&self.env, self.database(), self.usage.clone())
     }
 
-    pub fn chain(&self) -> Result<Blockfrost, ApiError> {
+    /// The chain's provider, which this request's client may cost so much and no more.
+    pub fn chain(&self, request: &Request) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
+        let asks = (self.env.clone(), limits::client(request)?);
         Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
             .until(self.until())
-            .leading(settings.lead))
+            .leading(settings.lead)
+            .admitting(move || Box::pin(limits::admit(asks.clone()))))
     }
 
     /// The ways to pay that are configured.

@@ -3,16 +3,13 @@
 //! They keep a flood from one place off the database and the chain's provider; what may be spent, and how much may be
 //! stored, is limited elsewhere, by the database itself. Rates are generous: many honest clients may share an address.
 
-use std::net::{IpAddr, Ipv6Addr};
-
-use edge::serve::Request;
+use cardano::chain::ChainError;
 use edge::settings::SettingError;
 use worker::Env;
 
 use crate::error::ApiError;
 
-/// Seconds in which all rates are counted.
-pub const PERIOD_SECONDS: u32 = 60;
+pub use edge::{answer::PERIOD_SECONDS, client::client};
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +46,15 @@ pub enum Limiter {
     Tool,
     /// Reads of one thing by its name, where they reach the database: by client.
     Read,
+    /// Calls of the chain's provider, [`edge::chain::CALLS_PER_TICKET`] at a time, whatever needs them: by client. Submissions are
+    /// not counted.
+    Provider,
     /// Reads of many, where they reach the database: searches, pages, lists; by client.
     Search,
 }
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 17] = [
+pub const LIMITS: [(Limiter, &str, u32); 18] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -72,6 +72,7 @@ pub const LIMITS: [(Limiter, &str, u32); 17] = [
     (Limiter::Tool, "LIMIT_TOOL", 300),
     (Limiter::Read, "LIMIT_READ", 3_000),
     (Limiter::Search, "LIMIT_SEARCH", 600),
+    (Limiter::Provider, "LIMIT_PROVIDER", 200),
 ];
 
 impl Limiter {
@@ -90,45 +91,17 @@ pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError
     if outcome.success { Ok(()) } else { Err(ApiError::TooMany) }
 }
 
-/// Where a request comes from, as Cloudflare says.
-pub fn client(request: &Request) -> Result<String, ApiError> {
-    let address = request.headers().get("cf-connecting-ip")?.unwrap_or_default();
-    Ok(network(&address).unwrap_or_else(|| "unknown".to_owned()))
-}
-
-/// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's.
-fn network(address: &str) -> Option<String> {
-    match address.trim().parse().ok()? {
-        IpAddr::V4(address) => Some(address.to_string()),
-        IpAddr::V6(address) => match address.to_ipv4_mapped() {
-            Some(address) => Some(address.to_string()),
-            None => {
-                const HOST: u128 = u64::MAX as u128;
-                Some(format!("{}/64", Ipv6Addr::from_bits(address.to_bits() & !HOST)))
-            }
-        },
-    }
+/// Takes one from what a client may cost the chain's provider.
+pub async fn admit((env, client): (Env, String)) -> Result<(), ChainError> {
+    take(&env, Limiter::Provider, &client).await.map_err(|error| match error {
+        ApiError::TooMany => ChainError::TooMany,
+        error => ChainError::Unavailable(error.to_string()),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_counts_for_its_customer() {
-        for (address, counted) in [
-            ("203.0.113.7", Some("203.0.113.7")),
-            (" 203.0.113.7 ", Some("203.0.113.7")),
-            ("::ffff:203.0.113.7", Some("203.0.113.7")),
-            ("2001:db8:1:2:3:4:5:6", Some("2001:db8:1:2::/64")),
-            ("2001:db8:1:2::1", Some("2001:db8:1:2::/64")),
-            ("2001:db8:1:3::1", Some("2001:db8:1:3::/64")),
-            ("", None),
-            ("nowhere", None),
-        ] {
-            assert_eq!(network(address).as_deref(), counted, "{address}");
-        }
-    }
 
     #[test]
     fn the_bindings_are_those_of_the_table() {

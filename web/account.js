@@ -6,10 +6,10 @@ import {
   complain,
   doing,
   element,
+  fail,
   kept,
   offerCopies,
   offerWallets,
-  Problem,
   request,
   reveal,
   say,
@@ -24,7 +24,7 @@ async function call(path, init = {}) {
     session(null);
     location.reload();
   }
-  if (!answer.ok) throw new Problem((await answer.json()).error);
+  if (!answer.ok) fail((await answer.json()).error);
   return answer;
 }
 
@@ -63,13 +63,11 @@ const deeds = {
     element("content").textContent = text;
     reveal("read");
     element("read").focus();
-    return undefined;
   },
   leave: async () => {
     await send("POST", "/auth/logout");
     session(null);
     location.reload();
-    return undefined;
   },
 };
 

@@ -9,12 +9,20 @@ export const REFUSED = { access: -3, tx: 2, data: 3 };
 /** Wallets put themselves into a page a little after it is there. */
 const LOOK_AGAIN_MS = [0, 200, 500, 1000, 2000];
 /** Addresses of a wallet that are known here: as many as one question to the service may name. */
-const MOST_ADDRESSES = 100;
+const MOST = 100;
 /** Of a key on a test network (CIP-19, header types 0, 2 and 6). */
 const KEY_ADDRESS = /^[026]0/;
 
 /** What went wrong, in words for the owner. */
 export class Problem extends Error {}
+
+/**
+ * @param {string} words
+ * @returns {never}
+ */
+export function fail(words) {
+  throw new Problem(words);
+}
 
 /** @param {string} id */
 export function element(id) {
@@ -73,9 +81,7 @@ export function complain(error) {
  * @param {RequestInit} [init]
  */
 export function request(path, init) {
-  return fetch(path, { credentials: "omit", ...init }).catch(() => {
-    throw new Problem("The service does not answer. Try again.");
-  });
+  return fetch(path, { credentials: "omit", ...init }).catch(() => fail("The service does not answer. Try again."));
 }
 
 /**
@@ -86,10 +92,13 @@ export function request(path, init) {
  */
 export async function ask(path, body, init = {}) {
   const headers = { accept: "application/json", ...(body && { "content-type": "application/json" }), ...init.headers };
-  const sent = body && { method: "POST", body: JSON.stringify(body) };
-  const answer = await request(path, { ...sent, ...init, headers });
+  const answer = await request(path, {
+    ...(body && { method: "POST", body: JSON.stringify(body) }),
+    ...init,
+    headers,
+  });
   const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Problem(said.error ?? `The service answered ${answer.status}. Try again.`);
+  if (!answer.ok) fail(said.error ?? `The service answered ${answer.status}. Try again.`);
   return said;
 }
 
@@ -106,9 +115,9 @@ export async function askWallet(refused, what) {
     if (error instanceof Problem) throw error;
     const { code, info, message } = Object(error);
     if (code === refused || code === REFUSED.access) {
-      throw new Problem("You refused in the wallet, so nothing was approved.");
+      fail("You refused in the wallet, so nothing was approved.");
     }
-    throw new Problem(`The wallet could not do this: ${info ?? message ?? "unknown reason"}`);
+    fail(`The wallet could not do this: ${info ?? message ?? "unknown reason"}`);
   }
 }
 
@@ -122,11 +131,14 @@ async function connect(wallet) {
   return askWallet(REFUSED.access, async () => {
     const api = await wallet.enable();
     if ((await api.getNetworkId()) !== TEST_NETWORK) {
-      throw new Problem(`${name} is on mainnet. Switch it to the test network preprod.`);
+      fail(`${name} is on mainnet. Switch it to the test network preprod.`);
     }
-    const known = [...(await api.getUsedAddresses()), await api.getChangeAddress()];
-    known.push(...((await api.getUnusedAddresses?.()) ?? []));
-    const keys = [...new Set(known)].filter((hex) => KEY_ADDRESS.test(hex)).slice(0, MOST_ADDRESSES);
+    const known = new Set([
+      ...(await api.getUsedAddresses()),
+      await api.getChangeAddress(),
+      ...((await api.getUnusedAddresses?.()) ?? []),
+    ]);
+    const keys = [...known].filter((hex) => KEY_ADDRESS.test(hex)).slice(0, MOST);
     const addresses = keys.map((hex) => ({ hex, text: bech32(hex) }));
     return { name, api, addresses };
   });
@@ -303,7 +315,7 @@ export function merged(draft, witnesses) {
   while (own[at] !== 0 && at < own.length) at = endOf(own, endOf(own, at));
   // Field 0, with the tag of a set or without.
   const from = own[at + 1] === 0xd9 ? at + 4 : at + 1;
-  if (from >= own.length) throw new Problem("The wallet signed nothing.");
+  if (from >= own.length) fail("The wallet signed nothing.");
   const signatures = witnesses.slice(2 * from, 2 * endOf(own, from));
   const fields = ((tx[set] ?? 0) + 1).toString(16);
   return `${draft.slice(0, 2 * set)}${fields}00d90102${signatures}${draft.slice(2 * set + 2)}`;

@@ -1,6 +1,6 @@
 // @ts-check
 // The consent page: asks the owner's wallet for a signature, and sends the owner's answer.
-import { ask, complain, doing, element, offerWallets, Problem, say, setBusy, sign } from "./common.js";
+import { ask, complain, doing, element, fail, offerWallets, Problem, say, setBusy, sign } from "./common.js";
 
 const page = element("main");
 const sealed = page.dataset.request ?? "";
@@ -9,7 +9,7 @@ const sealed = page.dataset.request ?? "";
 function wholeAda(id) {
   const input = /** @type {HTMLInputElement} */ (element(id));
   if (!input.checkValidity()) {
-    throw new Problem(`${input.labels?.[0]?.textContent}: a whole number from ${input.min} to ${input.max}.`);
+    fail(`${input.labels?.[0]?.textContent}: a whole number from ${input.min} to ${input.max}.`);
   }
   return input.valueAsNumber;
 }

@@ -12,6 +12,7 @@ import {
   complain,
   doing,
   element,
+  fail,
   kept,
   offerWallets,
   ownWallet,
@@ -21,24 +22,32 @@ import {
   reveal,
   say,
   session,
-  setBusy,
   sha256,
   signed,
 } from "./common.js";
 
 const ASK_AGAIN_MS = 2000;
 const { listing = "", hash, seller } = element("main").dataset;
-const unlock = `/listings/${listing}/unlock`;
 
 /**
- * The payment that is not known to have ended, so that closing the page loses nothing: its header, or for a service wallet's
- * the way to pay and the wallet, so that no other account goes on with it.
+ * The payment that is not known to have ended, so that closing the page loses nothing: its header and who pays, or for a
+ * service wallet's the way to pay and the wallet, so that no other account goes on with it.
  * @param {string | null} [payment]
  */
 const unfinished = (payment) => kept(`payment:${listing}`, payment, "localStorage");
 
+/**
+ * Header and payer of a payment by a wallet of one's own: it begins as base64 of JSON does, and no way to pay.
+ * @param {string | null} [payment]
+ */
+const ownPayment = (payment = unfinished()) => (payment?.startsWith("ey") ? payment.split(" ") : []);
+
 /** @param {string | null} header */
 const decoded = (header) => (header ? JSON.parse(atob(header)) : {});
+
+/** @param {Response} answer */
+const purchaseIn = ({ headers }) =>
+  headers.get("x-service-purchase") ?? decoded(headers.get("payment-response")).transaction;
 
 /**
  * The words of a refusal; nothing where somebody between the service and us answered.
@@ -48,7 +57,7 @@ function refusalIn(text) {
   try {
     return JSON.parse(text).error;
   } catch {
-    return undefined;
+    // Nothing, then.
   }
 }
 
@@ -57,17 +66,15 @@ function refusalIn(text) {
  * @param {string | null} purchase
  */
 async function show(content, purchase) {
-  const matches = (await sha256(content)) === hash;
   unfinished(null);
   reveal("choose", false);
   element("content").textContent = content;
   element("copy").dataset.copy = content;
-  const file = URL.createObjectURL(new Blob([content], { type: "text/plain" }));
-  element("download").setAttribute("href", file);
+  element("download").setAttribute("href", URL.createObjectURL(new Blob([content], { type: "text/plain" })));
   element("timeline").setAttribute("href", `/purchases/${purchase}`);
   reveal("draft", false);
   reveal("delivered");
-  if (matches) say("Here it is, with exactly the hash that was listed.");
+  if ((await sha256(content)) === hash) say("Here it is, with exactly the hash that was listed.");
   else complain(new Problem("What came has another hash than was listed. You may dispute a protected purchase."));
   element("delivered").focus();
   return true;
@@ -81,35 +88,45 @@ async function deliver(payment) {
   unfinished(payment);
   reveal("choose", false);
   say("Paid. Waiting for a block: 20 to 60 seconds.");
-  // As base64 of JSON begins, and no way to pay.
-  const own = payment.startsWith("ey");
+  const [own] = ownPayment(payment);
   for (;;) {
-    const answer = await (own ? present(payment) : spend(payment)).catch(() => null);
+    const answer = await (own ? present(own) : spend(payment)).catch(() => null);
     const text = await answer?.text().catch(() => null);
     if (!answer || text == null) {
       say("The connection broke. Asking again with the same payment: do not pay a second time.");
     } else if (answer.ok) {
-      if (own) return show(text, decoded(answer.headers.get("payment-response")).transaction);
+      if (own) return show(text, purchaseIn(answer));
       const { content, purchase } = JSON.parse(text);
       return show(content, purchase.id);
     } else {
       const error = refusalIn(text);
-      const pending = decoded(answer.headers.get("payment-required")).error === "settlement_pending";
+      const code = decoded(answer.headers.get("payment-required")).error;
+      const pending = code === "settlement_pending";
+      if (code === "payment_public") {
+        element("proof").setAttribute("open", "");
+        fail("Sign below with the wallet that paid: nothing is paid twice.");
+      }
       if (error && !pending && answer.status < 429) {
         unfinished(null);
         reveal("restart");
         reveal("account", !own);
-        if (answer.status === 401) throw new Problem("Sign in again, and pay again here: nothing is paid twice.");
-        throw new Problem(`The payment was not taken: ${error}`);
+        if (answer.status === 401) fail("Sign in again, and pay again here: nothing is paid twice.");
+        fail(`The payment was not taken: ${error}`);
       }
-      say(`${pending ? "The transaction waits for a block" : "The service is busy"}. Asking again.`);
+      say(`${pending ? "The transaction waits for a block" : (error ?? "The service is busy")}. Asking again.`);
     }
     await pause(ASK_AGAIN_MS);
   }
 }
 
-/** @param {string} header */
-const present = (header) => request(unlock, { headers: { "payment-signature": header, accept: "text/plain" } });
+/**
+ * @param {string} [header] The payment's.
+ * @param {object} [proof]
+ */
+const present = (header, proof) =>
+  request(`/listings/${listing}/unlock`, {
+    headers: { accept: "text/plain", ...(header && { "payment-signature": header }), ...proof },
+  });
 
 /** @param {string} payment */
 const spend = (payment) =>
@@ -129,7 +146,7 @@ offerWallets("Pay", mode, async (wallet, mode) => {
   const extensions = { "payment-identifier": { info: { required: false, id: crypto.randomUUID() } } };
   const { payment } = draft;
   const header = base64Json({ ...payment, payload: { ...payment.payload, transaction }, extensions });
-  return deliver(header);
+  return deliver(`${header} ${draft.summary.buyerAddress}`);
 });
 
 offerWallets(
@@ -141,24 +158,22 @@ offerWallets(
     /** @type {{ listingId: string, buyerAddress: string, status: string }[]} */
     const bought = await ask(`/purchases?${query}`);
     const found = bought.find(({ listingId, status }) => listingId === listing && status !== "refunded");
-    const headers = await buyersProof(wallet, listing, found?.buyerAddress);
-    if (!headers) {
-      throw new Problem(
-        `${wallet.name} has not bought this listing, or was refunded. Its addresses: ${buyers.join(", ")}`,
-      );
+    const [header, payer] = ownPayment();
+    const proof = await buyersProof(wallet, listing, payer ?? found?.buyerAddress);
+    if (!proof) {
+      fail(`${wallet.name} has not bought this listing, or was refunded. Its addresses: ${buyers.join(", ")}`);
     }
-    const answer = await request(unlock, { headers: { ...headers, accept: "text/plain" } });
+    const answer = await present(header, proof);
     const text = await answer.text();
-    if (!answer.ok) throw new Problem(refusalIn(text) ?? "Try again.");
-    return show(text, answer.headers.get("x-service-purchase"));
+    if (!answer.ok) fail(refusalIn(text) ?? "Try again.");
+    return show(text, purchaseIn(answer));
   },
   "again",
 );
 
 /** What whoever is signed in can pay with. */
 async function offerService() {
-  const headers = bearer();
-  const { wallet, limits } = await ask("/me", undefined, { headers });
+  const { wallet, limits } = await ask("/me", undefined, { headers: bearer() });
   const { maxPerPaymentLovelace: most, dailyBudgetLovelace: budget, spentTodayLovelace: spent } = limits;
   /** @param {number} lovelace */
   const ada = (lovelace) => `${Math.floor(lovelace / 1e4) / 100} tADA`;
@@ -171,7 +186,4 @@ async function offerService() {
 
 if (session()) offerService().catch(() => {});
 const payment = unfinished();
-if (payment && (payment.startsWith("ey") || payment.endsWith(` ${ownWallet()}`))) {
-  setBusy(true);
-  deliver(payment).catch(complain);
-}
+if (payment && (ownPayment()[0] || payment.endsWith(` ${ownWallet()}`))) doing(() => payment, deliver);

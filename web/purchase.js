@@ -9,10 +9,10 @@ import {
   complain,
   doing,
   element,
+  fail,
   make,
   offerWallets,
   ownWallet,
-  Problem,
   pause,
   REFUSED,
   reveal,
@@ -79,7 +79,7 @@ async function offer() {
 /** @param {string} form */
 function chosen(form) {
   const [value] = new FormData(/** @type {HTMLFormElement} */ (element(form))).values();
-  if (!value) throw new Problem("Choose one first.");
+  if (!value) fail("Choose one first.");
   return value;
 }
 
@@ -134,7 +134,7 @@ function offerVerdict() {
     async (wallet, verification) => {
       const headers = await buyersProof(wallet, listing, buyer);
       if (!headers) {
-        throw new Problem(`${wallet.name} did not pay for this, ${buyer} did. Your service wallet? Then sign in.`);
+        fail(`${wallet.name} did not pay for this, ${buyer} did. Your service wallet? Then sign in.`);
       }
       return judge(headers, verification);
     },

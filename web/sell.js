@@ -1,6 +1,6 @@
 // @ts-check
 // The page to sell: the seller's wallet signs the offer.
-import { ask, element, offerWallets, Problem, proof, say, sha256 } from "./common.js";
+import { ask, element, fail, offerWallets, proof, say, sha256 } from "./common.js";
 
 const form = /** @type {HTMLFormElement} */ (element("offer"));
 const file = /** @type {HTMLInputElement} */ (element("file"));
@@ -12,7 +12,7 @@ file.addEventListener("change", async () => {
 
 function offer() {
   for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
-  if (!form.reportValidity()) throw new Problem("Something is missing in the form.");
+  if (!form.reportValidity()) fail("Something is missing in the form.");
   const { priceTada, modes, ...fields } = /** @type {Record<string, string>} */ (
     Object.fromEntries([...new FormData(form)].filter(([, value]) => typeof value === "string" && value !== ""))
   );

@@ -37,6 +37,7 @@ CREATE INDEX outbox_by_purpose ON outbox (purpose);
 CREATE INDEX outbox_open ON outbox (kind, valid_until_slot) WHERE state IN ('claimed', 'submitted');
 CREATE INDEX outbox_over ON outbox (kind, valid_until_slot) WHERE state IN ('refused', 'expired');
 CREATE INDEX outbox_by_wallet ON outbox (wallet, created_at_ms) WHERE wallet IS NOT NULL;
+CREATE INDEX outbox_unsettled ON outbox (wallet) WHERE wallet IS NOT NULL AND state <> 'included';
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
 CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
 

@@ -12,6 +12,8 @@ export interface Worker {
   readonly port: number;
   /** Variables and secrets beyond those of its wrangler.toml. */
   readonly vars: Readonly<Record<string, string>>;
+  /** Limits of its bindings instead of its wrangler.toml's, by their names. */
+  readonly limits?: Readonly<Record<string, number>>;
 }
 
 type D1Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
@@ -32,6 +34,8 @@ function modulesOf(main: string): { type: "ESModule" | "CompiledWasm"; path: str
 export function optionsOf(worker: Worker, running: ReadonlySet<string>, entry: boolean): WorkerOptions {
   const { name, main, own } = settingsOf(worker);
   const { modulesRules: _, ...options } = unstable_getMiniflareWorkerOptions(worker.config).workerOptions;
+  const limits = (options.ratelimits ?? {}) as Record<string, { simple: { limit: number } }>;
+  for (const [name, { simple }] of Object.entries(limits)) simple.limit = worker.limits?.[name] ?? simple.limit;
   const bound = Object.entries((options.serviceBindings ?? {}) as Record<string, { name: string }>);
   const missing = bound.filter(([, service]) => !running.has(service.name));
   return {

@@ -71,7 +71,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
     let clock = paywall::clock(app, &database).await?;
-    let parameters = app.chain()?.protocol_parameters().await?;
+    let parameters = app.chain(&request)?.protocol_parameters().await?;
     let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock };
     let draft = checkout::draft(&app.methods()?.ways(), &order, &wallet, &parameters).map_err(|error| match error {
         DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
@@ -93,7 +93,7 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = JsonBody::read_with_wallet(&mut request).await?;
-    let (database, chain, contents, methods) = (app.database(), app.chain()?, app.contents(), app.methods()?);
+    let (database, chain, contents, methods) = (app.database(), app.chain(&request)?, app.contents(), app.methods()?);
     let actions = Actions {
         database: &database,
         chain: &chain,

@@ -11,7 +11,7 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::{self, Filter, InvalidParameter, NoRoom, Page, StoreError, Stored},
+    catalogue::{self, Filter, InvalidParameter, NoRoom, Page, Source, StoreError, Stored},
     listing::{self, InvalidField, NewListing},
     proof::{Proof, ProofError},
 };
@@ -21,7 +21,7 @@ use crate::{
     app::App,
     error::ApiError,
     known::{self, Telling},
-    limits::Limiter,
+    limits::{Limiter, client},
     respond,
     session::{MaybeSession, Session},
 };
@@ -140,7 +140,8 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     }
     let id = ListingId::new(app.now_ms(), edge::random()?);
     let (database, contents, quota) = (app.database(), app.contents(), app.settings()?.quota);
-    let stored = catalogue::store(&database, &contents, &id, &offer, proof.as_deref(), quota, app.now_ms()).await;
+    let source = Source { proof: proof.as_deref(), network: &client(&request)? };
+    let stored = catalogue::store(&database, &contents, &id, &offer, source, quota, app.now_ms()).await;
     let stored = stored.map_err(|error| match error {
         StoreError::Database(error) => ApiError::from(error),
         StoreError::Contents(error) => error.into(),
@@ -160,7 +161,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
 async fn read(request: &mut Request, seller: Option<Address>) -> Result<NewListing, ApiError> {
     let body = read_request(request, MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLarge(_) => ApiError::from(ListingError::from(listing::content_too_long())),
-        BodyError::Broken => error.into(),
+        error => error.into(),
     })?;
     Ok(NewListing::read(&body, seller).map_err(ListingError::from)?)
 }

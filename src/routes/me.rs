@@ -22,7 +22,7 @@ use crate::{
     app::App,
     body::JsonBody,
     error::ApiError,
-    limits::Limiter,
+    limits::{Limiter, client},
     paywall::{self, Priced, SCHEDULE},
     session::{Session, Shown},
 };
@@ -64,7 +64,7 @@ pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace
     app.limit(Limiter::Account, &view.account.owner).await?;
     let wallet = view.account.wallet_address.to_string();
     app.line().note("wallet", &wallet);
-    let balance = app.chain()?.balance_of(&wallet).await?;
+    let balance = app.chain(request)?.balance_of(&wallet).await?;
     Ok((view, balance))
 }
 
@@ -121,7 +121,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
         return Err(AccountError::Refunded.into());
     }
     let clock = chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?;
-    checkout::must_be_given(&database, &app.chain()?, &bought, app.methods()?.confirmations, clock).await?;
+    checkout::must_be_given(&database, &app.chain(request)?, &bought, app.methods()?.confirmations, clock).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
     let content = app.contents().get(&hash.ok_or_else(missing)?).await?;
@@ -137,7 +137,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let (id, mode) = (body.text("listingId")?, body.text("mode")?);
     let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
     let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;
-    let (database, chain, contents, methods) = (app.database(), app.chain()?, app.contents(), app.methods()?);
+    let (database, chain, contents, methods) = (app.database(), app.chain(&request)?, app.contents(), app.methods()?);
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
     let checkout = Checkout {
@@ -154,7 +154,8 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         hung_up: &|| request.inner().signal().aborted(),
     };
     let key = app.account_key(&account)?;
-    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce: edge::random()? };
+    let (nonce, network) = (edge::random()?, &client(&request)?);
+    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce, network };
     let bought = checkout.buy(&order).await.map_err(not_bought)?;
     let content = json!(bought.content);
     let body =
@@ -176,7 +177,7 @@ pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError
     let Session { account, .. } = Session::of(app, request).await?;
     app.limit(Limiter::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;
-    let sent = withdraw::withdraw(&app.database(), &app.chain()?, &account, &key, app.now_ms()).await;
+    let sent = withdraw::withdraw(&app.database(), &app.chain(request)?, &account, &key, app.now_ms()).await;
     let sent = sent.map_err(|error| match error {
         WithdrawError::Database(error) => ApiError::from(error),
         WithdrawError::Chain(error) => error.into(),

@@ -242,7 +242,7 @@ impl Gate<'_> {
             Ok(presented) => presented,
             Err(refusal) => return self.refuse(&refusal).await,
         };
-        let chain = self.app.chain()?;
+        let chain = self.app.chain(self.request)?;
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
         // What the operator hid is sold to nobody new.
         let ways: Vec<Way<'_>> = if self.terms.hidden { vec![] } else { self.methods.ways() };
@@ -294,7 +294,7 @@ impl Gate<'_> {
 
     /// The content again, for an address that paid for it and signs for it now.
     async fn returning(&self, buyer: &Address) -> Result<Response, ApiError> {
-        let chain = self.app.chain()?;
+        let chain = self.app.chain(self.request)?;
         let checkout = Checkout {
             database: &self.database,
             chain: &chain,

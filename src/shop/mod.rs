@@ -5,7 +5,7 @@ mod owner;
 
 use agents::mcp::shop::ShopError;
 use cardano::slots::Millis;
-use edge::serve::Request;
+use edge::{chain::Blockfrost, serve::Request};
 use market::{
     ListingId,
     catalogue::{self, Filter, Page},
@@ -45,6 +45,10 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
+    fn chain(&self) -> Result<Blockfrost, ShopError> {
+        self.app.chain(self.request).map_err(unavailable)
+    }
+
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         let page = known::page(self.app, &filter).await.map_err(unavailable)?;
         Ok(Page::clone(&page))

@@ -134,7 +134,7 @@ impl OpenSale<'_> {
     /// The content again, for an address that paid for it and signs for it now.
     async fn again(&self, buyer: &Address) -> Result<Unlocked, ShopError> {
         let app = self.counter.app;
-        let (chain, timer) = (app.chain().map_err(unavailable)?, app.timer());
+        let (chain, timer) = (self.counter.chain()?, app.timer());
         let checkout = Checkout {
             database: &self.database,
             chain: &chain,
@@ -166,7 +166,7 @@ impl OpenSale<'_> {
             Err(refusal) => return self.ask(&refusal.to_string(), None, None).await,
         };
         let app = self.counter.app;
-        let (chain, timer) = (app.chain().map_err(unavailable)?, app.timer());
+        let (chain, timer) = (self.counter.chain()?, app.timer());
         // What the operator hid is sold to nobody new.
         let ways: Vec<Way<'_>> = if self.priced.terms.hidden { vec![] } else { self.methods.ways() };
         let signal = self.counter.request.inner().signal();

@@ -23,7 +23,11 @@ use serde_json::Value;
 use sql::{Database, exactly};
 
 use super::{Counter, SCHEDULE, priced, unavailable};
-use crate::{app::App, limits::Limiter, paywall::Priced};
+use crate::{
+    app::App,
+    limits::{Limiter, client},
+    paywall::Priced,
+};
 
 /// The shop for the agent of an account.
 pub struct OwnerShop<'a> {
@@ -93,8 +97,7 @@ impl Shop for OwnerShop<'_> {
         if terms.hidden {
             return Err(ShopError::NoListing);
         }
-        let (chain, contents, methods) =
-            (app.chain().map_err(unavailable)?, app.contents(), app.methods().map_err(unavailable)?);
+        let (chain, contents, methods) = (self.counter.chain()?, app.contents(), app.methods().map_err(unavailable)?);
         let (ways, timer, signal) = (methods.ways(), app.timer(), self.counter.request.inner().signal());
         let checkout = Checkout {
             database: &database,
@@ -111,7 +114,8 @@ impl Shop for OwnerShop<'_> {
         };
         let key = app.account_key(account).map_err(unavailable)?;
         let nonce = edge::random().map_err(unavailable)?;
-        let order = Order { account, key: &key, terms: &terms, mode, nonce };
+        let network = &client(self.counter.request).map_err(unavailable)?;
+        let order = Order { account, key: &key, terms: &terms, mode, nonce, network };
         let bought = match checkout.buy(&order).await {
             Ok(bought) => bought,
             Err(BuyError::Pending(tx)) => {
@@ -179,8 +183,7 @@ impl Shop for OwnerShop<'_> {
             return Err(ShopError::Refunded);
         }
         if with_content {
-            let (chain, methods) =
-                (self.app().chain().map_err(unavailable)?, self.app().methods().map_err(unavailable)?);
+            let (chain, methods) = (self.counter.chain()?, self.app().methods().map_err(unavailable)?);
             let lead = self.app().settings().map_err(unavailable)?.lead;
             let clock = chain_state::clock(&time, self.app().now_ms(), lead).map_err(unavailable)?;
             let given = checkout::must_be_given(&database, &chain, &owned, methods.confirmations, clock).await;
@@ -198,7 +201,7 @@ impl Shop for OwnerShop<'_> {
         let spent = database.run(account::spent_today(&account.owner, app.now_ms())).await.map_err(unavailable)?;
         let spent: Option<Lovelace> = spent.first_json().map_err(unavailable)?;
         let address = account.wallet_address.to_string();
-        let balance = app.chain().map_err(unavailable)?.balance_of(&address).await.map_err(unavailable)?;
+        let balance = self.counter.chain()?.balance_of(&address).await.map_err(unavailable)?;
         Ok(WalletState {
             owner: account.owner.clone(),
             address,
@@ -216,7 +219,7 @@ impl Shop for OwnerShop<'_> {
         if account.owner == DEMO_OWNER {
             return Err(ShopError::DemoWallet);
         }
-        let (database, chain) = (app.database(), app.chain().map_err(unavailable)?);
+        let (database, chain) = (app.database(), self.counter.chain()?);
         let key = app.account_key(account).map_err(unavailable)?;
         let sent = withdraw::withdraw(&database, &chain, account, &key, app.now_ms()).await;
         let sent = sent.map_err(|error| match error {

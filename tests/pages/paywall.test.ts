@@ -12,7 +12,10 @@ import { assertQuiet, offered, spends, visit } from "./world.ts";
 let world: World;
 let browser: Browser;
 before(async () => {
-  [world, browser] = await Promise.all([startWorld({ escrow: true }), startBrowser()]);
+  [world, browser] = await Promise.all([
+    startWorld({ escrow: true, watcher: { SELLER_AGENT: "off" } }),
+    startBrowser(),
+  ]);
 });
 after(async () => {
   await browser.close();
@@ -217,5 +220,51 @@ describe("the paywall's page", () => {
     const { page: bare } = await visit(world, browser, `/listings/${listing.id}/unlock`);
     await bare.getByText("No Cardano wallet was found").waitFor();
     await bare.close();
+  });
+
+  it("keeps a payment that somebody else handed in, and gives the content for the wallet's signature", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await page.route("**/unlock", async (route) => {
+      const { "payment-signature": payment, "x-service-proof": proof } = route.request().headers();
+      if (payment && !proof) {
+        const { payload } = decode(payment) as { payload: { transaction: string } };
+        await world.ledger.submit(Buffer.from(payload.transaction, "base64")).catch(() => {});
+      }
+      return route.continue();
+    });
+    await page.getByLabel("Instant").check();
+    await pay(page).click();
+    const told = page.getByRole("alert").filter({ hasText: "nothing is paid twice" });
+    await told.waitFor();
+    assert.equal(await pay(page).isVisible(), false, "there is nothing to pay with again");
+    await page.reload();
+    await told.waitFor();
+    await page.getByRole("button", { name: "Show it with Test wallet" }).click();
+    await page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(page).textContent(), listing.content);
+    assert.equal((await purchaseOn(page)).buyerAddress, wallet.address);
+    assert.equal(await spends(world, wallet.address), 1);
+    await page.close();
+  });
+
+  it("says that a result is waited for, and what to do where it never comes", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    let lost = false;
+    await page.route("**/unlock", async (route) => {
+      if (lost || !route.request().headers()["payment-signature"]) return route.continue();
+      lost = true;
+      await route.fetch();
+      // Nobody posts results here; a tick notes how late it is.
+      await world.ledger.advance(12 * 60);
+      await world.ledger.block();
+      await world.tick();
+      return route.abort("connectionreset");
+    });
+    await pay(page).click();
+    await page.getByRole("status").filter({ hasText: "ask for the money back" }).waitFor();
+    assert.equal(await spends(world, wallet.address), 1);
+    await page.close();
   });
 });

@@ -115,6 +115,9 @@ pub enum ChainError {
         /// Seconds between the clock and the block's time.
         ahead_s: u64,
     },
+    /// Whoever asks has cost the provider as much as they may for now.
+    #[error("asked for too often")]
+    TooMany,
     /// This request's budget of outside calls is used up.
     #[error("this request needs more outside calls than it may make")]
     BudgetExhausted,

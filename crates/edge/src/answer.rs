@@ -11,6 +11,8 @@ use crate::{http::BodyError, serve::Response, settings::SettingError};
 
 /// Seconds after which a client may try again when something of ours did not answer.
 const RETRY_AFTER: u64 = 5;
+/// Seconds in which all rates are counted.
+pub const PERIOD_SECONDS: u32 = 60;
 
 /// A JSON text as it is.
 ///
@@ -182,6 +184,7 @@ impl Fault {
             Self::Chain(ChainError::BudgetExhausted) => {
                 ErrorAnswer::bad_request("this request needs too many look-ups on the chain: use fewer inputs")
             }
+            Self::Chain(ChainError::TooMany) => ErrorAnswer::too_many(PERIOD_SECONDS),
             Self::Chain(
                 ChainError::Unavailable(_)
                 | ChainError::TimeOver
@@ -206,6 +209,8 @@ impl From<&BodyError> for ErrorAnswer {
         match error {
             BodyError::TooLarge(_) => Self::too_large(error.to_string()),
             BodyError::Broken => Self::bad_request(error.to_string()),
+            BodyError::Slow => Self::with(408, error.to_string()),
+            BodyError::Crowded => Self::too_many(PERIOD_SECONDS),
         }
     }
 }

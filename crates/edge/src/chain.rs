@@ -16,6 +16,7 @@ use cardano::{
     history::{AddressTransaction, History, Place},
     params::ProtocolParameters,
 };
+use futures_util::future::{FutureExt, LocalBoxFuture, Shared};
 use known::Known;
 pub use market::chain_state::Lead;
 use market::chain_state::MAX_LEAD_MS;
@@ -48,8 +49,16 @@ const PAGE: usize = 100;
 /// Pages of unspent outputs that are read at most from each end: 1,000 outputs in all. Somebody who fills them with as
 /// little as the ledger allows has given the wallet 900 ADA to spend.
 const MAX_PAGES_AT_AN_END: usize = 5;
+/// Where transactions are handed over.
+const SUBMIT: &str = "/tx/submit";
 /// Bytes of a refusal's reason that are kept.
 const MAX_REASON: usize = 2_000;
+
+/// Calls for each of which together whoever asks is admitted once: as many as judging a payment takes at most.
+pub const CALLS_PER_TICKET: u32 = 4;
+
+/// Whether whoever asks may cost the provider something more.
+type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
 
 /// A Blockfrost-compatible provider.
 pub struct Blockfrost {
@@ -59,6 +68,10 @@ pub struct Blockfrost {
     newest: Cell<Option<Tip>>,
     until_ms: u64,
     lead: Lead,
+    admit: Option<Box<dyn Fn() -> Admission>>,
+    /// Calls that were asked for, and whether the newest few of them were admitted.
+    asked: Cell<u32>,
+    admitted: RefCell<Option<Shared<Admission>>>,
 }
 
 thread_local! {
@@ -71,7 +84,31 @@ impl Blockfrost {
     #[must_use]
     pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Self { base, project_id, usage, newest: Cell::new(None), until_ms: u64::MAX, lead: Lead::Bounded }
+        let (admit, asked, admitted) = (None, Cell::new(0), RefCell::default());
+        let (newest, until_ms, lead) = (Cell::new(None), u64::MAX, Lead::Bounded);
+        Self { base, project_id, usage, newest, until_ms, lead, admit, asked, admitted }
+    }
+
+    /// Has whoever asks admitted for every [`CALLS_PER_TICKET`] calls, before the first of them. Submissions need none: what
+    /// was written down is handed over.
+    #[must_use]
+    pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {
+        Self { admit: Some(Box::new(admit)), ..self }
+    }
+
+    /// That whoever asks may; calls at once wait for the same answer.
+    async fn ticket(&self) -> Result<(), ChainError> {
+        let Some(admit) = &self.admit else { return Ok(()) };
+        let asked = self.asked.get();
+        self.asked.set(asked.wrapping_add(1));
+        if asked.is_multiple_of(CALLS_PER_TICKET) {
+            self.admitted.replace(Some(admit().shared()));
+        }
+        let admitted = self.admitted.borrow().clone();
+        match admitted {
+            Some(admitted) => admitted.await,
+            None => Ok(()),
+        }
     }
 
     /// Believes blocks that are this far ahead of the clock; two minutes unless said.
@@ -104,12 +141,15 @@ impl Blockfrost {
         body: Option<&[u8]>,
         time: Duration,
     ) -> Result<Answer, ChainError> {
-        let request = self.admitted(method, path, body)?;
+        if path != SUBMIT {
+            self.ticket().await?;
+        }
+        let request = self.budgeted(method, path, body)?;
         call(request, time, MAX_ANSWER).await.map_err(unanswered)
     }
 
     /// A request that this one's time and budget allow.
-    fn admitted(&self, method: Method, path: &str, body: Option<&[u8]>) -> Result<Request, ChainError> {
+    fn budgeted(&self, method: Method, path: &str, body: Option<&[u8]>) -> Result<Request, ChainError> {
         if crate::now_ms() > self.until_ms {
             return Err(ChainError::TimeOver);
         }
@@ -163,7 +203,8 @@ impl Blockfrost {
     async fn collect<C: Collect>(&self, path: &str, new: impl Fn() -> C) -> Result<Option<C::Out>, ChainError> {
         let read = repeat(async || {
             let mut reader = AnswerReader::new(new());
-            let request = self.admitted(Method::Get, path, None)?;
+            self.ticket().await?;
+            let request = self.budgeted(Method::Get, path, None)?;
             let head = stream(request, STREAM_TIME, MAX_STREAMED, |piece| reader.push(piece)).await;
             Ok((head.map_err(unanswered)?, reader))
         });
@@ -250,7 +291,7 @@ impl Chain for Blockfrost {
     }
 
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
-        let answer = self.once(Method::Post, "/tx/submit", Some(cbor), SUBMIT_TIME).await?;
+        let answer = self.once(Method::Post, SUBMIT, Some(cbor), SUBMIT_TIME).await?;
         match answer.status {
             200 | 202 => Ok(Submission::Accepted),
             400 => Ok(Submission::Refused(reason(&answer.body))),

@@ -1,6 +1,6 @@
 //! Requests from and to outside, bounded in bytes and time.
 
-use std::time::Duration;
+use std::{cell::RefCell, collections::BTreeMap, time::Duration};
 
 use futures_util::{
     StreamExt,
@@ -8,7 +8,54 @@ use futures_util::{
 };
 use worker::{AbortController, AbortSignal, ByteStream, Delay, Fetch, Request, Response};
 
-use crate::serve;
+use crate::{client::client, serve};
+
+/// Bytes of bodies that an isolate holds while they are read, beyond what each begins with: it has 128 MB for everything.
+const MAX_HELD: usize = 28 << 20;
+/// A client's share of them: the longest body that any route reads.
+const MAX_HELD_BY_ONE: usize = MAX_HELD / 4;
+/// Bytes with which a body begins that are read whatever is held.
+const FREE: usize = 64 << 10;
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+thread_local! {
+    /// What is held now, by client.
+    static HELD: RefCell<BTreeMap<String, usize>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// What one body holds, given back when it was read or given up.
+struct Held {
+    by: String,
+    bytes: usize,
+}
+
+impl Held {
+    /// Takes more; whether there was room.
+    fn take(&mut self, bytes: usize) -> bool {
+        HELD.with_borrow_mut(|held| {
+            let all = held.values().fold(bytes, |all, held| all.saturating_add(*held));
+            let own = held.entry(self.by.clone()).or_default();
+            let after = own.saturating_add(bytes);
+            let room = all <= MAX_HELD && after <= MAX_HELD_BY_ONE;
+            if room {
+                (*own, self.bytes) = (after, self.bytes.saturating_add(bytes));
+            }
+            room
+        })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.with_borrow_mut(|held| {
+            if let Some(own) = held.get_mut(&self.by) {
+                *own = own.saturating_sub(self.bytes);
+            }
+            held.retain(|_, own| *own > 0);
+        });
+    }
+}
 
 /// Why a body could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,30 +66,46 @@ pub enum BodyError {
     /// The connection broke while it was read.
     #[error("the body could not be read")]
     Broken,
+    /// It took too long to arrive.
+    #[error("the body did not arrive within {} seconds", BODY_TIME.as_secs())]
+    Slow,
+    /// As much is being read already, of this client's or of everybody's.
+    #[error("too much is being sent at once")]
+    Crowded,
 }
 
 /// Reads a request's body, no more than `limit` bytes of it.
 ///
 /// # Errors
-/// Too large (by its declared length, or as it arrives), or broken.
+/// Too large (by its declared length, or as it arrives), slow, broken, or beside too much else.
 pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<Vec<u8>, BodyError> {
     let declared = request.headers().get("content-length").ok().flatten();
     if declared.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > limit) {
         return Err(BodyError::TooLarge(limit));
     }
-    match request.stream() {
-        Ok(stream) => read(stream, limit).await,
-        // A request without a body has no stream.
-        Err(_) => Ok(Vec::new()),
+    let mut held = Held { by: client(request).unwrap_or_default(), bytes: 0 };
+    // A request without a body has no stream.
+    let Ok(stream) = request.stream() else { return Ok(Vec::new()) };
+    let body = Box::pin(read(stream, limit, |before, bytes| before <= FREE || held.take(bytes)));
+    match select(body, Delay::from(BODY_TIME)).await {
+        Either::Left((body, _)) => body,
+        Either::Right(_) => Err(BodyError::Slow),
     }
 }
 
-async fn read(mut stream: ByteStream, limit: usize) -> Result<Vec<u8>, BodyError> {
+async fn read(
+    mut stream: ByteStream,
+    limit: usize,
+    mut take: impl FnMut(usize, usize) -> bool,
+) -> Result<Vec<u8>, BodyError> {
     let mut body = Vec::new();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|_| BodyError::Broken)?;
         if body.len().saturating_add(chunk.len()) > limit {
             return Err(BodyError::TooLarge(limit));
+        }
+        if !take(body.len(), chunk.len()) {
+            return Err(BodyError::Crowded);
         }
         body.extend_from_slice(&chunk);
     }
@@ -155,9 +218,9 @@ pub(crate) async fn within<T>(
 pub async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
     let Head { status, retry_after } = Head::of(&response);
     let body = match response.stream() {
-        Ok(stream) => read(stream, limit).await.map_err(|error| match error {
+        Ok(stream) => read(stream, limit, |_, _| true).await.map_err(|error| match error {
             BodyError::TooLarge(_) => CallError::TooLarge,
-            BodyError::Broken => CallError::Connection,
+            _ => CallError::Connection,
         })?,
         Err(_) => Vec::new(),
     };

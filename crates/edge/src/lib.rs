@@ -5,6 +5,7 @@
 pub mod answer;
 pub mod bearer;
 pub mod chain;
+pub mod client;
 pub mod contents;
 pub mod d1;
 pub mod documents;

@@ -7,11 +7,7 @@ use cardano::{Address, ContentHash, Lovelace};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{
-    catalogue::{LISTING_JSON, LISTINGS},
-    challenge::Challenge,
-    purchase::PURCHASE_JSON,
-};
+use crate::{catalogue, challenge::Challenge, purchase::PURCHASE_JSON};
 
 /// How long a session lasts, in ms.
 pub const SESSION_MS: u64 = 7 * DAY_MS;
@@ -29,7 +25,7 @@ pub const MAX_DAILY_BUDGET_ADA: u32 = 500;
 pub const DEMO_OWNER: &str = "demo";
 /// The version of the demo wallet's key, which has a secret of its own.
 pub const DEMO_KEY_VERSION: u32 = 0;
-/// Purchases and listings that an account's page shows at most.
+/// Purchases that an account's page shows at most.
 const MAX_SHOWN: u32 = 1_000;
 
 /// The UTC day of a time.
@@ -244,7 +240,7 @@ pub struct AccountView {
     pub spent_today: Lovelace,
     /// A JSON array of purchases, by the owner's wallet or the service wallet, newest first.
     pub purchases: String,
-    /// A JSON array of what the account sells, newest first.
+    /// A JSON array of what the account sells, newest first: as many as a creator's page shows.
     pub listings: String,
     /// JSON members to append: `,"sales":1,"sellerReputation":{...}`.
     pub figures: String,
@@ -262,11 +258,8 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
            (SELECT wallet_address FROM accounts WHERE owner = {SESSION_OWNER})) \
          ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_SHOWN}"
     );
-    let listings = format!(
-        "SELECT {LISTING_JSON} FROM {LISTINGS} WHERE seller_address = {SESSION_OWNER} \
-         AND hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_SHOWN}"
-    );
-    let figures = crate::catalogue::seller_figures(SESSION_OWNER);
+    let listings = catalogue::newest(&format!("seller_address = {SESSION_OWNER}"));
+    let figures = catalogue::seller_figures(SESSION_OWNER);
     let [account, spent, purchases, listings, figures] = exactly(
         db.batch(vec![
             by_session(&hash, now_ms),
@@ -285,7 +278,7 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
         account,
         spent_today: spent_today.ok_or_else(|| DatabaseError("today's sum cannot be read".into()))?,
         purchases: format!("[{}]", purchases.rows.join(",")),
-        listings: format!("[{}]", listings.rows.join(",")),
+        listings: catalogue::joined(&listings.rows)?.json,
         figures: figures.first().unwrap_or(",\"sales\":0").to_owned(),
     }))
 }

@@ -19,7 +19,7 @@ mod store;
 
 pub use newest::Newest;
 pub use page::page;
-pub use store::{NoRoom, Quota, StoreError, Stored, store};
+pub use store::{NoRoom, Quota, Source, StoreError, Stored, store};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
 const CHUNK: u32 = 100;
@@ -39,11 +39,11 @@ const MAX_WORDS: usize = 12;
 const LOOKED: u32 = 10_000;
 
 /// Listings with their sellers' figures, for [`LISTING_JSON`]. A left join keeps the order in which listings are read.
-pub(crate) const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
+const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
 
 /// A listing as JSON: the card, `sales`, and `sellerReputation` once the seller has a closed escrow.
 /// The score is rounded half up.
-pub(crate) const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
+const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
     CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
     ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
     ',\"basis\":' || (withdrawn + refunded) || '}' END || '}'";
@@ -51,7 +51,7 @@ pub(crate) const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"
 /// SQL that reads the newest listings for which a condition holds, in chunks: `cursor json`, the cursor `-` on all but
 /// the last chunk, and there too where nothing is left. Where the last one is, is found by the lengths of the cards alone:
 /// their JSON is made once, and never sorted.
-fn newest(condition: &str) -> String {
+pub(crate) fn newest(condition: &str) -> String {
     let shown = format!("hidden_at_ms IS NULL AND {condition}");
     format!(
         "WITH ending AS MATERIALIZED (SELECT min(seq) AS last FROM (SELECT seq, \
@@ -65,7 +65,8 @@ fn newest(condition: &str) -> String {
     )
 }
 
-fn joined(chunks: &[String]) -> Result<Page, DatabaseError> {
+/// What [`newest`] read, as one page.
+pub(crate) fn joined(chunks: &[String]) -> Result<Page, DatabaseError> {
     let malformed = || DatabaseError("a chunk of the catalogue has no cursor".into());
     let chunks: Option<Vec<(&str, &str)>> = chunks.iter().map(|chunk| chunk.split_once(' ')).collect();
     let chunks = chunks.ok_or_else(malformed)?;

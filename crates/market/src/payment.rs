@@ -9,6 +9,7 @@ use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 use crate::{
     account::{Account, day},
     listing::DeliveryMode,
+    network,
     purchase::{Status, awaits},
 };
 
@@ -51,6 +52,8 @@ pub struct NewPayment<'a> {
     pub identifier: Option<Identifier>,
     /// What the transaction spends.
     pub inputs: &'a [TxRef],
+    /// The network that it was handed in from, where that counts.
+    pub network: Option<&'a str>,
     /// The account whose service wallet pays.
     pub account: Option<&'a Account>,
     /// The hash of what is sold, where the database keeps it: it must be there.
@@ -156,19 +159,28 @@ macro_rules! too_many_refused {
 /// two for what then fails, one to see it, two for the result. Without a result in time the content would be given away.
 const MAX_UNPOSTED: u32 = 60;
 
+/// Where half as many wait, a network that has as many of them gets no other taken: some are left for everybody else.
+const MAX_UNPOSTED_OF_ONE: u32 = MAX_UNPOSTED / 4;
+
 /// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
 macro_rules! crowded {
     ($facts:literal) => {
         concat!(
-            "(SELECT count(*) FROM escrows WHERE utxo IS NOT NULL AND result_hash IS NULL AND submit_result_ms > \
-             max(",
+            "(SELECT count(*) >= ",
             $facts,
-            " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0))) + \
-             (SELECT count(*) FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
+            " ->> '$.unposted' OR (2 * count(*) >= ",
+            $facts,
+            " ->> '$.unposted' AND total(network = ",
+            $facts,
+            " ->> '$.network') >= ",
+            $facts,
+            " ->> '$.ofOne') FROM (SELECT network FROM escrows LEFT JOIN payments ON tx_id = purchase_id \
+             WHERE utxo IS NOT NULL AND result_hash IS NULL AND submit_result_ms > max(",
+            $facts,
+            " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0)) \
+             UNION ALL SELECT p.network FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
              AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
-             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0)) >= ",
-            $facts,
-            " ->> '$.unposted'"
+             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0)))"
         )
     };
 }
@@ -235,6 +247,10 @@ impl NewPayment<'_> {
         format!("payment:{}:{}", self.listing_id, self.tx)
     }
 
+    fn network(&self, now: Millis) -> Option<ContentHash> {
+        self.network.map(|network| network::kept(network, now))
+    }
+
     /// Under which addresses the same buyer may have bought before.
     fn buyers(&self) -> Vec<String> {
         let owner = self.account.map(|account| account.owner.clone());
@@ -254,6 +270,8 @@ impl NewPayment<'_> {
             "now": now,
             "refused": self.account.is_none().then_some(MAX_REFUSED),
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
+            "ofOne": MAX_UNPOSTED_OF_ONE,
+            "network": self.network(now),
             "amount": self.amount,
             "content": self.content,
             "looked": self.looked,
@@ -350,13 +368,13 @@ impl NewPayment<'_> {
     fn insert(&self, now: Millis) -> Statement {
         statement!(
             "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
-               terms_digest, owner, day, payer_key) \
-             SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11, ?12 FROM outbox \
+               terms_digest, owner, day, payer_key, network) \
+             SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11, ?12, ?13 FROM outbox \
              WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' AND changes() > 0 ON CONFLICT (tx_id) DO UPDATE SET listing_id = excluded.listing_id, mode = excluded.mode, \
                payer = excluded.payer, amount_lovelace = excluded.amount_lovelace, \
                creator_lovelace = excluded.creator_lovelace, header_digest = excluded.header_digest, \
                terms_digest = excluded.terms_digest, owner = excluded.owner, day = excluded.day, \
-               payer_key = excluded.payer_key",
+               payer_key = excluded.payer_key, network = excluded.network",
             self.tx,
             self.purpose(),
             self.listing_id,
@@ -369,6 +387,7 @@ impl NewPayment<'_> {
             self.account.map(|account| account.owner.as_str()),
             self.account.map(|_| day(now)),
             self.payer.payment_key().to_string(),
+            self.network(now),
         )
     }
 
@@ -435,6 +454,18 @@ pub fn open(listing: &str, buyers: &[String]) -> Statement {
                AND outbox.state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 3",
         listing,
         json!(buyers).to_string()
+    )
+}
+
+/// The statement that reads the entries of payments in this mode whose end is not known, those that expire first.
+#[must_use]
+pub(crate) fn open_in(mode: DeliveryMode, most: u32) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox CROSS JOIN payments p ON p.tx_id = outbox.tx_id WHERE kind = 'payment' \
+             AND state IN ('claimed', 'submitted') AND p.mode = ?1 ORDER BY valid_until_slot LIMIT {most}"
+        ),
+        mode.as_str()
     )
 }
 

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, Filter, Newest, NoRoom, Quota, Stored},
+    catalogue::{self, Filter, Newest, NoRoom, Quota, Source, Stored},
     contents::InDatabase,
     listing::NewListing,
 };
@@ -42,7 +42,8 @@ fn id(number: u16) -> ListingId {
 }
 
 fn store(db: &Sqlite, number: u16, listing: &NewListing, proof: Option<&str>, quota: Quota, now: u64) -> Stored {
-    block(catalogue::store(db, &InDatabase(db), &id(number), listing, proof, quota, now)).unwrap()
+    block(catalogue::store(db, &InDatabase(db), &id(number), listing, Source { proof, network: "" }, quota, now))
+        .unwrap()
 }
 
 fn put(db: &Sqlite, number: u16, listing: &NewListing) -> ListingId {
@@ -442,14 +443,14 @@ fn of_two_offers_at_once_for_the_last_place_one_is_listed() {
     let one = Quota { listings: 1, ..Quota::default() };
     let listing = offer("mine", 1_000_000, &["instant"], None);
     let (contents, mine) = (InDatabase(&db), id(1));
-    let stored = catalogue::store(&between, &contents, &mine, &listing, None, one, NOW);
+    let stored = catalogue::store(&between, &contents, &mine, &listing, Source::default(), one, NOW);
     assert_eq!(block(stored).unwrap(), Stored::NoRoom(NoRoom::Listings(1)));
     assert_eq!(titles(&all(&db).json), ["rival"]);
 }
 
 /// What an offer of these tests takes of a day.
 fn taken(db: &Sqlite) -> u64 {
-    let bytes = statement!("SELECT CAST(coalesce(sum(bytes), 0) AS TEXT) FROM listed_days");
+    let bytes = statement!("SELECT CAST(coalesce(sum(bytes), 0) AS TEXT) FROM listed_days WHERE network = ''");
     block(db.run(bytes)).unwrap().first_json().unwrap().unwrap()
 }
 
@@ -469,6 +470,29 @@ fn all_sellers_together_take_up_no_more_than_a_days_room_and_what_is_refused_is_
     assert_eq!(store(3, NOW), Stored::NoRoom(NoRoom::Today { bytes: 2 * one, wait_s }));
     assert_eq!((count(&db, "listings"), count(&db, "contents")), ("2".into(), "2".into()));
     assert!(matches!(store(3, NOW + wait_s * 1_000), Stored::Listing { .. }), "the next day has room");
+}
+
+#[test]
+fn one_network_takes_up_an_eighth_of_a_days_room_at_most() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let quota = Quota { daily_bytes: 40 << 20, ..Quota::default() };
+    let offer = |number: u16, network: &str| {
+        let body = json!({
+            "title": number.to_string(), "description": "long", "priceLovelace": "1000000", "sellerAddress": SELLER,
+            "modes": ["instant"], "content": number.to_string().repeat(200_000),
+        });
+        let listing = NewListing::read(body.to_string().as_bytes(), None).unwrap();
+        let source = Source { proof: None, network };
+        let stored = block(catalogue::store(&db, &InDatabase(&db), &id(number), &listing, source, quota, NOW));
+        matches!(stored.unwrap(), Stored::Listing { .. })
+    };
+    let listed = (10_000..10_010).filter(|number| offer(*number, "203.0.113.1")).count();
+    assert_eq!((listed, count(&db, "contents")), (5, "5".into()), "a MB each, of five");
+    assert!(offer(10_020, "203.0.113.2"), "another network has room");
+    assert!(!offer(10_021, "203.0.113.1"));
+    let all: u64 = taken(&db);
+    let kept = block(db.run(statement!("SELECT json_quote(group_concat(network, ' ')) FROM listed_days"))).unwrap();
+    assert!(all > 6_000_000 && !kept.first().unwrap().contains("203.0"), "{all} {kept:?}");
 }
 
 /// A database in which something happens between the first batch and the second.
@@ -494,7 +518,7 @@ fn of_two_offers_at_once_for_the_last_bytes_of_a_day_one_is_listed_and_the_other
         assert!(matches!(outcome, Stored::NoRoom(NoRoom::Today { .. })), "{outcome:?}");
     });
     let (contents, mine) = (InDatabase(&between), offer("mine", 1_000_000, &["instant"], None));
-    let stored = block(catalogue::store(&between, &contents, &id(1), &mine, None, last, NOW)).unwrap();
+    let stored = block(catalogue::store(&between, &contents, &id(1), &mine, Source::default(), last, NOW)).unwrap();
     assert!(matches!(stored, Stored::Listing { .. }), "{stored:?}");
     assert_eq!((titles(&all(&db).json), count(&db, "contents")), (vec!["mine".into(), "some".into()], "2".into()));
 }
@@ -505,7 +529,7 @@ fn of_two_equal_offers_at_once_one_is_listed() {
     let between = Interleaved(&db, std::cell::Cell::new(false));
     let listing = offer("rival", 1_000_000, &["instant"], None);
     let (contents, mine) = (InDatabase(&db), id(1));
-    let stored = catalogue::store(&between, &contents, &mine, &listing, None, Quota::default(), NOW);
+    let stored = catalogue::store(&between, &contents, &mine, &listing, Source::default(), Quota::default(), NOW);
     assert!(matches!(block(stored).unwrap(), Stored::Listing { id: made, .. } if made == id(99).as_str()));
     assert_eq!(titles(&all(&db).json), ["rival"]);
 }

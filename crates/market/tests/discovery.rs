@@ -30,7 +30,9 @@ fn database(listings: &[(&str, &[&str])]) -> Sqlite {
         let listing = NewListing::read(body.to_string().as_bytes(), None).unwrap();
         let id = ListingId::new(NOW, [number; 10]);
         let quota = Quota::default();
-        let stored = block_on(catalogue::store(&db, &InDatabase(&db), &id, &listing, None, quota, NOW)).unwrap();
+        let stored =
+            block_on(catalogue::store(&db, &InDatabase(&db), &id, &listing, catalogue::Source::default(), quota, NOW))
+                .unwrap();
         assert!(matches!(stored, Stored::Listing { .. }));
     }
     db

@@ -265,6 +265,24 @@ fn protected_payments_on_their_way_wait_for_results_too() {
 }
 
 #[test]
+fn of_half_the_sales_that_may_wait_one_network_leaves_others_theirs() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 5 * ADA);
+    wait_for_results(&db, &listing, 20, NOON + 1);
+    let from = |network, number: u8| {
+        let listing = list(&db, number, 5 * ADA);
+        let paying = paying(&account, &key, &listing, number, 5 * ADA);
+        Paying { mode: DeliveryMode::Protected, network: Some(network), account: None, ..paying }.claim(&db, NOON)
+    };
+    let taken = (2..40).filter(|number| is_new(&from("203.0.113.1", *number))).count();
+    assert_eq!(taken, 15, "a quarter of sixty");
+    assert_eq!(from("203.0.113.1", 50), Claim::Crowded);
+    assert!(is_new(&from("203.0.113.2", 51)), "somebody else buys");
+    let kept = one(&db, "SELECT group_concat(DISTINCT network) FROM payments");
+    assert!(!kept.contains("203.0") && kept.split(',').count() == 2, "{kept}");
+}
+
+#[test]
 fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     let (db, account, key) = market(5, 30);
     let [first, second] = [1, 2].map(|number| list(&db, number, 2 * ADA));

@@ -73,8 +73,14 @@ impl World {
         };
         // Another in each request.
         let nonce = [u8::try_from(ledger.blocks.borrow().len()).unwrap(); 32];
-        let order =
-            Order { account: &self.account, key: &self.key, terms: &self.terms, mode: DeliveryMode::Instant, nonce };
+        let order = Order {
+            account: &self.account,
+            key: &self.key,
+            terms: &self.terms,
+            mode: DeliveryMode::Instant,
+            nonce,
+            network: "",
+        };
         block(checkout.buy(&order))
     }
 

@@ -84,6 +84,21 @@ fn a_flood_at_the_escrows_address_hides_no_step_and_costs_no_deadline() {
 }
 
 #[test]
+fn a_lock_whose_buyer_left_is_seen_in_time_behind_a_flood_and_payments_in_vain() {
+    let sales = Sales::new();
+    for number in 0..60 {
+        sales.pays_in_vain(&person(100 + number));
+    }
+    sales.ledger.mine();
+    for number in 0..FLOOD {
+        sales.puts(&[sales.escrow_of(&fresh_escrow(300_000 + number))]);
+    }
+    let lock = sales.sell(&person(11));
+    let reports = sales.ticks(4);
+    assert_eq!(sales.status(&lock), "ResultSubmitted", "{reports:#?}");
+}
+
+#[test]
 fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
     let sales = Sales::new();
     let (known, hidden) = (sales.sell(&person(11)), sales.sell(&person(12)));
@@ -352,7 +367,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
         &format!("INSERT INTO oauth_documents VALUES ('old', '', 0, {}), ('fresh', '', 0, {})", NOON - 1, NOON + day),
     );
     run(&sales, &format!("INSERT INTO oauth_assertions VALUES (printf('%064d', 1), {})", NOON - 1));
-    run(&sales, "INSERT INTO listed_days VALUES (1, 5)");
+    run(&sales, "INSERT INTO listed_days VALUES (1, '', 5)");
     sales.ticks(2);
     let left = |column: &str, table: &str| {
         one(

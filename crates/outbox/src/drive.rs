@@ -394,8 +394,8 @@ fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<Standing> {
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
         format!(
-            "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND (state IN ('claimed', 'submitted') \
-               AND valid_until_slot < ?2 OR state = 'refused' AND valid_until_slot > ?2) \
+            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled WHERE wallet = ?1 AND state <> 'included' \
+             AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 OR state = 'refused' AND valid_until_slot > ?2) \
              ORDER BY state, created_at_ms DESC LIMIT {MAX_OVERDUE}"
         ),
         wallet,
@@ -408,8 +408,8 @@ pub fn overdue(wallet: &Address, slot: u64) -> Statement {
 pub fn open(wallet: &Address, kind: Kind) -> Statement {
     statement!(
         format!(
-            "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND kind = ?2 AND state IN ('claimed', 'submitted') \
-             ORDER BY created_at_ms LIMIT {MAX_OPEN}"
+            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled WHERE wallet = ?1 AND state <> 'included' \
+             AND kind = ?2 AND state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT {MAX_OPEN}"
         ),
         wallet,
         kind.name(),

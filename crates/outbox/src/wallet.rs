@@ -58,7 +58,9 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] 
         ),
         statement!(
             "SELECT r.tx_in FROM outbox o JOIN reservations r ON r.tx_id = o.tx_id \
-             WHERE o.wallet = ?1 AND (o.created_at_ms > ?2 OR r.over_at_ms IS NULL)",
+             WHERE o.wallet = ?1 AND o.created_at_ms > ?2 \
+             UNION SELECT r.tx_in FROM outbox o INDEXED BY outbox_unsettled JOIN reservations r ON r.tx_id = o.tx_id \
+             WHERE o.wallet = ?1 AND o.state <> 'included'",
             wallet,
             since
         ),

@@ -123,7 +123,7 @@ fn service() -> Markup {
 
 fn other_ways(listing: &Listing) -> Markup {
     html! {
-        details {
+        details #proof {
             summary { "I already bought this" }
             p { "Sign with the wallet that paid. It costs nothing." }
             div.wallets #again {}

@@ -19,6 +19,9 @@ const MIN_FRESH_MS: u64 = 5 * 60 * 1_000;
 /// ... and at most this long: keys that a client withdrew are forgotten, and nobody fills the store.
 const MAX_FRESH_MS: u64 = 60 * 60 * 1_000;
 
+/// Documents that are kept at once: strangers publish as many as they like, and what is not kept is fetched again.
+const MAX_KEPT: u32 = 500;
+
 /// Names that mean a machine or network of one's own, wherever they are asked for (RFC 6761, 6762, 8375, 7686 and custom).
 const PRIVATE_SUFFIXES: [&str; 14] = [
     "localhost",
@@ -105,9 +108,9 @@ impl DocumentUrl {
 }
 
 fn is_public_name(host: &str) -> bool {
-    let name = host.strip_suffix('.').unwrap_or(host);
-    let last = name.rsplit('.').next().unwrap_or_default();
-    name.contains('.') && !PRIVATE_SUFFIXES.contains(&last)
+    // With a dot at its end it would be another spelling of the same name.
+    let last = host.rsplit('.').next().unwrap_or_default();
+    host.contains('.') && !last.is_empty() && !PRIVATE_SUFFIXES.contains(&last)
 }
 
 impl TryFrom<String> for DocumentUrl {
@@ -197,7 +200,7 @@ fn is_json(content_type: &str) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// Keeps a document that was found good, until it is no longer fresh.
+/// Keeps a document that was found good, until it is no longer fresh, where there are not too many.
 pub(super) async fn keep(
     db: &impl Database,
     url: &DocumentUrl,
@@ -205,13 +208,14 @@ pub(super) async fn keep(
     now_ms: u64,
 ) -> Result<(), DatabaseError> {
     let keep = statement!(
-        "INSERT INTO oauth_documents (url, body, fetched_at_ms, fresh_until_ms) VALUES (?1, ?2, ?3, ?4) \
-         ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at_ms = excluded.fetched_at_ms, \
+        "INSERT INTO oauth_documents (url, body, fetched_at_ms, fresh_until_ms) SELECT ?1, ?2, ?3, ?4 \
+         WHERE (SELECT count(*) FROM oauth_documents WHERE url <> ?1) < ?5 ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at_ms = excluded.fetched_at_ms, \
            fresh_until_ms = excluded.fresh_until_ms",
         url.as_str(),
         body,
         now_ms,
         now_ms.saturating_add(fresh_ms),
+        MAX_KEPT,
     );
     db.run(keep).await.map(|_| ())
 }

@@ -1,6 +1,7 @@
 //! New listings: each kept once, within what one seller may take up.
 
 use cardano::ContentHash;
+use serde_json::json;
 use sql::{Database, DatabaseError, Param, Rows, Statement, exactly, statement};
 
 use super::{LISTING_JSON, LISTINGS};
@@ -8,6 +9,7 @@ use crate::{
     account::{DAY_MS, day},
     contents::{Contents, ContentsError},
     listing::{ListingId, NewListing},
+    network,
 };
 
 /// How often what is said of a listing is written, about: its card, its columns, the full-text index.
@@ -22,6 +24,25 @@ pub struct Quota {
     pub bytes: u64,
     /// Bytes of all that is new on one day (UTC), whoever sells it: contents, and what shows and finds them.
     pub daily_bytes: u64,
+}
+
+/// Part of a day's room that one network may take up; never less than a few listings of the greatest length.
+const NETWORKS_PART: u64 = 8;
+const NETWORKS_LEAST: u64 = 4 << 20;
+
+impl Quota {
+    fn of_network(&self) -> u64 {
+        (self.daily_bytes / NETWORKS_PART).max(NETWORKS_LEAST).min(self.daily_bytes)
+    }
+}
+
+/// Where an offer comes from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Source<'a> {
+    /// The digest that the seller signed, if a signature made the offer.
+    pub proof: Option<&'a str>,
+    /// The network that it was sent from.
+    pub network: &'a str,
 }
 
 impl Default for Quota {
@@ -46,8 +67,8 @@ pub enum NoRoom {
     Bytes(u64),
     /// Too many bytes of everybody's on this day.
     #[error(
-        "new listings have taken {bytes} bytes today, the most that the service keeps in a day: offer it again after \
-         00:00 UTC, or ask the operator for more"
+        "new listings have taken as much today as the service keeps in a day, {bytes} bytes, or your network an eighth of it: \
+         offer it again after 00:00 UTC, or ask the operator for more"
     )]
     Today {
         /// The most.
@@ -88,13 +109,12 @@ struct Offer<'a> {
     id: &'a ListingId,
     listing: &'a NewListing,
     hash: ContentHash,
-    proof: Option<&'a str>,
+    source: Source<'a>,
     quota: Quota,
     now_ms: u64,
 }
 
-/// Stores a listing. `proof` is the digest that the seller signed, if a signature made the offer: sent again, the same
-/// offer finds the listing that it made and makes no other. In a session it is the same offer if it comes within a day,
+/// Stores a listing. Sent again, the same signed offer finds the listing that it made and makes no other. In a session it is the same offer if it comes within a day,
 /// word for word.
 ///
 /// What is sold is kept before the listing: there is none whose content is missing. Room of the day is taken before that, and
@@ -107,11 +127,11 @@ pub async fn store(
     contents: &impl Contents,
     id: &ListingId,
     listing: &NewListing,
-    proof: Option<&str>,
+    source: Source<'_>,
     quota: Quota,
     now_ms: u64,
 ) -> Result<Stored, StoreError> {
-    let offer = Offer { id, listing, hash: listing.content_hash(), proof, quota, now_ms };
+    let offer = Offer { id, listing, hash: listing.content_hash(), source, quota, now_ms };
     let [made, room, taken] = exactly(db.batch(vec![offer.made(), offer.room(), offer.take()]).await?)?;
     if let Some(stored) = offer.outcome(&made, &room) {
         return Ok(stored);
@@ -184,7 +204,7 @@ impl Offer<'_> {
             self.bytes(),
             listing.category,
             self.now_ms,
-            self.proof,
+            self.source.proof,
             self.quota.listings,
             self.quota.bytes,
             self.since(),
@@ -195,7 +215,7 @@ impl Offer<'_> {
     fn conditions(&self) -> Vec<Param> {
         vec![
             self.id.as_str().into(),
-            self.proof.into(),
+            self.source.proof.into(),
             self.listing.seller.into(),
             self.hash.into(),
             self.since().into(),
@@ -217,20 +237,23 @@ impl Offer<'_> {
         Statement { sql: format!("SELECT {ROOM}").into(), params: self.conditions() }
     }
 
-    /// The statement that takes room of the day, where the offer is to make a listing: of two at once for the last of it,
-    /// one has it. It returns a row if there was room.
+    /// The statement that takes room of the day, everybody's and the network's, where the offer is to make a listing: of two at
+    /// once for the last of it, one has it. It returns rows if there was room.
     fn take(&self) -> Statement {
         let sql = format!(
-            "INSERT INTO listed_days (day, bytes) SELECT ?10, ?11 WHERE ?11 <= ?12 AND {ROOM} = 'room' \
-               AND NOT EXISTS (SELECT 1 FROM listings WHERE {}) \
-             ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes WHERE bytes + excluded.bytes <= ?12 \
-             RETURNING 'taken'",
+            "INSERT INTO listed_days (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \
+             WHERE {ROOM} = 'room' AND NOT EXISTS (SELECT 1 FROM listings WHERE {}) \
+               AND NOT EXISTS (SELECT 1 FROM json_each(?12) known LEFT JOIN listed_days \
+                 ON day = ?10 AND network = known.value ->> 0 WHERE coalesce(bytes, 0) + ?11 > known.value ->> 1) \
+             ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING 'taken'",
             made()
         );
         let texts = u64::try_from(self.listing.card(self.id, self.now_ms).len()).unwrap_or(u64::MAX);
         let taken = self.bytes().saturating_add(texts.saturating_mul(COPIES));
+        let network = network::kept(self.source.network, self.now_ms);
+        let shares = json!([["", self.quota.daily_bytes], [network, self.quota.of_network()]]);
         let mut params = self.conditions();
-        params.extend([Param::from(day(self.now_ms)), taken.into(), self.quota.daily_bytes.into()]);
+        params.extend([Param::from(day(self.now_ms)), taken.into(), shares.to_string().into()]);
         Statement { sql: sql.into(), params }
     }
 

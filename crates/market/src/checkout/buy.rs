@@ -53,6 +53,8 @@ pub struct Order<'a> {
     pub mode: DeliveryMode,
     /// 32 random bytes: quotes are made under it, and tries that collide are spread by it.
     pub nonce: [u8; 32],
+    /// The network that the order came from.
+    pub network: &'a str,
 }
 
 /// A purchase and what it bought.
@@ -330,6 +332,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             identifier: None,
             newest_height: None,
             inputs: &built.facts.inputs,
+            network: Some(self.order.network),
             account: Some(account),
             looked: true,
             content: reading.is_some().then_some(terms.content_hash),

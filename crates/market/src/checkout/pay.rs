@@ -39,6 +39,7 @@ pub struct Presented {
     payment: Payment,
     header: ContentHash,
     identifier: Option<Identifier>,
+    network: String,
 }
 
 impl Presented {
@@ -57,7 +58,7 @@ impl Presented {
         let payment = Payment::read(&payload.payload)?;
         let is_secret = payload.is_bound() || identifier.is_some();
         let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
-        Ok(Self { payload, payment, header: known_as, identifier })
+        Ok(Self { payload, payment, header: known_as, identifier, network: network.to_owned() })
     }
 
     /// The transaction.
@@ -328,6 +329,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             terms_digest: offered.terms_digest().map(|digest| digest.0),
             identifier: attempt.presented.identifier.clone(),
             inputs: &verified.inputs,
+            network: Some(&attempt.presented.network),
             account: None,
             content: reading.is_some().then_some(terms.content_hash),
             looked: false,

@@ -6,10 +6,13 @@ use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::history::{self, Unread};
+use crate::{listing::DeliveryMode, payment};
 
 /// Entries whose end is not known, of each sort, that one tick looks after, those that expire first. Anyone can hand in
 /// payments that never get into a block: they must not keep actions waiting.
 const MAX_ACTIONS: u32 = 6;
+/// Locks come before other payments: where nobody waits for one any more, its escrow begins to be watched by this.
+const MAX_LOCKS: u32 = 8;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
 /// A place after all transactions of a block: no block has a million.
@@ -60,13 +63,15 @@ impl Reading {
             ),
             history::unread(),
             open_of_kinds(&ACTIONS, MAX_ACTIONS),
-            open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
+            payment::open_in(DeliveryMode::Protected, MAX_LOCKS),
+            payment::open_in(DeliveryMode::Instant, MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
         ];
-        let [progress, newest, unread, actions, payments, withdrawals] = exactly(database.batch(statements).await?)?;
+        let [progress, newest, unread, actions, locks, payments, withdrawals] =
+            exactly(database.batch(statements).await?)?;
         let progress: Option<Progress> = progress.first_json()?;
         let progress = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
-        let open = [Entry::all(&actions)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
+        let open = [Entry::all(&actions)?, Entry::all(&locks)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
         let newest: Option<SeenBlock> = newest.first_json()?;
         Ok(Self {
             rollbacks: progress.rollbacks,

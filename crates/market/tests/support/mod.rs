@@ -79,7 +79,7 @@ pub fn list_by(db: &Sqlite, seller: &str, number: u8, price: u64) -> ListingId {
     let id = ListingId::new(NOON + u64::from(number), [number; 10]);
     let offer = NewListing::read(body.to_string().as_bytes(), None).unwrap();
     let contents = InDatabase(db);
-    let stored = catalogue::store(db, &contents, &id, &offer, None, Quota::default(), NOON);
+    let stored = catalogue::store(db, &contents, &id, &offer, catalogue::Source::default(), Quota::default(), NOON);
     assert!(matches!(block(stored).unwrap(), Stored::Listing { .. }));
     id
 }
@@ -121,6 +121,7 @@ pub struct Paying {
     pub mode: DeliveryMode,
     pub newest_height: Option<u64>,
     pub looked: bool,
+    pub network: Option<&'static str>,
 }
 
 /// A payment of this account's service wallet.
@@ -135,6 +136,7 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         mode: DeliveryMode::Instant,
         newest_height: None,
         looked: false,
+        network: None,
     }
 }
 
@@ -166,6 +168,7 @@ impl Paying {
             account: self.account.as_ref(),
             content: None,
             looked: self.looked,
+            network: self.network,
         };
         block(new.claim(db, None, now)).unwrap().0
     }

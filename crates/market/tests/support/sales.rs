@@ -117,16 +117,42 @@ impl Sales {
         self.sell_listing(&listing, buyer)
     }
 
+    /// Somebody hands in an instant payment, and spends its money elsewhere meanwhile: no block will ever have it.
+    pub fn pays_in_vain(&self, buyer: &SigningKey) -> TxHash {
+        let number = self.unique();
+        let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
+        let until = self.ledger.tip().slot + 900;
+        let (tx, _) = self.claimed(&self.listing, buyer, number, DeliveryMode::Instant, payment, until);
+        assert!(self.ledger.hand_in(Tx::unsigned(number.into(), &[faucets(number)], &[], u64::MAX)));
+        tx
+    }
+
     fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
         let number = self.unique();
-        let address = buyer.enterprise_address();
-        let datum = Datum { buyer: address.into(), ..fresh_escrow(number) };
-        let price = Lovelace::new(PRICE).unwrap();
-        let coin = Utxo { reference: faucets(number), ..output(address.to_string(), Lovelace::from_ada(100), None) };
+        let datum = Datum { buyer: buyer.enterprise_address().into(), ..fresh_escrow(number) };
         let to = PaymentAddress::script(self.deployment.script_hash);
+        let price = Lovelace::new(PRICE).unwrap();
         let lock = NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) };
-        let validity = Validity { from: None, until: self.ledger.tip().slot + 1_000 };
-        let plan = TxPlan { outputs: vec![lock], validity, ..TxPlan::default() };
+        let until = self.ledger.tip().slot + 1_000;
+        let (tx, cbor) = self.claimed(listing, buyer, number, DeliveryMode::Protected, lock, until);
+        assert!(self.ledger.hand_in(Tx::new(cbor, until)));
+        tx
+    }
+
+    /// A payment that is written down, of an output that nobody else has.
+    fn claimed(
+        &self,
+        listing: &ListingId,
+        buyer: &SigningKey,
+        number: u32,
+        mode: DeliveryMode,
+        paid: NewOutput,
+        until: u64,
+    ) -> (TxHash, Vec<u8>) {
+        let (address, price) = (buyer.enterprise_address(), Lovelace::new(PRICE).unwrap());
+        let coin = Utxo { reference: faucets(number), ..output(address.to_string(), Lovelace::from_ada(100), None) };
+        let validity = Validity { from: None, until };
+        let plan = TxPlan { outputs: vec![paid], validity, ..TxPlan::default() };
         let wallet = Wallet { address, utxos: &[coin], reserved: &[].into() };
         let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[buyer]).unwrap();
         let payment = NewPayment {
@@ -134,7 +160,7 @@ impl Sales {
             cbor: &built.cbor,
             valid_until: validity.until,
             listing_id: listing.as_str(),
-            mode: DeliveryMode::Protected,
+            mode,
             payer: address,
             amount: price,
             creator: creator_share(price),
@@ -146,10 +172,10 @@ impl Sales {
             account: None,
             content: None,
             looked: false,
+            network: None,
         };
         assert!(matches!(block(payment.claim(&self.db, None, self.now())).unwrap().0, Claim::New(_)));
-        assert!(self.ledger.hand_in(Tx::new(built.cbor, validity.until)));
-        built.facts.tx_id
+        (built.facts.tx_id, built.cbor)
     }
 
     /// Outputs are spent by whoever else has their key.

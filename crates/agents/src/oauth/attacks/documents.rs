@@ -18,6 +18,27 @@ fn a_published_client_is_looked_up_and_remembered() {
 }
 
 #[test]
+fn however_many_documents_strangers_publish_few_are_kept_and_all_are_looked_up() {
+    let world = World::new();
+    let publish = |number: u32| {
+        let url = format!("https://agent{number}.example.com/client.json");
+        let mut document = document();
+        document["client_id"] = json!(url);
+        document["padding"] = json!("x".repeat(9_000));
+        world.web.publish(&url, &document);
+        url
+    };
+    for number in 0..600 {
+        world.consent(&publish(number));
+    }
+    let sizes = "SELECT json_array(count(*), sum(length(body))) FROM oauth_documents";
+    let kept: (u64, u64) = block_on(world.db.run(statement!(sizes))).unwrap().first_json().unwrap().unwrap();
+    assert!(kept.0 <= 500 && kept.1 < 5_000_000, "{kept:?}");
+    let late = publish(1_000);
+    assert!(world.redeem(&late, &world.code(&late)).is_ok(), "as good as one that is kept");
+}
+
+#[test]
 fn documents_at_private_or_odd_addresses_are_not_fetched() {
     let world = World::new();
     for url in [
@@ -40,6 +61,7 @@ fn documents_at_private_or_odd_addresses_are_not_fetched() {
         "http://agent.example.com/client.json",
         "file:///etc/passwd",
         "https://surety.example.com/oauth/register",
+        "https://surety.example.com./oauth/register",
         &format!("https://agent.example.com/{}", "a".repeat(600)),
     ] {
         world.web.publish(url, &json!({ "client_id": url, "client_name": "x", "redirect_uris": [CALLBACK] }));

@@ -1,0 +1,56 @@
+//! Whom a request counts for.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use worker::Result;
+
+use crate::serve::Request;
+
+/// The network of whatever Cloudflare's Workers ask, everybody's: `CF-Worker` says whose one is.
+const WORKERS: &str = "2a06:98c0:3600::/64";
+
+/// Where a request comes from, as Cloudflare says: an IPv4 address, an IPv6 /64, or who owns the Worker that asks.
+///
+/// # Errors
+/// The runtime gives no headers.
+pub fn client(request: &Request) -> Result<String> {
+    let header = |name| Ok::<_, worker::Error>(request.headers().get(name)?.unwrap_or_default());
+    let network = network(&header("cf-connecting-ip")?).unwrap_or_else(|| "unknown".to_owned());
+    Ok(if network == WORKERS { format!("worker {}", header("cf-worker")?) } else { network })
+}
+
+/// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's.
+fn network(address: &str) -> Option<String> {
+    match address.trim().parse().ok()? {
+        IpAddr::V4(address) => Some(address.to_string()),
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(address) => Some(address.to_string()),
+            None => {
+                const HOST: u128 = u64::MAX as u128;
+                Some(format!("{}/64", Ipv6Addr::from_bits(address.to_bits() & !HOST)))
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_counts_for_its_customer() {
+        for (address, counted) in [
+            ("203.0.113.7", Some("203.0.113.7")),
+            (" 203.0.113.7 ", Some("203.0.113.7")),
+            ("::ffff:203.0.113.7", Some("203.0.113.7")),
+            ("2001:db8:1:2:3:4:5:6", Some("2001:db8:1:2::/64")),
+            ("2001:db8:1:2::1", Some("2001:db8:1:2::/64")),
+            ("2001:db8:1:3::1", Some("2001:db8:1:3::/64")),
+            ("2a06:98c0:3600::103", Some(WORKERS)),
+            ("", None),
+            ("nowhere", None),
+        ] {
+            assert_eq!(network(address).as_deref(), counted, "{address}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What rows that stay for ever cost whoever asks, and the watcher: steps of SQLite's machine, the same on any computer.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    clippy::print_stdout,
+    reason = "tests fail by panicking, and say what they measured"
+)]
+
+mod support;
+
+use std::cell::RefCell;
+
+use market::{account, checkout::buyers_of, payment, purchase};
+use sql::{Database, Statement, sqlite::Sqlite, statement};
+use support::{NOON, SELLER, block, given, list, list_by, paying_for, person, sales::Sales, sign_up, token};
+
+/// Sales that were made, each with a payment, a result and a collection.
+const SALES: u32 = 50_000;
+/// Steps that one question may take: far below one for each sale.
+const MOST: u64 = 10_000;
+
+/// A market with a long past: every sale by another buyer, all of one seller, acted on by the platform's wallet.
+fn long_past(db: &Sqlite, listing: &str, platform: &str) {
+    let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) ";
+    let run = |sql: &str, params: Vec<sql::Param>| {
+        block(db.run(Statement { sql: sql.to_owned().into(), params })).unwrap();
+    };
+    for (kind, wallet, mark) in
+        [("payment", None, "a"), ("result", Some(platform), "b"), ("collect", Some(platform), "c")]
+    {
+        let entries = format!(
+            "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, in_doubt, \
+               attempted_at_ms, created_at_ms, block_hash, block_height, block_slot, block_time_ms) {many} \
+             SELECT '{mark}' || printf('%063d', n), '{kind}', '{kind}:' || n, ?2, '80', 'included', n, 1, 1, n, n, \
+               printf('%064d', n), n, n, n FROM n"
+        );
+        run(&entries, vec![SALES.into(), wallet.into()]);
+    }
+    let payments = format!(
+        "INSERT INTO payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest) \
+         {many} SELECT 'a' || printf('%063d', n), ?2, 'protected', 'buyer' || n, printf('%056d', n), 10000000, 0, 'x' FROM n"
+    );
+    run(&payments, vec![SALES.into(), listing.into()]);
+    let purchases = format!(
+        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status, \
+           bought_at_ms) {many} SELECT 'a' || printf('%063d', n), ?2, 'protected', ?3, 'buyer' || n, 10000000, 0, 'withdrawn', n \
+         FROM n"
+    );
+    run(&purchases, vec![SALES.into(), listing.into(), SELLER.into()]);
+}
+
+#[test]
+fn no_question_costs_more_the_longer_the_past_is() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let listing = list(&db, 1, 10_000_000);
+    let (account, key) = sign_up(&db, 5, NOON);
+    let platform = person(2).enterprise_address();
+    long_past(&db, listing.as_str(), &platform.to_string());
+    let told = RefCell::new(Vec::new());
+    let cost = |what: &str, ask: &dyn Fn()| {
+        let before = db.steps();
+        ask();
+        let steps = db.steps() - before;
+        println!("{what}: {steps} steps");
+        told.borrow_mut().push((what.to_owned(), steps));
+    };
+    let run = |statements: Vec<Statement>| drop(block(db.batch(statements)).unwrap());
+    let buyers = buyers_of(&account);
+    cost("the platform's wallet", &|| run(outbox::snapshot(&platform, SALES.into(), NOON).into()));
+    cost("what is open of the platform's", &|| run(vec![outbox::open(&platform, outbox::Kind::Withdrawal)]));
+    cost("what is over of the platform's", &|| run(vec![outbox::overdue(&platform, SALES.into())]));
+    cost("a claim", &|| {
+        let built = support::payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, u64::from(SALES));
+        let mut paying = paying_for(&account, &listing, &built, 10_000_000);
+        paying.mode = market::DeliveryMode::Protected;
+        assert!(matches!(paying.claim(&db, NOON), market::payment::Claim::New(_)));
+    });
+    cost("a known payment", &|| run(vec![payment::open(listing.as_str(), &buyers)]));
+    cost("what may be included", &|| run(vec![payment::maybe_included(listing.as_str(), &buyers)]));
+    cost("what is owned", &|| run(vec![purchase::owned(listing.as_str(), &buyers)]));
+    cost("an account", &|| drop(block(account::view(&db, &token(5), NOON)).unwrap()));
+    cost("a buyer's page", &|| drop(block(purchase::of_buyers(&db, &buyers, None)).unwrap()));
+    let seller = SELLER.parse().unwrap();
+    cost("a buyer's purchases of a seller", &|| {
+        drop(block(purchase::of_seller(&db, &seller, &[person(5).enterprise_address()])).unwrap());
+    });
+    let dear: Vec<_> = told.into_inner().into_iter().filter(|(_, steps)| *steps > MOST).collect();
+    assert_eq!(dear, [], "dearer than {MOST} steps");
+}
+
+#[test]
+fn nor_does_a_tick_of_the_watcher() {
+    let sales = Sales::new();
+    let steps = |first: u8| -> Vec<u64> {
+        let tick = |number| {
+            sales.sell(&person(number));
+            sales.ledger.mine();
+            let before = sales.db.steps();
+            assert!(!sales.tick().acted.is_empty());
+            sales.db.steps() - before
+        };
+        (first..first + 3).map(tick).collect()
+    };
+    let before = steps(11);
+    long_past(&sales.db, sales.listing.as_str(), &sales.platform.seller.enterprise_address().to_string());
+    sales.ticks(2);
+    let later = steps(14);
+    println!("{before:?} steps, {later:?} after {SALES} sales");
+    assert!(later.iter().max() < before.iter().max().map(|most| most + MOST).as_ref());
+}
+
+#[test]
+fn an_account_that_lists_all_it_may_at_its_longest_is_shown_within_what_a_page_is() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let (account, _) = sign_up(&db, 5, NOON);
+    let listing = list_by(&db, &account.owner, 1, 10_000_000);
+    let longest = "UPDATE listings SET description = ?1, card = json_set(card, '$.description', ?1)";
+    block(db.run(statement!(longest, "\u{1f3a8}".repeat(2_000)))).unwrap();
+    let copies = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 999) \
+        INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
+          content_bytes, created_at_ms) \
+        SELECT 'lst_' || n, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
+          content_bytes, created_at_ms FROM n, listings WHERE id = ?1";
+    block(db.run(statement!(copies, listing.as_str()))).unwrap();
+    let shown = block(account::view(&db, &token(5), NOON)).unwrap().unwrap().listings;
+    assert!(shown.len() < 2_100_000, "{} bytes", shown.len());
+    let newest = serde_json::from_str::<Vec<serde_json::Value>>(&shown).unwrap();
+    assert!(newest.len() > 200, "{}", newest.len());
+}

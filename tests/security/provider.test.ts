@@ -1,0 +1,90 @@
+// What one network may cost the chain's provider, whatever it asks for and however many accounts it has. Real workers, local
+// ledger.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { type Account, open } from "../accounts/account.ts";
+import { changedConfig } from "../helpers/config.ts";
+import { type Answer, errorOf, json, post, send, usage } from "../helpers/http.ts";
+import { type Listing, list } from "../helpers/listings.ts";
+import { makeOut, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+
+/** What one network may take, and outside calls of each: as LIMIT_PROVIDER and `CALLS_PER_TICKET` of crates/edge. */
+const TICKETS = 6;
+const CALLS = 4;
+/** Requests of each sort: more than are let through. */
+const ASKED = 20;
+
+describe("one network", { timeout: 180_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "surety-provider-"));
+  let world: World;
+  let listing: Listing;
+  before(async () => {
+    const limited = (text: string) =>
+      text.replace(/(name = "LIMIT_PROVIDER"\n.*\nsimple = \{ limit = )\d+/, `$1${TICKETS}`);
+    world = await startWorld({ blockTime: 0, escrow: false, config: changedConfig(folder, limited) });
+    listing = await list(world.api, world.person("seller"));
+  });
+  after(async () => {
+    await world?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** The headers of a client in a network of its own. */
+  const from = (network: number) => ({ "cf-connecting-ip": `203.0.113.${network}` });
+  const many = <T>(what: (n: number) => Promise<T>) => Promise.all(Array.from({ length: ASKED }, (_, n) => what(n)));
+
+  it("costs the provider so much at most, by whatever door", async (t) => {
+    const accounts: Account[] = [];
+    for (let n = 0; n < 4; n++) accounts.push(await open(world.api, world.person("nobody")));
+    const one = (n: number) => accounts[n % accounts.length] as Account;
+    const refused = await makeOut(world, await world.buyer(), listing, { ttl: 400 });
+    const waiting = await makeOut(world, await world.buyer(), listing);
+    const present = (payment: { header: string }, network: number) =>
+      send(unlockUrl(world, listing), { headers: { ...from(network), "payment-signature": payment.header } });
+    const doors: Record<string, (n: number, network: number) => Promise<Answer>> = {
+      "payments that are refused": (_, network) => present(refused, network),
+      "one payment that is in no block": (_, network) => present(waiting, network),
+      "accounts that look at their wallets": (n, network) =>
+        send(`${world.api}/me`, { headers: { ...one(n).headers, ...from(network) } }),
+      "accounts that buy without money": (n, network) =>
+        post(
+          `${world.api}/me/buy`,
+          { listingId: listing.id, mode: "instant" },
+          { ...one(n).headers, ...from(network) },
+        ),
+      "accounts that withdraw nothing": (n, network) =>
+        post(`${world.api}/me/wallet/withdraw`, {}, { ...one(n).headers, ...from(network) }),
+    };
+    const asked = Object.entries(doors).map(async ([what, ask], door) => {
+      const answers = await many((n) => ask(n, door + 1));
+      return { what, answers };
+    });
+    for (const { what, answers } of await Promise.all(asked)) {
+      const calls = answers.reduce((sum, answer) => sum + usage(answer).calls, 0);
+      const statuses = [...Map.groupBy(answers, ({ status }) => status)].map(
+        ([status, all]) => `${all.length} x ${status}`,
+      );
+      t.diagnostic(`${what}: ${calls} calls, ${statuses}`);
+      // The payment that waits was handed over once.
+      assert.ok(calls > 0 && calls <= TICKETS * CALLS + 1, `${what}: ${calls} calls by ${answers.length} requests`);
+      const told = answers.filter(({ status }) => status === 429);
+      for (const answer of told) assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/, errorOf(answer, 429));
+      assert.ok(told.length > 0, `${what}: nobody is told to wait`);
+    }
+  });
+
+  it("is one Worker's owner, where Workers ask", async () => {
+    const account = await open(world.api, world.person("owner"));
+    const look = (zone: string) => {
+      const headers = { ...account.headers, "cf-connecting-ip": "2a06:98c0:3600::103", "cf-worker": zone };
+      return send(`${world.api}/me`, { headers });
+    };
+    const flood = await many(() => look("flood.example"));
+    assert.ok(flood.some(({ status }) => status === 429));
+    json(await look("honest.example"));
+  });
+});

@@ -1,0 +1,68 @@
+// What bodies that arrive slowly, or never, hold of an isolate's memory. Real workers, local ledger.
+import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { send } from "../helpers/http.ts";
+import { type Listing, list, offerOf } from "../helpers/listings.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { listingProof } from "../wallets/proof.ts";
+
+/** As much as the longest content takes in JSON's longest spelling. */
+const LONG = 6_300_000;
+
+/** A stranger's body of which the last bytes do not come; the status that it is answered with. */
+class SlowUpload {
+  readonly socket: Socket;
+  readonly status: Promise<number>;
+  constructor(api: string, network: string) {
+    const proof = { address: "", timestamp: Date.now(), key: "00", signature: "00" };
+    this.socket = connect(Number(new URL(api).port), "127.0.0.1");
+    this.socket.on("error", () => {});
+    this.status = new Promise((resolve) =>
+      this.socket.once("data", (answer) => resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(`${answer}`)?.[1]))),
+    );
+    proof.address = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
+    const headers = [
+      "POST /listings HTTP/1.1",
+      "Host: x",
+      "Content-Type: application/json",
+      `CF-Connecting-IP: ${network}`,
+      `X-Service-Proof: ${Buffer.from(JSON.stringify(proof)).toString("base64")}`,
+      `Content-Length: ${LONG}`,
+    ];
+    this.socket.write(`${headers.join("\r\n")}\r\n\r\n`);
+    this.socket.write(Buffer.alloc(LONG - 10, " "));
+  }
+}
+
+describe("bodies that arrive slowly", { timeout: 120_000 }, () => {
+  let world: World;
+  const open: SlowUpload[] = [];
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: false });
+  });
+  after(async () => {
+    for (const { socket } of open) socket.destroy();
+    await world?.stop();
+  });
+
+  it("hold a share of the memory that is for them, keep no other network's out, and are given up", async () => {
+    const upload = (network: string) => {
+      const one = new SlowUpload(world.api, network);
+      open.push(one);
+      return one.status;
+    };
+    const statuses = Array.from({ length: 8 }, () => upload("203.0.113.1"));
+    assert.equal(await Promise.race(statuses), 429, "more than a share");
+    const seller = world.person("seller");
+    const large = offerOf(seller, { content: "x".repeat(1 << 20) });
+    const proof = await listingProof(seller, large);
+    const headers = { "content-type": "application/json", "x-service-proof": proof, "cf-connecting-ip": "203.0.113.2" };
+    const answer = await send(`${world.api}/listings`, { method: "POST", headers, body: JSON.stringify(large) });
+    assert.equal(answer.status, 201, answer.text);
+    assert.ok((await list(world.api, seller)) satisfies Listing, "and a small one");
+    const told = Map.groupBy(await Promise.all(statuses), (status) => status);
+    assert.equal(told.get(408)?.length, 1, "one was read until its time was over");
+    assert.equal(told.get(429)?.length, 7);
+  });
+});
