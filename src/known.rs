@@ -170,28 +170,44 @@ where
     }
     app.limit_client(limiter, request).await?;
     let telling = Rc::new(Telling::new(app));
-    let Some(Page { json, next }) = read(telling.clone()).await? else { return Ok(None) };
+    let Some(page) = read(telling.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.
     let told = match telling.told.get() {
         Some(told) => told,
         None => state(app).await?,
     };
-    let (version, chars) = (told.version, json.len());
-    let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from) };
-    ANSWERS.with_borrow_mut(|answers| answers.keep(MAX_CHARS, name, version, chars, &page));
-    Ok(Some(page))
+    Ok(Some(keep(name, told.version, page)))
 }
 
-/// The newest listings: only what changed since they were last read here is read.
-pub async fn newest(database: &impl Database) -> Result<Page, DatabaseError> {
-    let kept = NEWEST.with_borrow(Option::clone);
-    let newest = match kept {
-        Some(kept) => kept.follow(database).await?,
-        None => Newest::read(database).await?,
+/// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more. An isolate
+/// asks that once a second whoever wants to know, so that it takes nothing from what a client may ask for.
+pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
+    const NAME: &str = "/listings";
+    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(NAME).cloned());
+    if let (Some(kept), Some(state)) = (&kept, fresh(app.now_ms()))
+        && state.version == kept.version
+    {
+        return Ok(kept.it.clone());
+    }
+    let telling = Telling::new(app);
+    let known = NEWEST.with_borrow(Option::clone);
+    let newest = match known {
+        Some(known) => known.follow(&telling).await?,
+        None => Newest::read(&telling).await?,
     };
+    let version = telling.state()?.version;
+    if let Some(kept) = kept.filter(|kept| kept.version == version) {
+        return Ok(kept.it);
+    }
     let page = newest.page();
     NEWEST.set(Some(Rc::new(newest)));
-    Ok(page)
+    Ok(keep(NAME, version, page))
+}
+
+fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
+    let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from) };
+    ANSWERS.with_borrow_mut(|answers| answers.keep(MAX_CHARS, name, version, json.len(), &page));
+    page
 }
 
 /// The listings that a filter names: as they are kept, if the catalogue has not changed since. For tools, whose calls are

@@ -19,6 +19,8 @@ CREATE TABLE outbox (
                                                    -- took effect, somebody else handed it in
   newest_height INTEGER,                           -- of the newest block that was known when a payer's was written down,
                                                    -- who did not sign the request
+  unanswered INTEGER NOT NULL DEFAULT 0 CHECK (unanswered IN (0, 1)), -- such a one whose first submission has no answer noted:
+                                                   -- where a block has it while it is claimed, somebody else handed it in
   attempted_at_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   reason TEXT,                                   -- why it took no effect

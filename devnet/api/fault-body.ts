@@ -21,11 +21,14 @@ export function faultOf(body: Fields): Omit<Fault, "id"> {
     reset: boolean(body, "reset", false),
     dropSubmit: boolean(body, "dropSubmit", false),
     staleBlocks: integer(body, "staleBlocks", 0, 0, MAX_STALE_BLOCKS),
+    lovelace: optionalText(body, "lovelace"),
     when,
     remaining: body.times === undefined ? undefined : integer(body, "times", undefined, 1, 1_000_000),
   } as const;
-  if (!(fault.latencyMs || fault.status || fault.reset || fault.dropSubmit || fault.staleBlocks)) {
-    throw new ApiError(400, "a fault needs latencyMs, status, rateLimit, reset, dropSubmit or staleBlocks");
+  const { latencyMs, reset, dropSubmit, staleBlocks, lovelace } = fault;
+  if (lovelace !== undefined && !/^\d{1,17}$/.test(lovelace)) throw new ApiError(400, "lovelace must be digits");
+  if (!(latencyMs || fault.status || reset || dropSubmit || staleBlocks || lovelace)) {
+    throw new ApiError(400, "a fault needs latencyMs, status, rateLimit, reset, dropSubmit, staleBlocks or lovelace");
   }
   return fault;
 }

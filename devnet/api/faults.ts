@@ -17,6 +17,8 @@ export type Fault = {
   readonly dropSubmit: boolean;
   /** Address views are this many blocks old. */
   readonly staleBlocks: number;
+  /** Every amount of lovelace in an answer is told as this. */
+  readonly lovelace: string | undefined;
   /** Whether `status` and `reset` come before the request does its work or after it. */
   readonly when: "before" | "after";
   /** Requests that it still concerns; `undefined` for all. */

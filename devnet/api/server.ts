@@ -105,7 +105,12 @@ function faultHooks(api: FastifyInstance, { faults }: Context): void {
     return undefined;
   });
   api.addHook("onSend", async (request: FastifyRequest, reply: FastifyReply, payload) => {
-    const fault = faults.of(request).find((one) => broken(one, "after"));
+    const chosen = faults.of(request);
+    const lovelace = chosen.find((one) => one.lovelace !== undefined)?.lovelace;
+    if (lovelace !== undefined && typeof payload === "string") {
+      return payload.replace(/("unit":"lovelace","quantity":)"\d+"/g, `$1"${lovelace}"`);
+    }
+    const fault = chosen.find((one) => broken(one, "after"));
     if (fault?.reset) reply.raw.socket?.resetAndDestroy();
     else if (fault) {
       reply

@@ -121,6 +121,17 @@ test("a stale view shows an address as it was some blocks ago", async () => {
   assert.ok((await refs()).includes(`${hash}#1`));
 });
 
+test("a lie tells another amount of lovelace wherever one is told", async () => {
+  const told = async () => {
+    const [output] = (await devnet.get(`/addresses/${alice.text}/utxos`)).body;
+    return output.amount.find(({ unit }: { unit: string }) => unit === "lovelace").quantity;
+  };
+  const truth = await told();
+  await fault({ endpoint: "/addresses/*/utxos", lovelace: "7", times: 1 });
+  assert.deepEqual([await told(), await told()], ["7", truth]);
+  await assert.rejects(fault({ endpoint: "/addresses/*/utxos", lovelace: "-7" }), /lovelace must be digits/);
+});
+
 test("faults are listed and cleared, one or all", async () => {
   const { id } = await fault({ endpoint: "/genesis", status: 500 });
   await fault({ endpoint: "/network", status: 500 });

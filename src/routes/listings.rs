@@ -56,14 +56,15 @@ pub enum ListingError {
 pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let query = request.query().unwrap_or_default();
     let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ListingError::from)?;
-    // The same name for whatever asks for the whole: a query is part of a name only where it means something.
-    let name = filter.as_ref().map_or_else(|| "/listings".to_owned(), |_| format!("/listings?{query}"));
-    let read = async |telling: Rc<Telling>| match &filter {
-        None => known::newest(&*telling).await.map(Some),
-        Some(filter) => catalogue::page(&*telling, filter).await.map(Some),
+    let page = match filter {
+        // Whatever the query says besides.
+        None => known::newest(app).await?,
+        Some(filter) => {
+            let read = async |telling: Rc<Telling>| catalogue::page(&*telling, &filter).await.map(Some);
+            let page = known::answer(app, request, Limiter::Search, &format!("/listings?{query}"), read).await?;
+            page.ok_or_else(|| Fault::Inconsistent("a page without listings".into()))?
+        }
     };
-    let page = known::answer(app, request, Limiter::Search, &name, read).await?;
-    let page = page.ok_or_else(|| Fault::Inconsistent("a catalogue without listings".into()))?;
     let etag = format!("W/\"catalogue-{}\"", page.version);
     if let Some(response) = respond::not_modified(request, &etag)? {
         return Ok(response);

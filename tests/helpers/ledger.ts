@@ -13,6 +13,8 @@ export interface Fault {
   readonly reset?: boolean;
   readonly dropSubmit?: boolean;
   readonly staleBlocks?: number;
+  /** Every amount of lovelace in an answer is told as this. */
+  readonly lovelace?: string;
   readonly when?: "before" | "after";
   /** Requests that it concerns; all, if absent. */
   readonly times?: number;

@@ -57,7 +57,10 @@ export interface Purchase {
   readonly verification?: string;
 }
 
-export const unlockUrl = (world: World, listing: { id: string }): string =>
+/** Where payments go, and what they are made of. */
+type Market = Pick<World, "api" | "ledger">;
+
+export const unlockUrl = (world: Pick<World, "api">, listing: { id: string }): string =>
   `${world.api}/listings/${listing.id}/unlock`;
 
 /** The terms in a 402, which must be one. */
@@ -74,7 +77,7 @@ export const settlementOf = (answer: Answer): Settlement =>
 
 /** Asks for the terms and makes a payment out: built on the wallet's outputs, signed, not sent. */
 export async function makeOut(
-  world: World,
+  world: Market,
   wallet: Wallet,
   listing: { id: string },
   options: PaymentOptions = {},
@@ -120,7 +123,7 @@ export async function makeOut(
 
 /** Sends a payment and waits for what becomes of it. */
 export const present = (
-  world: World,
+  world: Pick<World, "api">,
   listing: { id: string },
   payment: { header: string },
   init: RequestInit = {},

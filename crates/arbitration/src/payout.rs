@@ -36,7 +36,7 @@ enum WrittenBy {
 }
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    const fn outbox(&self) -> Outbox<'_, D, C, ()> {
+    const fn outbox(&self) -> Outbox<'_, D, C> {
         Outbox { database: self.database, chain: self.chain, follow: &() }
     }
 

@@ -121,6 +121,9 @@ pub enum ChainError {
     /// This request's budget of outside calls is used up.
     #[error("this request needs more outside calls than it may make")]
     BudgetExhausted,
+    /// This request's time is over: nobody was asked.
+    #[error("this request's time is over")]
+    TimeOver,
 }
 
 /// The chain, as a provider tells it. Every call is bounded in time and retried where that is safe.

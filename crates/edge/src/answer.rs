@@ -187,6 +187,7 @@ impl Fault {
             Self::Chain(ChainError::TooMany) => ErrorAnswer::too_many(PERIOD_SECONDS),
             Self::Chain(
                 ChainError::Unavailable(_)
+                | ChainError::TimeOver
                 | ChainError::RateLimited
                 | ChainError::Malformed(_)
                 | ChainError::FutureBlock { .. },

@@ -151,7 +151,7 @@ impl Blockfrost {
     /// A request that this one's time and budget allow.
     fn budgeted(&self, method: Method, path: &str, body: Option<&[u8]>) -> Result<Request, ChainError> {
         if crate::now_ms() > self.until_ms {
-            return Err(ChainError::Unavailable("the request's time is over".into()));
+            return Err(ChainError::TimeOver);
         }
         if !self.usage.call() {
             return Err(ChainError::BudgetExhausted);

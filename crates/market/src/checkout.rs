@@ -221,6 +221,7 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
         for mut record in payment::all(paid)? {
+            record.entry.unanswered = false;
             if let Decision::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
                 return Ok(Some(record.entry.tx));
             }

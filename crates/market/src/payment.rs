@@ -1,7 +1,7 @@
 //! Buyers' payments: claimed in one batch with the entry that sends them, by conditions that only the database can hold.
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
-use outbox::{Draft, ENTRY_JSON, Entry, Guard, Kind, write_down};
+use outbox::{Draft, ENTRY_JSON, Entry, Guard, Kind, MAX_ENDED, write_down};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
@@ -495,16 +495,19 @@ pub fn lost(listing: &str, payer: &Address) -> Statement {
     )
 }
 
-/// The statement that reads the CBOR of the first payment of a service wallet for a listing that the ledger refused and
-/// that could still be in a block of this slot: a provider may have passed it on before it refused.
+/// The statement that reads the payments of a service wallet for a listing that took no effect lately, for all that is known
+/// ([`outbox::Earlier`]), oldest first.
 #[must_use]
-pub fn refused_lately(wallet: &Address, listing: &str, slot: u64) -> Statement {
+pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
     statement!(
-        "SELECT o.cbor FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE o.wallet = ?1 AND p.listing_id = ?2 \
-         AND o.state = 'refused' AND o.valid_until_slot > ?3 ORDER BY o.created_at_ms LIMIT 1",
+        format!(
+            "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE wallet = ?1 \
+             AND p.listing_id = ?2 AND state IN ('refused', 'expired') AND created_at_ms > ?3 \
+             ORDER BY created_at_ms LIMIT {MAX_ENDED}"
+        ),
         wallet,
         listing,
-        slot.saturating_sub(outbox::EXPIRY_GRACE_SLOTS)
+        now.saturating_sub(outbox::MAX_LAG_MS)
     )
 }
 

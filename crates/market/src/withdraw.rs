@@ -75,7 +75,7 @@ impl From<OutboxError> for WithdrawError {
 
 /// A withdrawal in the making.
 struct WithdrawalRun<'a, D, C> {
-    outbox: Outbox<'a, D, C, Transitions>,
+    outbox: Outbox<'a, D, C>,
     wallet: Address,
     owner: Address,
     key: &'a SigningKey,

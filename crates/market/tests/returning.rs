@@ -13,7 +13,7 @@ use market::{
     transitions::Transitions,
 };
 use outbox::{Decision, Entry, Outbox, Patience, Sleep, Standing};
-use sql::{Database, sqlite::Sqlite};
+use sql::{Database, sqlite::Sqlite, statement};
 use support::{
     NOON, Paying, block, entry, given, inclusion,
     ledger::{Ledger, Tx},
@@ -143,20 +143,35 @@ fn a_lock_gives_its_content_again_with_a_result_or_while_there_is_time_for_one()
     assert!(ask(end + 1).unwrap().is_some());
 }
 
+/// What is noted of the answer to a submission.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Noted {
+    Nothing,
+    Lost,
+    Taken,
+}
+
 #[test]
 fn a_block_that_was_there_before_a_payment_came_shows_that_it_was_public() {
-    let cases = [(0, false, true), (0, true, false), (1, false, false)];
-    for (newer, taken, public) in cases {
+    let cases = [
+        (0, Noted::Lost, true),
+        (0, Noted::Taken, false),
+        (1, Noted::Lost, false),
+        (0, Noted::Nothing, true),
+        (1, Noted::Nothing, true),
+    ];
+    for (newer, noted, public) in cases {
         let Claimed { db, tx, ledger, .. } = claimed();
-        let mut read = entry(&db, &tx);
-        if taken {
-            assert!(step(&db, &tx, &Decision::Accept));
-            read = entry(&db, &tx);
+        match noted {
+            Noted::Nothing => {}
+            Noted::Lost => drop(block(db.run(statement!("UPDATE outbox SET unanswered = 0"))).unwrap()),
+            Noted::Taken => assert!(step(&db, &tx, &Decision::Accept)),
         }
+        let mut read = entry(&db, &tx);
         let found = Decision::Include(inclusion(ledger.tip().height + newer));
         let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
         block(outbox.apply(&mut read, &found, NOON)).unwrap();
-        assert_eq!(read.was_public, public, "{newer} newer, taken: {taken}");
+        assert_eq!(read.was_public, public, "{newer} newer, {noted:?}");
         assert_eq!(entry(&db, &tx).was_public, public, "as it is stored");
     }
 }

@@ -281,6 +281,25 @@ impl Database for Interrupted<'_> {
 }
 
 #[test]
+fn a_creator_is_paid_once_however_late_a_block_with_the_payout_is_shown() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    // Won in a dispute.
+    run(&sales, "UPDATE escrow_steps SET status = 'withdrawn', utxo = NULL WHERE position = 1");
+    run(&sales, "UPDATE escrows SET utxo = NULL, creator_due = 1");
+    run(&sales, "UPDATE purchases SET status = 'withdrawn'");
+    assert_eq!(acted(&sales.ticks(1), "payout"), 1);
+    let payout = acting(&sales, &lock, "payout").tx;
+    sales.ledger.unseen.borrow_mut().insert(payout);
+    sales.ticks(30);
+    assert_eq!((entry(&sales.db, &payout).state, paid_to_creator(&sales)), (EntryState::Expired, 1));
+    sales.ledger.unseen.borrow_mut().clear();
+    sales.ticks(2);
+    assert_eq!((entry(&sales.db, &payout).state, paid_to_creator(&sales)), (EntryState::Included, 1));
+}
+
+#[test]
 fn of_two_sales_whose_creator_would_be_paid_by_one_transaction_one_is_credited_and_the_other_paid_later() {
     let sales = Sales::new();
     let locks = [sales.sell(&person(11)), sales.sell(&person(12))];

@@ -9,6 +9,11 @@ pub const RESEND_UNANSWERED_MS: Millis = 5_000;
 /// How long after an accepted submission, where no block has it: a node's mempool forgets when it restarts. Three blocks
 /// of preprod's average 20 s.
 pub const RESEND_UNSEEN_MS: Millis = 60_000;
+/// How long after a submission began its answer is noted, or whoever began it is dead: the longest wait for a provider's
+/// answer, and then some.
+pub const ANSWER_MS: Millis = 20_000;
+/// Why a payment is refused that a block has.
+pub(crate) const NOT_FROM_HERE: &str = "a block has it, and no node is known to have it from here";
 /// Slots after its end before a transaction is called expired, in case of a short fork: three blocks.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;
 
@@ -66,6 +71,14 @@ pub fn decide(entry: &Entry, says: &ChainSays, now: Millis) -> Decision {
             Decision::Wait
         }
         (ChainSays::InBlock(block), EntryState::Included) if block.valid => Decision::Move(*block),
+        // Whoever handed it in may be about to note that a node had it from somebody else, or could not.
+        (ChainSays::InBlock(_), EntryState::Claimed) if entry.unanswered => {
+            if now < entry.attempted_at_ms.saturating_add(ANSWER_MS) {
+                Decision::Wait
+            } else {
+                Decision::Refuse(NOT_FROM_HERE.into())
+            }
+        }
         (ChainSays::InBlock(block), _) if block.valid => Decision::Include(*block),
         (ChainSays::InBlock(_), EntryState::Included) => Decision::Reopen,
         (ChainSays::InBlock(_), EntryState::Refused) => Decision::Wait,
@@ -115,6 +128,7 @@ mod tests {
             attempted_at_ms: AT,
             was_public: false,
             newest_height: None,
+            unanswered: false,
             block,
         }
     }
@@ -171,6 +185,16 @@ mod tests {
         for (state, says, now, expected) in table {
             assert_eq!(step(state, &says, now), expected, "{state:?}, {says:?}, {now}");
         }
+    }
+
+    #[test]
+    fn a_block_says_nothing_while_the_first_answer_may_still_be_noted() {
+        let (found, first) =
+            (ChainSays::InBlock(block(2, true)), Entry { unanswered: true, ..entry(Kind::Payment, Claimed) });
+        assert_eq!(decide(&first, &found, AT + ANSWER_MS - 1), Decision::Wait);
+        assert!(matches!(decide(&first, &found, AT + ANSWER_MS), Decision::Refuse(_)));
+        let taken = Entry { state: Submitted, ..first };
+        assert_eq!(decide(&taken, &found, AT), Decision::Include(block(2, true)));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use cardano::{
 use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
-    decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, decide},
+    decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, NOT_FROM_HERE, decide},
     entry::{ENTRY_JSON, Entry, EntryState, Kind},
-    statements::{begin_attempt, by_id, change, keep_bytes, not_handed_over, refused_first},
+    statements::{answer_lost, begin_attempt, by_id, change, keep_bytes, not_handed_over, refused_first},
     wallet::WalletSnapshot,
 };
 
@@ -97,15 +97,15 @@ pub struct Settled {
 }
 
 /// The outbox of a database.
-#[derive(Clone, Copy, Debug)]
-pub struct Outbox<'a, D, C, F> {
+#[derive(Clone, Copy)]
+pub struct Outbox<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
     /// What follows from changes.
-    pub follow: &'a F,
+    pub follow: &'a dyn Follow,
 }
 
-impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
+impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Writes a step down with what follows. Whether it changed the entry, and what the statements that follow answered.
     ///
     /// # Errors
@@ -137,7 +137,10 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
             _ if !changed => {}
             Decision::Accept => entry.state = EntryState::Submitted,
             Decision::Reopen => (entry.state, entry.block, entry.attempted_at_ms) = (EntryState::Submitted, None, 0),
-            Decision::Refuse(_) => entry.state = EntryState::Refused,
+            Decision::Refuse(_) => {
+                entry.state = EntryState::Refused;
+                entry.was_public |= entry.unanswered;
+            }
             Decision::Expire => entry.state = EntryState::Expired,
             Decision::Wait | Decision::Submit => {}
         }
@@ -160,11 +163,17 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
             }
         }
         Ok(match answer {
-            Err(ChainError::RateLimited | ChainError::BudgetExhausted) => {
+            Err(ChainError::RateLimited | ChainError::BudgetExhausted | ChainError::TimeOver) => {
                 self.database.run(not_handed_over(entry)).await?;
                 ChainSays::Nothing
             }
-            Err(_) => ChainSays::Nothing,
+            Err(_) => {
+                if only_attempt && entry.unanswered {
+                    self.database.run(answer_lost(entry)).await?;
+                    entry.unanswered = false;
+                }
+                ChainSays::Nothing
+            }
             Ok(Submission::Accepted) => ChainSays::Accepted,
             Ok(Submission::Refused(reason)) => {
                 if only_attempt {
@@ -267,6 +276,14 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
         Ok(())
     }
 
+    /// Reads what others wrote down meanwhile. The bytes of one that was given up are not kept: those at hand are.
+    async fn read_again(&self, entry: &mut Entry) -> Result<(), DatabaseError> {
+        if let Some(stored) = Entry::first(&self.database.run(by_id(&entry.tx)).await?)? {
+            *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..stored };
+        }
+        Ok(())
+    }
+
     /// Drives an entry as far as the patience reaches. `first` for one that was written down just now.
     ///
     /// # Errors
@@ -311,6 +328,13 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                 (Some(tip), ChainSays::InBlock(block)) => tip.height.saturating_sub(block.height),
                 _ => 0,
             };
+            // Whoever handed it in may have noted the answer meanwhile.
+            if entry.unanswered && matches!(says, ChainSays::InBlock(_)) {
+                self.read_again(entry).await?;
+                if entry.state == EntryState::Refused {
+                    return Ok(Settled { standing: Standing::Refused(NOT_FROM_HERE.into()), followed });
+                }
+            }
             match decide(entry, &says, now) {
                 // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
                 Decision::Reopen | Decision::Move(_) => {}
@@ -324,8 +348,7 @@ impl<D: Database, C: Chain, F: Follow> Outbox<'_, D, C, F> {
                         }
                         // Another request saw more: what it wrote down counts.
                         Decision::Refuse(_) | Decision::Expire if !changed => {
-                            let known = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?;
-                            *entry = known.unwrap_or_else(|| entry.clone());
+                            self.read_again(entry).await?;
                         }
                         _ => {}
                     }

@@ -101,6 +101,9 @@ pub struct Entry {
     pub was_public: bool,
     /// The height of the newest block that was known when a payer's was written down whose payer did not sign the request.
     pub newest_height: Option<u64>,
+    /// Whether its payer did not sign the request, and whoever handed it in first has noted no answer: it waits for one, was
+    /// sent away, or is dead. What a block has then may be somebody else's to have handed in.
+    pub unanswered: bool,
     /// The block that has it.
     pub block: Option<Inclusion>,
 }
@@ -109,6 +112,7 @@ pub struct Entry {
 pub const ENTRY_JSON: &str = "json_object('tx', outbox.tx_id, 'kind', kind, 'cbor', cbor, 'state', state, \
     'validUntil', valid_until_slot, 'attempts', attempts, 'inDoubt', in_doubt, 'attemptedAtMs', attempted_at_ms, \
     'wasPublic', json(iif(was_public, 'true', 'false')), 'newestHeight', newest_height, \
+    'unanswered', json(iif(unanswered, 'true', 'false')), \
     'block', iif(block_hash IS NULL, NULL, json_object('block', block_hash, 'height', block_height, 'slot', block_slot, \
       'time_ms', block_time_ms, 'valid', json('true'))))";
 
@@ -125,6 +129,7 @@ struct EntryRow {
     attempted_at_ms: Millis,
     was_public: bool,
     newest_height: Option<u64>,
+    unanswered: bool,
     block: Option<Inclusion>,
 }
 
@@ -144,6 +149,7 @@ impl TryFrom<EntryRow> for Entry {
             attempted_at_ms: row.attempted_at_ms,
             was_public: row.was_public,
             newest_height: row.newest_height,
+            unanswered: row.unanswered,
             block: row.block,
         })
     }

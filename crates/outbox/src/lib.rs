@@ -19,21 +19,26 @@
 //!   that are written in one batch with it.
 //!
 //! An entry is given up only when no submission can have taken effect: the ledger refused the one and only attempt, or the
-//! transaction's validity has ended. Attempts are counted in the database, so that no two requests both believe that
+//! transaction's validity has ended; or when a block has a payer's that nobody is known to have handed in from here. What comes
+//! next for the same is kept apart from what was given up ([`Earlier`]), for providers err. Attempts are counted in the database, so that no two requests both believe that
 //! theirs was the only one.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod decide;
 mod drive;
+mod earlier;
 mod entry;
 mod statements;
 mod wallet;
 
 pub use decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, RESEND_UNANSWERED_MS, RESEND_UNSEEN_MS, decide};
 pub use drive::{Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, open, overdue, rechecked};
+pub use earlier::Earlier;
 pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind};
-pub use statements::{block_is_there, by_id, change, live_for, open_of_kinds, recheck, to_recheck, write_down};
+pub use statements::{
+    MAX_ENDED, block_is_there, by_id, change, ended_for, live_for, open_of_kinds, recheck, to_recheck, write_down,
+};
 pub use wallet::{MAX_LAG_MS, WalletSnapshot, snapshot};
 
 /// The tables of an outbox, as migrations apply them: tests on SQLite run on it.

@@ -6,6 +6,7 @@ use sql::{Statement, statement};
 use crate::{
     decide::Decision,
     entry::{Draft, ENTRY_JSON, Entry, Kind},
+    wallet::MAX_LAG_MS,
 };
 
 /// How long after a block has a transaction its inputs stay reserved: longer than any provider's view is late.
@@ -14,6 +15,9 @@ const SETTLED_MS: Millis = 2 * 60 * 60 * 1_000;
 /// Outputs that a payer's own transaction holds, of those that it spends: enough that each claim stands on money of its
 /// own, few enough that it costs a bounded number of rows.
 const MAX_HELD: usize = 32;
+
+/// Earlier transactions for the same that the next one is kept apart from, of the last hour.
+pub const MAX_ENDED: u32 = 8;
 
 /// The names under which outputs are held. A payer's own are kept apart: what a stranger's transaction names must not
 /// hold anything of ours.
@@ -36,14 +40,14 @@ pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
     let insert = statement!(
         format!(
             "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, \
-               in_doubt, attempted_at_ms, created_at_ms, newest_height) \
-             SELECT ?1, ?2, ?3, ?4, ?5, 'claimed', ?6, 1, 1, ?7, ?7, CAST(?11 AS INTEGER) \
+               in_doubt, attempted_at_ms, created_at_ms, newest_height, unanswered) \
+             SELECT ?1, ?2, ?3, ?4, ?5, 'claimed', ?6, 1, 1, ?7, ?7, CAST(?11 AS INTEGER), ?11 IS NOT NULL \
              WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?3 AND tx_id <> ?1 \
                  AND state IN ('claimed', 'submitted', 'included')) \
                AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?8))) \
                AND ?9 IS NOT NULL AND ?10 IS NOT NULL AND ({guard}) \
              ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, in_doubt = 1, \
-               purpose = excluded.purpose, was_public = 0, newest_height = excluded.newest_height, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+               purpose = excluded.purpose, was_public = 0, newest_height = excluded.newest_height, unanswered = excluded.unanswered, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
              WHERE outbox.state = 'refused' AND (outbox.purpose = excluded.purpose OR outbox.wallet IS NULL) RETURNING {ENTRY_JSON}"
         ),
         draft.tx,
@@ -85,6 +89,20 @@ pub fn live_for(purpose: &str) -> Statement {
             "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1"
         ),
         purpose
+    )
+}
+
+/// The statement that reads the entries for a purpose that took no effect lately, for all that is known
+/// ([`crate::Earlier`]), oldest first.
+#[must_use]
+pub fn ended_for(purpose: &str, now: Millis) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
+             AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_ENDED}"
+        ),
+        purpose,
+        now.saturating_sub(MAX_LAG_MS)
     )
 }
 
@@ -158,6 +176,11 @@ pub(crate) fn refused_first(entry: &Entry) -> Statement {
     statement!("UPDATE outbox SET was_public = 1 WHERE tx_id = ?1 AND attempts = ?2", entry.tx, entry.attempts)
 }
 
+/// The statement that notes that the only attempt has no answer: a node may have taken it from us, for all that is known.
+pub(crate) fn answer_lost(entry: &Entry) -> Statement {
+    statement!("UPDATE outbox SET unanswered = 0 WHERE tx_id = ?1 AND attempts = ?2", entry.tx, entry.attempts)
+}
+
 /// The statement that keeps the bytes of a transaction again, which a block has after all.
 pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
     statement!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
@@ -200,7 +223,7 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
         ],
         Decision::Refuse(reason) => vec![
             statement!(
-                "UPDATE outbox SET state = 'refused', reason = ?3, cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
+                "UPDATE outbox SET state = 'refused', was_public = was_public OR unanswered, reason = ?3, cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",
                 tx,
                 entry.attempts,
@@ -223,7 +246,7 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
 fn in_block(tx: &TxHash, block: &Inclusion, unless: &str) -> Statement {
     statement!(
         format!(
-            "UPDATE outbox SET was_public = was_public OR coalesce(state = 'claimed' AND ?3 <= newest_height, 0), \
+            "UPDATE outbox SET was_public = was_public OR coalesce(state = 'claimed' AND (unanswered OR ?3 <= newest_height), 0), \
              state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, block_slot = ?4, block_time_ms = ?5 WHERE tx_id = ?1 AND {unless} RETURNING tx_id"
         ),
         tx,

@@ -9,12 +9,9 @@ use cardano::{
     ordered,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::{
-        SignedTx,
-        build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
-    },
+    tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
-use outbox::{Entry, Outbox, OutboxError, Sleep, Standing, WalletSnapshot, overdue, snapshot};
+use outbox::{Earlier, Entry, Outbox, OutboxError, Sleep, Standing, WalletSnapshot, overdue, snapshot};
 use sql::{Database, DatabaseError, Rows, exactly};
 use x402_cardano::{
     Refusal,
@@ -200,11 +197,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             purchase::owned(&terms.id, &buyers),
             payment::open(&terms.id, &buyers),
             overdue(&wallet, slot),
-            payment::refused_lately(&wallet, &terms.id, slot),
+            payment::ended_lately(&wallet, &terms.id, self.checkout.now),
             sent,
             reserved,
         ];
-        let [owned, open, over, refused, sent, reserved] = exactly(database.batch(reads).await?)?;
+        let [owned, open, over, ended, sent, reserved] = exactly(database.batch(reads).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
         }
@@ -221,7 +218,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             return Ok(None);
         }
         let known = WalletSnapshot::read(&wallet, &sent, &reserved)?;
-        self.pay(&view, known, refused.first()).await
+        let earlier = outbox.earlier(Entry::all(&ended)?, &known, &view.utxos, self.checkout.now).await?;
+        match earlier {
+            Earlier::InBlock(tx) => Err(BuyError::Pending(tx)),
+            Earlier::Without(utxos) => self.pay(&view, known, &utxos).await,
+        }
     }
 
     async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {
@@ -247,12 +248,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         &self,
         view: &ChainView,
         mut known: WalletSnapshot,
-        refused: Option<&str>,
+        without: &[Utxo],
     ) -> Result<Option<Bought>, BuyError> {
         let mut waited: Millis = 0;
         let offered = self.offer(view)?;
         for attempt in 0..MAX_TRIES {
-            match self.attempt(view, &known, refused, &offered, attempt).await? {
+            match self.attempt(view, &known, without, &offered, attempt).await? {
                 Tried::Settled(entry, standing, followed, content) => {
                     return self.finish(&entry, standing, &followed, content).await.map(Some);
                 }
@@ -296,14 +297,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         &self,
         view: &ChainView,
         known: &WalletSnapshot,
-        refused: Option<&str>,
+        without: &[Utxo],
         offered: &Offered,
         attempt: u32,
     ) -> Result<Tried, BuyError> {
         let Order { account, terms, mode, .. } = *self.order;
-        let utxos = known.spendable(&view.utxos);
-        let instead = instead_of(refused, &utxos)?;
-        let built = match self.build(view, offered, &utxos, instead, attempt) {
+        // What another of ours has taken since keeps the earlier ones out as well.
+        let without = without.iter().filter(|utxo| !known.reserved.contains(&utxo.reference));
+        let without: Vec<Utxo> = without.cloned().collect();
+        let utxos = known.spendable(&[view.utxos.as_slice(), &without].concat());
+        let built = match self.build(view, offered, &utxos, without, attempt) {
             Ok(built) => built,
             // Change of a payment that is being sent right now will be spendable in a moment.
             Err(BuyError::Insufficient { .. } | BuyError::Build(BuildError::TooLarge { .. })) if known.in_flight => {
@@ -351,7 +354,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         view: &ChainView,
         offered: &Offered,
         utxos: &[Utxo],
-        instead: Option<Utxo>,
+        without: Vec<Utxo>,
         attempt: u32,
     ) -> Result<BuiltTx, BuyError> {
         let (checkout, address) = (self.checkout, self.order.account.wallet_address);
@@ -362,7 +365,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(output.latest_end_slot);
         let plan = TxPlan {
             outputs: vec![output.output],
-            inputs: instead.into_iter().collect(),
+            inputs: without,
             validity: Validity { from: None, until },
             ..TxPlan::default()
         };
@@ -417,13 +420,4 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         let purchase = purchase.ok_or_else(|| no_content(self.order.terms))?;
         Ok(Bought { purchase, content, already_owned: false })
     }
-}
-
-/// What a payment must spend so that an earlier one for the same, which the ledger refused and a provider may have passed
-/// on before, cannot be in a block besides.
-fn instead_of(refused: Option<&str>, utxos: &[Utxo]) -> Result<Option<Utxo>, DatabaseError> {
-    let Some(refused) = refused else { return Ok(None) };
-    let broken = || DatabaseError("a refused payment cannot be read".into());
-    let refused = SignedTx::parse(&hex::decode(refused).map_err(|_| broken())?).map_err(|_| broken())?;
-    Ok(utxos.iter().find(|utxo| refused.inputs.first() == Some(&utxo.reference)).cloned())
 }

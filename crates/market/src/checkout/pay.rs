@@ -3,7 +3,7 @@
 use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain, keys::VerifyEd25519};
 use outbox::{Entry, EntryState, Outbox, Settled, Sleep, Standing};
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Rows, exactly};
+use sql::{Database, DatabaseError, exactly};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, VerifyError, verify},
@@ -184,16 +184,6 @@ impl Attempt<'_> {
         if record.listing_id == self.terms.id { Ok(()) } else { Err(NotSettled::OtherResource) }
     }
 
-    /// Whether the purchase that was recorded is of this listing: what the ledger refused once may have been taken up for
-    /// another one meanwhile.
-    fn recorded(&self, settled: &Settled) -> Result<(), PayError> {
-        let purchase = settled.followed.last().map(Rows::first_json::<Recorded>).transpose()?.flatten();
-        match purchase {
-            Some(purchase) if purchase.listing_id != self.terms.id => Err(NotSettled::OtherResource.into()),
-            _ => Ok(()),
-        }
-    }
-
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
     /// payer's signature tells them from whoever copied it.
     fn may_have(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
@@ -243,11 +233,28 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         let payers = !record.entry.was_public || attempt.proven == Some(record.payer);
         let for_it = attempt.is_for_it(record).is_ok();
         let entry = &mut record.entry;
-        if entry.state == EntryState::Refused && payers && for_it {
+        // One that was presented for another listing, and is not known to have been handed in from here, binds nobody.
+        let unbound = entry.state == EntryState::Claimed && entry.unanswered && !for_it;
+        if unbound || entry.state == EntryState::Refused && payers && for_it {
             let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
             outbox.look(entry, None, self.now).await.map_err(Unavailable::from)?;
         }
         Ok(entry.state != EntryState::Refused)
+    }
+
+    /// Whether the purchase that is recorded, where a payment is confirmed, is of this listing: what the ledger refused once
+    /// may have been taken up for another one meanwhile.
+    async fn recorded(&self, attempt: &Attempt<'_>, tx: &TxHash, settled: &Settled) -> Result<(), PayError> {
+        if !matches!(settled.standing, Standing::Confirmed { .. }) {
+            return Ok(());
+        }
+        let purchase = match settled.followed.last() {
+            Some(rows) => rows.first_json::<Recorded>(),
+            // Another request recorded it.
+            None => self.database.run(purchase::owner(tx)).await?.first_json(),
+        };
+        let purchase = purchase?.ok_or_else(|| DatabaseError(format!("{tx} is gone")))?;
+        if purchase.listing_id == attempt.terms.id { Ok(()) } else { Err(NotSettled::OtherResource.into()) }
     }
 
     async fn resume(&self, attempt: &Attempt<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
@@ -255,13 +262,17 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if is_refunded(record.status) {
             return Err(PayError::Refunded);
         }
+        // What its payer signs for is theirs, whoever handed it in first.
+        record.entry.unanswered &= attempt.proven != Some(record.payer);
         let settled = self.settle(&mut record.entry, None).await?;
-        attempt.recorded(&settled)?;
+        self.recorded(attempt, &record.entry.tx, &settled).await?;
         if let Standing::Confirmed { block, .. } = &settled.standing {
             must_be_in_time(&record, block, self.clock)?;
         }
+        if matches!(settled.standing, Standing::Confirmed { .. } | Standing::Refused(_)) {
+            attempt.may_have(&record.entry, &record.payer)?;
+        }
         let settlement = answer(in_x402(settled.standing), &record.entry.tx, &record.payer)?;
-        attempt.may_have(&record.entry, &record.payer)?;
         let content = self.content(attempt.terms).await?;
         // Last: whoever is told to come back must find it as it was.
         if !record.delivered && !(self.hung_up)() {
@@ -329,7 +340,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             match claim {
                 Claim::New(mut entry) => {
                     let settled = self.settle(&mut entry, Some(None)).await?;
-                    attempt.recorded(&settled)?;
+                    self.recorded(attempt, &entry.tx, &settled).await?;
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
                     attempt.may_have(&entry, &payer)?;
                     let content = content.ok_or_else(|| no_content(terms))?;

@@ -29,7 +29,7 @@ use escrow::{
     Deployment,
     plan::{ChainTime, Planner},
 };
-use outbox::{Draft, Kind};
+use outbox::{Draft, Earlier, Entry, Kind, ended_for};
 use sql::{Database, Statement};
 
 use self::{job::Job, judge::Judged, wallet::SellerWallet};
@@ -154,15 +154,24 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let platform = self.platform(platform, key, means.needs, means.view).await?;
         // Nobody evaluates a plain payment before it is sent: only what is shown pays for it.
         platform.distrust();
+        let purpose = format!("payout:{}", owed.purchase);
+        let ended = Entry::all(&self.database.run(ended_for(&purpose, self.now)).await?)?;
+        let inputs = match self.outbox().earlier(ended, platform.known(), &platform.utxos(), self.now).await? {
+            Earlier::Without(utxos) => utxos,
+            Earlier::InBlock(tx) => {
+                report.note(&tx, &"the creator is paid by it, and its block is not shown");
+                return Ok(());
+            }
+        };
         let plan = TxPlan {
             outputs: vec![NewOutput::pay(owed.creator, owed.share)],
+            inputs,
             validity: Validity { from: None, until: means.view.tip.slot.saturating_add(PAYOUT_SLOTS) },
             ..TxPlan::default()
         };
         let built = build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key]));
         match built {
             Ok(built) => {
-                let purpose = format!("payout:{}", owed.purchase);
                 let draft = Draft::built(Kind::Payout, purpose, platform.address, &built);
                 self.send(&draft, &built.facts.change, &[owed.purchase], platform, report).await?;
             }

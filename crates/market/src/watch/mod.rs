@@ -292,7 +292,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok((due.all_json()?, owed.all_json()?))
     }
 
-    const fn outbox(&self) -> Outbox<'_, D, C, Transitions> {
+    const fn outbox(&self) -> Outbox<'_, D, C> {
         Outbox { database: self.database, chain: self.chain, follow: &Transitions }
     }
 

@@ -83,6 +83,8 @@ pub struct Ledger {
     pub silent_from: Cell<u32>,
     /// Transactions whose bytes it does not hand out.
     pub withheld: RefCell<BTreeSet<TxHash>>,
+    /// Transactions whose blocks it does not show.
+    pub unseen: RefCell<BTreeSet<TxHash>>,
 }
 
 impl Ledger {
@@ -236,7 +238,7 @@ impl Chain for Ledger {
     }
 
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
-        self.call().map(|()| self.inclusion(tx))
+        self.call().map(|()| self.inclusion(tx).filter(|_| !self.unseen.borrow().contains(tx)))
     }
 
     async fn utxos_at(&self, address: &str, _enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {

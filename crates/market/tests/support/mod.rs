@@ -5,6 +5,7 @@
 
 pub mod ledger;
 pub mod nobody;
+pub mod provider;
 pub mod sales;
 
 use cardano::{

@@ -40,6 +40,16 @@ impl SellerWallet {
         Wallet { address: self.address, utxos: self.utxos.as_slice(), reserved: &NONE }
     }
 
+    /// What the database knows of it.
+    pub const fn known(&self) -> &WalletSnapshot {
+        &self.snapshot
+    }
+
+    /// What it may still spend in this tick.
+    pub fn utxos(&self) -> Vec<Utxo> {
+        self.utxos.clone()
+    }
+
     /// The smallest of its outputs, where there are many: one more input costs little, and what is gathered need not be
     /// read again, page after page, in every tick that acts.
     pub fn dust(&self) -> Vec<Utxo> {

@@ -5,7 +5,7 @@ use crate::{
     address::Address,
     chain::Utxo,
     tx::build::{
-        BuildError, Sweep,
+        BuildError, NewOutput, Sweep,
         fixtures::{FOREVER, key, lovelace, preprod, reference, utxo, wallet},
         sweep,
     },
@@ -98,6 +98,24 @@ fn more_of_an_asset_than_one_output_can_hold_does_not_lock_the_wallet() {
     let utxos: Vec<Utxo> = (0..3).map(|n| utxo(n, home(), 5_000_000, &[(7, "flood", u64::MAX)])).collect();
     let sweep = sweep(&wallet(home(), &utxos), owner(), lovelace(0), FOREVER, &preprod());
     assert_eq!(sweep.unwrap().draft.facts().outputs.len(), 3);
+}
+
+#[test]
+fn a_price_that_came_with_as_many_tokens_as_it_carries_can_be_sent_on() {
+    let junk: Vec<(u8, &str, u64)> = (0..=u8::MAX).map(|policy| (policy, "", 1)).collect();
+    let price = |tokens: usize| utxo(1, home(), 5_000_000, &junk[..tokens]);
+    let holds = |tokens: usize| {
+        let output = NewOutput { value: price(tokens).value, ..NewOutput::pay(home(), lovelace(0)) };
+        output.min_lovelace(&preprod()).unwrap() <= lovelace(5_000_000)
+    };
+    let most = (0..junk.len()).take_while(|tokens| holds(*tokens)).last().unwrap();
+    assert_eq!(most, 29);
+    // The tokens keep its lovelace; the fee comes from what else the seller has.
+    let poor = sweep(&wallet(home(), &[price(most)]), owner(), lovelace(0), FOREVER, &preprod());
+    assert!(matches!(poor, Err(BuildError::Insufficient { .. } | BuildError::NothingToSweep { .. })), "{poor:?}");
+    let sweep = swept(&[price(most), utxo(2, home(), 1_000_000, &[])], 0);
+    assert_eq!(sweep.sent, lovelace(6_000_000 - sweep.draft.facts().fee.get()));
+    assert!(sweep.left.is_empty());
 }
 
 #[test]

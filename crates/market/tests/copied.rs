@@ -1,0 +1,302 @@
+//! Copies of a payment that its payer handed in elsewhere, of which the provider shows nothing until a block has it: what a
+//! thief gets by them, whatever becomes of the submission.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::{cell::RefCell, collections::BTreeSet, future::Future, pin::Pin};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Address, Lovelace, TxHash, TxRef,
+    chain::Utxo,
+    keys::Native,
+    params::ProtocolParameters,
+    tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
+};
+use futures_lite::future::{block_on, poll_once};
+use market::{
+    DeliveryMode, ListingId,
+    catalogue::{self, ListingTerms},
+    checkout::{Checkout, Paid, PayError, Presented},
+    contents::InDatabase,
+};
+use outbox::{Decision, EntryState};
+use serde_json::json;
+use sql::{Database, sqlite::Sqlite};
+use support::{
+    SELLER, block, entry,
+    ledger::{Ledger, Tx, faucets},
+    list, person,
+    provider::{Handing, Meanwhile, Provider},
+    sales::output,
+    step,
+};
+use x402_cardano::{
+    method::{DefaultMethod, PaymentMethod},
+    wire::ConfirmationPolicy,
+};
+
+const PRICE: u64 = 5_000_000;
+/// Longer than any submission takes.
+const LATER_MS: u64 = 30_000;
+
+/// A payer's transaction for a listing, and the header under which whoever has its bytes presents it.
+struct World {
+    db: Sqlite,
+    provider: Provider,
+    method: DefaultMethod,
+    terms: ListingTerms,
+    payer: Address,
+    built: BuiltTx,
+    header: String,
+    /// POSIX ms.
+    begun: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+        let listing = list(&db, 1, PRICE);
+        let (key, method) = (person(9), DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap());
+        let payer = key.enterprise_address();
+        let coin = output(payer.to_string(), Lovelace::from_ada(100), None);
+        let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);
+        let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
+        assert!(ledger.hand_in(funds));
+        ledger.mine();
+        let plan = TxPlan {
+            outputs: vec![NewOutput::pay(SELLER.parse::<Address>().unwrap(), Lovelace::new(PRICE).unwrap())],
+            validity: Validity { from: None, until: ledger.tip().slot + 200 },
+            ..TxPlan::default()
+        };
+        let wallet = Wallet { address: payer, utxos: &[coin], reserved: &BTreeSet::new() };
+        let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
+        let terms = terms_of(&db, &listing);
+        let header = STANDARD.encode(
+            json!({
+                "x402Version": 2,
+                "accepted": method.listed(&terms.sale()).unwrap(),
+                "payload": {
+                    "transaction": STANDARD.encode(&built.cbor),
+                    "nonce": built.facts.inputs.first().unwrap().to_string(),
+                },
+                "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+            })
+            .to_string(),
+        );
+        let begun = ledger.tip().time_ms;
+        let provider = Provider::new(ledger);
+        Self { db, provider, method, terms, payer, built, header, begun }
+    }
+
+    fn tx(&self) -> TxHash {
+        self.built.facts.tx_id
+    }
+
+    /// The payer gives it to somebody else.
+    fn broadcast(&self) {
+        assert!(self.provider.ledger.hand_in(Tx::new(self.built.cbor.clone(), self.built.facts.valid_until_slot)));
+    }
+
+    fn mine(&self) {
+        self.provider.ledger.mine();
+    }
+
+    /// A request with the header, so much later than the first.
+    fn pay(&self, after_ms: u64, proven: Option<Address>) -> Asking<'_> {
+        self.pay_for(&self.terms, &self.header, (after_ms, proven), &|| ())
+    }
+
+    fn pay_for<'a>(
+        &'a self,
+        terms: &'a ListingTerms,
+        header: &'a str,
+        (after_ms, proven): (u64, Option<Address>),
+        meanwhile: &'a dyn Fn(),
+    ) -> Asking<'a> {
+        self.provider.ledger.calls.set(0);
+        let now = self.begun + after_ms;
+        Box::pin(async move {
+            let checkout = Checkout {
+                database: &self.db,
+                chain: &self.provider,
+                signatures: &Native,
+                sleep: &Meanwhile(meanwhile),
+                contents: &InDatabase(&self.db),
+                ways: &[(DeliveryMode::Instant, &self.method)],
+                now,
+                clock: now,
+                schedule: &[500],
+                confirmations: 0,
+                hung_up: &|| false,
+            };
+            checkout.pay(terms, &Presented::read(header, "network").unwrap(), proven).await
+        })
+    }
+}
+
+/// A request that is being answered.
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<Paid, PayError>> + 'a>>;
+
+fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
+    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+}
+
+/// Runs a request until it waits for what does not come.
+fn begin(request: &mut Asking<'_>) {
+    assert!(block_on(poll_once(request)).is_none(), "it waits for the node");
+}
+
+#[test]
+fn what_the_provider_was_not_given_is_its_payers_where_a_block_has_it_after_all() {
+    for handing in [Handing::Limited, Handing::Late] {
+        let world = World::new();
+        world.broadcast();
+        world.provider.handing.set(handing);
+        assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+        world.mine();
+        for after in [0, LATER_MS] {
+            let thief = block(world.pay(after, None));
+            assert!(thief.is_err(), "{thief:?}");
+        }
+        assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+    }
+}
+
+#[test]
+fn nobody_is_faster_than_the_answer_of_the_node() {
+    let world = World::new();
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    world.mine();
+    let second = block(world.pay(0, None));
+    assert!(second.is_err(), "{second:?}");
+    world.provider.handing.set(Handing::Answered);
+    assert!(block(first).is_err());
+    assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public));
+}
+
+#[test]
+fn what_a_node_refused_before_the_process_died_is_its_payers() {
+    let world = World::new();
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    drop(first);
+    world.mine();
+    world.provider.handing.set(Handing::Answered);
+    for after in [0, LATER_MS] {
+        let thief = block(world.pay(after, None));
+        assert!(thief.is_err(), "{thief:?}");
+    }
+    assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+}
+
+#[test]
+fn who_hands_in_nothing_elsewhere_needs_no_signature() {
+    for handing in [Handing::Limited, Handing::Late, Handing::Lost, Handing::Unsent] {
+        let world = World::new();
+        world.provider.handing.set(handing);
+        let mut first = world.pay(0, None);
+        match handing {
+            Handing::Unsent => begin(&mut first),
+            _ => assert!(matches!(block(first), Err(PayError::NotSettled(..)))),
+        }
+        world.provider.handing.set(Handing::Answered);
+        if handing != Handing::Lost {
+            assert!(matches!(block(world.pay(10_000, None)), Err(PayError::NotSettled(..))), "sent again");
+            assert_eq!(entry(&world.db, &world.tx()).state, EntryState::Submitted);
+        }
+        world.mine();
+        assert_eq!(block(world.pay(10_000, None)).unwrap().content, "content 1");
+    }
+}
+
+#[test]
+fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
+    let world = World::new();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    world.mine();
+    assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+    world.provider.handing.set(Handing::Answered);
+    assert_eq!(block(first).unwrap().content, "content 1");
+    assert!(!entry(&world.db, &world.tx()).was_public);
+}
+
+#[test]
+fn who_was_answered_before_the_process_died_signs_once() {
+    let world = World::new();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    drop(first);
+    world.mine();
+    world.provider.handing.set(Handing::Answered);
+    assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public));
+    assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+}
+
+#[test]
+fn what_was_taken_up_for_another_listing_meanwhile_opens_that_one_alone() {
+    let world = World::new();
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    // Refused at first; then its payer presents it for the other listing, and a block has it.
+    world.provider.handing.set(Handing::Unsent);
+    let mut first = world.pay(0, None);
+    begin(&mut first);
+    drop(first);
+    let meanwhile = || {
+        world.provider.lags.set(false);
+        world.provider.handing.set(Handing::Answered);
+        assert!(step(&world.db, &world.tx(), &Decision::Refuse("no".into())));
+        let taken_up = block(world.pay_for(&other, &world.header, (1_000, Some(world.payer)), &|| world.mine()));
+        assert_eq!(taken_up.unwrap().content, "content 2");
+        // Until its time is over.
+        (0..20).for_each(|_| world.mine());
+        world.provider.lags.set(true);
+    };
+    let slow = block(world.pay_for(&world.terms, &world.header, (1_000, None), &meanwhile));
+    assert!(slow.is_err(), "{slow:?}");
+}
+
+#[test]
+fn what_a_thief_presents_for_another_listing_binds_its_payer_to_nothing() {
+    for handing in [Handing::Limited, Handing::Outstanding] {
+        let world = World::new();
+        let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+        world.broadcast();
+        world.provider.handing.set(handing);
+        let mut thief = world.pay_for(&other, &world.header, (0, None), &|| ());
+        drop(block_on(poll_once(&mut thief)));
+        drop(thief);
+        world.provider.handing.set(Handing::Answered);
+        world.mine();
+        assert!(block(world.pay_for(&other, &world.header, (LATER_MS, None), &|| ())).is_err());
+        assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1", "{handing:?}");
+        assert!(block(world.pay_for(&other, &world.header, (LATER_MS, Some(world.payer)), &|| ())).is_err());
+    }
+}
+
+#[test]
+fn what_a_node_refused_while_a_thief_asked_twice_for_another_listing_binds_its_payer_to_nothing() {
+    let world = World::new();
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let first = RefCell::new(world.pay_for(&other, &world.header, (0, None), &|| ()));
+    begin(&mut first.borrow_mut());
+    let meanwhile = || {
+        world.provider.handing.set(Handing::Answered);
+        assert!(block(first.borrow_mut().as_mut()).is_err());
+        world.mine();
+    };
+    assert_eq!(block(world.pay_for(&other, &world.header, (1_000, None), &meanwhile)), Err(PayError::Public));
+    assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+}

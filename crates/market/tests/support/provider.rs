@@ -1,0 +1,104 @@
+//! A provider on the chain in memory whose index has no mempool, lags, and does what it likes with submissions.
+
+use std::{cell::Cell, future::pending};
+
+use cardano::{
+    Lovelace, TxHash,
+    chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
+    params::ProtocolParameters,
+};
+use outbox::Sleep;
+
+use super::ledger::Ledger;
+
+/// What becomes of a submission.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Handing {
+    /// The node's answer arrives.
+    Answered,
+    /// The provider takes no more for now: no node sees it.
+    Limited,
+    /// The request's time is over: no node sees it.
+    Late,
+    /// The answer is lost.
+    Lost,
+    /// The provider says no to what it passed on.
+    Denied,
+    /// The answer is on its way for as long as anybody waits.
+    Outstanding,
+    /// The process ends before anything is sent.
+    Unsent,
+}
+
+/// A provider whose index has no mempool.
+pub struct Provider {
+    pub ledger: Ledger,
+    pub handing: Cell<Handing>,
+    /// Whether it is behind with what is in blocks, but not with which is the newest.
+    pub lags: Cell<bool>,
+}
+
+impl Provider {
+    pub const fn new(ledger: Ledger) -> Self {
+        Self { ledger, handing: Cell::new(Handing::Answered), lags: Cell::new(false) }
+    }
+}
+
+impl Chain for Provider {
+    async fn tip(&self) -> Result<Tip, ChainError> {
+        Chain::tip(&self.ledger).await
+    }
+    async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
+        self.ledger.protocol_parameters().await
+    }
+    async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
+        self.ledger.outputs_of(tx).await
+    }
+    async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
+        self.ledger.transaction(tx).await
+    }
+    async fn in_mempool(&self, _: &TxHash) -> Result<bool, ChainError> {
+        Ok(false)
+    }
+    async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
+        self.ledger.inclusion_of(tx).await.map(|found| found.filter(|_| !self.lags.get()))
+    }
+    async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
+        self.ledger.utxos_at(address, enough).await
+    }
+    async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
+        self.ledger.balance_of(address).await
+    }
+    async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
+        match self.handing.get() {
+            Handing::Limited => return Err(ChainError::RateLimited),
+            Handing::Late => return Err(ChainError::TimeOver),
+            Handing::Unsent => pending().await,
+            Handing::Answered | Handing::Lost | Handing::Denied | Handing::Outstanding => {}
+        }
+        let answer = self.ledger.submit(cbor).await;
+        match self.handing.get() {
+            Handing::Lost => Err(ChainError::Unavailable("no answer".into())),
+            Handing::Denied => Ok(Submission::Refused("no".into())),
+            // Until the test lets it come.
+            Handing::Outstanding => {
+                futures_lite::future::poll_fn(|_| match self.handing.get() {
+                    Handing::Outstanding => std::task::Poll::Pending,
+                    _ => std::task::Poll::Ready(()),
+                })
+                .await;
+                answer
+            }
+            _ => answer,
+        }
+    }
+}
+
+/// What others do while a request waits.
+pub struct Meanwhile<'a>(pub &'a dyn Fn());
+
+impl Sleep for Meanwhile<'_> {
+    async fn sleep(&self, _: u64) {
+        (self.0)();
+    }
+}
