@@ -99,6 +99,22 @@ fn a_lock_whose_buyer_left_is_seen_in_time_behind_a_flood_and_payments_in_vain()
 }
 
 #[test]
+fn a_row_that_cannot_be_cleared_away_keeps_no_sale_waiting() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    // What an operator's hand may leave: an entry that is over and still holds an output.
+    run(
+        &sales,
+        "INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, in_doubt, attempted_at_ms, \
+           created_at_ms) VALUES (printf('%064d', 7), 'payment', 'left', '', 'expired', 1, 1, 0, 0, 0)",
+    );
+    run(&sales, "INSERT INTO reservations VALUES ('payer:left', printf('%064d', 7), 0, NULL)");
+    let reports = sales.ticks(3);
+    assert_eq!(sales.status(&lock), "ResultSubmitted", "{reports:#?}");
+    assert!(reports.iter().all(|report| report.notes.iter().any(|note| note.contains("FOREIGN KEY"))), "{reports:#?}");
+}
+
+#[test]
 fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
     let sales = Sales::new();
     let (known, hidden) = (sales.sell(&person(11)), sales.sell(&person(12)));

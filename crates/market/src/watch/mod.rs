@@ -257,7 +257,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let acts_as =
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
         let [again, noted] = due::acts_as(&acts_as);
-        let mut statements = vec![
+        let statements = vec![
             recheck(reading.known_to, view.tip.height),
             reading::note_block(&view.tip, view.rollbacks),
             again,
@@ -267,8 +267,16 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             rollback::doubtful(),
             chain_state::note(&view.tip),
         ];
-        statements.extend(housekeeping::statements(self.now, &view.tip));
-        let done = self.database.batch(statements).await?;
+        let clearing = housekeeping::statements(self.now, &view.tip);
+        let done = match self.database.batch([statements.as_slice(), &clearing].concat()).await {
+            Ok(done) => done,
+            // What cannot be cleared away must not keep from acting.
+            Err(_) => {
+                let done = self.database.batch(statements).await?;
+                self.write_each(clearing.into_iter().map(|statement| vec![statement]).collect(), report).await;
+                done
+            }
+        };
         let [_, block, _, _, due, owed, doubtful, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
@@ -296,7 +304,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         for change in changes {
             if let Err(error) = self.database.batch(change).await {
-                report.notes.push(format!("what was found could not be written: {error}"));
+                report.notes.push(format!("something could not be written, or cleared away: {error}"));
             }
         }
     }
