@@ -82,7 +82,9 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let outputs = self.chain.outputs_of(&own.tx).await?.ok_or(ResolveError::Unknown)?;
         let made = outputs.into_iter().find(|output| output.utxo.reference == own && !output.collateral);
         let made = made.ok_or(ResolveError::Unknown)?;
-        let escrow = Escrow::read(made.utxo, self.deployment)?;
+        // What is signed is about what its maker's bytes say, whatever the provider says that it holds.
+        let output = self.utxos_of(&own.tx).await?.made.into_iter().find(|output| output.reference == own);
+        let escrow = Escrow::read(output.ok_or(ResolveError::Unknown)?, self.deployment)?;
         let reads = vec![statements::walk(&own), statements::award(&own), live_for(&purpose(&own))];
         let [walk, award, entry] = exactly(self.database.batch(reads).await?)?;
         let tip = self.chain.tip().await?;

@@ -1,10 +1,11 @@
 //! Paying as awarded, whatever happens on the way: once.
 
-#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
 mod support;
 
 use arbitration::{Resolution, ResolveError};
+use cardano::Lovelace;
 use futures_lite::future::{or, yield_now};
 use futures_util::future::join_all;
 use support::{ADA, Submit, World, block, settlement_in};
@@ -22,6 +23,21 @@ fn requests_at_once_pay_once() {
     world.ledger.mine();
     assert_eq!(world.ledger.spenders(&request.escrow), settlements);
     assert_eq!(world.ledger.submitted.borrow().len(), 1);
+}
+
+#[test]
+fn whatever_the_provider_says_that_an_escrow_holds_all_of_it_is_paid() {
+    for told in [3 * ADA, 700 * ADA] {
+        let world = World::new(&[50 * ADA]);
+        let request = world.dispute(1);
+        world.ledger.told.set(Lovelace::new(told));
+        let Ok(Resolution::Signed { payout, .. }) = block(world.resolve(&request)) else { panic!("it is decided") };
+        assert_eq!((payout.buyer, payout.seller), (Lovelace::from_ada(2), Lovelace::from_ada(5)));
+        world.open_window();
+        let settlement = world.paid(&request);
+        world.ledger.mine();
+        assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+    }
 }
 
 #[test]

@@ -39,8 +39,8 @@ use x402_cardano::{
 };
 
 const PRICE: u64 = 5_000_000;
-/// Longer than any submission takes.
-const LATER_MS: u64 = 30_000;
+/// Longer than any request takes.
+const LATER_MS: u64 = 80_000;
 
 /// A payer's transaction for a listing, and the header under which whoever has its bytes presents it.
 struct World {
@@ -51,6 +51,8 @@ struct World {
     payer: Address,
     built: BuiltTx,
     header: String,
+    /// Under which the payer presents another transaction, of another output.
+    another: String,
     /// POSIX ms.
     begun: u64,
 }
@@ -62,8 +64,8 @@ impl World {
         let (key, method) = (person(9), DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap());
         let payer = key.enterprise_address();
         let coin = output(payer.to_string(), Lovelace::from_ada(100), None);
-        let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);
-        let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
+        let funds = Tx::unsigned(1, &[faucets(1)], &[coin.clone(), coin.clone()], u64::MAX);
+        let coins = [0, 1].map(|index| Utxo { reference: TxRef { tx: funds.id, index }, ..coin.clone() });
         assert!(ledger.hand_in(funds));
         ledger.mine();
         let plan = TxPlan {
@@ -71,11 +73,11 @@ impl World {
             validity: Validity { from: None, until: ledger.tip().slot + 200 },
             ..TxPlan::default()
         };
-        let wallet = Wallet { address: payer, utxos: &[coin], reserved: &BTreeSet::new() };
-        let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
         let terms = terms_of(&db, &listing);
-        let header = STANDARD.encode(
-            json!({
+        let make = |coin: Utxo| {
+            let wallet = Wallet { address: payer, utxos: &[coin], reserved: &BTreeSet::new() };
+            let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
+            let header = json!({
                 "x402Version": 2,
                 "accepted": method.listed(&terms.sale()).unwrap(),
                 "payload": {
@@ -83,12 +85,13 @@ impl World {
                     "nonce": built.facts.inputs.first().unwrap().to_string(),
                 },
                 "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
-            })
-            .to_string(),
-        );
+            });
+            (built, STANDARD.encode(header.to_string()))
+        };
+        let [(built, header), (_, another)] = coins.map(make);
         let begun = ledger.tip().time_ms;
         let provider = Provider::new(ledger);
-        Self { db, provider, method, terms, payer, built, header, begun }
+        Self { db, provider, method, terms, payer, built, header, another, begun }
     }
 
     fn tx(&self) -> TxHash {
@@ -299,4 +302,20 @@ fn what_a_node_refused_while_a_thief_asked_twice_for_another_listing_binds_its_p
     };
     assert_eq!(block(world.pay_for(&other, &world.header, (1_000, None), &meanwhile)), Err(PayError::Public));
     assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+}
+
+#[test]
+fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
+    let world = World::new();
+    world.provider.shows_mempool.set(true);
+    world.provider.handing.set(Handing::Denied);
+    assert!(block(world.pay(0, None)).is_err());
+    world.provider.handing.set(Handing::Answered);
+    let again = || block(world.pay_for(&world.terms, &world.another, (5_000, None), &|| ()));
+    let Err(PayError::NotSettled(_, told)) = again() else { panic!("it waits") };
+    assert_eq!(told.transaction, world.tx().to_string());
+    assert_eq!(world.provider.ledger.mempool.borrow().len(), 1);
+    world.mine();
+    assert_eq!(again().unwrap().content, "content 1");
+    assert!(world.provider.ledger.mempool.borrow().is_empty());
 }

@@ -9,9 +9,8 @@ pub const RESEND_UNANSWERED_MS: Millis = 5_000;
 /// How long after an accepted submission, where no block has it: a node's mempool forgets when it restarts. Three blocks
 /// of preprod's average 20 s.
 pub const RESEND_UNSEEN_MS: Millis = 60_000;
-/// How long after a submission began its answer is noted, or whoever began it is dead: the longest wait for a provider's
-/// answer, and then some.
-pub const ANSWER_MS: Millis = 20_000;
+/// How long after a request came in the answer to its submission is noted, or whoever serves it is dead.
+pub const ANSWER_MS: Millis = 75_000;
 /// Why a payment is refused that a block has.
 pub(crate) const NOT_FROM_HERE: &str = "a block has it, and no node is known to have it from here";
 /// Slots after its end before a transaction is called expired, in case of a short fork: three blocks.

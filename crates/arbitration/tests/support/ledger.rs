@@ -49,6 +49,8 @@ pub struct Ledger {
     pub plan: RefCell<VecDeque<Submit>>,
     /// All submissions, byte for byte.
     pub submitted: RefCell<Vec<Vec<u8>>>,
+    /// What the provider says that each output of a transaction holds, where it lies.
+    pub told: Cell<Option<Lovelace>>,
     /// Questions to the provider.
     pub calls: Cell<u32>,
 }
@@ -153,7 +155,10 @@ impl Chain for Ledger {
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         let spent_by = |reference: &TxRef| self.spenders(reference).first().copied();
-        let traced = |utxo: Utxo| TracedOutput { spent_by: spent_by(&utxo.reference), utxo, collateral: false };
+        let traced = |mut utxo: Utxo| {
+            utxo.value.lovelace = self.told.get().unwrap_or(utxo.value.lovelace);
+            TracedOutput { spent_by: spent_by(&utxo.reference), utxo, collateral: false }
+        };
         let blocks = self.blocks.borrow().clone();
         let found = blocks.into_iter().find(|(_, handed)| handed.utxos.id == *tx);
         self.asked(|| found.map(|(_, handed)| handed.utxos.made.into_iter().map(traced).collect())).await

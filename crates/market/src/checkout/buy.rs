@@ -206,6 +206,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             return self.owned(&owned).await.map(Some);
         }
         if let Some(mut record) = payment::all(&open)?.into_iter().next() {
+            // Of the owner's own wallet as well, whoever handed it in.
+            record.entry.unanswered = false;
             let settled = self.checkout.settle(&mut record.entry, None).await?;
             if let Standing::Confirmed { block, .. } = &settled.standing {
                 must_be_in_time(&record, block, self.checkout.clock)?;

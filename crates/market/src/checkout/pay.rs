@@ -3,7 +3,7 @@
 use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain, keys::VerifyEd25519};
 use outbox::{Entry, EntryState, Outbox, Settled, Sleep, Standing};
 use serde::Deserialize;
-use sql::{Database, DatabaseError, exactly};
+use sql::{Database, DatabaseError, Rows, exactly};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, VerifyError, verify},
@@ -356,7 +356,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 }
                 Claim::MaybePaid => {
                     let lost = self.database.run(payment::lost(&terms.id, &payer)).await?;
-                    self.find_included(&lost).await?;
+                    if self.find_included(&lost).await?.is_none() {
+                        self.must_not_wait(&lost, &payer).await?;
+                    }
                     new.looked = true;
                 }
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
@@ -380,6 +382,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             }
         }
         Err(NotSettled::Duplicate.into())
+    }
+
+    /// That none of these payments waits for a block: a provider may have refused what it passed on.
+    async fn must_not_wait(&self, lost: &Rows, payer: &Address) -> Result<(), PayError> {
+        for PaymentRecord { entry, .. } in payment::all(lost)? {
+            if self.chain.in_mempool(&entry.tx).await.map_err(Unavailable::from)? {
+                answer(Settlement::Pending(Some(SettlementEvidence::Mempool)), &entry.tx, payer)?;
+            }
+        }
+        Ok(())
     }
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.

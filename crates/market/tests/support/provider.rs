@@ -36,11 +36,13 @@ pub struct Provider {
     pub handing: Cell<Handing>,
     /// Whether it is behind with what is in blocks, but not with which is the newest.
     pub lags: Cell<bool>,
+    /// Whether its index has a mempool.
+    pub shows_mempool: Cell<bool>,
 }
 
 impl Provider {
     pub const fn new(ledger: Ledger) -> Self {
-        Self { ledger, handing: Cell::new(Handing::Answered), lags: Cell::new(false) }
+        Self { ledger, handing: Cell::new(Handing::Answered), lags: Cell::new(false), shows_mempool: Cell::new(false) }
     }
 }
 
@@ -57,8 +59,8 @@ impl Chain for Provider {
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
         self.ledger.transaction(tx).await
     }
-    async fn in_mempool(&self, _: &TxHash) -> Result<bool, ChainError> {
-        Ok(false)
+    async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError> {
+        Ok(self.shows_mempool.get() && self.ledger.in_mempool(tx).await?)
     }
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
         self.ledger.inclusion_of(tx).await.map(|found| found.filter(|_| !self.lags.get()))

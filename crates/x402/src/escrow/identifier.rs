@@ -6,8 +6,6 @@
 
 use cardano::hash::to_hex;
 
-use super::lz;
-
 /// The most compressed bytes that are unpacked: unpacking may grow with their square.
 const MAX_COMPRESSED_BYTES: usize = 2_048;
 const SELLER_NONCE_CHARS: usize = 64;

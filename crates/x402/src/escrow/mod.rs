@@ -16,7 +16,6 @@ mod extra;
 pub(crate) mod fixture;
 mod identifier;
 mod lock;
-mod lz;
 pub mod method;
 mod pay;
 mod terms;

@@ -144,8 +144,9 @@ impl Bits {
     }
 }
 
-/// A text, compressed.
-pub(super) fn compress(text: &str) -> Vec<u8> {
+/// A text, as `LZString.compressToUint8Array` compresses it.
+#[must_use]
+pub fn compress(text: &str) -> Vec<u8> {
     let mut compressor = Compressor::new(text.len());
     let mut phrase = EMPTY;
     for unit in text.encode_utf16() {
