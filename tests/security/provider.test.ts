@@ -15,8 +15,10 @@ import { startWorld, type World } from "../helpers/world.ts";
 /** What one network may take, and outside calls of each: as LIMIT_PROVIDER and `CALLS_PER_TICKET` of crates/edge. */
 const TICKETS = 6;
 const CALLS = 4;
+/** Outside calls at most: another minute may begin meanwhile, and a payment that waits is handed over, and once more. */
+const MOST = 2 * TICKETS * CALLS + 2;
 /** Requests of each sort: more than are let through. */
-const ASKED = 20;
+const ASKED = 30;
 
 describe("one network", { timeout: 180_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-provider-"));
@@ -69,8 +71,7 @@ describe("one network", { timeout: 180_000 }, () => {
         ([status, all]) => `${all.length} x ${status}`,
       );
       t.diagnostic(`${what}: ${calls} calls, ${statuses}`);
-      // The payment that waits was handed over once.
-      assert.ok(calls > 0 && calls <= TICKETS * CALLS + 1, `${what}: ${calls} calls by ${answers.length} requests`);
+      assert.ok(calls > 0 && calls <= MOST, `${what}: ${calls} calls by ${answers.length} requests`);
       const told = answers.filter(({ status }) => status === 429);
       for (const answer of told) assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/, errorOf(answer, 429));
       assert.ok(told.length > 0, `${what}: nobody is told to wait`);
