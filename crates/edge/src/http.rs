@@ -14,8 +14,9 @@ use crate::{client::client, serve};
 const MAX_HELD: usize = 28 << 20;
 /// A client's share of them: the longest body that any route reads.
 const MAX_HELD_BY_ONE: usize = MAX_HELD / 4;
-/// Bytes with which a body begins that are read whatever is held.
-const FREE: usize = 64 << 10;
+/// Bytes with which a body begins that are read whatever is held: as many bodies as one network may begin while they are
+/// given up, 1,500 in half a minute, fit into an isolate.
+const FREE: usize = 16 << 10;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
