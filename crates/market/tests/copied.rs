@@ -35,6 +35,7 @@ use support::{
 };
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
+    settlement::NotSettled,
     wire::ConfirmationPolicy,
 };
 
@@ -285,6 +286,29 @@ fn what_a_thief_presents_for_another_listing_binds_its_payer_to_nothing() {
         assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1", "{handing:?}");
         assert!(block(world.pay_for(&other, &world.header, (LATER_MS, Some(world.payer)), &|| ())).is_err());
     }
+}
+
+#[test]
+fn nobody_is_told_to_pay_anew_while_a_thief_waits_with_another_listing() {
+    let world = World::new();
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut thief = world.pay_for(&other, &world.header, (0, None), &|| ());
+    begin(&mut thief);
+    for is_mined in [false, true] {
+        if is_mined {
+            world.mine();
+        }
+        for proven in [None, Some(world.payer)] {
+            let told = block(world.pay(1_000, proven));
+            let Err(PayError::NotSettled(why, _)) = told else { panic!("{told:?}") };
+            assert_eq!(why, NotSettled::Pending.into(), "in a block: {is_mined}");
+        }
+    }
+    drop(thief);
+    world.provider.handing.set(Handing::Answered);
+    assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
 }
 
 #[test]

@@ -180,8 +180,15 @@ impl Attempt<'_> {
         self.may_have(&record.entry, &record.payer)
     }
 
-    fn is_for_it(&self, record: &PaymentRecord) -> Result<(), NotSettled> {
-        if record.listing_id == self.terms.id { Ok(()) } else { Err(NotSettled::OtherResource) }
+    fn is_for_it(&self, record: &PaymentRecord) -> Result<(), PayError> {
+        if record.listing_id == self.terms.id {
+            return Ok(());
+        }
+        // What becomes of a claim that binds nobody is not known yet: whose money it moves must not pay anew meanwhile.
+        if record.entry.state == EntryState::Claimed && record.entry.unanswered {
+            answer(Settlement::Pending(None), &record.entry.tx, &record.payer)?;
+        }
+        Err(NotSettled::OtherResource.into())
     }
 
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
