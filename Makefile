@@ -72,7 +72,7 @@ outsiders: setup ## install what else the tests run: a browser, other people's c
 build: setup ## build the workers, as quickly as they are built
 	@scripts/build-all.sh
 
-release: setup ## build the workers as they are deployed, each within the size that it may have
+release: setup ## build the workers as they are deployed, within the size and the time to start that each may have
 	@scripts/build-all.sh deploy
 
 deploy: setup ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
