@@ -74,11 +74,12 @@ build: setup ## build the workers, as quickly as they are built
 
 release: setup ## build the workers as they are deployed, within the size and the time to start that each may have
 	@scripts/build-all.sh deploy
+	@node scripts/startup.ts
 
 deploy: setup ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
 	@cargo build --quiet --package xtask --bin xtask
 	@ENV='$(or $(ENV),production)' ONLY=preflight node scripts/deploy.ts
-	@[ '$(ONLY)' = preflight ] || { $(MAKE) --no-print-directory release && ENV='$(or $(ENV),production)' node scripts/deploy.ts; }
+	@[ '$(ONLY)' = preflight ] || { scripts/build-all.sh deploy && ENV='$(or $(ENV),production)' node scripts/deploy.ts; }
 
 rollback: setup ## the three workers as the deployment before left them; TO=tag, ENV=preview
 	@ENV='$(or $(ENV),production)' TO='$(TO)' node scripts/rollback.ts

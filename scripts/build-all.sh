@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds every worker of the project, and the programs that the local stack and the tests run. With `deploy`: the workers
-# as they are deployed, each held against the size and the time to start that it may have.
+# as they are deployed, each held against the size that it may have.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -29,4 +29,4 @@ done
 quietly "xtask, surety, and the scenes that tests play" \
   cargo build --package xtask --package surety-cli --package arbitration --bin xtask --bin surety --example disputes
 rm -f "$log"
-[ "${1:-}" != deploy ] || { node scripts/sizes.ts; node scripts/startup.ts; }
+[ "${1:-}" != deploy ] || node scripts/sizes.ts
