@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use market::network::UNKNOWN;
 use worker::Result;
 
 use crate::serve::Request;
@@ -15,7 +16,7 @@ const WORKERS: &str = "2a06:98c0:3600::/64";
 /// The runtime gives no headers.
 pub fn client(request: &Request) -> Result<String> {
     let header = |name| Ok::<_, worker::Error>(request.headers().get(name)?.unwrap_or_default());
-    let network = network(&header("cf-connecting-ip")?).unwrap_or_else(|| "unknown".to_owned());
+    let network = network(&header("cf-connecting-ip")?).unwrap_or_else(|| UNKNOWN.to_owned());
     Ok(if network == WORKERS { format!("worker {}", header("cf-worker")?) } else { network })
 }
 
