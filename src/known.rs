@@ -93,6 +93,8 @@ impl<T: Clone> Answers<T> {
 
 thread_local! {
     static TOLD: Cell<Option<Told>> = const { Cell::new(None) };
+    /// When the newest listings were last asked for, and how much this isolate had written until then.
+    static ASKED: Cell<Option<(Millis, u64)>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
     /// The newest listings, in the state that was last asked for.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
@@ -106,6 +108,13 @@ fn fresh(now: Millis) -> Option<ShopState> {
     let told = TOLD.get()?;
     let believed = told.writes == d1::writes() && now.saturating_sub(told.at) < FRESH_MS;
     believed.then_some(told.state)
+}
+
+/// Whether nobody else asked for the newest listings within a second, and nothing was written here since.
+fn first_to_ask(now: Millis) -> bool {
+    let writes = d1::writes();
+    let asked = ASKED.replace(Some((now, writes)));
+    asked.is_none_or(|(at, then)| then != writes || now.saturating_sub(at) >= FRESH_MS)
 }
 
 /// A database that tells the shop's state with the first batch, in the same transaction.
@@ -180,14 +189,17 @@ where
 }
 
 /// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more. An isolate
-/// asks that once a second whoever wants to know, so that it takes nothing from what a client may ask for.
-pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
+/// asks that once a second whoever wants to know; who asks beside another takes one from what the client may ask for.
+pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> {
     const NAME: &str = "/listings";
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(NAME).cloned());
     if let (Some(kept), Some(state)) = (&kept, fresh(app.now_ms()))
         && state.version == kept.version
     {
         return Ok(kept.it.clone());
+    }
+    if !first_to_ask(app.now_ms()) {
+        app.limit_client(Limiter::Read, request).await?;
     }
     let telling = Telling::new(app);
     let known = NEWEST.with_borrow(Option::clone);
@@ -255,4 +267,17 @@ pub async fn terms(
         kept.insert(id.as_str().to_owned(), (state.version, terms.clone()));
     });
     Ok(Some((terms, state)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_asks_for_the_newest_listings_and_who_comes_within_a_second_is_counted() {
+        assert!(first_to_ask(5_000));
+        assert!(!first_to_ask(5_000), "before the first has an answer");
+        assert!(!first_to_ask(5_000 + FRESH_MS - 1));
+        assert!(first_to_ask(5_000 + 2 * FRESH_MS - 1));
+    }
 }

@@ -24,7 +24,7 @@ pub enum Limiter {
     Buy,
     /// Withdrawals, by account.
     Withdraw,
-    /// Requests with a session, before it is looked up: by client.
+    /// Requests with a session, before it is looked up, and agents' messages, before they are read: by client.
     Session,
     /// Offers, by client: one for each 64 KiB that are begun of what is sold.
     Offer,

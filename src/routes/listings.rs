@@ -58,7 +58,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ListingError::from)?;
     let page = match filter {
         // Whatever the query says besides.
-        None => known::newest(app).await?,
+        None => known::newest(app, request).await?,
         Some(filter) => {
             let read = async |telling: Rc<Telling>| catalogue::page(&*telling, &filter).await.map(Some);
             let page = known::answer(app, request, Limiter::Search, &format!("/listings?{query}"), read).await?;

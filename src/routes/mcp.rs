@@ -53,10 +53,11 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
 
 /// A message of an agent with a wallet of its own.
 pub async fn open(app: &App, request: Request) -> Result<Response, ApiError> {
-    match stranger(app, &request)? {
-        Some(refusal) => Ok(refusal),
-        None => respond(app, request, Visitor::Anybody).await,
+    if let Some(refusal) = stranger(app, &request)? {
+        return Ok(refusal);
     }
+    app.limit_client(Limiter::Session, &request).await?;
+    respond(app, request, Visitor::Anybody).await
 }
 
 /// Who sent a message, and so which tools there are.

@@ -14,7 +14,7 @@ const LONG = 6_300_000;
 class SlowUpload {
   readonly socket: Socket;
   readonly status: Promise<number>;
-  constructor(api: string, network: string) {
+  constructor(api: string, network: string, path = "/listings", length = LONG) {
     const proof = { address: "", timestamp: Date.now(), key: "00", signature: "00" };
     this.socket = connect(Number(new URL(api).port), "127.0.0.1");
     this.socket.on("error", () => {});
@@ -23,15 +23,15 @@ class SlowUpload {
     );
     proof.address = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
     const headers = [
-      "POST /listings HTTP/1.1",
+      `POST ${path} HTTP/1.1`,
       "Host: x",
       "Content-Type: application/json",
       `CF-Connecting-IP: ${network}`,
       `X-Service-Proof: ${Buffer.from(JSON.stringify(proof)).toString("base64")}`,
-      `Content-Length: ${LONG}`,
+      `Content-Length: ${length}`,
     ];
     this.socket.write(`${headers.join("\r\n")}\r\n\r\n`);
-    this.socket.write(Buffer.alloc(LONG - 10, " "));
+    this.socket.write(Buffer.alloc(length - 10, " "));
   }
 }
 
@@ -47,11 +47,12 @@ describe("bodies that arrive slowly", { timeout: 120_000 }, () => {
   });
 
   it("hold a share of the memory that is for them, keep no other network's out, and are given up", async () => {
-    const upload = (network: string) => {
-      const one = new SlowUpload(world.api, network);
+    const upload = (network: string, path?: string, length?: number) => {
+      const one = new SlowUpload(world.api, network, path, length);
       open.push(one);
       return one.status;
     };
+    const message = upload("203.0.113.3", "/mcp/open", 10_000);
     const statuses = Array.from({ length: 8 }, () => upload("203.0.113.1"));
     assert.equal(await Promise.race(statuses), 429, "more than a share");
     const seller = world.person("seller");
@@ -64,5 +65,6 @@ describe("bodies that arrive slowly", { timeout: 120_000 }, () => {
     const told = Map.groupBy(await Promise.all(statuses), (status) => status);
     assert.equal(told.get(408)?.length, 1, "one was read until its time was over");
     assert.equal(told.get(429)?.length, 7);
+    assert.equal(await message, 408, "a message is given up as well");
   });
 });

@@ -1,12 +1,12 @@
 //! Requests from and to outside, bounded in bytes and time.
 
-use std::{cell::RefCell, collections::BTreeMap, time::Duration};
+use std::{cell::RefCell, collections::BTreeMap, pin::pin, time::Duration};
 
 use futures_util::{
     StreamExt,
     future::{Either, select},
 };
-use worker::{AbortController, AbortSignal, ByteStream, Delay, Fetch, Request, Response};
+use worker::{AbortController, AbortSignal, ByteStream, Fetch, Request, Response};
 
 use crate::{client::client, serve};
 
@@ -14,8 +14,9 @@ use crate::{client::client, serve};
 const MAX_HELD: usize = 28 << 20;
 /// A client's share of them: the longest body that any route reads.
 const MAX_HELD_BY_ONE: usize = MAX_HELD / 4;
-/// Bytes with which a body begins that are read whatever is held.
-const FREE: usize = 64 << 10;
+/// Bytes with which a body begins that are read whatever is held: as many bodies as one network may begin while they are
+/// given up, 1,500 in half a minute, fit into an isolate.
+const FREE: usize = 16 << 10;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
@@ -87,7 +88,7 @@ pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<
     // A request without a body has no stream.
     let Ok(stream) = request.stream() else { return Ok(Vec::new()) };
     let body = Box::pin(read(stream, limit, |before, bytes| before <= FREE || held.take(bytes)));
-    match select(body, Delay::from(BODY_TIME)).await {
+    match select(body, pin!(crate::sleep(BODY_TIME))).await {
         Either::Left((body, _)) => body,
         Either::Right(_) => Err(BodyError::Slow),
     }
@@ -202,7 +203,7 @@ pub(crate) async fn within<T>(
 ) -> Result<T, CallError> {
     let controller = AbortController::default();
     let exchange = Box::pin(exchange(controller.signal()));
-    match select(exchange, Delay::from(time)).await {
+    match select(exchange, pin!(crate::sleep(time))).await {
         Either::Left((answer, _)) => answer,
         Either::Right(_) => {
             controller.abort();

@@ -19,6 +19,8 @@ pub mod settings;
 pub mod timer;
 pub mod usage;
 
+use std::{future::poll_fn, task::Poll, time::Duration};
+
 pub use getrandom::Error as RandomError;
 pub use usage::{MAX_OUTSIDE_CALLS, Usage};
 
@@ -42,6 +44,60 @@ pub fn random<const N: usize>() -> Result<[u8; N], RandomError> {
 }
 
 /// Waits.
-pub async fn sleep(time: std::time::Duration) {
-    worker::Delay::from(time).await;
+pub async fn sleep(time: Duration) {
+    again(worker::Delay::from(time)).await;
+}
+
+/// A timer that is set when it is polled for the second time. The runtime's wakes whoever polled it first, and the first poll
+/// of a request ([`serve::serve`]) has nobody to wake.
+async fn again<T>(timer: impl Future<Output = T>) -> T {
+    let mut polled = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut polled, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+    timer.await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::Cell,
+        pin::pin,
+        sync::{
+            Arc,
+            atomic::{AtomicU32, Ordering},
+        },
+        task::{Context, Wake, Waker},
+    };
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_timer_wakes_who_waits_whoever_polled_first() {
+        let kept = Cell::new(None);
+        let timer = poll_fn(|context| {
+            kept.set(Some(kept.take().unwrap_or_else(|| context.waker().clone())));
+            Poll::<()>::Pending
+        });
+        let mut waiting = pin!(again(timer));
+        assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let woken = Arc::new(Woken::default());
+        assert!(waiting.as_mut().poll(&mut Context::from_waker(&woken.clone().into())).is_pending());
+        kept.take().unwrap().wake();
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    }
 }
