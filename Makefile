@@ -5,7 +5,7 @@ TOOLS := $(or $(CARGO_INSTALL_ROOT),$(CURDIR)/.tools)
 export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
 STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
-E2E_JOBS ?= 3
+E2E_JOBS ?= 4
 
 .PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
@@ -72,13 +72,14 @@ outsiders: setup ## install what else the tests run: a browser, other people's c
 build: setup ## build the workers, as quickly as they are built
 	@scripts/build-all.sh
 
-release: setup ## build the workers as they are deployed, each within the size that it may have
+release: setup ## build the workers as they are deployed, within the size and the time to start that each may have
 	@scripts/build-all.sh deploy
+	@node scripts/startup.ts
 
 deploy: setup ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
 	@cargo build --quiet --package xtask --bin xtask
 	@ENV='$(or $(ENV),production)' ONLY=preflight node scripts/deploy.ts
-	@[ '$(ONLY)' = preflight ] || { $(MAKE) --no-print-directory release && ENV='$(or $(ENV),production)' node scripts/deploy.ts; }
+	@[ '$(ONLY)' = preflight ] || { scripts/build-all.sh deploy && ENV='$(or $(ENV),production)' node scripts/deploy.ts; }
 
 rollback: setup ## the three workers as the deployment before left them; TO=tag, ENV=preview
 	@ENV='$(or $(ENV),production)' TO='$(TO)' node scripts/rollback.ts

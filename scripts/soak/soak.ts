@@ -28,6 +28,9 @@ const HOSTILE = 4;
 /** Milliseconds between looks whether a transaction waits for a block. */
 const BLOCK_MS = 200;
 
+/** Between questions while there are too many. */
+const LIMITED_MS = 2_000;
+
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Promise<Figures> {
@@ -138,13 +141,22 @@ function peak(figures: Figures): void {
   figures[name] = Math.max(figures[name], peakMiB());
 }
 
+/** Asks as often as it takes: whoever reckons asks for more at once than a network may, and waits until it may. */
+async function patiently(ask: () => ReturnType<typeof send>): ReturnType<typeof send> {
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 429) return answer;
+    await pause(LIMITED_MS);
+  }
+}
+
 const isOver = ({ status, events }: { status: string; events: readonly { status: string }[] }): boolean =>
   ["settled", "refunded", "closed"].includes(status) || events.some((event) => event.status === "creator_paid");
 
 type Shown = { readonly status: string; readonly events: readonly { readonly status: string }[] };
 
 async function shown(world: World, { id }: Sale): Promise<Shown | undefined> {
-  const answer = await send(`${world.api}/purchases/${id}`);
+  const answer = await patiently(() => send(`${world.api}/purchases/${id}`));
   return answer.status === 200 ? json<Shown>(answer) : undefined;
 }
 
@@ -214,7 +226,7 @@ async function reckon(world: World, traffic: Traffic, figures: Figures): Promise
     if (due !== got)
       console.error(`a creator has ${got}, and should have ${due}: ${strays(world, chain, creator, traffic)}`);
     const { sellerReputation } = json<{ sellerReputation?: { score: number } }>(
-      await send(`${world.api}/creators/${creator}`),
+      await patiently(() => send(`${world.api}/creators/${creator}`)),
     );
     if (sellerReputation !== undefined && sellerReputation.score < 100) figures["scores that fell"] += 1;
   }
@@ -248,7 +260,7 @@ function written(world: World, hash: string): string {
 /** Whether who paid can read what was bought, still. */
 async function reads(world: World, { wallet, listing }: Sale): Promise<boolean> {
   if (!wallet) return true;
-  const answer = await comeBack(world, wallet, listing);
+  const answer = await patiently(() => comeBack(world, wallet, listing));
   return answer.status === 200 && answer.text === listing.content;
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use market::network::UNKNOWN;
 use worker::Result;
 
 use crate::serve::Request;
@@ -15,13 +16,14 @@ const WORKERS: &str = "2a06:98c0:3600::/64";
 /// The runtime gives no headers.
 pub fn client(request: &Request) -> Result<String> {
     let header = |name| Ok::<_, worker::Error>(request.headers().get(name)?.unwrap_or_default());
-    let network = network(&header("cf-connecting-ip")?).unwrap_or_else(|| "unknown".to_owned());
+    let network = network(&header("cf-connecting-ip")?).unwrap_or_else(|| UNKNOWN.to_owned());
     Ok(if network == WORKERS { format!("worker {}", header("cf-worker")?) } else { network })
 }
 
-/// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's.
+/// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's; nobody for
+/// that of the machine itself, where a local stack has everybody.
 fn network(address: &str) -> Option<String> {
-    match address.trim().parse().ok()? {
+    match address.trim().parse().ok().filter(|address: &IpAddr| !address.is_loopback())? {
         IpAddr::V4(address) => Some(address.to_string()),
         IpAddr::V6(address) => match address.to_ipv4_mapped() {
             Some(address) => Some(address.to_string()),
@@ -47,6 +49,8 @@ mod tests {
             ("2001:db8:1:2::1", Some("2001:db8:1:2::/64")),
             ("2001:db8:1:3::1", Some("2001:db8:1:3::/64")),
             ("2a06:98c0:3600::103", Some(WORKERS)),
+            ("127.0.0.1", None),
+            ("::1", None),
             ("", None),
             ("nowhere", None),
         ] {

@@ -15,7 +15,7 @@ pub mod cip30;
 pub mod contents;
 pub mod fees;
 pub mod listing;
-mod network;
+pub mod network;
 pub mod payment;
 pub mod proof;
 pub mod purchase;

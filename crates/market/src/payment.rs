@@ -52,7 +52,7 @@ pub struct NewPayment<'a> {
     pub identifier: Option<Identifier>,
     /// What the transaction spends.
     pub inputs: &'a [TxRef],
-    /// The network that it was handed in from, where that counts.
+    /// The network that it was handed in from, where that counts: an [unknown](network::UNKNOWN) one has no share.
     pub network: Option<&'a str>,
     /// The account whose service wallet pays.
     pub account: Option<&'a Account>,
@@ -248,7 +248,7 @@ impl NewPayment<'_> {
     }
 
     fn network(&self, now: Millis) -> Option<ContentHash> {
-        self.network.map(|network| network::kept(network, now))
+        self.network.filter(|network| *network != network::UNKNOWN).map(|network| network::kept(network, now))
     }
 
     /// Under which addresses the same buyer may have bought before.

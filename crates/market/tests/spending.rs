@@ -14,6 +14,7 @@ use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, address::Credenti
 use market::{
     DeliveryMode, ListingId,
     account::{self, Account, DAY_MS},
+    network::UNKNOWN,
     payment::{Claim, Identifier, NotGranted},
 };
 use outbox::{Decision, EntryState, WalletSnapshot, snapshot};
@@ -280,6 +281,8 @@ fn of_half_the_sales_that_may_wait_one_network_leaves_others_theirs() {
     assert!(is_new(&from("203.0.113.2", 51)), "somebody else buys");
     let kept = one(&db, "SELECT group_concat(DISTINCT network) FROM payments");
     assert!(!kept.contains("203.0") && kept.split(',').count() == 2, "{kept}");
+    let unknown = (60..90).filter(|number| is_new(&from(UNKNOWN, *number))).count();
+    assert_eq!(unknown, 60 - 20 - 15 - 1, "who comes from nowhere has no share, and whatever all may have");
 }
 
 #[test]

@@ -329,7 +329,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 _ => 0,
             };
             // Whoever handed it in may have noted the answer meanwhile.
-            if entry.unanswered && matches!(says, ChainSays::InBlock(_)) {
+            let unanswered = entry.state == EntryState::Claimed && entry.unanswered;
+            if unanswered && matches!(says, ChainSays::InBlock(_)) {
                 self.read_again(entry).await?;
                 if entry.state == EntryState::Refused {
                     return Ok(Settled { standing: Standing::Refused(NOT_FROM_HERE.into()), followed });
