@@ -10,6 +10,9 @@ import { listingProof } from "../wallets/proof.ts";
 /** As much as the longest content takes in JSON's longest spelling. */
 const LONG = 6_300_000;
 
+/** A connection that is closed in the middle of a body may take the answer with it. */
+const CUT_OFF = 0;
+
 /** A stranger's body of which the last bytes do not come; the status that it is answered with. */
 class SlowUpload {
   readonly socket: Socket;
@@ -18,9 +21,10 @@ class SlowUpload {
     const proof = { address: "", timestamp: Date.now(), key: "00", signature: "00" };
     this.socket = connect(Number(new URL(api).port), "127.0.0.1");
     this.socket.on("error", () => {});
-    this.status = new Promise((resolve) =>
-      this.socket.once("data", (answer) => resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(`${answer}`)?.[1]))),
-    );
+    this.status = new Promise((resolve) => {
+      this.socket.once("data", (answer) => resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(`${answer}`)?.[1])));
+      this.socket.once("close", () => resolve(CUT_OFF));
+    });
     proof.address = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
     const headers = [
       `POST ${path} HTTP/1.1`,
@@ -54,7 +58,7 @@ describe("bodies that arrive slowly", { timeout: 120_000 }, () => {
     };
     const message = upload("203.0.113.3", "/mcp/open", 10_000);
     const statuses = Array.from({ length: 8 }, () => upload("203.0.113.1"));
-    assert.equal(await Promise.race(statuses), 429, "more than a share");
+    assert.ok([429, CUT_OFF].includes(await Promise.race(statuses)), "more than a share");
     const seller = world.person("seller");
     const large = offerOf(seller, { content: "x".repeat(1 << 20) });
     const proof = await listingProof(seller, large);
@@ -64,7 +68,8 @@ describe("bodies that arrive slowly", { timeout: 120_000 }, () => {
     assert.ok((await list(world.api, seller)) satisfies Listing, "and a small one");
     const told = Map.groupBy(await Promise.all(statuses), (status) => status);
     assert.equal(told.get(408)?.length, 1, "one was read until its time was over");
-    assert.equal(told.get(429)?.length, 7);
+    assert.equal((told.get(429)?.length ?? 0) + (told.get(CUT_OFF)?.length ?? 0), 7);
+    assert.ok(told.has(429), "and says why");
     assert.equal(await message, 408, "a message is given up as well");
   });
 });
