@@ -171,9 +171,10 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     /// Whether a payment that was claimed before may be taken up: for the same listing, with the same header before the
     /// content was handed out. The header is what only the payer and we know, until the transaction is public. An
-    /// identifier is never public; and the payer may sign.
+    /// identifier is never public, whether it was looked for or stands in the same header; and the payer may sign.
     fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), PayError> {
-        let same = record.header == self.presented.header && !record.delivered;
+        let same = record.header == self.presented.header;
+        let same = same && (!record.delivered || self.presented.identifier.is_some());
         if !(same || identified || self.proven == Some(record.payer)) {
             return Err(NotSettled::Duplicate.into());
         }
