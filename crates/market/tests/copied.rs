@@ -108,6 +108,19 @@ impl World {
         self.provider.ledger.mine();
     }
 
+    /// The first request with the header, which waits for a node that handles it like this.
+    fn waiting(&self, handing: Handing) -> Asking<'_> {
+        self.provider.handing.set(handing);
+        let mut first = self.pay(0, None);
+        begin(&mut first);
+        first
+    }
+
+    /// The same in a process that dies meanwhile.
+    fn dies_waiting(&self, handing: Handing) {
+        drop(self.waiting(handing));
+    }
+
     /// A request with the header, so much later than the first.
     fn pay(&self, after_ms: u64, proven: Option<Address>) -> Asking<'_> {
         self.pay_for(&self.terms, &self.header, (after_ms, proven), &|| ())
@@ -173,9 +186,7 @@ fn what_the_provider_was_not_given_is_its_payers_where_a_block_has_it_after_all(
 fn nobody_is_faster_than_the_answer_of_the_node() {
     let world = World::new();
     world.broadcast();
-    world.provider.handing.set(Handing::Outstanding);
-    let mut first = world.pay(0, None);
-    begin(&mut first);
+    let first = world.waiting(Handing::Outstanding);
     world.mine();
     let second = block(world.pay(0, None));
     assert!(second.is_err(), "{second:?}");
@@ -188,10 +199,7 @@ fn nobody_is_faster_than_the_answer_of_the_node() {
 fn what_a_node_refused_before_the_process_died_is_its_payers() {
     let world = World::new();
     world.broadcast();
-    world.provider.handing.set(Handing::Outstanding);
-    let mut first = world.pay(0, None);
-    begin(&mut first);
-    drop(first);
+    world.dies_waiting(Handing::Outstanding);
     world.mine();
     world.provider.handing.set(Handing::Answered);
     for after in [0, LATER_MS] {
@@ -224,9 +232,7 @@ fn who_hands_in_nothing_elsewhere_needs_no_signature() {
 #[test]
 fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
     let world = World::new();
-    world.provider.handing.set(Handing::Outstanding);
-    let mut first = world.pay(0, None);
-    begin(&mut first);
+    let first = world.waiting(Handing::Outstanding);
     world.mine();
     assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
     world.provider.handing.set(Handing::Answered);
@@ -237,10 +243,7 @@ fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
 #[test]
 fn who_was_answered_before_the_process_died_signs_once() {
     let world = World::new();
-    world.provider.handing.set(Handing::Outstanding);
-    let mut first = world.pay(0, None);
-    begin(&mut first);
-    drop(first);
+    world.dies_waiting(Handing::Outstanding);
     world.mine();
     world.provider.handing.set(Handing::Answered);
     assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public));
@@ -252,10 +255,7 @@ fn what_was_taken_up_for_another_listing_meanwhile_opens_that_one_alone() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     // Refused at first; then its payer presents it for the other listing, and a block has it.
-    world.provider.handing.set(Handing::Unsent);
-    let mut first = world.pay(0, None);
-    begin(&mut first);
-    drop(first);
+    world.dies_waiting(Handing::Unsent);
     let meanwhile = || {
         world.provider.lags.set(false);
         world.provider.handing.set(Handing::Answered);
