@@ -49,7 +49,7 @@ pub use confirmation::{ConfirmationPolicy, ConfirmationPolicyError};
 pub use extra::{DefaultExtra, Extra};
 pub use header::{
     HeaderError, HeaderTemplate, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE,
-    decode_header, encode_header, encode_json,
+    decode_header, encode_header,
 };
 pub use network::{Network, NetworkError};
 pub use payload::{ExactPayload, PaymentPayload};

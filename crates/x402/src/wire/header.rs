@@ -40,13 +40,7 @@ pub enum HeaderError {
 /// # Errors
 /// An object that has no JSON form; none of this crate's.
 pub fn encode_header<T: Serialize>(object: &T) -> Result<String, HeaderError> {
-    Ok(encode_json(&serde_json::to_string(object).map_err(HeaderError::json)?))
-}
-
-/// The header value of an x402 object's JSON text.
-#[must_use]
-pub fn encode_json(text: &str) -> String {
-    STANDARD.encode(text)
+    Ok(STANDARD.encode(serde_json::to_string(object).map_err(HeaderError::json)?))
 }
 
 /// A header value that is the same each time but for a few texts.
