@@ -166,7 +166,9 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
 fn not_bought(error: BuyError) -> ApiError {
     match error {
         BuyError::Unavailable(error) => error.into(),
-        BuyError::Pending(_) | BuyError::SamePurchase | BuyError::Busy => AccountError::Pending(error).into(),
+        BuyError::Pending(_) | BuyError::Unsaid(_) | BuyError::SamePurchase | BuyError::Busy => {
+            AccountError::Pending(error).into()
+        }
         error => AccountError::NotBought(error).into(),
     }
 }

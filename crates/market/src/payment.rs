@@ -503,7 +503,7 @@ pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
         format!(
             "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE wallet = ?1 \
              AND p.listing_id = ?2 AND state IN ('refused', 'expired') AND created_at_ms > ?3 \
-             ORDER BY created_at_ms LIMIT {MAX_ENDED}"
+             ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1"
         ),
         wallet,
         listing,

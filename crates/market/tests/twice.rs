@@ -1,11 +1,18 @@
 //! A service wallet whose payment is in a block that the provider does not show yet: nothing is paid twice.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
 
 mod support;
 
 use cardano::{
     Lovelace, TxHash,
+    chain::Utxo,
     keys::{Native, SigningKey},
 };
 use market::{
@@ -15,24 +22,23 @@ use market::{
     checkout::{Bought, BuyError, Checkout, Order},
     contents::InDatabase,
 };
-use sql::{Database, sqlite::Sqlite};
+use sql::{Database, sqlite::Sqlite, statement};
 use support::{
     NOON, block,
     ledger::{Ledger, Tx, faucets},
     list, one,
     provider::{Handing, Meanwhile, Provider},
+    reread,
     sales::output,
     sign_up,
 };
 use x402_cardano::{method::DefaultMethod, wire::ConfirmationPolicy};
 
-const PRICE: u64 = 5_000_000;
-
 struct World {
     db: Sqlite,
     provider: Provider,
     method: DefaultMethod,
-    terms: ListingTerms,
+    terms: Vec<ListingTerms>,
     account: Account,
     key: SigningKey,
 }
@@ -42,19 +48,29 @@ fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
 }
 
 impl World {
-    /// A wallet that could pay three times, from as many outputs.
-    fn new() -> Self {
+    /// A wallet with coins of so many ADA, and listings for as many.
+    fn new(coins: &[u32], prices: &[u32]) -> Self {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let (account, key) = sign_up(&db, 1, NOON);
-        let coin = output(account.wallet_address.to_string(), Lovelace::from_ada(8), None);
-        assert!(ledger.hand_in(Tx::unsigned(1, &[faucets(1)], &[coin.clone(), coin.clone(), coin], u64::MAX)));
+        // As large limits as there are.
+        let limits = "UPDATE accounts SET daily_budget = 500000000, max_per_payment = 100000000";
+        block(db.run(statement!(limits))).unwrap();
+        let coin = |ada: &u32| output(account.wallet_address.to_string(), Lovelace::from_ada(*ada), None);
+        let coins: Vec<Utxo> = coins.iter().map(coin).collect();
+        assert!(ledger.hand_in(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));
         ledger.mine();
         let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
-        let terms = terms_of(&db, &list(&db, 1, PRICE));
+        let listed = |(number, ada): (u8, &u32)| terms_of(&db, &list(&db, number, u64::from(*ada) * 1_000_000));
+        let terms = (1..).zip(prices).map(listed).collect();
+        let account = reread(&db, 1, NOON);
         Self { provider: Provider::new(ledger), db, method, terms, account, key }
     }
 
-    fn buy(&self) -> Result<Bought, BuyError> {
+    fn buy(&self, listing: usize) -> Result<Bought, BuyError> {
+        block(self.buying(listing))
+    }
+
+    async fn buying(&self, listing: usize) -> Result<Bought, BuyError> {
         let ledger = &self.provider.ledger;
         ledger.calls.set(0);
         let now = ledger.tip().time_ms;
@@ -76,59 +92,121 @@ impl World {
         let order = Order {
             account: &self.account,
             key: &self.key,
-            terms: &self.terms,
+            terms: &self.terms[listing],
             mode: DeliveryMode::Instant,
             nonce,
             network: "",
         };
-        block(checkout.buy(&order))
+        checkout.buy(&order).await
     }
 
-    /// The payments that were handed in, in blocks or not.
-    fn paid(&self) -> usize {
-        let seller = self.terms.seller_address.to_string();
+    /// The payments for a listing that were handed in, in blocks or not.
+    fn paid(&self, listing: usize) -> usize {
+        let terms = &self.terms[listing];
+        let pays = |made: &Utxo| {
+            made.address == terms.seller_address.to_string() && made.value.lovelace == terms.price_lovelace
+        };
         let blocks = self.provider.ledger.blocks.borrow();
         let mempool = self.provider.ledger.mempool.borrow();
         let all = blocks.iter().flat_map(|block| &block.txs).chain(mempool.iter());
-        all.filter(|tx| tx.utxos.made.iter().any(|made| made.address == seller)).count()
+        all.filter(|tx| tx.utxos.made.iter().any(pays)).count()
     }
 
     fn first(&self) -> TxHash {
         one(&self.db, "SELECT tx_id FROM outbox ORDER BY created_at_ms LIMIT 1").parse().unwrap()
+    }
+
+    /// Long enough for every payment to expire.
+    fn mine(&self) {
+        (0..20).for_each(|_| self.provider.ledger.mine());
     }
 }
 
 /// Sees to it that the first payment is in a block, and that nothing is paid beside it.
 fn paid_once(world: &World) {
     for _ in 0..3 {
-        let again = world.buy();
+        let again = world.buy(0);
         assert!(matches!(&again, Err(BuyError::Pending(tx)) if *tx == world.first()), "{again:?}");
-        assert_eq!(world.paid(), 1);
+        assert_eq!(world.paid(0), 1);
         world.provider.ledger.mine();
     }
     world.provider.lags.set(false);
-    let bought = (0..2).find_map(|_| world.buy().ok()).unwrap();
+    let bought = (0..2).find_map(|_| world.buy(0).ok()).unwrap();
     assert!(bought.purchase.contains(&world.first().to_string()));
-    assert_eq!((bought.content.as_str(), world.paid()), ("content 1", 1));
+    assert_eq!((bought.content.as_str(), world.paid(0)), ("content 1", 1));
 }
 
 #[test]
 fn a_payment_that_is_called_expired_and_is_in_a_block_is_not_made_again() {
-    let world = World::new();
+    let world = World::new(&[8, 8, 8], &[5]);
     world.provider.lags.set(true);
-    assert!(matches!(world.buy(), Err(BuyError::Pending(_))));
-    (0..20).for_each(|_| world.provider.ledger.mine());
-    assert!(matches!(world.buy(), Err(BuyError::Expired)));
+    assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
+    world.mine();
+    assert!(matches!(world.buy(0), Err(BuyError::Expired)));
     paid_once(&world);
 }
 
 #[test]
 fn a_payment_that_was_refused_and_is_in_a_block_is_not_made_again() {
-    let world = World::new();
+    let world = World::new(&[8, 8, 8], &[5]);
     world.provider.handing.set(Handing::Denied);
-    assert!(matches!(world.buy(), Err(BuyError::Ledger(_))));
+    assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
     world.provider.handing.set(Handing::Answered);
     world.provider.lags.set(true);
     world.provider.ledger.mine();
     paid_once(&world);
+}
+
+#[test]
+fn what_spent_change_of_an_expired_payment_is_not_paid_again() {
+    let world = World::new(&[20, 9], &[12, 5]);
+    world.provider.ledger.stand_still();
+    for listing in [0, 1] {
+        assert!(matches!(world.buy(listing), Err(BuyError::Pending(_))));
+    }
+    world.mine();
+    for listing in [0, 1] {
+        assert!(matches!(world.buy(listing), Err(BuyError::Expired)));
+    }
+    // Of the second, nobody shows what it spent.
+    let again = world.buy(1);
+    assert!(matches!(again, Err(BuyError::Ledger(_))), "{again:?}");
+    world.mine();
+    assert_eq!((world.paid(0), world.paid(1)), (1, 1));
+}
+
+#[test]
+fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out() {
+    let world = World::new(&[9, 10], &[6, 5]);
+    world.provider.ledger.stand_still();
+    assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
+    world.mine();
+    assert!(matches!(world.buy(0), Err(BuyError::Expired)));
+    // The node refuses it, for the first one spent the same; its answer is lost.
+    world.provider.handing.set(Handing::Lost);
+    assert!(matches!(world.buy(1), Err(BuyError::Pending(_))));
+    world.provider.handing.set(Handing::Answered);
+    let again = world.buy(0);
+    assert!(matches!(again, Err(BuyError::Unsaid(tx)) if tx == world.first()), "{again:?}");
+    world.mine();
+    assert_eq!(world.paid(0), 1);
+}
+
+#[test]
+fn two_orders_at_once_pay_nothing_twice() {
+    let world = World::new(&[9, 10], &[6, 5]);
+    world.provider.ledger.stand_still();
+    assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
+    world.mine();
+    assert!(matches!(world.buy(0), Err(BuyError::Expired)));
+    // The node's refusal of the one is on its way while the other is built.
+    world.provider.handing.set(Handing::Outstanding);
+    let mut other = Box::pin(world.buying(1));
+    assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
+    world.provider.handing.set(Handing::Answered);
+    let again = world.buy(0);
+    assert!(matches!(again, Err(BuyError::Unsaid(tx)) if tx == world.first()), "{again:?}");
+    assert!(matches!(block(other), Err(BuyError::Ledger(_))));
+    world.mine();
+    assert_eq!(world.paid(0), 1);
 }

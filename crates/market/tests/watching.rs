@@ -414,3 +414,40 @@ fn dust_at_the_platforms_wallet_is_gathered_while_it_acts() {
     sales.ticks(3);
     assert_eq!(dust(), 3);
 }
+
+#[test]
+fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
+    let sales = Sales::new();
+    let locks = [sales.sell(&person(11)), sales.sell(&person(12))];
+    sales.ticks(3);
+    // Both were won in a dispute; the second is known first.
+    run(&sales, "UPDATE escrow_steps SET status = 'withdrawn', utxo = NULL WHERE position = 1");
+    run(&sales, "UPDATE escrows SET utxo = NULL, creator_due = 1");
+    run(&sales, "UPDATE purchases SET status = 'withdrawn'");
+    let wallet = sales.platform.seller.enterprise_address().to_string();
+    sales.lose(|utxo| utxo.address == wallet);
+    sales.fund(20);
+    sales.fund(30);
+    let mut ids = locks.map(|lock| lock.to_string());
+    ids.sort();
+    run(&sales, &format!("UPDATE escrows SET creator_due = 0 WHERE purchase_id = '{}'", ids[0]));
+    assert_eq!(acted(&[sales.tick()], "payout"), 1);
+    sales.ledger.stand_still();
+    let first = acting(&sales, &ids[1].parse().unwrap(), "payout").tx;
+    sales.ticks(14);
+    // What the other's payout would spend is spent, though nobody shows it.
+    run(&sales, "UPDATE escrows SET creator_due = 1");
+    sales.ticks(16);
+    assert_eq!(entry(&sales.db, &first).state, EntryState::Expired);
+    let all = one(
+        &sales.db,
+        &format!(
+            "SELECT json_group_array(tx_id) FROM outbox_purchases JOIN outbox USING (tx_id) \
+             WHERE kind = 'payout' AND purchase_id = '{}'",
+            ids[1]
+        ),
+    );
+    let blocks = sales.ledger.blocks.borrow();
+    let paid = blocks.iter().flat_map(|block| &block.txs).filter(|tx| all.contains(&tx.id.to_string())).count();
+    assert_eq!(paid, 1);
+}

@@ -3,7 +3,7 @@
 //! such a one is found, or the next one spends what it spends: then the ledger takes one of them.
 
 use cardano::{
-    TxHash,
+    TxHash, TxRef,
     chain::{Chain, TracedOutput, Utxo},
     slots::Millis,
     tx::SignedTx,
@@ -12,9 +12,13 @@ use sql::{Database, DatabaseError};
 
 use crate::{
     drive::{Outbox, OutboxError},
-    entry::Entry,
+    entry::{Entry, EntryState},
+    statements::{MAX_ENDED, by_id},
     wallet::WalletSnapshot,
 };
+
+/// How many transactions of ours that built on each other are followed back: more are not sent before a block has one.
+const MAX_BACK: usize = 8;
 
 /// What is known of earlier transactions for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +27,21 @@ pub enum Earlier {
     Without(Vec<Utxo>),
     /// This one is in a block.
     InBlock(TxHash),
+    /// Nothing keeps this one out for now: the next one has to wait. It spends what another of ours holds whose end is not
+    /// known, or what the provider does not show.
+    Unsaid(TxHash),
+}
+
+/// What is known of one of them.
+enum Fate {
+    /// It can be in no block: one has another that spends the same.
+    Dead,
+    /// It can be in no block with one that spends this.
+    Without(Utxo),
+    /// It is in a block.
+    InBlock,
+    /// Nobody can say.
+    Unsaid,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
@@ -39,27 +58,63 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         shown: &[Utxo],
         now: Millis,
     ) -> Result<Earlier, OutboxError> {
-        let mut without: Vec<Utxo> = vec![];
-        for mut entry in ended {
-            let first = SignedTx::parse(&entry.cbor).ok().and_then(|tx| tx.inputs.first().copied());
-            let first = first.ok_or_else(|| DatabaseError(format!("{} cannot be read", entry.tx)))?;
-            let it = |utxo: &&Utxo| utxo.reference == first;
-            let there = match shown.iter().find(it) {
-                Some(utxo) => Some(utxo.clone()),
-                None => match self.chain.output(&first).await? {
-                    Some(TracedOutput { spent_by: Some(by), .. }) if by == entry.tx => {
-                        self.look(&mut entry, None, now).await?;
-                        return Ok(Earlier::InBlock(entry.tx));
-                    }
-                    Some(TracedOutput { spent_by: Some(_), .. }) => None,
-                    Some(TracedOutput { spent_by: None, utxo, .. }) => Some(utxo),
-                    // Change of ours that is in no block yet.
-                    None => known.change.iter().find(it).cloned(),
-                },
-            };
-            // What another of ours spends now keeps it out as well.
-            without.extend(there.filter(|_| !known.reserved.contains(&first) && !without.iter().any(|utxo| it(&utxo))));
+        if let Some(beyond) = ended.get(MAX_ENDED) {
+            return Ok(Earlier::Unsaid(beyond.tx));
         }
-        Ok(Earlier::Without(without))
+        let mut without: Vec<Utxo> = vec![];
+        let mut unsaid = None;
+        for mut entry in ended {
+            match self.fate(&entry, known, shown).await? {
+                Fate::Dead => {}
+                Fate::Without(utxo) if without.iter().any(|other| other.reference == utxo.reference) => {}
+                Fate::Without(utxo) => without.push(utxo),
+                Fate::InBlock => {
+                    self.look(&mut entry, None, now).await?;
+                    return Ok(Earlier::InBlock(entry.tx));
+                }
+                Fate::Unsaid => unsaid = Some(entry.tx),
+            }
+        }
+        Ok(unsaid.map_or(Earlier::Without(without), Earlier::Unsaid))
     }
+
+    /// Where nobody shows what it spends, what spends the same as one that it builds on keeps it out as well.
+    async fn fate(&self, entry: &Entry, known: &WalletSnapshot, shown: &[Utxo]) -> Result<Fate, OutboxError> {
+        let (mut tx, mut inputs) = (entry.tx, inputs_of(entry)?);
+        for _ in 0..MAX_BACK {
+            if inputs.iter().any(|input| known.is_spent_in_block(input, &tx)) {
+                return Ok(Fate::Dead);
+            }
+            let free = |utxo: &&Utxo| inputs.contains(&utxo.reference) && !known.reserved.contains(&utxo.reference);
+            if let Some(utxo) = shown.iter().find(free) {
+                return Ok(Fate::Without(utxo.clone()));
+            }
+            let Some(first) = inputs.first() else { return Ok(Fate::Unsaid) };
+            match self.chain.output(first).await? {
+                Some(TracedOutput { spent_by: Some(by), .. }) if by == entry.tx => return Ok(Fate::InBlock),
+                // One that it builds on is in a block: it may be in the next.
+                Some(TracedOutput { spent_by: Some(by), .. }) if by == tx => return Ok(Fate::Unsaid),
+                Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(Fate::Dead),
+                Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(first) => {
+                    return Ok(Fate::Without(utxo));
+                }
+                Some(TracedOutput { spent_by: None, .. }) => return Ok(Fate::Unsaid),
+                None => {}
+            }
+            // Change of ours that is in no block yet, or in one that is not shown.
+            if let Some(utxo) = known.change.iter().find(free) {
+                return Ok(Fate::Without(utxo.clone()));
+            }
+            let parent = Entry::first(&self.database.run(by_id(&first.tx)).await?)?;
+            let ended = |parent: &Entry| matches!(parent.state, EntryState::Refused | EntryState::Expired);
+            let Some(parent) = parent.filter(|it| ended(it) && !it.cbor.is_empty()) else { return Ok(Fate::Unsaid) };
+            (tx, inputs) = (parent.tx, inputs_of(&parent)?);
+        }
+        Ok(Fate::Unsaid)
+    }
+}
+
+fn inputs_of(entry: &Entry) -> Result<Vec<TxRef>, DatabaseError> {
+    let tx = SignedTx::parse(&entry.cbor).map_err(|_| DatabaseError(format!("{} cannot be read", entry.tx)))?;
+    Ok(tx.inputs)
 }

@@ -16,8 +16,9 @@ const SETTLED_MS: Millis = 2 * 60 * 60 * 1_000;
 /// own, few enough that it costs a bounded number of rows.
 const MAX_HELD: usize = 32;
 
-/// Earlier transactions for the same that the next one is kept apart from, of the last hour.
-pub const MAX_ENDED: u32 = 8;
+/// Earlier transactions for the same that the next one is kept apart from, of the last hour. One more is read: where there
+/// are as many, it has to wait.
+pub const MAX_ENDED: usize = 8;
 
 /// The names under which outputs are held. A payer's own are kept apart: what a stranger's transaction names must not
 /// hold anything of ours.
@@ -99,7 +100,7 @@ pub fn ended_for(purpose: &str, now: Millis) -> Statement {
     statement!(
         format!(
             "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
-             AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_ENDED}"
+             AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1"
         ),
         purpose,
         now.saturating_sub(MAX_LAG_MS)

@@ -7,7 +7,7 @@
 //! Nobody but us spends from these wallets, and every spend is written down with its inputs first, so this sum holds
 //! however late the provider's view is. Change is spendable once a node has taken the transaction that makes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
     Address, TxHash, TxRef,
@@ -33,6 +33,8 @@ const MAX_PARENTS: usize = 8;
 pub struct WalletSnapshot {
     /// Outputs that transactions of ours spend or put up.
     pub reserved: BTreeSet<TxRef>,
+    /// Of these, what blocks have spent, and by what.
+    spent: BTreeMap<TxRef, TxHash>,
     /// Change of lately sent transactions, whether or not the provider shows it yet.
     pub change: Vec<Utxo>,
     /// Whether a transaction was written down that no node has confirmed to have: its change will be spendable soon.
@@ -87,6 +89,9 @@ impl WalletSnapshot {
             // One that was refused and is in a block all the same has no reservations any more.
             read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx));
+            if entry.state == EntryState::Included {
+                read.spent.extend(tx.inputs.iter().map(|input| (*input, tx.id)));
+            }
             if entry.state == EntryState::Submitted {
                 read.waiting.push((tx.id, entry.cbor));
             }
@@ -99,6 +104,11 @@ impl WalletSnapshot {
     pub fn spendable(&self, shown: &[Utxo]) -> Vec<Utxo> {
         let all = ordered::map(shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)));
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
+    }
+
+    /// Whether a block has a transaction of ours that spends this output, and that is not this one.
+    pub(crate) fn is_spent_in_block(&self, output: &TxRef, unless: &TxHash) -> bool {
+        self.spent.get(output).is_some_and(|by| by != unless)
     }
 
     /// The transactions to send first, where this one spends change of what nodes took and may have lost.

@@ -111,6 +111,12 @@ pub enum BuyError {
         "the payment {0} is submitted and not in a block yet: call again to get the content; nothing is paid twice"
     )]
     Pending(TxHash),
+    /// An earlier payment for the same may be in a block, and nothing keeps it out for now.
+    #[error(
+        "the earlier payment {0} for this ended without effect, as far as is known, and may still come into a block: try \
+         again in a minute; nothing was paid now, and nothing is paid twice"
+    )]
+    Unsaid(TxHash),
     /// Something cannot be asked.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -223,6 +229,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         let earlier = outbox.earlier(Entry::all(&ended)?, &known, &view.utxos, self.checkout.now).await?;
         match earlier {
             Earlier::InBlock(tx) => Err(BuyError::Pending(tx)),
+            Earlier::Unsaid(tx) => Err(BuyError::Unsaid(tx)),
             Earlier::Without(utxos) => self.pay(&view, known, &utxos).await,
         }
     }
@@ -304,11 +311,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         attempt: u32,
     ) -> Result<Tried, BuyError> {
         let Order { account, terms, mode, .. } = *self.order;
-        // What another of ours has taken since keeps the earlier ones out as well.
-        let without = without.iter().filter(|utxo| !known.reserved.contains(&utxo.reference));
-        let without: Vec<Utxo> = without.cloned().collect();
-        let utxos = known.spendable(&[view.utxos.as_slice(), &without].concat());
-        let built = match self.build(view, offered, &utxos, without, attempt) {
+        // Another of ours has taken it since, and may be refused: then it keeps nothing out.
+        if without.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
+            return Ok(Tried::Same);
+        }
+        let utxos = known.spendable(&[view.utxos.as_slice(), without].concat());
+        let built = match self.build(view, offered, &utxos, without.to_vec(), attempt) {
             Ok(built) => built,
             // Change of a payment that is being sent right now will be spendable in a moment.
             Err(BuyError::Insufficient { .. } | BuyError::Build(BuildError::TooLarge { .. })) if known.in_flight => {

@@ -162,6 +162,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 report.note(&tx, &"the creator is paid by it, and its block is not shown");
                 return Ok(());
             }
+            Earlier::Unsaid(tx) => {
+                report.note(&tx, &"the creator may be paid by it: nothing keeps it out of a block for now");
+                return Ok(());
+            }
         };
         let plan = TxPlan {
             outputs: vec![NewOutput::pay(owed.creator, owed.share)],

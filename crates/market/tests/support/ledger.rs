@@ -85,6 +85,8 @@ pub struct Ledger {
     pub withheld: RefCell<BTreeSet<TxHash>>,
     /// Transactions whose blocks it does not show.
     pub unseen: RefCell<BTreeSet<TxHash>>,
+    /// How many blocks its index has, where that stands still; the newest block is the node's.
+    indexed: Cell<Option<usize>>,
 }
 
 impl Ledger {
@@ -208,6 +210,21 @@ fn is_faucets(input: &TxRef) -> bool {
     input.tx == faucets(0).tx
 }
 
+impl Ledger {
+    /// From now on the index shows nothing newer.
+    pub fn stand_still(&self) {
+        self.indexed.set(Some(self.blocks.borrow().len()));
+    }
+
+    fn indexed<T>(&self, ask: impl FnOnce() -> T) -> T {
+        let all = self.blocks.borrow().len();
+        let later = self.blocks.borrow_mut().split_off(self.indexed.get().unwrap_or(all).min(all));
+        let said = ask();
+        self.blocks.borrow_mut().extend(later);
+        said
+    }
+}
+
 impl Chain for Ledger {
     async fn tip(&self) -> Result<Tip, ChainError> {
         self.call().map(|()| Self::tip(self))
@@ -219,10 +236,10 @@ impl Chain for Ledger {
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         self.call()?;
-        let spent = self.spent(false);
+        let spent = self.indexed(|| self.spent(false));
         let traced =
             |utxo: Utxo| TracedOutput { spent_by: spent.get(&utxo.reference).copied(), utxo, collateral: false };
-        Ok(self.find(tx).map(|tx| tx.utxos.made.into_iter().map(traced).collect()))
+        Ok(self.indexed(|| self.find(tx)).map(|tx| tx.utxos.made.into_iter().map(traced).collect()))
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
@@ -230,7 +247,7 @@ impl Chain for Ledger {
         if self.withheld.borrow().contains(tx) {
             return Err(ChainError::Malformed("an answer that is too large".into()));
         }
-        Ok(self.find(tx).map(|tx| tx.cbor))
+        Ok(self.indexed(|| self.find(tx)).map(|tx| tx.cbor))
     }
 
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError> {
@@ -238,14 +255,14 @@ impl Chain for Ledger {
     }
 
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
-        self.call().map(|()| self.inclusion(tx).filter(|_| !self.unseen.borrow().contains(tx)))
+        self.call().map(|()| self.indexed(|| self.inclusion(tx)).filter(|_| !self.unseen.borrow().contains(tx)))
     }
 
     async fn utxos_at(&self, address: &str, _enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         self.call()?;
-        let spent = self.spent(false);
+        let spent = self.indexed(|| self.spent(false));
         let there = |utxo: &Utxo| utxo.address == address && !spent.contains_key(&utxo.reference);
-        Ok(self.made(false).into_values().filter(there).collect())
+        Ok(self.indexed(|| self.made(false)).into_values().filter(there).collect())
     }
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
