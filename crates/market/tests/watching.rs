@@ -152,6 +152,29 @@ fn what_overtakes_an_action_of_ours_is_recorded_and_the_action_given_up() {
 }
 
 #[test]
+fn who_overtakes_a_result_behind_a_flood_holds_up_no_other_that_was_posted_with_it() {
+    let sales = Sales::new();
+    let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
+    sales.ledger.mine();
+    for number in 0..FLOOD {
+        sales.puts(&[sales.escrow_of(&fresh_escrow(100_000 + number))]);
+    }
+    sales.ledger.mine();
+    assert_eq!(acted(&[sales.tick()], "result"), 1, "all together");
+    // A block has what one of the buyers did, which the provider's node had not seen.
+    sales.ledger.mempool.borrow_mut().clear();
+    sales.does(&locks[0], Action::SetRefundRequested);
+    let minute = || (0..3).for_each(|_| sales.ledger.mine());
+    minute();
+    let report = sales.tick();
+    assert!(acted(&[report], "result") > 0, "a minute later, not when its time is over");
+    minute();
+    sales.tick();
+    let statuses: Vec<String> = locks.iter().map(|lock| sales.status(lock)).collect();
+    assert_eq!(statuses, ["Disputed", "ResultSubmitted", "ResultSubmitted", "ResultSubmitted", "ResultSubmitted"]);
+}
+
+#[test]
 fn a_block_from_the_future_moves_no_clock() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
