@@ -175,6 +175,28 @@ fn who_overtakes_a_result_behind_a_flood_holds_up_no_other_that_was_posted_with_
 }
 
 #[test]
+fn who_overtakes_a_result_holds_up_none_that_was_paid_for_with_its_change() {
+    let sales = Sales::new();
+    sales.fund(1_000);
+    let locks: Vec<TxHash> = (11..19).map(|number| sales.sell_another(&person(number))).collect();
+    sales.ledger.mine();
+    assert_eq!(acted(&[sales.tick()], "result"), 2);
+    let posted = std::mem::take(&mut *sales.ledger.mempool.borrow_mut());
+    assert!(posted[1].utxos.spent.iter().any(|input| input.tx == posted[0].id), "of its change");
+    let in_first = |lock: &&TxHash| posted[0].utxos.spent.iter().any(|input| input.tx == **lock);
+    let overtaking = *locks.iter().find(in_first).unwrap();
+    sales.does(&overtaking, Action::SetRefundRequested);
+    for _ in 0..2 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick();
+    }
+    for lock in &locks {
+        let expected = if *lock == overtaking { "Disputed" } else { "ResultSubmitted" };
+        assert_eq!(sales.status(lock), expected, "two minutes later, not when its time is over");
+    }
+}
+
+#[test]
 fn a_block_from_the_future_moves_no_clock() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));

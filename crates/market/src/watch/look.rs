@@ -1,12 +1,13 @@
 //! Entries of ours whose end is not known, or that a rollback may have removed: each is asked for, sent again, closed.
 
 use cardano::{
+    TxHash,
     chain::{Chain, Inclusion},
     evaluation::Evaluate,
     history::History,
     tx::TransactionUtxos,
 };
-use outbox::{Decision, Entry, EntryState, Kind, rechecked};
+use outbox::{Decision, Entry, EntryState, Kind, by_id, rechecked};
 use sql::{Database, DatabaseError};
 
 use super::{CALLS_KEPT, Report, TickError, TickView, Watch, follow::Fate, steps::Found};
@@ -34,7 +35,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             match self.look(entry, view, report).await {
                 Ok((step, did)) => {
                     changed |= !matches!(step, Decision::Wait | Decision::Submit);
-                    waiting.extend(entry.state.is_open().then_some(&*entry));
+                    waiting.extend(Some(tx).filter(|_| entry.state.is_open() && acts_on_escrows(entry.kind)));
                     found.extend(did);
                 }
                 Err(error) => {
@@ -44,10 +45,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         }
         self.record(found, view, report).await?;
-        for entry in waiting {
-            match self.is_overtaken(entry, view, report).await {
+        for tx in waiting {
+            match self.is_overtaken(&tx, view, report).await {
                 Ok(overtaken) => changed |= overtaken,
-                Err(error) => report.note(&entry.tx, &error),
+                Err(error) => report.note(&tx, &error),
             }
         }
         Ok(changed)
@@ -55,11 +56,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 
     /// Whether a block has what spends an escrow on which an action of ours in no block acts: then that is recorded, and the
     /// action given up. Otherwise whoever was first would hold up, until its time is over, all escrows that it acts on.
-    async fn is_overtaken(&self, entry: &Entry, view: &TickView<'_>, report: &mut Report) -> Result<bool, TickError> {
-        if !acts_on_escrows(entry.kind) {
-            return Ok(false);
-        }
-        for escrow in read(entry)?.by_script {
+    async fn is_overtaken(&self, tx: &TxHash, view: &TickView<'_>, report: &mut Report) -> Result<bool, TickError> {
+        // One that was overtaken before may have taken this one along.
+        let entry = Entry::first(&self.database.run(by_id(tx)).await?)?;
+        let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
+        for escrow in read(&entry)?.by_script {
             if (self.calls_left)() <= CALLS_KEPT {
                 return Ok(false);
             }
