@@ -162,6 +162,12 @@ const MAX_UNPOSTED: u32 = 60;
 /// Where half as many wait, a network that has as many of them gets no other taken: some are left for everybody else.
 const MAX_UNPOSTED_OF_ONE: u32 = MAX_UNPOSTED / 4;
 
+/// Locks of which it is not known whether a block has them beyond which no other is taken, those included whose time was
+/// over within as many slots: each is asked for by itself, and one that a block has must be found in time for its result.
+/// Anyone can hand in locks that end at once.
+const MAX_UNSEEN: u32 = 2 * MAX_UNPOSTED;
+const UNSEEN_SLOTS: u64 = 20 * 60;
+
 /// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
 macro_rules! crowded {
     ($facts:literal) => {
@@ -180,7 +186,14 @@ macro_rules! crowded {
             " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0)) \
              UNION ALL SELECT p.network FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
              AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
-             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0)))"
+             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0))) \
+             OR (SELECT count(*) >= ",
+            $facts,
+            " ->> '$.unseen' FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
+             AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
+             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0) - ",
+            $facts,
+            " ->> '$.unseenSlots')"
         )
     };
 }
@@ -271,6 +284,8 @@ impl NewPayment<'_> {
             "refused": self.account.is_none().then_some(MAX_REFUSED),
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "ofOne": MAX_UNPOSTED_OF_ONE,
+            "unseen": MAX_UNSEEN,
+            "unseenSlots": UNSEEN_SLOTS,
             "network": self.network(now),
             "amount": self.amount,
             "content": self.content,

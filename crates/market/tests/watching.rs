@@ -99,6 +99,33 @@ fn a_lock_whose_buyer_left_is_seen_in_time_behind_a_flood_and_payments_in_vain()
 }
 
 #[test]
+fn a_lock_whose_buyer_left_is_seen_in_time_behind_locks_whose_time_was_over_at_once() {
+    let sales = Sales::new();
+    let minute = || {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick()
+    };
+    // Each tick forgets those that are over, and others are taken.
+    let mut taken = 0;
+    for _ in 0..6 {
+        taken += (0..50).filter(|number| sales.locks_in_vain(&person(100 + number))).count();
+        minute();
+        // Of other payers.
+        run(&sales, "UPDATE payments SET payer = tx_id");
+    }
+    assert!(taken > 100, "{taken}");
+    for number in 0..FLOOD {
+        sales.puts(&[sales.escrow_of(&fresh_escrow(300_000 + number))]);
+    }
+    let lock = sales.sell(&person(11));
+    let seen = (0..10).position(|_| {
+        minute();
+        sales.status(&lock) == "ResultSubmitted"
+    });
+    assert!(seen.is_some(), "not in ten minutes");
+}
+
+#[test]
 fn a_row_that_cannot_be_cleared_away_keeps_no_sale_waiting() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
