@@ -164,8 +164,9 @@ const MAX_UNPOSTED_OF_ONE: u32 = MAX_UNPOSTED / 4;
 
 /// Locks of which it is not known whether a block has them beyond which no other is taken, those included whose time was
 /// over within as many slots: each is asked for by itself, and one that a block has must be found in time for its result.
-/// Anyone can hand in locks that end at once.
+/// Anyone can hand in locks that end at once. Of these, too, some are left for everybody else.
 const MAX_UNSEEN: u32 = 2 * MAX_UNPOSTED;
+const MAX_UNSEEN_OF_ONE: u32 = MAX_UNSEEN / 4;
 const UNSEEN_SLOTS: u64 = 20 * 60;
 
 /// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
@@ -189,7 +190,13 @@ macro_rules! crowded {
              AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0))) \
              OR (SELECT count(*) >= ",
             $facts,
-            " ->> '$.unseen' FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
+            " ->> '$.unseen' OR (2 * count(*) >= ",
+            $facts,
+            " ->> '$.unseen' AND total(p.network = ",
+            $facts,
+            " ->> '$.network') >= ",
+            $facts,
+            " ->> '$.unseenOfOne') FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
              AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
              AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0) - ",
             $facts,
@@ -285,6 +292,7 @@ impl NewPayment<'_> {
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "ofOne": MAX_UNPOSTED_OF_ONE,
             "unseen": MAX_UNSEEN,
+            "unseenOfOne": MAX_UNSEEN_OF_ONE,
             "unseenSlots": UNSEEN_SLOTS,
             "network": self.network(now),
             "amount": self.amount,
