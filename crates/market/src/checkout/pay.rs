@@ -357,6 +357,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             account: None,
             content: reading.is_some().then_some(terms.content_hash),
             looked: false,
+            ended: None,
         };
         for _ in 0..MAX_ROUNDS {
             let (claim, beside) = new.claim(self.database, reading.clone(), self.now).await?;
@@ -402,7 +403,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::Crowded => return Err(Unavailable::Crowded.into()),
                 Claim::TooManyRefused => return Err(PayError::TooManyRefused),
                 Claim::InputsTaken => return Err(PayError::InputsTaken),
-                Claim::NotGranted(_) => return Err(no_content(terms).into()),
+                Claim::NotGranted(_) | Claim::Ended => return Err(no_content(terms).into()),
             }
         }
         Err(NotSettled::Duplicate.into())

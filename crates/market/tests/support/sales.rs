@@ -195,6 +195,7 @@ impl Sales {
             account: None,
             content: None,
             looked: false,
+            ended: None,
             network: None,
         };
         let (claim, _) = block(payment.claim(&self.db, None, self.now())).unwrap();
