@@ -1,6 +1,7 @@
 //! A message in, an answer out.
 
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
     message::{Message, RpcCode, RpcError, RpcRequest},
@@ -26,10 +27,10 @@ impl From<RpcError> for RpcAnswer {
 }
 
 /// What a tool answers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct ToolResult {
-    /// For programs; for models the same as text.
-    pub structured: Option<Value>,
+    /// For programs, as JSON; for models the same as text.
+    pub structured: Option<Box<RawValue>>,
     /// Instead of the text of `structured`.
     pub text: Option<String>,
     /// Whether the call failed: the text says what to do next.
@@ -45,19 +46,62 @@ impl ToolResult {
         Self { text: Some(text.into()), is_error: true, ..Self::default() }
     }
 
-    fn into_json(self) -> Map<String, Value> {
-        let text = self.text.or_else(|| self.structured.as_ref().map(Value::to_string)).unwrap_or_default();
-        let mut result = Map::new();
-        result.insert("content".into(), json!([{ "type": "text", "text": text }]));
-        if let Some(structured) = self.structured {
-            result.insert("structuredContent".into(), structured);
-        }
-        result.insert("isError".into(), self.is_error.into());
-        if !self.meta.is_empty() {
-            result.insert("_meta".into(), self.meta.into());
-        }
-        result
+    fn text(&self) -> &str {
+        self.text.as_deref().or_else(|| self.structured.as_deref().map(RawValue::get)).unwrap_or_default()
     }
+}
+
+/// What a method answers.
+#[derive(Default)]
+struct RpcResult {
+    /// Of a tool: what it says, as the content of the result.
+    tool: Option<ToolResult>,
+    fields: Map<String, Value>,
+}
+
+impl From<Map<String, Value>> for RpcResult {
+    fn from(fields: Map<String, Value>) -> Self {
+        Self { tool: None, fields }
+    }
+}
+
+impl From<ToolResult> for RpcResult {
+    fn from(mut tool: ToolResult) -> Self {
+        let meta = std::mem::take(&mut tool.meta);
+        let meta = (!meta.is_empty()).then(|| ("_meta".to_owned(), meta.into()));
+        Self { tool: Some(tool), fields: meta.into_iter().collect() }
+    }
+}
+
+impl Serialize for RpcResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut result = serializer.serialize_map(None)?;
+        if let Some(tool) = &self.tool {
+            result.serialize_entry("content", &[TextContent { kind: "text", text: tool.text() }])?;
+            if let Some(structured) = &tool.structured {
+                result.serialize_entry("structuredContent", structured)?;
+            }
+            result.serialize_entry("isError", &tool.is_error)?;
+        }
+        for (name, value) in &self.fields {
+            result.serialize_entry(name, value)?;
+        }
+        result.end()
+    }
+}
+
+#[derive(Serialize)]
+struct TextContent<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct RpcResponse<'a> {
+    jsonrpc: &'static str,
+    id: &'a Value,
+    result: &'a RpcResult,
 }
 
 /// A set of tools at an address of its own.
@@ -76,9 +120,10 @@ pub trait Toolset {
 pub async fn answer(tools: &impl Toolset, headers: &Headers<'_>, message: Message) -> RpcAnswer {
     match message {
         Message::Request(request) => {
-            let (status, body) = match respond(tools, headers, &request).await {
-                Ok(result) => (200, json!({ "jsonrpc": "2.0", "id": request.id, "result": result }).to_string()),
-                Err(error) => (error.status, error.body(Some(&request.id))),
+            let id = &request.id;
+            let (status, body) = match respond(tools, headers, &request).await.and_then(|result| written(id, &result)) {
+                Ok(body) => (200, body),
+                Err(error) => (error.status, error.body(Some(id))),
             };
             RpcAnswer { status, body: Some(body) }
         }
@@ -86,29 +131,30 @@ pub async fn answer(tools: &impl Toolset, headers: &Headers<'_>, message: Messag
     }
 }
 
-async fn respond<E: Toolset>(
-    tools: &E,
-    headers: &Headers<'_>,
-    request: &RpcRequest,
-) -> Result<Map<String, Value>, RpcError> {
+fn written(id: &Value, result: &RpcResult) -> Result<String, RpcError> {
+    serde_json::to_string(&RpcResponse { jsonrpc: "2.0", id, result })
+        .map_err(|_| RpcError::new(200, RpcCode::InternalError, "the result cannot be written"))
+}
+
+async fn respond<E: Toolset>(tools: &E, headers: &Headers<'_>, request: &RpcRequest) -> Result<RpcResult, RpcError> {
     let revision = super::revision::of(headers, request)?;
-    let mut result = match (request.method.as_str(), revision.is_stateless()) {
-        ("initialize", false) => return initialize::<E>(request),
-        ("ping", false) => Map::new(),
-        ("server/discover", true) => cacheable(discovery::<E>()),
+    let mut result: RpcResult = match (request.method.as_str(), revision.is_stateless()) {
+        ("initialize", false) => return initialize::<E>(request).map(RpcResult::from),
+        ("ping", false) => RpcResult::default(),
+        ("server/discover", true) => cacheable(discovery::<E>()).into(),
         ("tools/list", stateless) => {
             let list = tools_list::<E>(request)?;
-            if stateless { cacheable(list) } else { list }
+            if stateless { cacheable(list) } else { list }.into()
         }
-        ("tools/call", _) => tools_call(tools, request).await?,
+        ("tools/call", _) => tools_call(tools, request).await?.into(),
         (_, stateless) => {
             let status = if stateless { 404 } else { 200 };
             return Err(RpcError::new(status, RpcCode::MethodNotFound, "Method not found"));
         }
     };
     if revision.is_stateless() {
-        result.insert("resultType".into(), "complete".into());
-        if let Value::Object(meta) = result.entry("_meta").or_insert_with(|| json!({})) {
+        result.fields.insert("resultType".into(), "complete".into());
+        if let Value::Object(meta) = result.fields.entry("_meta").or_insert_with(|| json!({})) {
             meta.insert("io.modelcontextprotocol/serverInfo".into(), server_info());
         }
     }
@@ -168,7 +214,7 @@ fn tools_list<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, Rp
     Ok(object(json!({ "tools": tools })))
 }
 
-async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
+async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<ToolResult, RpcError> {
     let name = request.params.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| invalid("params.name must be a string"))?;
     let arguments = match request.params.get("arguments") {
@@ -179,5 +225,5 @@ async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<Map<St
     let no_meta = Map::new();
     let meta = request.params.get("_meta").and_then(Value::as_object).unwrap_or(&no_meta);
     let result = tools.call(name, arguments, meta).await;
-    Ok(result.ok_or_else(|| invalid("Unknown tool"))?.into_json())
+    result.ok_or_else(|| invalid("Unknown tool"))
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{
     dispatch::{ToolResult, Toolset},
     shop::{OpenShop, Presentation, Unlocked},
-    tools::{get, listing_id, matches, read, search},
+    tools::{get, listing_id, matches, read, search, write},
     view::{ContentPage, UnlockListing, UnlockedContent},
 };
 
@@ -74,9 +74,10 @@ async fn unlock(
     };
     Ok(match shop.unlock(&listing_id(&id)?, shown).await? {
         Unlocked::PaymentRequired { required, settlement } => {
-            let mut meta = object([(META_ERROR, required.clone())]);
+            let structured = Some(write(&required)?);
+            let mut meta = object([(META_ERROR, required)]);
             meta.extend(settlement.map(|settlement| (META_RESPONSE.to_owned(), settlement)));
-            ToolResult { structured: Some(required), is_error: true, meta, ..ToolResult::default() }
+            ToolResult { structured, is_error: true, meta, ..ToolResult::default() }
         }
         Unlocked::Delivered { content, listed_hash, settlement, purchase } => {
             let content_matches = matches(&content, &listed_hash);
@@ -98,7 +99,7 @@ async fn unlock(
             let mut meta = Map::new();
             meta.extend(settlement.map(|settlement| (META_RESPONSE.to_owned(), settlement)));
             meta.extend(purchase.map(|purchase| (META_PURCHASE.to_owned(), json!(purchase))));
-            ToolResult { structured: Some(json!(view)), meta, ..ToolResult::default() }
+            ToolResult { structured: Some(write(&view)?), meta, ..ToolResult::default() }
         }
     })
 }

@@ -3,7 +3,10 @@
 use cardano::{ContentHash, TxHash};
 use market::listing::ListingId;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value, json};
+use serde_json::{
+    Map, Value,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{
     dispatch::{ToolResult, Toolset},
@@ -19,7 +22,7 @@ use super::{
 pub struct OwnerTools<S>(pub S);
 
 /// A tool's answer, or what the model is told instead.
-pub(super) type ToolOutcome = Result<Value, String>;
+pub(super) type ToolOutcome = Result<Box<RawValue>, String>;
 
 impl From<ShopError> for String {
     fn from(error: ShopError) -> Self {
@@ -65,23 +68,23 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-fn write(view: &impl Serialize) -> ToolOutcome {
-    Ok(json!(view))
+pub(super) fn write(view: &impl Serialize) -> ToolOutcome {
+    to_raw_value(view).map_err(|error| ShopError::Unavailable(error.to_string()).into())
 }
 
 /// What SQLite built is shown as it is.
-fn parsed(text: &str) -> ToolOutcome {
-    serde_json::from_str(text).map_err(|error| ShopError::Unavailable(error.to_string()).into())
+fn parsed(json: String) -> ToolOutcome {
+    RawValue::from_string(json).map_err(|error| ShopError::Unavailable(error.to_string()).into())
 }
 
 pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let page = shelf.search(read::<SearchListings>(arguments)?.filter()?).await?;
-    write(&Listings { listings: parsed(&page.json)?, next_cursor: page.next })
+    write(&Listings { listings: parsed(page.json)?, next_cursor: page.next })
 }
 
 pub(super) async fn get(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let GetListing { id } = read(arguments)?;
-    parsed(&shelf.listing(&listing_id(&id)?).await?)
+    parsed(shelf.listing(&listing_id(&id)?).await?)
 }
 
 async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
@@ -92,14 +95,14 @@ async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
 async fn purchases(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let MyPurchases { cursor } = read(arguments)?;
     let page = shop.purchases(cursor.as_deref()).await?;
-    write(&Purchases { purchases: parsed(&page.json)?, next_cursor: page.next })
+    write(&Purchases { purchases: parsed(page.json)?, next_cursor: page.next })
 }
 
 async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let GetPurchaseStatus { tx, content_offset } = read(arguments)?;
     let tx: TxHash = tx.parse().map_err(|_| ShopError::NoPurchase)?;
-    let state = shop.status(&tx, content_offset.is_some()).await?;
-    let purchase = state.purchase.as_deref().map(parsed).transpose()?;
+    let mut state = shop.status(&tx, content_offset.is_some()).await?;
+    let purchase = state.purchase.take().map(parsed).transpose()?;
     write(&purchase_status(state, purchase, content_offset.unwrap_or_default()))
 }
 
@@ -156,7 +159,7 @@ impl From<BoughtListing> for Purchased {
     }
 }
 
-fn purchase_status(state: PurchaseState, purchase: Option<Value>, offset: u32) -> PurchaseStatus {
+fn purchase_status(state: PurchaseState, purchase: Option<Box<RawValue>>, offset: u32) -> PurchaseStatus {
     let content_matches = state.content.as_deref().map(|content| matches(content, &state.listed_hash));
     let content = state.content.as_deref().map(|content| ContentPage::of(content, offset));
     let next = match (&purchase, &content) {

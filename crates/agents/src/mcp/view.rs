@@ -8,7 +8,7 @@ use market::{
     listing::{CATEGORIES, DeliveryMode},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 /// Characters of bought content in one result: below 25,000 tokens also where every second character is one, with room for
 /// the result's text, which says the same again.
@@ -202,26 +202,26 @@ pub struct UnlockListing {
 }
 
 /// Result of `search_listings`: an array of listings as JSON, and where to go on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Listings {
     /// Each with id, title, description, priceLovelace (1 ADA = 1,000,000), sellerAddress, modes and contentHash.
     #[cfg_attr(test, schemars(schema_with = "crate::mcp::schemas::listings"))]
-    pub listings: Value,
+    pub listings: Box<RawValue>,
     /// More there is: pass it as `cursor` with the same arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 /// Result of `my_purchases`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Purchases {
     /// Newest first.
     #[cfg_attr(test, schemars(schema_with = "crate::mcp::schemas::purchases"))]
-    pub purchases: Value,
+    pub purchases: Box<RawValue>,
     /// More there is: pass it as `cursor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -304,14 +304,14 @@ pub struct Purchased {
 }
 
 /// Result of `get_purchase_status`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PurchaseStatus {
     /// The purchase with its timeline; absent while its transaction waits for a block.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(schema_with = "crate::mcp::schemas::purchase"))]
-    pub purchase: Option<Value>,
+    pub purchase: Option<Box<RawValue>>,
     /// SHA-256 that the listing promised.
     pub content_hash: String,
     /// Whether the content has that hash.
