@@ -1,7 +1,7 @@
 //! A message in, an answer out.
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::{
     message::{Message, RpcCode, RpcError, RpcRequest},
@@ -27,10 +27,10 @@ impl From<RpcError> for RpcAnswer {
 }
 
 /// What a tool answers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// For programs, as JSON; for models the same as text.
-    pub structured: Option<Box<RawValue>>,
+    /// For programs, a JSON object; for models the same as text.
+    pub structured: Option<String>,
     /// Instead of the text of `structured`.
     pub text: Option<String>,
     /// Whether the call failed: the text says what to do next.
@@ -40,21 +40,39 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
+    /// What this view or value says.
+    pub(super) fn of(view: &impl Serialize) -> Self {
+        Self::stored(json!(view).to_string())
+    }
+
+    /// What SQLite built is shown as it is.
+    pub(super) fn stored(json: String) -> Self {
+        Self { structured: Some(json), ..Self::default() }
+    }
+
     /// A failure that a model can act on.
     #[must_use]
     pub fn failed(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), is_error: true, ..Self::default() }
     }
 
-    fn text(&self) -> &str {
-        self.text.as_deref().or_else(|| self.structured.as_deref().map(RawValue::get)).unwrap_or_default()
+    /// Its members of the result's JSON, with what follows them.
+    fn members(&self) -> String {
+        let text = self.text.as_ref().or(self.structured.as_ref());
+        let text = text.map_or_else(|| "\"\"".into(), |text| json!(text).to_string());
+        let structured = self.structured.as_ref().map(|json| format!("\"structuredContent\":{json},"));
+        format!(
+            "\"content\":[{{\"type\":\"text\",\"text\":{text}}}],{}\"isError\":{}",
+            structured.unwrap_or_default(),
+            self.is_error
+        )
     }
 }
 
 /// What a method answers.
 #[derive(Default)]
 struct RpcResult {
-    /// Of a tool: what it says, as the content of the result.
+    /// Of a tool.
     tool: Option<ToolResult>,
     fields: Map<String, Value>,
 }
@@ -71,37 +89,6 @@ impl From<ToolResult> for RpcResult {
         let meta = (!meta.is_empty()).then(|| ("_meta".to_owned(), meta.into()));
         Self { tool: Some(tool), fields: meta.into_iter().collect() }
     }
-}
-
-impl Serialize for RpcResult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut result = serializer.serialize_map(None)?;
-        if let Some(tool) = &self.tool {
-            result.serialize_entry("content", &[TextContent { kind: "text", text: tool.text() }])?;
-            if let Some(structured) = &tool.structured {
-                result.serialize_entry("structuredContent", structured)?;
-            }
-            result.serialize_entry("isError", &tool.is_error)?;
-        }
-        for (name, value) in &self.fields {
-            result.serialize_entry(name, value)?;
-        }
-        result.end()
-    }
-}
-
-#[derive(Serialize)]
-struct TextContent<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-}
-
-#[derive(Serialize)]
-struct RpcResponse<'a> {
-    jsonrpc: &'static str,
-    id: &'a Value,
-    result: &'a RpcResult,
 }
 
 /// A set of tools at an address of its own.
@@ -121,8 +108,8 @@ pub async fn answer(tools: &impl Toolset, headers: &Headers<'_>, message: Messag
     match message {
         Message::Request(request) => {
             let id = &request.id;
-            let (status, body) = match respond(tools, headers, &request).await.and_then(|result| written(id, &result)) {
-                Ok(body) => (200, body),
+            let (status, body) = match respond(tools, headers, &request).await {
+                Ok(result) => (200, written(id, result)),
                 Err(error) => (error.status, error.body(Some(id))),
             };
             RpcAnswer { status, body: Some(body) }
@@ -131,9 +118,15 @@ pub async fn answer(tools: &impl Toolset, headers: &Headers<'_>, message: Messag
     }
 }
 
-fn written(id: &Value, result: &RpcResult) -> Result<String, RpcError> {
-    serde_json::to_string(&RpcResponse { jsonrpc: "2.0", id, result })
-        .map_err(|_| RpcError::new(200, RpcCode::InternalError, "the result cannot be written"))
+/// What a tool says is long, and is JSON already: it is not read again.
+fn written(id: &Value, RpcResult { tool, fields }: RpcResult) -> String {
+    let fields = Value::Object(fields).to_string();
+    let result = match (tool, fields.strip_prefix('{').unwrap_or_default()) {
+        (None, _) => fields,
+        (Some(tool), "}") => format!("{{{}}}", tool.members()),
+        (Some(tool), fields) => format!("{{{},{fields}", tool.members()),
+    };
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
 async fn respond<E: Toolset>(tools: &E, headers: &Headers<'_>, request: &RpcRequest) -> Result<RpcResult, RpcError> {

@@ -110,7 +110,7 @@ fn arguments(value: Value) -> Map<String, Value> {
 
 impl super::dispatch::ToolResult {
     fn value(&self) -> Value {
-        serde_json::from_str(self.structured.as_deref().unwrap().get()).unwrap()
+        serde_json::from_str(self.structured.as_deref().unwrap()).unwrap()
     }
 }
 
