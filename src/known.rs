@@ -33,10 +33,12 @@ use crate::{app::App, error::ApiError, limits::Limiter};
 const FRESH_MS: Millis = 1_000;
 /// Answers and terms that are kept at most, of each.
 const MAX_KEPT: usize = 2_000;
-/// Characters of all kept answers together, of those that are texts here, and of one of them.
+/// Characters of all kept answers and their names together, of those that are texts here, and of one of them.
 const MAX_CHARS: usize = 16 << 20;
 const MAX_PAGES_CHARS: usize = 4 << 20;
 const MAX_ONE: usize = 4 << 20;
+/// Bytes of a kept answer's name: a query may have sixteen thousand, and says little in most of them.
+const MAX_NAME: usize = 1 << 10;
 
 /// A state as it was read.
 #[derive(Clone, Copy)]
@@ -76,11 +78,13 @@ impl<T> Default for Answers<T> {
 }
 
 impl<T: Clone> Answers<T> {
-    /// Keeps it, among no more characters than these.
+    /// Keeps it, among no more characters than these. What has a name that is longer than any question is not kept: nobody
+    /// asks for it again.
     fn keep(&mut self, most: usize, name: &str, version: i64, chars: usize, it: &T) {
-        if chars > MAX_ONE {
+        if chars > MAX_ONE || name.len() > MAX_NAME {
             return;
         }
+        let chars = chars.saturating_add(name.len());
         // What it replaces counts no more.
         let replaced = self.by_name.remove(name).map_or(0, |kept| kept.chars);
         self.chars = self.chars.saturating_sub(replaced).saturating_add(chars);
@@ -272,6 +276,20 @@ pub async fn terms(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_answers_take_no_more_than_answers_may() {
+        let most = 1 << 20;
+        for length in [MAX_NAME / 2, MAX_NAME, 16_000] {
+            let mut answers = Answers::<()>::default();
+            for number in 0..2 * MAX_KEPT {
+                // A question with a parameter that nobody reads: nothing is found.
+                answers.keep(most, &format!("/listings?q=zzzz&nobody={number:0length$}"), 1, "[]".len(), &());
+            }
+            let held: usize = answers.by_name.keys().map(|name| name.len() + "[]".len()).sum();
+            assert!(held <= most, "{held} of {most}");
+        }
+    }
 
     #[test]
     fn one_asks_for_the_newest_listings_and_who_comes_within_a_second_is_counted() {

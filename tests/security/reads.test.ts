@@ -69,6 +69,21 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
     json(await known(), 200);
   });
 
+  it("that come beside each other, of what is known but for whether it is so still, are refused as well", async () => {
+    const listing = await list(world.api, world.person("seller"));
+    const headers = { "cf-connecting-ip": "203.0.113.9" };
+    const paths = [`/listings/${listing.id}`, "/listings?q=beside", `/creators/${listing.sellerAddress}`];
+    for (const path of paths) {
+      const ask = () => send(`${world.api}${path}`, { headers });
+      json(await ask(), 200);
+      // Whatever is written makes an isolate ask again.
+      await list(world.api, world.person("another seller"));
+      const answers = await Promise.all(Array.from({ length: 6 * LIMIT }, ask));
+      const asked = answers.reduce((sum, answer) => sum + usage(answer).statements, 0);
+      assert.ok(asked <= 4 * LIMIT, `${path}: the database was asked ${asked} times`);
+    }
+  });
+
   it("find no more room of a day than there is, and are told when there is more", async () => {
     let refused: Answer | undefined;
     for (let n = 0; n < 4 && refused === undefined; n++) {
