@@ -97,8 +97,8 @@ impl<T: Clone> Answers<T> {
 
 thread_local! {
     static TOLD: Cell<Option<Told>> = const { Cell::new(None) };
-    /// When the newest listings were last asked for, and how much this isolate had written until then.
-    static ASKED: Cell<Option<(Millis, u64)>> = const { Cell::new(None) };
+    /// When it was last asked for nothing whether what is kept is so still.
+    static ASKED: Cell<Option<Millis>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
     /// The newest listings, in the state that was last asked for.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
@@ -114,11 +114,14 @@ fn fresh(now: Millis) -> Option<ShopState> {
     believed.then_some(told.state)
 }
 
-/// Whether nobody else asked for the newest listings within a second, and nothing was written here since.
+/// Whether nobody else asked for nothing within a second. However much is written here meanwhile: whoever has something
+/// written again and again must not open the database to everybody's questions.
 fn first_to_ask(now: Millis) -> bool {
-    let writes = d1::writes();
-    let asked = ASKED.replace(Some((now, writes)));
-    asked.is_none_or(|(at, then)| then != writes || now.saturating_sub(at) >= FRESH_MS)
+    let first = ASKED.get().is_none_or(|at| now.saturating_sub(at) >= FRESH_MS);
+    if first {
+        ASKED.set(Some(now));
+    }
+    first
 }
 
 /// A database that tells the shop's state with the first batch, in the same transaction.
@@ -164,7 +167,8 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 }
 
 /// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
-/// there (`None`) is not kept. What is not known takes one from what the client may ask for.
+/// there (`None`) is not kept. What is not known takes one from what the client may ask for; so does the question whether it
+/// is so still, of whoever asks it beside another.
 pub async fn answer<R>(
     app: &App,
     request: &Request,
@@ -176,12 +180,19 @@ where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
+    let now = app.now_ms();
+    let free = kept.is_some() && (fresh(now).is_some() || first_to_ask(now));
+    if !free {
+        app.limit_client(limiter, request).await?;
+    }
     if let Some(kept) = kept
         && state(app).await?.version == kept.version
     {
         return Ok(Some(kept.it));
     }
-    app.limit_client(limiter, request).await?;
+    if free {
+        app.limit_client(limiter, request).await?;
+    }
     let telling = Rc::new(Telling::new(app));
     let Some(page) = read(telling.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.
