@@ -4,10 +4,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { errorOf, send } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
+import { makeOut, settle, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { unlockProof } from "../wallets/proof.ts";
 
 /** Messages of one network that arrive at once: together less than its share of bodies. */
 const MESSAGES = 50;
+/** Several times as many as are read at once. */
+const DELIVERIES = 40;
 /** What they may take of the 128 MB that an isolate has. */
 const MOST_MB = 64;
 
@@ -88,5 +93,16 @@ describe("messages that are small to send", { timeout: 120_000 }, () => {
       const answer = await send(`${world.api}${path}`, { method: "POST", headers, body });
       assert.match(errorOf(answer, 400), /values/, path);
     }
+  });
+
+  it("are all answered with a long content, a few at a time", async () => {
+    const content = "x".repeat(1 << 20);
+    const listing = await list(world.api, world.person("seller"), { content });
+    const buyer = await world.buyer();
+    assert.equal((await settle(world, listing, await makeOut(world, buyer, listing))).status, 200);
+    const headers = { "x-service-proof": await unlockProof(buyer, listing.id) };
+    const ask = () => send(unlockUrl(world, listing), { headers });
+    const answers = await Promise.all(Array.from({ length: DELIVERIES }, ask));
+    assert.ok(answers.every(({ status, text }) => status === 200 && text === content));
   });
 });
