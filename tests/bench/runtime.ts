@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { migrate, optionsOf, type WorkerOptions } from "../../scripts/stack/runtime.ts";
 import { root } from "../../scripts/stack.ts";
@@ -28,7 +28,27 @@ export interface Bench {
 }
 
 const DIRECT = { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] };
-const MANY = 1_000_000_000;
+
+/**
+ * A worker whose rate limits count in memory, as the platform's do. The local runtime's count in a durable object: a request
+ * and a commit to disk for each, which is most of what a limited request would take.
+ */
+const limitedInMemory = (main: string, limits: string[]) => `
+import program from ${JSON.stringify(main)};
+class Ratelimit {
+  counts = new Map();
+  async limit({ key }) {
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+    return { success: true };
+  }
+}
+let env;
+const bound = (from) => {
+  env ??= { ...from, ...Object.fromEntries(${JSON.stringify(limits)}.map((name) => [name, new Ratelimit()])) };
+  return env;
+};
+export default { fetch: (request, from, ctx) => program.fetch(request, bound(from), ctx) };
+`;
 
 /** An escrow that is on no chain: quotes for it are made as for any other. */
 const DEPLOYMENT = JSON.stringify({
@@ -54,9 +74,14 @@ export async function startBench(): Promise<Bench> {
       string,
       unknown
     >;
-    const limits = (options.ratelimits ?? {}) as Record<string, { simple: { limit: number } }>;
-    for (const { simple } of Object.values(limits)) simple.limit = MANY;
-    return { ...options, name } as WorkerOptions;
+    const limits = Object.keys((options.ratelimits ?? {}) as object);
+    const [main, ...beside] = options.modules as { path: string }[];
+    const limited = {
+      type: "ESModule",
+      path: join(options.modulesRoot as string, "limited.js"),
+      contents: limitedInMemory(`./${basename(main?.path ?? "")}`, limits),
+    };
+    return { ...options, name, ratelimits: undefined, modules: [limited, main, ...beside] } as WorkerOptions;
   };
   const plain = (name: string, script: string, more: object): WorkerOptions =>
     ({

@@ -7,7 +7,7 @@ use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 
 use crate::{
-    account::{Account, day},
+    account::{Account, DAY_MS, day},
     listing::DeliveryMode,
     network,
     purchase::{Status, awaits},
@@ -170,9 +170,11 @@ macro_rules! crowded {
             $facts,
             " ->> '$.unposted' OR (2 * count(*) >= ",
             $facts,
-            " ->> '$.unposted' AND total(network = ",
+            " ->> '$.unposted' AND total(network IN (",
             $facts,
-            " ->> '$.network') >= ",
+            " ->> '$.network', ",
+            $facts,
+            " ->> '$.networkBefore')) >= ",
             $facts,
             " ->> '$.ofOne') FROM (SELECT network FROM escrows LEFT JOIN payments ON tx_id = purchase_id \
              WHERE utxo IS NOT NULL AND result_hash IS NULL AND submit_result_ms > max(",
@@ -272,6 +274,7 @@ impl NewPayment<'_> {
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "ofOne": MAX_UNPOSTED_OF_ONE,
             "network": self.network(now),
+            "networkBefore": self.network(now.saturating_sub(DAY_MS)),
             "amount": self.amount,
             "content": self.content,
             "looked": self.looked,

@@ -521,6 +521,20 @@ enum SpendEnd {
     Expired,
 }
 
+#[test]
+fn a_networks_share_does_not_begin_anew_at_midnight() {
+    let (db, account, key) = market(5, 30);
+    let midnight = (NOON / market::account::DAY_MS + 1) * market::account::DAY_MS;
+    let taken = |number: u8, now| {
+        let listing = list(&db, number, 5 * ADA);
+        let paying = paying(&account, &key, &listing, number, 5 * ADA);
+        let network = Some("203.0.113.1");
+        is_new(&Paying { mode: DeliveryMode::Protected, network, account: None, ..paying }.claim(&db, now))
+    };
+    assert_eq!((2..60).filter(|number| taken(*number, midnight - 60_000)).count(), 30);
+    assert_eq!((60..100).filter(|number| taken(*number, midnight + 1)).count(), 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

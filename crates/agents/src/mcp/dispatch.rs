@@ -1,5 +1,6 @@
 //! A message in, an answer out.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -28,8 +29,8 @@ impl From<RpcError> for RpcAnswer {
 /// What a tool answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// For programs; for models the same as text.
-    pub structured: Option<Value>,
+    /// For programs, a JSON object; for models the same as text.
+    pub structured: Option<String>,
     /// Instead of the text of `structured`.
     pub text: Option<String>,
     /// Whether the call failed: the text says what to do next.
@@ -39,24 +40,54 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
+    /// What this view or value says.
+    pub(super) fn of(view: &impl Serialize) -> Self {
+        Self::stored(json!(view).to_string())
+    }
+
+    /// What SQLite built is shown as it is.
+    pub(super) fn stored(json: String) -> Self {
+        Self { structured: Some(json), ..Self::default() }
+    }
+
     /// A failure that a model can act on.
     #[must_use]
     pub fn failed(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), is_error: true, ..Self::default() }
     }
 
-    fn into_json(self) -> Map<String, Value> {
-        let text = self.text.or_else(|| self.structured.as_ref().map(Value::to_string)).unwrap_or_default();
-        let mut result = Map::new();
-        result.insert("content".into(), json!([{ "type": "text", "text": text }]));
-        if let Some(structured) = self.structured {
-            result.insert("structuredContent".into(), structured);
-        }
-        result.insert("isError".into(), self.is_error.into());
-        if !self.meta.is_empty() {
-            result.insert("_meta".into(), self.meta.into());
-        }
-        result
+    /// Its members of the result's JSON, with what follows them.
+    fn members(&self) -> String {
+        let text = self.text.as_ref().or(self.structured.as_ref());
+        let text = text.map_or_else(|| "\"\"".into(), |text| json!(text).to_string());
+        let structured = self.structured.as_ref().map(|json| format!("\"structuredContent\":{json},"));
+        format!(
+            "\"content\":[{{\"type\":\"text\",\"text\":{text}}}],{}\"isError\":{}",
+            structured.unwrap_or_default(),
+            self.is_error
+        )
+    }
+}
+
+/// What a method answers.
+#[derive(Default)]
+struct RpcResult {
+    /// Of a tool.
+    tool: Option<ToolResult>,
+    fields: Map<String, Value>,
+}
+
+impl From<Map<String, Value>> for RpcResult {
+    fn from(fields: Map<String, Value>) -> Self {
+        Self { tool: None, fields }
+    }
+}
+
+impl From<ToolResult> for RpcResult {
+    fn from(mut tool: ToolResult) -> Self {
+        let meta = std::mem::take(&mut tool.meta);
+        let meta = (!meta.is_empty()).then(|| ("_meta".to_owned(), meta.into()));
+        Self { tool: Some(tool), fields: meta.into_iter().collect() }
     }
 }
 
@@ -76,9 +107,10 @@ pub trait Toolset {
 pub async fn answer(tools: &impl Toolset, headers: &Headers<'_>, message: Message) -> RpcAnswer {
     match message {
         Message::Request(request) => {
+            let id = &request.id;
             let (status, body) = match respond(tools, headers, &request).await {
-                Ok(result) => (200, json!({ "jsonrpc": "2.0", "id": request.id, "result": result }).to_string()),
-                Err(error) => (error.status, error.body(Some(&request.id))),
+                Ok(result) => (200, written(id, result)),
+                Err(error) => (error.status, error.body(Some(id))),
             };
             RpcAnswer { status, body: Some(body) }
         }
@@ -86,29 +118,36 @@ pub async fn answer(tools: &impl Toolset, headers: &Headers<'_>, message: Messag
     }
 }
 
-async fn respond<E: Toolset>(
-    tools: &E,
-    headers: &Headers<'_>,
-    request: &RpcRequest,
-) -> Result<Map<String, Value>, RpcError> {
+/// What a tool says is long, and is JSON already: it is not read again.
+fn written(id: &Value, RpcResult { tool, fields }: RpcResult) -> String {
+    let fields = Value::Object(fields).to_string();
+    let result = match (tool, fields.strip_prefix('{').unwrap_or_default()) {
+        (None, _) => fields,
+        (Some(tool), "}") => format!("{{{}}}", tool.members()),
+        (Some(tool), fields) => format!("{{{},{fields}", tool.members()),
+    };
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
+}
+
+async fn respond<E: Toolset>(tools: &E, headers: &Headers<'_>, request: &RpcRequest) -> Result<RpcResult, RpcError> {
     let revision = super::revision::of(headers, request)?;
-    let mut result = match (request.method.as_str(), revision.is_stateless()) {
-        ("initialize", false) => return initialize::<E>(request),
-        ("ping", false) => Map::new(),
-        ("server/discover", true) => cacheable(discovery::<E>()),
+    let mut result: RpcResult = match (request.method.as_str(), revision.is_stateless()) {
+        ("initialize", false) => return initialize::<E>(request).map(RpcResult::from),
+        ("ping", false) => RpcResult::default(),
+        ("server/discover", true) => cacheable(discovery::<E>()).into(),
         ("tools/list", stateless) => {
             let list = tools_list::<E>(request)?;
-            if stateless { cacheable(list) } else { list }
+            if stateless { cacheable(list) } else { list }.into()
         }
-        ("tools/call", _) => tools_call(tools, request).await?,
+        ("tools/call", _) => tools_call(tools, request).await?.into(),
         (_, stateless) => {
             let status = if stateless { 404 } else { 200 };
             return Err(RpcError::new(status, RpcCode::MethodNotFound, "Method not found"));
         }
     };
     if revision.is_stateless() {
-        result.insert("resultType".into(), "complete".into());
-        if let Value::Object(meta) = result.entry("_meta").or_insert_with(|| json!({})) {
+        result.fields.insert("resultType".into(), "complete".into());
+        if let Value::Object(meta) = result.fields.entry("_meta").or_insert_with(|| json!({})) {
             meta.insert("io.modelcontextprotocol/serverInfo".into(), server_info());
         }
     }
@@ -168,7 +207,7 @@ fn tools_list<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, Rp
     Ok(object(json!({ "tools": tools })))
 }
 
-async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
+async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<ToolResult, RpcError> {
     let name = request.params.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| invalid("params.name must be a string"))?;
     let arguments = match request.params.get("arguments") {
@@ -179,5 +218,5 @@ async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<Map<St
     let no_meta = Map::new();
     let meta = request.params.get("_meta").and_then(Value::as_object).unwrap_or(&no_meta);
     let result = tools.call(name, arguments, meta).await;
-    Ok(result.ok_or_else(|| invalid("Unknown tool"))?.into_json())
+    result.ok_or_else(|| invalid("Unknown tool"))
 }

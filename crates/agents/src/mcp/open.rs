@@ -55,10 +55,7 @@ impl<S: OpenShop> Toolset for OpenTools<S> {
             }
             _ => return None,
         };
-        Some(match outcome {
-            Ok(structured) => ToolResult { structured: Some(structured), ..ToolResult::default() },
-            Err(text) => ToolResult::failed(text),
-        })
+        Some(outcome.unwrap_or_else(ToolResult::failed))
     }
 }
 
@@ -74,9 +71,10 @@ async fn unlock(
     };
     Ok(match shop.unlock(&listing_id(&id)?, shown).await? {
         Unlocked::PaymentRequired { required, settlement } => {
-            let mut meta = object([(META_ERROR, required.clone())]);
+            let shown = ToolResult::of(&required);
+            let mut meta = object([(META_ERROR, required)]);
             meta.extend(settlement.map(|settlement| (META_RESPONSE.to_owned(), settlement)));
-            ToolResult { structured: Some(required), is_error: true, meta, ..ToolResult::default() }
+            ToolResult { is_error: true, meta, ..shown }
         }
         Unlocked::Delivered { content, listed_hash, settlement, purchase } => {
             let content_matches = matches(&content, &listed_hash);
@@ -98,7 +96,7 @@ async fn unlock(
             let mut meta = Map::new();
             meta.extend(settlement.map(|settlement| (META_RESPONSE.to_owned(), settlement)));
             meta.extend(purchase.map(|purchase| (META_PURCHASE.to_owned(), json!(purchase))));
-            ToolResult { structured: Some(json!(view)), meta, ..ToolResult::default() }
+            ToolResult { meta, ..ToolResult::of(&view) }
         }
     })
 }

@@ -3,11 +3,36 @@
 //! `UPDATE_TOOLS=1 cargo test -p agents schemas` writes them anew.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::view::*;
 
 const HASH: &str = "^[0-9a-f]{64}$";
+
+/// Result of `search_listings`: an array of listings as JSON, and where to go on.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Listings {
+    /// Each with id, title, description, priceLovelace (1 ADA = 1,000,000), sellerAddress, modes and contentHash.
+    #[schemars(schema_with = "listings")]
+    listings: Value,
+    /// More there is: pass it as `cursor` with the same arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// Result of `my_purchases`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Purchases {
+    /// Newest first.
+    #[schemars(schema_with = "purchases")]
+    purchases: Value,
+    /// More there is: pass it as `cursor`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
 
 fn listing() -> Value {
     json!({
@@ -39,7 +64,7 @@ fn schema_of(value: Value) -> Schema {
     Schema::try_from(value).unwrap()
 }
 
-pub(super) fn listings(_: &mut SchemaGenerator) -> Schema {
+fn listings(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": listing() })
 }
 
@@ -72,7 +97,7 @@ pub(super) fn purchase(_: &mut SchemaGenerator) -> Schema {
     schema_of(purchase_value())
 }
 
-pub(super) fn purchases(_: &mut SchemaGenerator) -> Schema {
+fn purchases(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": purchase_value() })
 }
 

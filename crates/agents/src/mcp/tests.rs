@@ -108,6 +108,12 @@ fn arguments(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
 
+impl super::dispatch::ToolResult {
+    fn value(&self) -> Value {
+        serde_json::from_str(self.structured.as_deref().unwrap()).unwrap()
+    }
+}
+
 fn call(stall: &Stall, tool: &str, with: Value) -> super::dispatch::ToolResult {
     let endpoint = OwnerTools(stall);
     block_on(endpoint.call(tool, arguments(with), &Map::new())).unwrap()
@@ -157,7 +163,7 @@ fn a_search_reaches_the_catalogue_with_every_filter() {
         json!({ "query": "hero", "category": "saas", "mode": "protected", "maxPriceAda": 12.3, "minReputation": 90,
             "sort": "price_asc", "limit": 5, "cursor": "3.4" }),
     );
-    assert_eq!(found.structured.unwrap(), json!({ "listings": [{ "id": ID }], "nextCursor": "7.1" }));
+    assert_eq!(found.value(), json!({ "listings": [{ "id": ID }], "nextCursor": "7.1" }));
     let filter = stall.filters.borrow()[0].clone();
     assert_eq!((filter.category, filter.mode, filter.limit), (Some("SaaS"), Some(DeliveryMode::Protected), Some(5)));
     assert_eq!(filter.max_price.unwrap().get(), 12_300_000);
@@ -191,20 +197,20 @@ fn wrong_arguments_are_explained_and_spend_nothing() {
 #[test]
 fn a_purchase_says_whether_it_is_what_was_listed() {
     let honest = Stall { content: Some("prompt".into()), ..Stall::default() };
-    let bought = call(&honest, "buy_listing", json!({ "id": ID, "mode": "instant" })).structured.unwrap();
+    let bought = call(&honest, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
     assert_eq!((&bought["status"], &bought["contentMatches"]), (&json!("delivered"), &json!(true)));
     assert_eq!(bought["content"]["text"], "prompt");
     assert_eq!(bought["paidLovelace"], "5000000");
 
     let false_one = Stall { listed: Some(ContentHash::of(b"other")), ..honest };
-    let bought = call(&false_one, "buy_listing", json!({ "id": ID, "mode": "instant" })).structured.unwrap();
+    let bought = call(&false_one, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
     assert_eq!(bought["contentMatches"], false);
     assert!(bought["next"].as_str().unwrap().contains("not what was listed"));
 }
 
 #[test]
 fn a_purchase_that_waits_for_its_block_says_what_to_call() {
-    let bought = call(&Stall::default(), "buy_listing", json!({ "id": ID, "mode": "protected" })).structured.unwrap();
+    let bought = call(&Stall::default(), "buy_listing", json!({ "id": ID, "mode": "protected" })).value();
     assert_eq!(bought["status"], "pending");
     assert!(bought.get("content").is_none());
     assert!(bought["next"].as_str().unwrap().contains("get_purchase_status"));
@@ -214,13 +220,12 @@ fn a_purchase_that_waits_for_its_block_says_what_to_call() {
 fn long_contents_are_paged_and_nothing_is_lost() {
     let content: String = (0..60_000_u32).map(|n| char::from_u32(0x4e00 + n % 5_000).unwrap()).collect();
     let stall = Stall { content: Some(content.clone()), ..Stall::default() };
-    let bought = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).structured.unwrap();
+    let bought = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
     let mut read = bought["content"]["text"].as_str().unwrap().to_owned();
     let mut next = bought["content"]["nextOffset"].as_u64();
     while let Some(offset) = next {
         let tx = "07".repeat(32);
-        let page =
-            call(&stall, "get_purchase_status", json!({ "tx": tx, "contentOffset": offset })).structured.unwrap();
+        let page = call(&stall, "get_purchase_status", json!({ "tx": tx, "contentOffset": offset })).value();
         assert_eq!(page["contentMatches"], true);
         read.push_str(page["content"]["text"].as_str().unwrap());
         next = page["content"]["nextOffset"].as_u64();
@@ -250,7 +255,7 @@ fn refusals_of_the_shop_say_what_to_do_next() {
 
 #[test]
 fn the_demo_wallet_is_named_as_such_and_stays() {
-    let wallet = call(&Stall::default(), "my_wallet", json!({})).structured.unwrap();
+    let wallet = call(&Stall::default(), "my_wallet", json!({})).value();
     assert_eq!(wallet["sharedDemoWallet"], true);
     assert!(call(&Stall::default(), "withdraw_to_owner", json!({})).is_error);
 }
@@ -259,8 +264,8 @@ fn the_demo_wallet_is_named_as_such_and_stays() {
 fn an_unpaid_unlocking_is_an_error_with_the_requirements_twice() {
     let answer = unlock(&Stall { content: Some("prompt".into()), ..Stall::default() }, json!({ "id": ID }), json!({}));
     assert!(answer.is_error && answer.text.is_none(), "the text is the structured content");
-    assert_eq!(answer.structured.as_ref(), Some(&answer.meta["x402/error"]));
-    assert!(!json!(answer.structured).to_string().contains("prompt"));
+    assert_eq!(answer.value(), answer.meta["x402/error"]);
+    assert!(!answer.value().to_string().contains("prompt"));
 }
 
 #[test]
@@ -271,7 +276,7 @@ fn a_payment_comes_as_object_or_as_base64_and_the_settlement_goes_back() {
     for sent in [payment.clone(), json!(BASE64_STANDARD.encode(payment.to_string()))] {
         let answer = unlock(&stall, json!({ "id": ID }), json!({ "x402/payment": sent }));
         assert!(!answer.is_error);
-        assert_eq!(answer.structured.unwrap()["content"]["text"], "prompt");
+        assert_eq!(answer.value()["content"]["text"], "prompt");
         assert_eq!(answer.meta["x402/payment-response"]["success"], true);
     }
     let header = Some(BASE64_STANDARD.encode(payment.to_string()));

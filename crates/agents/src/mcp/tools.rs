@@ -1,16 +1,16 @@
 //! The seven tools of `/mcp`.
 
 use cardano::{ContentHash, TxHash};
-use market::listing::ListingId;
-use serde::{Serialize, de::DeserializeOwned};
+use market::{catalogue::Page, listing::ListingId};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
     dispatch::{ToolResult, Toolset},
     shop::{BoughtListing, PurchaseState, Shelf, Shop, ShopError, WalletState},
     view::{
-        BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, Listings, MyPurchases, NoArguments,
-        PurchaseStatus, Purchased, Purchases, SearchListings, WalletView, Withdrawal,
+        BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases, NoArguments, PurchaseStatus,
+        Purchased, SearchListings, WalletView, Withdrawal,
     },
 };
 
@@ -19,7 +19,7 @@ use super::{
 pub struct OwnerTools<S>(pub S);
 
 /// A tool's answer, or what the model is told instead.
-pub(super) type ToolOutcome = Result<Value, String>;
+pub(super) type ToolOutcome = Result<ToolResult, String>;
 
 impl From<ShopError> for String {
     fn from(error: ShopError) -> Self {
@@ -47,10 +47,7 @@ impl<S: Shop> Toolset for OwnerTools<S> {
             "withdraw_to_owner" => withdraw(shop, arguments).await,
             _ => return None,
         };
-        Some(match outcome {
-            Ok(structured) => ToolResult { structured: Some(structured), ..ToolResult::default() },
-            Err(text) => ToolResult::failed(text),
-        })
+        Some(outcome.unwrap_or_else(ToolResult::failed))
     }
 }
 
@@ -65,53 +62,51 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-fn write(view: &impl Serialize) -> ToolOutcome {
-    Ok(json!(view))
-}
-
-/// What SQLite built is shown as it is.
-fn parsed(text: &str) -> ToolOutcome {
-    serde_json::from_str(text).map_err(|error| ShopError::Unavailable(error.to_string()).into())
+/// A page under its name, as `Listings` and `Purchases` in `schemas` say.
+fn shown(name: &str, page: &Page) -> ToolResult {
+    let next = page.next.as_ref().map(|next| format!(",\"nextCursor\":{}", json!(next))).unwrap_or_default();
+    ToolResult::stored(format!("{{\"{name}\":{}{next}}}", page.json))
 }
 
 pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let page = shelf.search(read::<SearchListings>(arguments)?.filter()?).await?;
-    write(&Listings { listings: parsed(&page.json)?, next_cursor: page.next })
+    Ok(shown("listings", &page))
 }
 
 pub(super) async fn get(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let GetListing { id } = read(arguments)?;
-    parsed(&shelf.listing(&listing_id(&id)?).await?)
+    Ok(ToolResult::stored(shelf.listing(&listing_id(&id)?).await?))
 }
 
 async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let BuyListing { id, mode } = read(arguments)?;
-    write(&Purchased::from(shop.buy(&listing_id(&id)?, mode.into()).await?))
+    Ok(ToolResult::of(&Purchased::from(shop.buy(&listing_id(&id)?, mode.into()).await?)))
 }
 
 async fn purchases(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let MyPurchases { cursor } = read(arguments)?;
     let page = shop.purchases(cursor.as_deref()).await?;
-    write(&Purchases { purchases: parsed(&page.json)?, next_cursor: page.next })
+    Ok(shown("purchases", &page))
 }
 
 async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let GetPurchaseStatus { tx, content_offset } = read(arguments)?;
     let tx: TxHash = tx.parse().map_err(|_| ShopError::NoPurchase)?;
     let state = shop.status(&tx, content_offset.is_some()).await?;
-    let purchase = state.purchase.as_deref().map(parsed).transpose()?;
-    write(&purchase_status(state, purchase, content_offset.unwrap_or_default()))
+    let purchase = state.purchase.as_deref().map(serde_json::from_str).transpose();
+    let purchase = purchase.map_err(|error| ShopError::Unavailable(error.to_string()))?;
+    Ok(ToolResult::of(&purchase_status(state, purchase, content_offset.unwrap_or_default())))
 }
 
 async fn wallet(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let NoArguments {} = read(arguments)?;
-    write(&WalletView::from(shop.wallet().await?))
+    Ok(ToolResult::of(&WalletView::from(shop.wallet().await?)))
 }
 
 async fn withdraw(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let NoArguments {} = read(arguments)?;
     let sent = shop.withdraw().await?;
-    write(&Withdrawal { tx: sent.tx.to_string(), lovelace: sent.amount.to_string(), to: sent.to })
+    Ok(ToolResult::of(&Withdrawal { tx: sent.tx.to_string(), lovelace: sent.amount.to_string(), to: sent.to }))
 }
 
 /// Whether what was delivered is what was listed.
