@@ -237,9 +237,9 @@ fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
     page
 }
 
-/// The listings that a filter names: as they are kept, if the catalogue has not changed since. For tools, whose calls are
-/// limited.
-pub async fn page(app: &App, filter: &Filter) -> Result<Rc<Page>, ApiError> {
+/// The listings that a filter names, for tools: as they are kept, if the catalogue has not changed since. What is not known
+/// takes one from what the client may ask for.
+pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Page>, ApiError> {
     let name = format!("{filter:?}");
     let kept = PAGES.with_borrow(|pages| pages.by_name.get(&name).cloned());
     if let Some(kept) = kept
@@ -247,6 +247,8 @@ pub async fn page(app: &App, filter: &Filter) -> Result<Rc<Page>, ApiError> {
     {
         return Ok(kept.it);
     }
+    // Calls are limited by who was let in: one client may be as many as it likes.
+    app.limit_client(Limiter::Search, request).await?;
     let telling = Telling::new(app);
     let page = Rc::new(catalogue::page(&telling, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.

@@ -8,6 +8,7 @@ import { changedConfig } from "../helpers/config.ts";
 import { type Answer, errorOf, json, post, send, usage } from "../helpers/http.ts";
 import { list, offer, offerOf } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { call } from "../mcp/endpoint.ts";
 
 const LIMIT = 12;
 /** What a day has room for: three offers of 40,000 bytes. */
@@ -83,6 +84,13 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
       }
       assert.ok(asked < 2 * LIMIT, `${path}: the database was asked ${asked} times`);
     }
+  });
+
+  it("are refused to agents as well, however many one client is", async () => {
+    const search = (n: number) => call(`${world.api}/mcp/open`, undefined, "search_listings", { query: `agents${n}` });
+    let refused = 0;
+    for (let n = 0; n < 2 * LIMIT; n++) refused += (await search(n)).isError ? 1 : 0;
+    assert.ok(refused >= LIMIT, `${refused} of ${2 * LIMIT} are refused`);
   });
 
   it("find no more room of a day than there is, and are told when there is more", async () => {
