@@ -1,5 +1,6 @@
 //! Small JSON bodies, read field by field, so that a refusal names the field.
 
+use cardano::json::{MAX_VALUES, has_more_values};
 use edge::http::read_request;
 use edge::serve::Request;
 use serde_json::{Map, Value};
@@ -17,6 +18,9 @@ pub enum FieldError {
     /// Not an object.
     #[error("body: must be a JSON object")]
     NoObject,
+    /// More values than any body of ours has.
+    #[error("body: has more than {0} values")]
+    TooMany(usize),
     /// Not there, or empty.
     #[error("{0}: is required")]
     Missing(&'static str),
@@ -27,6 +31,8 @@ pub enum FieldError {
 
 /// Bytes of a body with what a wallet holds: five hundred outputs of the usual size, or fewer with many tokens.
 const MAX_WALLET_BODY: usize = 512 << 10;
+/// Values of one, so that it can be said what there is too much of.
+const MAX_WALLET_VALUES: usize = 12_000;
 
 /// The fields of a body. Unknown ones are ignored.
 pub struct JsonBody(Map<String, Value>);
@@ -34,18 +40,21 @@ pub struct JsonBody(Map<String, Value>);
 impl JsonBody {
     /// Reads a bounded body that must be a JSON object.
     pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
-        Self::parse(&read_request(request, MAX_BODY).await?)
+        Self::parse(&read_request(request, MAX_BODY).await?, MAX_VALUES)
     }
 
     /// The same for one with what a wallet holds; nothing at all is an empty object.
     pub async fn read_with_wallet(request: &mut Request) -> Result<Self, ApiError> {
         match read_request(request, MAX_WALLET_BODY).await?.as_slice() {
             [] => Ok(Self(Map::new())),
-            bytes => Self::parse(bytes),
+            bytes => Self::parse(bytes, MAX_WALLET_VALUES),
         }
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
+    fn parse(bytes: &[u8], most: usize) -> Result<Self, ApiError> {
+        if has_more_values(bytes, most) {
+            return Err(FieldError::TooMany(most).into());
+        }
         match serde_json::from_slice(bytes) {
             Ok(Value::Object(fields)) => Ok(Self(fields)),
             Ok(_) => Err(FieldError::NoObject.into()),
@@ -93,5 +102,19 @@ impl JsonBody {
             }
             Some(_) => Err(FieldError::OtherType(name, "whole number")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_no_more_values_than_a_route_reads() {
+        let body = |count: usize| format!("{{\"more\":[{}0]}}", r#"{"":0},"#.repeat(count));
+        assert!(JsonBody::parse(body(300).as_bytes(), MAX_VALUES).is_ok());
+        assert!(body(1_000).len() < MAX_BODY);
+        let refused = JsonBody::parse(body(1_000).as_bytes(), MAX_VALUES).err();
+        assert!(matches!(refused, Some(ApiError::Field(FieldError::TooMany(MAX_VALUES)))));
     }
 }

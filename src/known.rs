@@ -33,10 +33,12 @@ use crate::{app::App, error::ApiError, limits::Limiter};
 const FRESH_MS: Millis = 1_000;
 /// Answers and terms that are kept at most, of each.
 const MAX_KEPT: usize = 2_000;
-/// Characters of all kept answers together, of those that are texts here, and of one of them.
+/// Characters of all kept answers and their names together, of those that are texts here, and of one of them.
 const MAX_CHARS: usize = 16 << 20;
 const MAX_PAGES_CHARS: usize = 4 << 20;
 const MAX_ONE: usize = 4 << 20;
+/// Bytes of a kept answer's name: a query may have sixteen thousand, and says little in most of them.
+const MAX_NAME: usize = 1 << 10;
 
 /// A state as it was read.
 #[derive(Clone, Copy)]
@@ -76,11 +78,13 @@ impl<T> Default for Answers<T> {
 }
 
 impl<T: Clone> Answers<T> {
-    /// Keeps it, among no more characters than these.
+    /// Keeps it, among no more characters than these. What has a name that is longer than any question is not kept: nobody
+    /// asks for it again.
     fn keep(&mut self, most: usize, name: &str, version: i64, chars: usize, it: &T) {
-        if chars > MAX_ONE {
+        if chars > MAX_ONE || name.len() > MAX_NAME {
             return;
         }
+        let chars = chars.saturating_add(name.len());
         // What it replaces counts no more.
         let replaced = self.by_name.remove(name).map_or(0, |kept| kept.chars);
         self.chars = self.chars.saturating_sub(replaced).saturating_add(chars);
@@ -93,8 +97,8 @@ impl<T: Clone> Answers<T> {
 
 thread_local! {
     static TOLD: Cell<Option<Told>> = const { Cell::new(None) };
-    /// When the newest listings were last asked for, and how much this isolate had written until then.
-    static ASKED: Cell<Option<(Millis, u64)>> = const { Cell::new(None) };
+    /// When it was last asked for nothing whether what is kept is so still.
+    static ASKED: Cell<Option<Millis>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
     /// The newest listings, in the state that was last asked for.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
@@ -110,11 +114,14 @@ fn fresh(now: Millis) -> Option<ShopState> {
     believed.then_some(told.state)
 }
 
-/// Whether nobody else asked for the newest listings within a second, and nothing was written here since.
+/// Whether nobody else asked for nothing within a second. However much is written here meanwhile: whoever has something
+/// written again and again must not open the database to everybody's questions.
 fn first_to_ask(now: Millis) -> bool {
-    let writes = d1::writes();
-    let asked = ASKED.replace(Some((now, writes)));
-    asked.is_none_or(|(at, then)| then != writes || now.saturating_sub(at) >= FRESH_MS)
+    let first = ASKED.get().is_none_or(|at| now.saturating_sub(at) >= FRESH_MS);
+    if first {
+        ASKED.set(Some(now));
+    }
+    first
 }
 
 /// A database that tells the shop's state with the first batch, in the same transaction.
@@ -160,7 +167,8 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 }
 
 /// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
-/// there (`None`) is not kept. What is not known takes one from what the client may ask for.
+/// there (`None`) is not kept. What is not known takes one from what the client may ask for; so does the question whether it
+/// is so still, of whoever asks it beside another.
 pub async fn answer<R>(
     app: &App,
     request: &Request,
@@ -172,12 +180,19 @@ where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
+    let now = app.now_ms();
+    let free = kept.is_some() && (fresh(now).is_some() || first_to_ask(now));
+    if !free {
+        app.limit_client(limiter, request).await?;
+    }
     if let Some(kept) = kept
         && state(app).await?.version == kept.version
     {
         return Ok(Some(kept.it));
     }
-    app.limit_client(limiter, request).await?;
+    if free {
+        app.limit_client(limiter, request).await?;
+    }
     let telling = Rc::new(Telling::new(app));
     let Some(page) = read(telling.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.
@@ -222,9 +237,9 @@ fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
     page
 }
 
-/// The listings that a filter names: as they are kept, if the catalogue has not changed since. For tools, whose calls are
-/// limited.
-pub async fn page(app: &App, filter: &Filter) -> Result<Rc<Page>, ApiError> {
+/// The listings that a filter names, for tools: as they are kept, if the catalogue has not changed since. What is not known
+/// takes one from what the client may ask for.
+pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Page>, ApiError> {
     let name = format!("{filter:?}");
     let kept = PAGES.with_borrow(|pages| pages.by_name.get(&name).cloned());
     if let Some(kept) = kept
@@ -232,6 +247,8 @@ pub async fn page(app: &App, filter: &Filter) -> Result<Rc<Page>, ApiError> {
     {
         return Ok(kept.it);
     }
+    // Calls are limited by who was let in: one client may be as many as it likes.
+    app.limit_client(Limiter::Search, request).await?;
     let telling = Telling::new(app);
     let page = Rc::new(catalogue::page(&telling, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.
@@ -272,6 +289,20 @@ pub async fn terms(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_answers_take_no_more_than_answers_may() {
+        let most = 1 << 20;
+        for length in [MAX_NAME / 2, MAX_NAME, 16_000] {
+            let mut answers = Answers::<()>::default();
+            for number in 0..2 * MAX_KEPT {
+                // A question with a parameter that nobody reads: nothing is found.
+                answers.keep(most, &format!("/listings?q=zzzz&nobody={number:0length$}"), 1, "[]".len(), &());
+            }
+            let held: usize = answers.by_name.keys().map(|name| name.len() + "[]".len()).sum();
+            assert!(held <= most, "{held} of {most}");
+        }
+    }
 
     #[test]
     fn one_asks_for_the_newest_listings_and_who_comes_within_a_second_is_counted() {

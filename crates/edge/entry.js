@@ -83,9 +83,9 @@ export default {
       const answer = serve(request, request.method, request.url, env);
       if (answer instanceof Response) return answer;
       const done = answered(answer);
-      // Whoever hangs up must not cut off what is being paid or written: the runtime would drop it where it waits, and
-      // what a node said to a submission would be lost.
-      if (request.method !== "GET" || request.headers.has("payment-signature")) ctx.waitUntil(done);
+      // Whoever hangs up must not cut off what is begun: the runtime would drop it where it waits. What a node said to a
+      // submission would be lost; and the program, which nobody tells, would keep all memory of the request for ever.
+      ctx.waitUntil(done);
       return done;
     } catch (error) {
       return broken(error);

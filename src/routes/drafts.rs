@@ -64,9 +64,11 @@ pub enum DraftingError {
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
-    let body = JsonBody::read_with_wallet(&mut request).await?;
-    let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
-    let wallet = wallet(&body)?;
+    let (mode, wallet) = {
+        let body = JsonBody::read_with_wallet(&mut request).await?;
+        let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
+        (mode, wallet(&body)?)
+    };
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
@@ -92,7 +94,13 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let body = JsonBody::read_with_wallet(&mut request).await?;
+    let (action, wallet) = {
+        let body = JsonBody::read_with_wallet(&mut request).await?;
+        let name = body.optional_text("action")?;
+        let named = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
+        let action = name.map(named).transpose()?;
+        (action, action.map(|_| wallet(&body)).transpose()?)
+    };
     let (database, chain, contents, methods) = (app.database(), app.chain(&request)?, app.contents(), app.methods()?);
     let actions = Actions {
         database: &database,
@@ -102,14 +110,11 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
         now: app.now_ms(),
         lead: app.settings()?.lead,
     };
-    match body.optional_text("action")? {
-        None => possible(&id, &actions.possible(&id).await.map_err(|error| refused(error.into()))?),
-        Some(name) => {
-            let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action)?;
-            let draft = actions.draft(&id, action, &wallet(&body)?).await.map_err(refused)?;
-            answer(&draft.tx, [("summary", action_summary(&draft)), ("words", json!(draft.words))])
-        }
-    }
+    let (Some(action), Some(wallet)) = (action, wallet) else {
+        return possible(&id, &actions.possible(&id).await.map_err(|error| refused(error.into()))?);
+    };
+    let draft = actions.draft(&id, action, &wallet).await.map_err(refused)?;
+    answer(&draft.tx, [("summary", action_summary(&draft)), ("words", json!(draft.words))])
 }
 
 /// What parties do themselves.

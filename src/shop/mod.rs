@@ -50,7 +50,7 @@ impl Counter<'_> {
     }
 
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        let page = known::page(self.app, &filter).await.map_err(unavailable)?;
+        let page = known::page(self.app, self.request, &filter).await.map_err(unavailable)?;
         Ok(Page::clone(&page))
     }
 

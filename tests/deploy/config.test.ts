@@ -75,6 +75,12 @@ describe("the preview environment", () => {
 });
 
 describe("what is deployed", { timeout: 120_000 }, () => {
+  it("answers as it is now, and in no version that came before", () => {
+    for (const worker of WORKERS) {
+      for (const env of [undefined, "preview"]) assert.equal(read(worker, env).preview_urls, false, worker.role);
+    }
+  });
+
   it("is bundled and taken by wrangler: each worker in each environment", async () => {
     const folder = mkdtempSync(join(tmpdir(), "surety-dry-run-"));
     try {

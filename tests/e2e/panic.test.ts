@@ -30,10 +30,27 @@ const PROGRAM = `
       if (pathname === "/later") return Promise.resolve().then(() => panic());
       // For something outside, as a request of ours does.
       if (pathname === "/wait") return scheduler.wait(60_000);
+      if (pathname === "/soon") return scheduler.wait(1).then(() => new Response(""));
       globalThis.surety.keep(0, "content-type:text/plain\\n");
       return globalThis.surety.respond(200, 0, "x-request-id:an id\\n", String(instance));
     }
   }
+`;
+
+/** What the runtime would start, and how often something was to be kept for whoever hung up. */
+const AROUND = `
+  import entry from "./entry.js";
+  let kept = 0;
+  export default {
+    fetch(request, env, ctx) {
+      if (new URL(request.url).pathname === "/kept") return new Response(String(kept));
+      const waitUntil = (work) => {
+        kept++;
+        ctx.waitUntil(work);
+      };
+      return entry.fetch(request, env, { waitUntil });
+    },
+  };
 `;
 
 let runtime: Miniflare;
@@ -43,7 +60,8 @@ before(async () => {
     convertV4MiniflareOptions({
       compatibilityDate: "2026-11-01",
       modules: [
-        module("index.js", readFileSync(join(root, "crates/edge/entry.js"), "utf8")),
+        module("index.js", AROUND),
+        module("entry.js", readFileSync(join(root, "crates/edge/entry.js"), "utf8")),
         module("program.js", PROGRAM),
         { type: "CompiledWasm", path: "panic.wasm", contents: PANIC },
       ],
@@ -61,6 +79,17 @@ async function fails(answer: Promise<{ status: number; json(): Promise<unknown> 
   assert.equal(status, 500);
   assert.deepEqual(json, { error: "something went wrong on our side; try again later" });
 }
+
+// A client that hangs up ends its request where nothing is kept, and the program is not told: not in this runtime, but where
+// it is deployed.
+test("what waits for something goes on for whoever hangs up, and what is answered at once needs nothing", async () => {
+  const kept = async () => Number(await (await ask("/kept")).text());
+  const before = await kept();
+  await instance();
+  assert.equal(await kept(), before);
+  assert.equal((await ask("/soon")).status, 200);
+  assert.equal(await kept(), before + 1);
+});
 
 for (const path of ["/panic", "/later"]) {
   test(`a panic at ${path} fails its request and the next one finds a new instance`, async () => {

@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { changedConfig } from "../helpers/config.ts";
-import { type Answer, errorOf, json, send, usage } from "../helpers/http.ts";
+import { type Answer, errorOf, json, post, send, usage } from "../helpers/http.ts";
 import { list, offer, offerOf } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { call } from "../mcp/endpoint.ts";
 
 const LIMIT = 12;
 /** What a day has room for: three offers of 40,000 bytes. */
@@ -67,6 +68,29 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
       }
     }
     json(await known(), 200);
+  });
+
+  it("are refused as well where all that is asked is whether what is known is so still", async () => {
+    const listing = await list(world.api, world.person("seller"));
+    for (const [place, path] of ["/listings", `/listings/${listing.id}`, "/listings?q=hero"].entries()) {
+      const ask = () => send(`${world.api}${path}`, { headers: { "cf-connecting-ip": `203.0.113.${place}` } });
+      json(await ask(), 200);
+      let asked = 0;
+      for (let n = 0; n < 3 * LIMIT; n++) {
+        // Whatever an isolate writes makes it ask again.
+        const redirect_uris = [`http://127.0.0.1/${place}/${n}`];
+        json(await post(`${world.api}/oauth/register`, { redirect_uris }), 201);
+        asked += usage(await ask()).statements > 0 ? 1 : 0;
+      }
+      assert.ok(asked < 2 * LIMIT, `${path}: the database was asked ${asked} times`);
+    }
+  });
+
+  it("are refused to agents as well, however many one client is", async () => {
+    const search = (n: number) => call(`${world.api}/mcp/open`, undefined, "search_listings", { query: `agents${n}` });
+    let refused = 0;
+    for (let n = 0; n < 2 * LIMIT; n++) refused += (await search(n)).isError ? 1 : 0;
+    assert.ok(refused >= LIMIT, `${refused} of ${2 * LIMIT} are refused`);
   });
 
   it("find no more room of a day than there is, and are told when there is more", async () => {

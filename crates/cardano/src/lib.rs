@@ -13,6 +13,7 @@ pub mod evaluation;
 pub mod fees;
 pub mod hash;
 pub mod history;
+pub mod json;
 pub mod keys;
 pub mod money;
 pub mod ordered;

@@ -16,6 +16,8 @@ use x402_cardano::exact::MAX_INPUT_TRANSACTIONS;
 
 /// Outputs that are read of a wallet at most: ten times what a full one shows, and little work.
 pub const MAX_UTXOS: usize = 500;
+/// Tokens in them that are read, of some hundred and fifty bytes each: four bytes of a body say one.
+pub const MAX_TOKENS: usize = 10_000;
 /// Outputs that a wallet may set aside as collateral: wallets hold one, the ledger takes three.
 pub const MAX_COLLATERAL: usize = 20;
 /// Addresses that a wallet may name as its own.
@@ -188,9 +190,18 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
 /// The outputs in a list that may be spent.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
-    let read = items.iter().enumerate().map(|(place, text)| output(list, place, text));
-    let read = read.collect::<Result<Vec<Utxo>, _>>()?;
-    Ok(read.into_iter().filter(|utxo| utxo.reference_script.is_none()).collect())
+    let (mut read, mut tokens) = (Vec::new(), 0_usize);
+    for (place, text) in items.iter().enumerate() {
+        let utxo = output(list, place, text)?;
+        tokens = tokens.saturating_add(utxo.value.assets.len());
+        if tokens > MAX_TOKENS {
+            return Err(InvalidWallet::TooMany { list: "tokens", most: MAX_TOKENS });
+        }
+        if utxo.reference_script.is_none() {
+            read.push(utxo);
+        }
+    }
+    Ok(read)
 }
 
 fn output(list: &'static str, place: usize, text: &str) -> Result<Utxo, InvalidWallet> {

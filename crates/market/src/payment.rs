@@ -199,9 +199,11 @@ macro_rules! crowded {
             $facts,
             " ->> '$.unseen' OR (2 * count(*) >= ",
             $facts,
-            " ->> '$.unseen' AND total(p.network = ",
+            " ->> '$.unseen' AND total(p.network IN (",
             $facts,
-            " ->> '$.network') >= ",
+            " ->> '$.network', ",
+            $facts,
+            " ->> '$.networkBefore')) >= ",
             $facts,
             " ->> '$.unseenOfOne') FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
              AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use cardano::ContentHash;
+use cardano::{
+    ContentHash,
+    json::{MAX_VALUES, has_more_values},
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, MapAccess, SeqAccess, Visitor},
@@ -13,7 +16,11 @@ use serde_json::{Map, Value};
 const MAX_EXACT: u64 = 1 << 53;
 
 /// The value of a JSON text in which no object has a name twice: two readers could take it for two different values.
+/// Nor has it more values than any payment needs.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
+    if has_more_values(text, MAX_VALUES) {
+        return Err(de::Error::custom(format_args!("more than {MAX_VALUES} values")));
+    }
     serde_json::from_slice(text).map(|Unambiguous(value)| value)
 }
 
@@ -156,6 +163,13 @@ mod tests {
         for other in [r#"{"a":1,"a":1}"#, r#"[{"b":{"a":1,"\u0061":2}}]"#, "{}{}", "", "{", "1e999", &nested] {
             assert!(parse(other.as_bytes()).is_err(), "{other}");
         }
+    }
+
+    #[test]
+    fn more_values_than_any_payment_has_are_not_read() {
+        let list = |count: usize| format!("[{}0]", r#"{"":0},"#.repeat(count));
+        assert!(parse(list(300).as_bytes()).is_ok());
+        assert!(parse(list(3_000).as_bytes()).is_err());
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! One JSON-RPC 2.0 message per body.
 
-use cardano::ordered::object;
+use cardano::{
+    json::{MAX_VALUES, has_more_values},
+    ordered::object,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
@@ -128,12 +131,15 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 /// Reads a body.
 ///
 /// # Errors
-/// It is too large, not JSON, a batch, or not a message.
+/// It is too large, of too many values, not JSON, a batch, or not a message.
 pub fn parse(body: &[u8]) -> Result<Message, RpcError> {
     let invalid = |text: &str| RpcError::new(400, RpcCode::InvalidRequest, text);
     if body.len() > MAX_MESSAGE_BYTES {
         let text = format!("a message has at most {MAX_MESSAGE_BYTES} bytes");
         return Err(RpcError::new(413, RpcCode::InvalidRequest, text));
+    }
+    if has_more_values(body, MAX_VALUES) {
+        return Err(invalid("a message has no more values than a call with its payment"));
     }
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         return Err(invalid("send one message per request: batches are not supported"));

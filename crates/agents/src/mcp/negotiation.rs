@@ -220,6 +220,9 @@ fn notifications_and_stray_answers_get_202_without_a_body() {
 fn a_body_is_one_message() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let nested = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{deep}}}}}"#);
+    // Seven bytes each, and some four hundred in memory.
+    let junk = json!(vec![json!({ "": 0 }); 10_000]);
+    let many = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "_meta": junk } }).to_string();
     let large = json!({ "jsonrpc": "2.0", "id": 1, "method": "x".repeat(message::MAX_MESSAGE_BYTES) }).to_string();
     for (body, expected) in [
         ("", (400, -32_700)),
@@ -241,6 +244,7 @@ fn a_body_is_one_message() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#, (400, -32_600)),
         (nested.as_str(), (400, -32_700)),
         (large.as_str(), (413, -32_600)),
+        (many.as_str(), (400, -32_600)),
     ] {
         let (status, answer) = send(&Headers::default(), body.as_bytes());
         let shown: String = body.chars().take(80).collect();

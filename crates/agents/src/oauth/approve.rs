@@ -12,6 +12,7 @@ use cardano::{
     Address, ContentHash, Lovelace,
     address::AddressError,
     cip8::{Cip8Error, DataSignature, SignedMessage},
+    json::{MAX_VALUES, has_more_values},
     keys::VerifyEd25519,
 };
 use market::account::{
@@ -143,6 +144,9 @@ pub async fn check(
     let invalid = |text: &str| ApprovalError::Invalid(text.to_owned());
     if body.len() > MAX_APPROVAL_BYTES {
         return Err(invalid("the body is too large"));
+    }
+    if has_more_values(body, MAX_VALUES) {
+        return Err(invalid("the body has too many values"));
     }
     let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
         return Err(invalid("the body must be a JSON object"));

@@ -124,6 +124,16 @@ fn limits_beyond_what_is_allowed_are_refused() {
 }
 
 #[test]
+fn an_answer_of_thousands_of_values_is_refused() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let mut body = world.approval(&world.consent(&client));
+    body["more"] = json!(vec![json!({ "": 0 }); 2_000]);
+    assert!(body.to_string().len() < approve::MAX_APPROVAL_BYTES);
+    assert!(matches!(world.check(&body), Err(ApprovalError::Invalid(_))));
+}
+
+#[test]
 fn the_demo_wallets_limits_are_nobodys_to_change() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
