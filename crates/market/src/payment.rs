@@ -546,7 +546,7 @@ pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
 /// The statement that reads the newest payments of this payer for a listing that somebody else handed in before us, so that
 /// a node refused them, as [`PaymentRecord`]s.
 #[must_use]
-pub fn lost(listing: &str, payer: &Address) -> Statement {
+pub fn lost(listing: &str, payer: &str) -> Statement {
     statement!(
         records()
             + "p.listing_id = ?1 AND p.payer = ?2 AND outbox.state = 'refused' AND outbox.was_public \

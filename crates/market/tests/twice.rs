@@ -23,16 +23,18 @@ use market::{
     catalogue::{self, ListingTerms},
     checkout::{Bought, BuyError, Checkout, Order},
     contents::InDatabase,
+    payment::Claim,
 };
+use outbox::Decision;
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use support::{
-    NOON, block,
+    NOON, Paying, block, given,
     ledger::{Ledger, Tx, faucets},
-    list, one,
+    list, one, paying_for, payment,
     provider::{Handing, Meanwhile, Provider},
     reread,
     sales::output,
-    sign_up,
+    sign_up, step,
 };
 use x402_cardano::{method::DefaultMethod, wire::ConfirmationPolicy};
 
@@ -249,4 +251,31 @@ fn who_waits_for_another_payment_while_an_equal_one_is_refused_pays_nothing_besi
     assert!(second.is_err(), "{second:?}");
     world.mine();
     assert_eq!(world.paid(0), 1);
+}
+
+#[test]
+fn what_the_owners_own_wallet_paid_and_a_provider_refused_is_not_paid_again_from_the_service_wallet() {
+    for in_block in [true, false] {
+        let world = World::new(&[20], &[5]);
+        let ledger = &world.provider.ledger;
+        let coin = Utxo { reference: faucets(7), ..given(&world.account, 7, 50_000_000) };
+        let until = ledger.tip().slot + 300;
+        let built = payment(&world.account, &world.key, &[coin], 5_000_000, until);
+        let listing = world.terms[0].id.parse().unwrap();
+        let paying = paying_for(&world.account, &listing, &built, 5_000_000);
+        let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
+        assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
+        assert!(step(&world.db, &own.tx(), &Decision::Refuse("no".into())));
+        block(world.db.run(statement!("UPDATE outbox SET was_public = 1"))).unwrap();
+        // Passed on all the same.
+        assert!(ledger.hand_in(Tx::new(built.cbor.clone(), until)));
+        world.provider.shows_mempool.set(true);
+        if in_block {
+            ledger.mine();
+            assert!(world.buy(0).unwrap().already_owned);
+        } else {
+            assert_eq!(world.buy(0), Err(BuyError::Pending(own.tx())));
+        }
+        assert_eq!(world.paid(0), 1);
+    }
 }

@@ -25,7 +25,7 @@ use crate::{
     catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     listing::DeliveryMode,
-    payment::{self, Claim, NewPayment, NotGranted},
+    payment::{self, Claim, NewPayment, NotGranted, PaymentRecord},
     purchase::{self, Owned},
     transitions::Transitions,
 };
@@ -210,10 +210,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             payment::open(&terms.id, &buyers),
             overdue(&wallet, slot),
             payment::ended_lately(&wallet, &terms.id, self.checkout.now),
+            payment::lost(&terms.id, &account.owner),
             sent,
             reserved,
         ];
-        let [owned, open, over, ended, sent, reserved] = exactly(database.batch(reads).await?)?;
+        let [owned, open, over, ended, lost, sent, reserved] = exactly(database.batch(reads).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
         }
@@ -225,6 +226,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
                 must_be_in_time(&record, block, self.checkout.clock)?;
             }
             return self.finish(&record.entry, settled.standing, &settled.followed, None).await.map(Some);
+        }
+        if self.is_paid(&lost).await? {
+            return Ok(None);
         }
         let view = self.look().await?;
         let outbox = Outbox { database, chain: self.checkout.chain, follow: &Transitions };
@@ -240,6 +244,20 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Earlier::Unsaid(tx) => Err(BuyError::Unsaid(tx)),
             Earlier::Without(utxos) => self.pay(&view, known, &Apart { count, utxos }).await,
         }
+    }
+
+    /// Whether one of these payments of the owner's own wallet, which a node refused, is in a block all the same, or on its
+    /// way to one.
+    async fn is_paid(&self, lost: &Rows) -> Result<bool, BuyError> {
+        if self.checkout.find_included(lost).await?.is_some() {
+            return Ok(true);
+        }
+        for PaymentRecord { entry, .. } in payment::all(lost)? {
+            if self.checkout.chain.in_mempool(&entry.tx).await? {
+                return Err(BuyError::Pending(entry.tx));
+            }
+        }
+        Ok(false)
     }
 
     async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {

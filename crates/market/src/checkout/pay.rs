@@ -380,7 +380,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     return Ok(Paid { content, settlement: self.owned(&purchase, &payer).await? });
                 }
                 Claim::MaybePaid => {
-                    let lost = self.database.run(payment::lost(&terms.id, &payer)).await?;
+                    let lost = self.database.run(payment::lost(&terms.id, &payer.to_string())).await?;
                     if self.find_included(&lost).await?.is_none() {
                         self.must_not_wait(&lost, &payer).await?;
                     }
