@@ -49,6 +49,8 @@ const CALLS_PER_LOOK: u32 = 3;
 const UNPAID: &str = "PAYMENT-SIGNATURE header is required";
 /// The code of a payment that spends what another one on its way spends.
 const INPUTS_TAKEN: &str = "invalid_exact_cardano_payload_input_not_available";
+/// The code of a lock that would hardly be in a block in time.
+const ENDS_AT_ONCE: &str = "invalid_exact_cardano_payload_ttl_too_soon";
 /// Headers of terms that an isolate keeps, of some two kilobytes each.
 const MAX_HEADERS: usize = 1_000;
 
@@ -277,6 +279,7 @@ impl Gate<'_> {
             }
             PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)).await,
             PayError::Public => self.ask(&Ask::new("payment_public", &words)).await,
+            PayError::EndsAtOnce => self.ask(&Ask::new(ENDS_AT_ONCE, &words)).await,
             PayError::InputsTaken => self.ask(&Ask::new(INPUTS_TAKEN, &words)).await,
             PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)).await,
             PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
@@ -329,6 +332,7 @@ fn outcome(paid: &Result<checkout::Paid, PayError>) -> &str {
         Err(PayError::Refused(refusal) | PayError::NotSettled(refusal, _)) => refusal.code(),
         Err(PayError::Refunded) => "refunded",
         Err(PayError::Public) => "public before",
+        Err(PayError::EndsAtOnce) => ENDS_AT_ONCE,
         Err(PayError::InputsTaken) => INPUTS_TAKEN,
         Err(PayError::TooManyRefused) => "too many refused",
         Err(PayError::IdentifierTaken) => "identifier taken",

@@ -208,6 +208,7 @@ impl OpenSale<'_> {
             | PayError::Refunded
             | PayError::Public
             | PayError::TooManyRefused
+            | PayError::EndsAtOnce
             | PayError::InputsTaken => self.ask(&words, None, None).await,
         }
     }

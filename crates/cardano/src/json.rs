@@ -4,11 +4,23 @@
 /// Values of a message, of its payment, or of what else a request says in JSON: more than twice as many as any has.
 pub const MAX_VALUES: usize = 1_000;
 
-/// Whether a JSON text may have more than so many values. Asked before it is read, by its bytes alone.
+/// Whether a JSON text has more than so many values, as far as it is JSON. Asked before it is read, by its bytes alone: what
+/// stands in texts is not counted, a title may have any number of commas.
 #[must_use]
 pub fn has_more_values(text: &[u8], most: usize) -> bool {
-    // Each value but the first stands behind one of these. Where they are part of a text they are counted as well.
-    text.iter().filter(|byte| matches!(byte, b'[' | b'{' | b',' | b':')).nth(most).is_some()
+    let (mut quoted, mut escaped) = (false, false);
+    let begins = |byte: &&u8| {
+        let within = quoted;
+        match (**byte, quoted) {
+            _ if escaped => escaped = false,
+            (b'\\', true) => escaped = true,
+            (b'"', _) => quoted = !quoted,
+            _ => {}
+        }
+        // Each value but the first stands behind one of these.
+        !within && matches!(**byte, b'[' | b'{' | b',' | b':')
+    };
+    text.iter().filter(begins).nth(most).is_some()
 }
 
 #[cfg(test)]
@@ -23,6 +35,16 @@ mod tests {
             assert!(has_more_values(list(1_000).as_bytes(), 1_000), "{unit}");
         }
         assert!(has_more_values("[".repeat(1_001).as_bytes(), 1_000));
-        assert!(!has_more_values(format!(r#"{{"text":"{}"}}"#, "x".repeat(1 << 20)).as_bytes(), 1_000));
+    }
+
+    #[test]
+    fn what_stands_in_texts_is_not_counted() {
+        for words in ["x", "a, b: [c] {d} ", r#"\"0,\""#, r"\\", r"\\\u002c,"] {
+            let text = format!(r#"{{"text":"{}"}}"#, words.repeat(2_000));
+            serde_json::from_str::<serde_json::Value>(&text).unwrap();
+            assert!(!has_more_values(text.as_bytes(), 10), "{words}");
+            let more = format!(r#"{{"text":"{}","more":[{}0]}}"#, words.repeat(2_000), "0,".repeat(10));
+            assert!(has_more_values(more.as_bytes(), 10), "{words}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Buyers' payments: claimed in one batch with the entry that sends them, by conditions that only the database can hold.
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
-use outbox::{Draft, ENTRY_JSON, Entry, Guard, Kind, MAX_ENDED, write_down};
+use outbox::{Draft, ENTRY_JSON, Entry, Guard, Kind, MAX_ENDED, MAX_LAG_MS, write_down};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
@@ -60,6 +60,9 @@ pub struct NewPayment<'a> {
     pub content: Option<ContentHash>,
     /// Whether the chain was asked for what the payer may have paid for it before ([`lost`]).
     pub looked: bool,
+    /// How many payments of a service wallet for it took no effect lately, for all that was known when it was kept apart
+    /// from them ([`ended_lately`]).
+    pub ended: Option<usize>,
 }
 
 /// A payment that was claimed before.
@@ -101,6 +104,8 @@ pub enum Claim {
     TermsTaken,
     /// The identifier belongs to another payload.
     IdentifierTaken,
+    /// Another payment of the service wallet for the listing took no effect meanwhile, for all that is known.
+    Ended,
     /// Too many payments of this payer took no effect lately.
     TooManyRefused,
     /// Too many protected sales wait for their results.
@@ -162,6 +167,13 @@ const MAX_UNPOSTED: u32 = 60;
 /// Where half as many wait, a network that has as many of them gets no other taken: some are left for everybody else.
 const MAX_UNPOSTED_OF_ONE: u32 = MAX_UNPOSTED / 4;
 
+/// Locks of which it is not known whether a block has them beyond which no other is taken, those included whose time was
+/// over within as many slots: each is asked for by itself, and one that a block has must be found in time for its result.
+/// Anyone can hand in locks that end at once. Of these, too, some are left for everybody else.
+const MAX_UNSEEN: u32 = 2 * MAX_UNPOSTED;
+const MAX_UNSEEN_OF_ONE: u32 = MAX_UNSEEN / 4;
+const UNSEEN_SLOTS: u64 = 20 * 60;
+
 /// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
 macro_rules! crowded {
     ($facts:literal) => {
@@ -182,7 +194,22 @@ macro_rules! crowded {
             " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0)) \
              UNION ALL SELECT p.network FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
              AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
-             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0)))"
+             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0))) \
+             OR (SELECT count(*) >= ",
+            $facts,
+            " ->> '$.unseen' OR (2 * count(*) >= ",
+            $facts,
+            " ->> '$.unseen' AND total(p.network IN (",
+            $facts,
+            " ->> '$.network', ",
+            $facts,
+            " ->> '$.networkBefore')) >= ",
+            $facts,
+            " ->> '$.unseenOfOne') FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
+             AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
+             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0) - ",
+            $facts,
+            " ->> '$.unseenSlots')"
         )
     };
 }
@@ -199,6 +226,27 @@ macro_rules! lost {
             ", '$.buyers')) AND p.tx_id <> ?1 AND o.state = 'refused' AND o.was_public AND NOT ",
             $facts,
             " ->> '$.looked'"
+        )
+    };
+}
+
+/// SQL for whether more payments of a service wallet for a listing took no effect lately than it was kept apart from, over
+/// the facts.
+macro_rules! ended {
+    ($facts:literal) => {
+        concat!(
+            "(",
+            $facts,
+            " ->> '$.ended' IS NOT NULL AND (SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
+             WHERE p.payer = ",
+            $facts,
+            " ->> '$.buyers[0]' AND p.listing_id = ",
+            $facts,
+            " ->> '$.listing' AND o.wallet IS NOT NULL AND o.state IN ('refused', 'expired') AND o.created_at_ms > ",
+            $facts,
+            " ->> '$.since') > ",
+            $facts,
+            " ->> '$.ended')"
         )
     };
 }
@@ -225,7 +273,8 @@ const GUARD: &str = concat!(
     crowded!("?10"),
     ")) AND NOT EXISTS (",
     lost!("?10"),
-    ")"
+    ") AND NOT ",
+    ended!("?10")
 );
 
 /// What stands in a claim's way, as it is read beside it.
@@ -239,6 +288,7 @@ struct InTheWay {
     refused: u8,
     crowded: u8,
     lost: u8,
+    ended: u8,
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Lovelace,
@@ -273,11 +323,16 @@ impl NewPayment<'_> {
             "refused": self.account.is_none().then_some(MAX_REFUSED),
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "ofOne": MAX_UNPOSTED_OF_ONE,
+            "unseen": MAX_UNSEEN,
+            "unseenOfOne": MAX_UNSEEN_OF_ONE,
+            "unseenSlots": UNSEEN_SLOTS,
             "network": self.network(now),
             "networkBefore": self.network(now.saturating_sub(DAY_MS)),
             "amount": self.amount,
             "content": self.content,
             "looked": self.looked,
+            "ended": self.ended,
+            "since": now.saturating_sub(MAX_LAG_MS),
         })
     }
 
@@ -345,6 +400,9 @@ impl NewPayment<'_> {
         }
         if found.lost > 0 {
             return Claim::MaybePaid;
+        }
+        if found.ended > 0 {
+            return Claim::Ended;
         }
         if found.terms.is_some() {
             return Claim::TermsTaken;
@@ -510,7 +568,7 @@ pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
         ),
         wallet,
         listing,
-        now.saturating_sub(outbox::MAX_LAG_MS)
+        now.saturating_sub(MAX_LAG_MS)
     )
 }
 
@@ -550,13 +608,14 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                  AND identifier = ?2 ->> '$.identifier'), \
                'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
                'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
-               'lost', EXISTS ({}), \
+               'lost', EXISTS ({}), 'ended', {}, \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",
             too_many_refused!("?2"),
             crowded!("?2"),
             lost!("?2"),
+            ended!("?2"),
             spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),
         tx,

@@ -211,6 +211,7 @@ impl World {
             account: None,
             content: None,
             looked: false,
+            ended: None,
             network: None,
         };
         let claimed = block(payment.claim(&self.db, None, self.ledger.tip().time_ms)).unwrap().0;

@@ -286,6 +286,27 @@ fn of_half_the_sales_that_may_wait_one_network_leaves_others_theirs() {
 }
 
 #[test]
+fn locks_that_end_at_once_and_are_not_looked_for_yet_leave_room_for_other_networks_and_are_bounded() {
+    let (db, account, key) = market(5, 30);
+    one(&db, &format!("INSERT INTO chain_state VALUES (1, '{:064}', 1, {UNTIL}, {NOON}) RETURNING 'ok'", 0));
+    let taken = |network, numbers: std::ops::Range<u8>| {
+        let claim = |number: u8| {
+            let listing = list(&db, number, 5 * ADA);
+            let paying = paying(&account, &key, &listing, number, 5 * ADA);
+            Paying { mode: DeliveryMode::Protected, network: Some(network), account: None, ..paying }.claim(&db, NOON)
+        };
+        numbers.filter(|number| is_new(&claim(*number))).count()
+    };
+    assert_eq!(taken("203.0.113.1", 1..70), 60, "half of them");
+    assert_eq!(taken("203.0.113.2", 70..110), 30, "a quarter");
+    assert_eq!(taken("203.0.113.3", 110..150), 30, "the last");
+    assert_eq!(taken("203.0.113.4", 150..152), 0);
+    let later = UNTIL + 20 * 60;
+    one(&db, &format!("UPDATE chain_state SET tip_slot = {later} RETURNING 'ok'"));
+    assert_eq!(taken("203.0.113.4", 152..154), 2, "what was over long ago keeps nobody out");
+}
+
+#[test]
 fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     let (db, account, key) = market(5, 30);
     let [first, second] = [1, 2].map(|number| list(&db, number, 2 * ADA));

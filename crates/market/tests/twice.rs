@@ -10,6 +10,8 @@
 
 mod support;
 
+use std::cell::RefCell;
+
 use cardano::{
     Lovelace, TxHash,
     chain::Utxo,
@@ -22,7 +24,7 @@ use market::{
     checkout::{Bought, BuyError, Checkout, Order},
     contents::InDatabase,
 };
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use support::{
     NOON, block,
     ledger::{Ledger, Tx, faucets},
@@ -71,11 +73,15 @@ impl World {
     }
 
     async fn buying(&self, listing: usize) -> Result<Bought, BuyError> {
+        self.buying_on(&self.db, listing).await
+    }
+
+    async fn buying_on(&self, database: &impl Database, listing: usize) -> Result<Bought, BuyError> {
         let ledger = &self.provider.ledger;
         ledger.calls.set(0);
         let now = ledger.tip().time_ms;
         let checkout = Checkout {
-            database: &self.db,
+            database,
             chain: &self.provider,
             signatures: &Native,
             sleep: &Meanwhile(&|| ()),
@@ -207,6 +213,40 @@ fn two_orders_at_once_pay_nothing_twice() {
     let again = world.buy(0);
     assert!(matches!(again, Err(BuyError::Unsaid(tx)) if tx == world.first()), "{again:?}");
     assert!(matches!(block(other), Err(BuyError::Ledger(_))));
+    world.mine();
+    assert_eq!(world.paid(0), 1);
+}
+
+/// A database in front of whose first entry something else happens.
+struct Interrupted<'a>(&'a Sqlite, RefCell<Option<Box<dyn FnOnce() + 'a>>>);
+
+impl Database for Interrupted<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let writes = statements.iter().any(|statement| statement.sql.starts_with("INSERT INTO outbox "));
+        let first = if writes { self.1.borrow_mut().take() } else { None };
+        if let Some(first) = first {
+            first();
+        }
+        self.0.batch(statements).await
+    }
+}
+
+#[test]
+fn who_waits_for_another_payment_while_an_equal_one_is_refused_pays_nothing_beside_it() {
+    let world = World::new(&[20, 13], &[5, 6]);
+    let others = || {
+        // The smaller coin is held until a node has answered; its change is what the next payment spends.
+        world.provider.handing.set(Handing::Outstanding);
+        let mut other = Box::pin(world.buying(1));
+        assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
+        world.provider.handing.set(Handing::Denied);
+        assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))), "it is on its way all the same");
+        world.provider.handing.set(Handing::Answered);
+        assert!(matches!(block(other), Err(BuyError::Pending(_))));
+    };
+    let database = Interrupted(&world.db, RefCell::new(Some(Box::new(others))));
+    let second = block(world.buying_on(&database, 0));
+    assert!(second.is_err(), "{second:?}");
     world.mine();
     assert_eq!(world.paid(0), 1);
 }

@@ -99,6 +99,33 @@ fn a_lock_whose_buyer_left_is_seen_in_time_behind_a_flood_and_payments_in_vain()
 }
 
 #[test]
+fn a_lock_whose_buyer_left_is_seen_in_time_behind_locks_whose_time_was_over_at_once() {
+    let sales = Sales::new();
+    let minute = || {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick()
+    };
+    // Each tick forgets those that are over, and others are taken.
+    let mut taken = 0;
+    for _ in 0..6 {
+        taken += (0..50).filter(|number| sales.locks_in_vain(&person(100 + number))).count();
+        minute();
+        // Of other payers.
+        run(&sales, "UPDATE payments SET payer = tx_id");
+    }
+    assert!(taken > 100, "{taken}");
+    for number in 0..FLOOD {
+        sales.puts(&[sales.escrow_of(&fresh_escrow(300_000 + number))]);
+    }
+    let lock = sales.sell(&person(11));
+    let seen = (0..10).position(|_| {
+        minute();
+        sales.status(&lock) == "ResultSubmitted"
+    });
+    assert!(seen.is_some(), "not in ten minutes");
+}
+
+#[test]
 fn a_row_that_cannot_be_cleared_away_keeps_no_sale_waiting() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
@@ -149,6 +176,51 @@ fn what_overtakes_an_action_of_ours_is_recorded_and_the_action_given_up() {
     assert_eq!(entry(&sales.db, &ours.tx).state, EntryState::Refused);
     sales.ticks(2);
     assert_eq!(sales.status(&lock), "Disputed", "the result was posted to what it became");
+}
+
+#[test]
+fn who_overtakes_a_result_behind_a_flood_holds_up_no_other_that_was_posted_with_it() {
+    let sales = Sales::new();
+    let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
+    sales.ledger.mine();
+    for number in 0..FLOOD {
+        sales.puts(&[sales.escrow_of(&fresh_escrow(100_000 + number))]);
+    }
+    sales.ledger.mine();
+    assert_eq!(acted(&[sales.tick()], "result"), 1, "all together");
+    // A block has what one of the buyers did, which the provider's node had not seen.
+    sales.ledger.mempool.borrow_mut().clear();
+    sales.does(&locks[0], Action::SetRefundRequested);
+    let minute = || (0..3).for_each(|_| sales.ledger.mine());
+    minute();
+    let report = sales.tick();
+    assert!(acted(&[report], "result") > 0, "a minute later, not when its time is over");
+    minute();
+    sales.tick();
+    let statuses: Vec<String> = locks.iter().map(|lock| sales.status(lock)).collect();
+    assert_eq!(statuses, ["Disputed", "ResultSubmitted", "ResultSubmitted", "ResultSubmitted", "ResultSubmitted"]);
+}
+
+#[test]
+fn who_overtakes_a_result_holds_up_none_that_was_paid_for_with_its_change() {
+    let sales = Sales::new();
+    sales.fund(1_000);
+    let locks: Vec<TxHash> = (11..19).map(|number| sales.sell_another(&person(number))).collect();
+    sales.ledger.mine();
+    assert_eq!(acted(&[sales.tick()], "result"), 2);
+    let posted = std::mem::take(&mut *sales.ledger.mempool.borrow_mut());
+    assert!(posted[1].utxos.spent.iter().any(|input| input.tx == posted[0].id), "of its change");
+    let in_first = |lock: &&TxHash| posted[0].utxos.spent.iter().any(|input| input.tx == **lock);
+    let overtaking = *locks.iter().find(in_first).unwrap();
+    sales.does(&overtaking, Action::SetRefundRequested);
+    for _ in 0..2 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick();
+    }
+    for lock in &locks {
+        let expected = if *lock == overtaking { "Disputed" } else { "ResultSubmitted" };
+        assert_eq!(sales.status(lock), expected, "two minutes later, not when its time is over");
+    }
 }
 
 #[test]

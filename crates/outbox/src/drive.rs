@@ -4,13 +4,14 @@ use cardano::{
     Address, TxHash,
     chain::{Chain, ChainError, Inclusion, Submission, Tip},
     slots::Millis,
+    tx::SignedTx,
 };
 use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
     decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, NOT_FROM_HERE, decide},
     entry::{ENTRY_JSON, Entry, EntryState, Kind},
-    statements::{answer_lost, begin_attempt, by_id, change, keep_bytes, not_handed_over, refused_first},
+    statements::{answer_lost, begin_attempt, by_id, change, keep_bytes, not_handed_over, open_beside, refused_first},
     wallet::WalletSnapshot,
 };
 
@@ -235,7 +236,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Gives an entry up, because another transaction spent what it spends. Whether it was open.
+    /// Gives an entry up, because a block has another transaction that spends what it spends, and what spends its change.
+    /// Whether it was open.
     ///
     /// # Errors
     /// The database cannot be asked.
@@ -244,7 +246,29 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         if !entry.state.is_open() || tx == by {
             return Ok(false);
         }
-        Ok(self.apply(&mut entry, &Decision::Refuse(format!("{by} was first")), now).await?.0)
+        let changed = self.apply(&mut entry, &Decision::Refuse(format!("{by} was first")), now).await?.0;
+        if changed {
+            self.orphaned(*tx, now).await?;
+        }
+        Ok(changed)
+    }
+
+    /// Gives up what spends outputs of an entry that no block will have, and what spends outputs of these: no node takes
+    /// them, and what they hold would wait until their time is over.
+    async fn orphaned(&self, tx: TxHash, now: Millis) -> Result<(), DatabaseError> {
+        let mut open = Entry::all(&self.database.run(open_beside(&tx)).await?)?;
+        let mut gone = vec![tx];
+        while let Some(parent) = gone.pop() {
+            for entry in &mut open {
+                let spends = || SignedTx::parse(&entry.cbor).is_ok_and(|tx| tx.inputs.iter().any(|it| it.tx == parent));
+                if entry.state.is_open() && entry.kind.ends_by_refusal() && spends() {
+                    let why = format!("what {parent} made is never there");
+                    self.apply(entry, &Decision::Refuse(why), now).await?;
+                    gone.push(entry.tx);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Looks at the chain once and does what follows. What was done.

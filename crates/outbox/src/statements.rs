@@ -107,6 +107,18 @@ pub fn ended_for(purpose: &str, now: Millis) -> Statement {
     )
 }
 
+/// The statement that reads the open entries of the wallet that built this one.
+pub(crate) fn open_beside(tx: &TxHash) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled \
+             WHERE wallet = (SELECT wallet FROM outbox WHERE tx_id = ?1) AND state <> 'included' \
+             AND state IN ('claimed', 'submitted')"
+        ),
+        tx
+    )
+}
+
 /// The statement that reads entries of these kinds whose end is not known, those that expire first.
 #[must_use]
 pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {

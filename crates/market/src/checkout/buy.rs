@@ -152,6 +152,12 @@ struct ChainView {
     utxos: Vec<Utxo>,
 }
 
+/// Earlier payments for the same, and what the next one must spend so that none of them counts besides.
+struct Apart {
+    count: usize,
+    utxos: Vec<Utxo>,
+}
+
 /// What one try came to.
 enum Tried {
     /// It stands so.
@@ -226,11 +232,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             return Ok(None);
         }
         let known = WalletSnapshot::read(&wallet, &sent, &reserved)?;
-        let earlier = outbox.earlier(Entry::all(&ended)?, &known, &view.utxos, self.checkout.now).await?;
+        let ended = Entry::all(&ended)?;
+        let count = ended.len();
+        let earlier = outbox.earlier(ended, &known, &view.utxos, self.checkout.now).await?;
         match earlier {
             Earlier::InBlock(tx) => Err(BuyError::Pending(tx)),
             Earlier::Unsaid(tx) => Err(BuyError::Unsaid(tx)),
-            Earlier::Without(utxos) => self.pay(&view, known, &utxos).await,
+            Earlier::Without(utxos) => self.pay(&view, known, &Apart { count, utxos }).await,
         }
     }
 
@@ -257,12 +265,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         &self,
         view: &ChainView,
         mut known: WalletSnapshot,
-        without: &[Utxo],
+        apart: &Apart,
     ) -> Result<Option<Bought>, BuyError> {
         let mut waited: Millis = 0;
         let offered = self.offer(view)?;
         for attempt in 0..MAX_TRIES {
-            match self.attempt(view, &known, without, &offered, attempt).await? {
+            match self.attempt(view, &known, apart, &offered, attempt).await? {
                 Tried::Settled(entry, standing, followed, content) => {
                     return self.finish(&entry, standing, &followed, content).await.map(Some);
                 }
@@ -306,11 +314,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         &self,
         view: &ChainView,
         known: &WalletSnapshot,
-        without: &[Utxo],
+        apart: &Apart,
         offered: &Offered,
         attempt: u32,
     ) -> Result<Tried, BuyError> {
         let Order { account, terms, mode, .. } = *self.order;
+        let without = apart.utxos.as_slice();
         // Another of ours has taken it since, and may be refused: then it keeps nothing out.
         if without.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
             return Ok(Tried::Same);
@@ -343,6 +352,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             network: Some(self.order.network),
             account: Some(account),
             looked: true,
+            ended: Some(apart.count),
             content: reading.is_some().then_some(terms.content_hash),
         };
         let (claim, beside) = new.claim(self.checkout.database, reading, self.checkout.now).await?;
@@ -350,7 +360,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Claim::New(entry) => entry,
             Claim::NotGranted(why) => return Err(why.into()),
             Claim::Crowded => return Err(Unavailable::Crowded.into()),
-            Claim::Owned(_) | Claim::Paying(_) | Claim::TermsTaken | Claim::IdentifierTaken => return Ok(Tried::Same),
+            Claim::Owned(_) | Claim::Paying(_) | Claim::Ended | Claim::TermsTaken | Claim::IdentifierTaken => {
+                return Ok(Tried::Same);
+            }
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
             Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused | Claim::MaybePaid => return Ok(Tried::Again),
         };

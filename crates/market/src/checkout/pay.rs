@@ -1,6 +1,6 @@
 //! A payment that somebody hands over: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
 
-use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain, keys::VerifyEd25519};
+use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain, keys::VerifyEd25519, slots::SlotConfig};
 use outbox::{Entry, EntryState, Outbox, Settled, Sleep, Standing};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Rows, exactly};
@@ -31,6 +31,9 @@ use crate::{
 
 /// How often a claim is tried again because the payment that stood in its way ended without effect.
 const MAX_ROUNDS: u32 = 3;
+
+/// How much longer a new lock must be valid, in slots: three blocks in four come within as many.
+const LEAST_LOCK_SLOTS: u64 = 30;
 
 /// A payment as it came.
 #[derive(Clone, Debug)]
@@ -113,6 +116,12 @@ pub enum PayError {
         MAX_REFUSED
     )]
     TooManyRefused,
+    /// A lock that would hardly be in a block in time: whoever hands in many of them locks nothing, and keeps others out.
+    #[error(
+        "the lock can be in a block for less than {LEAST_LOCK_SLOTS} seconds more: nothing was paid; build a new one, under \
+         new terms where those are over soon"
+    )]
+    EndsAtOnce,
     /// Another payment spends the same.
     #[error(
         "another payment that spends an input of this one is on its way: wait until it is in a block or its time to live is \
@@ -303,6 +312,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         Ok((mode, offered, verified))
     }
 
+    fn ends_at_once(&self, verified: &VerifiedPayment) -> bool {
+        let now = SlotConfig::PREPROD.slot_at(self.clock).unwrap_or(u64::MAX);
+        verified.valid_until < now.saturating_add(LEAST_LOCK_SLOTS)
+    }
+
     /// What we know of a transaction that is public, where we handed it in ourselves: an equal request was quicker.
     async fn handed_in(&self, tx: &TxHash) -> Result<Option<PaymentRecord>, PayError> {
         let record: Option<PaymentRecord> = self.database.run(payment::record(tx)).await?.first_json()?;
@@ -319,6 +333,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             if attempt.proven != Some(verified.payer) {
                 return Err(PayError::Public);
             }
+        } else if mode == DeliveryMode::Protected && self.ends_at_once(&verified) {
+            return Err(PayError::EndsAtOnce);
         }
         let (payer, terms) = (verified.payer, attempt.terms);
         let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
@@ -341,6 +357,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             account: None,
             content: reading.is_some().then_some(terms.content_hash),
             looked: false,
+            ended: None,
         };
         for _ in 0..MAX_ROUNDS {
             let (claim, beside) = new.claim(self.database, reading.clone(), self.now).await?;
@@ -386,7 +403,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::Crowded => return Err(Unavailable::Crowded.into()),
                 Claim::TooManyRefused => return Err(PayError::TooManyRefused),
                 Claim::InputsTaken => return Err(PayError::InputsTaken),
-                Claim::NotGranted(_) => return Err(no_content(terms).into()),
+                Claim::NotGranted(_) | Claim::Ended => return Err(no_content(terms).into()),
             }
         }
         Err(NotSettled::Duplicate.into())

@@ -1,15 +1,16 @@
 //! Entries of ours whose end is not known, or that a rollback may have removed: each is asked for, sent again, closed.
 
 use cardano::{
+    TxHash,
     chain::{Chain, Inclusion},
     evaluation::Evaluate,
     history::History,
     tx::TransactionUtxos,
 };
-use outbox::{Decision, Entry, EntryState, Kind, rechecked};
+use outbox::{Decision, Entry, EntryState, Kind, by_id, rechecked};
 use sql::{Database, DatabaseError};
 
-use super::{CALLS_KEPT, Report, TickError, TickView, Watch, steps::Found};
+use super::{CALLS_KEPT, Report, TickError, TickView, Watch, follow::Fate, steps::Found};
 use crate::contents::Contents;
 
 /// After so many that the provider said nothing about, the rest is left for the next tick.
@@ -24,7 +25,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         view: &TickView<'_>,
         report: &mut Report,
     ) -> Result<bool, TickError> {
-        let mut found = Vec::new();
+        let (mut found, mut waiting) = (Vec::new(), Vec::new());
         let (mut changed, mut unserved) = (false, 0_u32);
         for entry in &mut entries {
             if (self.calls_left)() <= CALLS_KEPT || unserved >= MAX_UNSERVED {
@@ -34,6 +35,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             match self.look(entry, view, report).await {
                 Ok((step, did)) => {
                     changed |= !matches!(step, Decision::Wait | Decision::Submit);
+                    waiting.extend(Some(tx).filter(|_| entry.state.is_open() && acts_on_escrows(entry.kind)));
                     found.extend(did);
                 }
                 Err(error) => {
@@ -43,7 +45,30 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         }
         self.record(found, view, report).await?;
+        for tx in waiting {
+            match self.is_overtaken(&tx, view, report).await {
+                Ok(overtaken) => changed |= overtaken,
+                Err(error) => report.note(&tx, &error),
+            }
+        }
         Ok(changed)
+    }
+
+    /// Whether a block has what spends an escrow on which an action of ours in no block acts: then that is recorded, and the
+    /// action given up. Otherwise whoever was first would hold up, until its time is over, all escrows that it acts on.
+    async fn is_overtaken(&self, tx: &TxHash, view: &TickView<'_>, report: &mut Report) -> Result<bool, TickError> {
+        // One that was overtaken before may have taken this one along.
+        let entry = Entry::first(&self.database.run(by_id(tx)).await?)?;
+        let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
+        for escrow in read(&entry)?.by_script {
+            if (self.calls_left)() <= CALLS_KEPT {
+                return Ok(false);
+            }
+            if self.follow(&escrow, view, report).await? == Fate::Spent {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Looks at one entry. What was done, and what it did to escrows if it is in a block.
@@ -70,10 +95,17 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 
 /// What an action of ours in a block did; `None` for what touches no escrow.
 pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, TickError> {
-    if !matches!(entry.kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute) {
+    if !acts_on_escrows(entry.kind) {
         return Ok(None);
     }
-    let utxos = TransactionUtxos::read(&entry.cbor)
-        .map_err(|error| DatabaseError(format!("the transaction {} cannot be read: {error}", entry.tx)))?;
-    Ok(Some(Found { utxos, height: block.height, time_ms: block.time_ms }))
+    Ok(Some(Found { utxos: read(entry)?, height: block.height, time_ms: block.time_ms }))
+}
+
+const fn acts_on_escrows(kind: Kind) -> bool {
+    matches!(kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute)
+}
+
+fn read(entry: &Entry) -> Result<TransactionUtxos, DatabaseError> {
+    let broken = |error| DatabaseError(format!("the transaction {} cannot be read: {error}", entry.tx));
+    TransactionUtxos::read(&entry.cbor).map_err(broken)
 }

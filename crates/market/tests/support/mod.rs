@@ -168,6 +168,7 @@ impl Paying {
             account: self.account.as_ref(),
             content: None,
             looked: self.looked,
+            ended: None,
             network: self.network,
         };
         block(new.claim(db, None, now)).unwrap().0

@@ -7,7 +7,7 @@ use cardano::{
     keys::SigningKey,
     params::ProtocolParameters,
     slots::Millis,
-    tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
+    tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
     Action, Datum, Deployment, Parameters,
@@ -127,6 +127,15 @@ impl Sales {
         tx
     }
 
+    /// Somebody hands in a lock whose time is over before the next block; whether it is taken.
+    pub fn locks_in_vain(&self, buyer: &SigningKey) -> bool {
+        let number = self.unique();
+        let lock = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
+        let until = self.ledger.tip().slot + 1;
+        let (claim, _) = self.claim(&self.listing, buyer, number, DeliveryMode::Protected, lock, until);
+        matches!(claim, Claim::New(_))
+    }
+
     fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
         let number = self.unique();
         let datum = Datum { buyer: buyer.enterprise_address().into(), ..fresh_escrow(number) };
@@ -149,6 +158,20 @@ impl Sales {
         paid: NewOutput,
         until: u64,
     ) -> (TxHash, Vec<u8>) {
+        let (claim, built) = self.claim(listing, buyer, number, mode, paid, until);
+        assert!(matches!(claim, Claim::New(_)), "{claim:?}");
+        (built.facts.tx_id, built.cbor)
+    }
+
+    fn claim(
+        &self,
+        listing: &ListingId,
+        buyer: &SigningKey,
+        number: u32,
+        mode: DeliveryMode,
+        paid: NewOutput,
+        until: u64,
+    ) -> (Claim, BuiltTx) {
         let (address, price) = (buyer.enterprise_address(), Lovelace::new(PRICE).unwrap());
         let coin = Utxo { reference: faucets(number), ..output(address.to_string(), Lovelace::from_ada(100), None) };
         let validity = Validity { from: None, until };
@@ -172,10 +195,11 @@ impl Sales {
             account: None,
             content: None,
             looked: false,
+            ended: None,
             network: None,
         };
-        assert!(matches!(block(payment.claim(&self.db, None, self.now())).unwrap().0, Claim::New(_)));
-        (built.facts.tx_id, built.cbor)
+        let (claim, _) = block(payment.claim(&self.db, None, self.now())).unwrap();
+        (claim, built)
     }
 
     /// Outputs are spent by whoever else has their key.

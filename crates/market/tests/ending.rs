@@ -1,0 +1,93 @@
+//! Locks that end before a block is likely to have them: they lock nothing, and are not taken.
+
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Lovelace, TxRef,
+    chain::Utxo,
+    keys::Native,
+    params::ProtocolParameters,
+    slots::SlotConfig,
+    tx::build::{TxPlan, Validity, Wallet, build},
+};
+use market::{
+    DeliveryMode,
+    catalogue::{self, ListingTerms},
+    checkout::{Checkout, Paid, PayError, Presented},
+    contents::InDatabase,
+};
+use serde_json::json;
+use sql::Database;
+use support::{
+    block,
+    ledger::{Tx, faucets},
+    one, person,
+    provider::Meanwhile,
+    sales::{Sales, output},
+};
+use x402_cardano::{
+    escrow::TransferMethod,
+    method::{EscrowMethod, PaymentMethod},
+    wire::ConfirmationPolicy,
+};
+
+/// A lock that is valid for so many slots more is handed in.
+fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
+    let policy = ConfirmationPolicy::new(0).unwrap();
+    let seller = sales.platform.seller.clone();
+    let method = EscrowMethod::new(sales.deployment.clone(), seller, TransferMethod::Escrow, policy).unwrap();
+    let terms: Option<ListingTerms> =
+        block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap();
+    let terms = ListingTerms { modes: vec![DeliveryMode::Protected], ..terms.unwrap() };
+    let (key, parameters) = (person(9), ProtocolParameters::preprod());
+    let payer = key.enterprise_address();
+    let coin = output(payer.to_string(), Lovelace::from_ada(100), None);
+    let funds = Tx::unsigned(1, &[faucets(900)], std::slice::from_ref(&coin), u64::MAX);
+    let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
+    assert!(sales.ledger.hand_in(funds));
+    sales.ledger.mine();
+    let now = sales.now();
+    let offered = method.offer(&terms.sale(), now, [7; 32]).unwrap();
+    let lock = method.output(&offered, &payer, None, &parameters, &SlotConfig::PREPROD).unwrap();
+    let until = SlotConfig::PREPROD.slot_at(now).unwrap() + slots;
+    let plan = TxPlan { outputs: vec![lock.output], validity: Validity { from: None, until }, ..TxPlan::default() };
+    let wallet = Wallet { address: payer, utxos: &[coin], reserved: &[].into() };
+    let built = build(&plan, &wallet, &parameters).unwrap().sign(&[&key]).unwrap();
+    let header = json!({
+        "x402Version": 2,
+        "accepted": offered.requirements,
+        "payload": {
+            "transaction": STANDARD.encode(&built.cbor),
+            "nonce": built.facts.inputs.first().unwrap().to_string(),
+        },
+        "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+    });
+    let presented = Presented::read(&STANDARD.encode(header.to_string()), "203.0.113.1").unwrap();
+    let checkout = Checkout {
+        database: &sales.db,
+        chain: &sales.ledger,
+        signatures: &Native,
+        sleep: &Meanwhile(&|| sales.ledger.mine()),
+        contents: &InDatabase(&sales.db),
+        ways: &[(DeliveryMode::Protected, &method)],
+        now,
+        clock: now,
+        schedule: &[500],
+        confirmations: 0,
+        hung_up: &|| false,
+    };
+    block(checkout.pay(&terms, &presented, None))
+}
+
+#[test]
+fn a_lock_that_ends_at_once_is_not_taken() {
+    for slots in [2, 29] {
+        let sales = Sales::new();
+        assert_eq!(pays(&sales, slots), Err(PayError::EndsAtOnce));
+        assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM outbox"), "0");
+    }
+    assert_eq!(pays(&Sales::new(), 30).unwrap().content, "content 1");
+}
