@@ -1,7 +1,7 @@
 //! JSON from strangers. What a text takes in memory is told by its values, not by its bytes: `{"":0},` is seven bytes, and
 //! some four hundred as a map with a member.
 
-/// Values of a message, of its payment, or of what else a request says in JSON: several times as many as any has.
+/// Values of a message, of its payment, or of what else a request says in JSON: more than twice as many as any has.
 pub const MAX_VALUES: usize = 1_000;
 
 /// Whether a JSON text has more than so many values, as far as it is JSON. Asked before it is read, by its bytes alone: what

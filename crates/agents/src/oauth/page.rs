@@ -82,6 +82,7 @@ fn limits() -> Markup {
     html! {
         fieldset {
             legend { "Limits" }
+            p.note { "Of your agent wallet: they hold from now on for all agents that you let spend from it, together." }
             p.field {
                 label for="per-purchase" { "Most per purchase (tADA)" }
                 input #per-purchase type="number" inputmode="numeric" min="1" max="100" step="1" required value=(per_purchase);
