@@ -99,6 +99,10 @@ export async function startBench(): Promise<Bench> {
       resourcePersistencePath: state,
       log: new Log(LogLevel.WARN),
       logRequests: false,
+      // A line for each request: they are written, and read by nobody here.
+      handleStructuredLogs: ({ level, message }) => {
+        if (level === "error") console.error(message);
+      },
       cf: false,
       workers: [
         plain("front", readFileSync(join(import.meta.dirname, "floor.js"), "utf8"), {}),
