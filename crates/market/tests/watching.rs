@@ -338,18 +338,86 @@ fn however_many_only_wait_they_cost_few_statements() {
     assert_eq!(one(&sales.db, left), "0", "all are put aside");
 }
 
-/// A database in front of whose first entry something else happens.
-struct Interrupted<'a>(&'a Sqlite, RefCell<Option<Box<dyn FnOnce() + 'a>>>);
+/// A database before or after whose first batch with such a statement something else happens.
+struct Interrupted<'a> {
+    db: &'a Sqlite,
+    at: &'a str,
+    after: bool,
+    what: RefCell<Option<Box<dyn FnOnce() + 'a>>>,
+}
+
+impl<'a> Interrupted<'a> {
+    fn before(db: &'a Sqlite, at: &'a str, what: impl FnOnce() + 'a) -> Self {
+        Self { db, at, after: false, what: RefCell::new(Some(Box::new(what))) }
+    }
+
+    fn after(db: &'a Sqlite, at: &'a str, what: impl FnOnce() + 'a) -> Self {
+        Self { after: true, ..Self::before(db, at, what) }
+    }
+
+    fn interrupt(&self) {
+        let what = self.what.borrow_mut().take();
+        what.into_iter().for_each(|what| what());
+    }
+}
 
 impl Database for Interrupted<'_> {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
-        let writes = statements.iter().any(|statement| statement.sql.starts_with("INSERT INTO outbox "));
-        let first = if writes { self.1.borrow_mut().take() } else { None };
-        if let Some(first) = first {
-            first();
+        let now = statements.iter().any(|statement| statement.sql.starts_with(self.at));
+        if now && !self.after {
+            self.interrupt();
         }
-        self.0.batch(statements).await
+        let done = self.db.batch(statements).await;
+        if now && self.after {
+            self.interrupt();
+        }
+        done
     }
+}
+
+#[test]
+fn of_two_ticks_that_find_an_action_gone_none_records_what_it_did() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(2);
+    sales.ledger.mine();
+    sales.ledger.mine();
+    sales.tick();
+    assert_eq!(sales.status(&lock), "ResultSubmitted");
+    let posted = acting(&sales, &lock, "result").tx;
+    let height = sales.ledger.inclusion(&posted).unwrap().height;
+    let blocks = sales.ledger.blocks.borrow().len();
+    sales.ledger.roll_back(blocks + 1 - usize::try_from(height).unwrap(), 0);
+    (0..4).for_each(|_| sales.ledger.mine());
+    // Both find that its block is gone; the other one writes it down first.
+    let other = || drop(sales.tick());
+    sales.tick_on(&Interrupted::before(&sales.db, "UPDATE outbox SET state = 'submitted', block_hash = NULL", other));
+    assert_eq!(entry(&sales.db, &posted).state, EntryState::Submitted);
+    assert_eq!(sales.status(&lock), "FundsLocked");
+    sales.ticks(10);
+    assert_eq!(sales.status(&lock), "ResultSubmitted");
+    assert!(sales.ledger.inclusion(&acting(&sales, &lock, "result").tx).is_some());
+}
+
+#[test]
+fn a_tick_that_began_before_a_rollback_does_not_hide_what_another_saw_of_the_blocks_that_are_gone() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(4);
+    assert_eq!(sales.status(&lock), "ResultSubmitted");
+    // Between what the slow one read of earlier ticks and its question for the newest block.
+    let meanwhile = || {
+        sales.does(&lock, Action::SetRefundRequested);
+        sales.ledger.mine();
+        sales.tick();
+        assert_eq!(sales.status(&lock), "Disputed");
+        sales.ledger.roll_back(1, 0);
+        sales.ledger.mine();
+        sales.ledger.mine();
+    };
+    sales.tick_on(&Interrupted::after(&sales.db, "SELECT json_object('rollbacks', rollbacks", meanwhile));
+    sales.ticks(2);
+    assert_eq!(sales.status(&lock), "ResultSubmitted");
 }
 
 #[test]
@@ -386,12 +454,12 @@ fn of_two_sales_whose_creator_would_be_paid_by_one_transaction_one_is_credited_a
     let mut ids = locks.map(|lock| lock.to_string());
     ids.sort();
     run(&sales, &format!("UPDATE escrows SET creator_due = 0 WHERE purchase_id = '{}'", ids[0]));
-    let second = Box::new(|| {
+    let second = || {
         run(&sales, &format!("UPDATE escrows SET creator_due = iif(purchase_id = '{}', 1, 0)", ids[0]));
         assert_eq!(acted(&[sales.tick()], "payout"), 1);
         run(&sales, "UPDATE escrows SET creator_due = 1");
-    });
-    let first = sales.tick_on(&Interrupted(&sales.db, RefCell::new(Some(second))));
+    };
+    let first = sales.tick_on(&Interrupted::before(&sales.db, "INSERT INTO outbox ", second));
     assert_eq!(acted(&[first], "payout"), 0, "the same transaction was written for the other sale");
     assert_eq!(
         one(

@@ -246,7 +246,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     }
 
     /// Notes the newest block, before anything is written that depends on it, and reads what is due and which blocks a
-    /// rollback may have removed that have entries of ours; `None` where another tick undid a rollback meanwhile.
+    /// rollback may have removed that have entries of ours; `None` where another tick undid a rollback, or saw another block,
+    /// meanwhile.
     async fn begin(
         &self,
         view: &TickView<'_>,
@@ -259,7 +260,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let [again, noted] = due::acts_as(&acts_as);
         let statements = vec![
             recheck(reading.known_to, view.tip.height),
-            reading::note_block(&view.tip, view.rollbacks),
+            reading::note_block(&view.tip, reading),
             again,
             noted,
             due::due(view.clock, 0),
@@ -281,7 +282,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if block.first().is_none() {
-            report.notes.push("another tick undid a rollback meanwhile".into());
+            report.notes.push("another tick undid a rollback, or saw another block, meanwhile".into());
             return Ok(None);
         }
         Ok(Some(((due.all_json()?, owed.all_json()?), doubtful.all_json()?)))

@@ -117,13 +117,16 @@ pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
     )
 }
 
-/// The statement that notes the newest block; it answers if no other tick undid a rollback meanwhile.
-pub(super) fn note_block(tip: &Tip, rollbacks: u64) -> Statement {
+/// The statement that notes the newest block; it answers if no other tick undid a rollback meanwhile, nor saw another block
+/// above the newest one that was known before: what it recorded of that must not be taken for what is on this chain.
+pub(super) fn note_block(tip: &Tip, reading: &Reading) -> Statement {
     statement!(
         "INSERT INTO chain_blocks (height, hash) SELECT ?1, ?2 WHERE (SELECT rollbacks FROM chain_reading) = ?3 \
+         AND NOT EXISTS (SELECT 1 FROM chain_blocks WHERE height > ?4 AND hash <> ?2) \
          ON CONFLICT (height) DO UPDATE SET hash = excluded.hash RETURNING hash",
         tip.height,
         tip.hash,
-        rollbacks
+        reading.rollbacks,
+        reading.known_to
     )
 }
