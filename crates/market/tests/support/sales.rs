@@ -117,12 +117,13 @@ impl Sales {
         self.sell_listing(&listing, buyer)
     }
 
-    /// Somebody hands in an instant payment, and spends its money elsewhere meanwhile: no block will ever have it.
-    pub fn pays_in_vain(&self, buyer: &SigningKey) -> TxHash {
+    /// Somebody hands in a payment that is valid for so many slots, and spends its money elsewhere meanwhile: no block will
+    /// ever have it.
+    pub fn pays_in_vain(&self, buyer: &SigningKey, mode: DeliveryMode, slots: u64) -> TxHash {
         let number = self.unique();
         let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
-        let until = self.ledger.tip().slot + 900;
-        let (tx, _) = self.claimed(&self.listing, buyer, number, DeliveryMode::Instant, payment, until);
+        let until = self.ledger.tip().slot + slots;
+        let (tx, _) = self.claimed(&self.listing, buyer, number, mode, payment, until);
         assert!(self.ledger.hand_in(Tx::unsigned(number.into(), &[faucets(number)], &[], u64::MAX)));
         tx
     }
