@@ -538,3 +538,25 @@ fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
     let paid = blocks.iter().flat_map(|block| &block.txs).filter(|tx| all.contains(&tx.id.to_string())).count();
     assert_eq!(paid, 1);
 }
+
+#[test]
+fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_again_out_of_the_escrow() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.until(47);
+    sales.ticks(2);
+    assert_eq!(sales.status(&lock), "Disputed");
+    sales.settles(&lock);
+    assert_eq!(acted(&sales.ticks(1), "payout"), 1);
+    sales.ticks(1);
+    assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
+    // The payout comes into a block again, and before the settlement does, the buyer gives in.
+    sales.ledger.roll_back(2, 0b10);
+    sales.does(&lock, Action::AuthorizeWithdrawal);
+    let reports = sales.ticks(8);
+    assert_eq!(acted(&reports, "collect"), 1, "{reports:#?}");
+    assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
+    assert_eq!(one(&sales.db, "SELECT CAST(creator_due AS TEXT) FROM escrows"), "0");
+}

@@ -6,12 +6,13 @@ use cardano::{
     chain::{Utxo, Value},
     keys::SigningKey,
     params::ProtocolParameters,
-    slots::Millis,
+    slots::{Millis, SlotConfig},
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
     Action, Datum, Deployment, Parameters,
-    plan::Escrow,
+    dispute::{DisputeWithdrawal, Split},
+    plan::{Escrow, Planner, Step},
     rules::{Effect, Rule},
 };
 use market::{
@@ -225,6 +226,22 @@ impl Sales {
         let id = tx.id;
         assert!(self.ledger.hand_in(tx));
         id
+    }
+
+    /// The arbiter settles the dispute about a lock for the seller.
+    pub fn settles(&self, lock: &TxHash) {
+        let escrow = self.escrow(lock);
+        let (buyer, seller) = (Lovelace::from_ada(1), Lovelace::new(PRICE - 1_000_000).unwrap());
+        let intent = DisputeWithdrawal::new(escrow.utxo.reference, Split { buyer, seller });
+        let parameters = ProtocolParameters::preprod();
+        let planner = Planner { deployment: &self.deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
+        let step = Step::WithdrawDisputed { intent, signatures: vec![] };
+        let plan = planner.plan_within(&escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();
+        let parties = [escrow.datum.buyer_payout_address(), escrow.datum.seller_payout_address()];
+        let paid = plan.outputs.iter().zip(parties);
+        let made: Vec<Utxo> =
+            paid.map(|(new, to)| output(to.to_string(), new.value.lovelace, new.inline_datum.clone())).collect();
+        assert!(self.ledger.hand_in(Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX)));
     }
 
     /// The output that an escrow with this datum is.
