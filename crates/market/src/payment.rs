@@ -167,11 +167,8 @@ const MAX_UNPOSTED: u32 = 60;
 /// Where half as many wait, a network that has as many of them gets no other taken: some are left for everybody else.
 const MAX_UNPOSTED_OF_ONE: u32 = MAX_UNPOSTED / 4;
 
-/// Locks of which it is not known whether a block has them beyond which no other is taken, those included whose time was
-/// over within as many slots: each is asked for by itself, and one that a block has must be found in time for its result.
-/// Anyone can hand in locks that end at once. Of these, too, some are left for everybody else.
-const MAX_UNSEEN: u32 = 2 * MAX_UNPOSTED;
-const MAX_UNSEEN_OF_ONE: u32 = MAX_UNSEEN / 4;
+/// For how many slots after its end a lock waits for its result of which nobody knows whether a block has it: each is asked
+/// for by itself, and whoever handed it in may have left before a block had it.
 const UNSEEN_SLOTS: u64 = 20 * 60;
 
 /// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
@@ -194,22 +191,9 @@ macro_rules! crowded {
             " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0)) \
              UNION ALL SELECT p.network FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
              AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
-             AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0))) \
-             OR (SELECT count(*) >= ",
-            $facts,
-            " ->> '$.unseen' OR (2 * count(*) >= ",
-            $facts,
-            " ->> '$.unseen' AND total(p.network IN (",
-            $facts,
-            " ->> '$.network', ",
-            $facts,
-            " ->> '$.networkBefore')) >= ",
-            $facts,
-            " ->> '$.unseenOfOne') FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
-             AND o.state IN ('claimed', 'submitted') AND p.mode = 'protected' AND p.tx_id <> ?1 \
              AND o.valid_until_slot > coalesce((SELECT tip_slot FROM chain_state), 0) - ",
             $facts,
-            " ->> '$.unseenSlots')"
+            " ->> '$.unseenSlots'))"
         )
     };
 }
@@ -323,8 +307,6 @@ impl NewPayment<'_> {
             "refused": self.account.is_none().then_some(MAX_REFUSED),
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "ofOne": MAX_UNPOSTED_OF_ONE,
-            "unseen": MAX_UNSEEN,
-            "unseenOfOne": MAX_UNSEEN_OF_ONE,
             "unseenSlots": UNSEEN_SLOTS,
             "network": self.network(now),
             "networkBefore": self.network(now.saturating_sub(DAY_MS)),

@@ -15,6 +15,7 @@ use std::cell::RefCell;
 use cardano::{Lovelace, TxHash, chain::Tip};
 use escrow::Action;
 use market::{
+    DeliveryMode,
     purchase::{self, Verification},
     watch::Report,
 };
@@ -87,7 +88,7 @@ fn a_flood_at_the_escrows_address_hides_no_step_and_costs_no_deadline() {
 fn a_lock_whose_buyer_left_is_seen_in_time_behind_a_flood_and_payments_in_vain() {
     let sales = Sales::new();
     for number in 0..60 {
-        sales.pays_in_vain(&person(100 + number));
+        sales.pays_in_vain(&person(100 + number), DeliveryMode::Instant, 900);
     }
     sales.ledger.mine();
     for number in 0..FLOOD {
@@ -178,8 +179,9 @@ fn what_overtakes_an_action_of_ours_is_recorded_and_the_action_given_up() {
     assert_eq!(sales.status(&lock), "Disputed", "the result was posted to what it became");
 }
 
-#[test]
-fn who_overtakes_a_result_behind_a_flood_holds_up_no_other_that_was_posted_with_it() {
+/// One of five whose results are posted together overtakes them, behind a flood at the escrow's address, and while so many
+/// locks wait for a block in vain.
+fn overtakes(in_vain: u8) {
     let sales = Sales::new();
     let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
     sales.ledger.mine();
@@ -190,6 +192,9 @@ fn who_overtakes_a_result_behind_a_flood_holds_up_no_other_that_was_posted_with_
     assert_eq!(acted(&[sales.tick()], "result"), 1, "all together");
     // A block has what one of the buyers did, which the provider's node had not seen.
     sales.ledger.mempool.borrow_mut().clear();
+    for number in 0..in_vain {
+        sales.pays_in_vain(&person(100 + number), DeliveryMode::Protected, 240);
+    }
     sales.does(&locks[0], Action::SetRefundRequested);
     let minute = || (0..3).for_each(|_| sales.ledger.mine());
     minute();
@@ -199,6 +204,16 @@ fn who_overtakes_a_result_behind_a_flood_holds_up_no_other_that_was_posted_with_
     sales.tick();
     let statuses: Vec<String> = locks.iter().map(|lock| sales.status(lock)).collect();
     assert_eq!(statuses, ["Disputed", "ResultSubmitted", "ResultSubmitted", "ResultSubmitted", "ResultSubmitted"]);
+}
+
+#[test]
+fn who_overtakes_a_result_behind_a_flood_holds_up_no_other_that_was_posted_with_it() {
+    overtakes(0);
+}
+
+#[test]
+fn who_overtakes_a_result_behind_locks_in_vain_holds_up_no_other_that_was_posted_with_it() {
+    overtakes(16);
 }
 
 #[test]
@@ -590,4 +605,26 @@ fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
     let blocks = sales.ledger.blocks.borrow();
     let paid = blocks.iter().flat_map(|block| &block.txs).filter(|tx| all.contains(&tx.id.to_string())).count();
     assert_eq!(paid, 1);
+}
+
+#[test]
+fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_again_out_of_the_escrow() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.until(47);
+    sales.ticks(2);
+    assert_eq!(sales.status(&lock), "Disputed");
+    sales.settles(&lock);
+    assert_eq!(acted(&sales.ticks(1), "payout"), 1);
+    sales.ticks(1);
+    assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
+    // The payout comes into a block again, and before the settlement does, the buyer gives in.
+    sales.ledger.roll_back(2, 0b10);
+    sales.does(&lock, Action::AuthorizeWithdrawal);
+    let reports = sales.ticks(8);
+    assert_eq!(acted(&reports, "collect"), 1, "{reports:#?}");
+    assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
+    assert_eq!(one(&sales.db, "SELECT CAST(creator_due AS TEXT) FROM escrows"), "0");
 }

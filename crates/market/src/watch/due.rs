@@ -37,6 +37,8 @@ pub(super) struct Due {
     pub listing_id: String,
     pub content_hash: ContentHash,
     pub creator: Address,
+    /// What the creator gets when it is collected: nothing where a payout was made before a rollback undid its settlement.
+    /// Payouts are kept apart from each other, and one is due again where that took no effect.
     pub share: Lovelace,
     pub verification: Option<String>,
     /// When it was to be looked at, as it was read; 0 where something about it is new.
@@ -88,7 +90,8 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
     statement!(
         format!(
             "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'datum', e.datum, 'listingId', p.listing_id, \
-               'contentHash', l.content_hash, 'share', CAST(p.creator_lovelace AS TEXT), 'creator', p.seller_address, \
+               'contentHash', l.content_hash, 'share', CAST(iif(EXISTS (SELECT 1 FROM outbox \
+                 WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address, \
                'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
                'holder', json((SELECT json_object('owner', a.owner, 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \

@@ -226,9 +226,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             seller,
         };
         let Some((mut work, doubtful)) = self.begin(&view, &reading, keys, report).await? else { return Ok(()) };
-        let mut entries = self.gone_with(doubtful, &tip, report).await?;
-        entries.append(&mut reading.open);
-        if self.look_after(entries, &view, report).await? {
+        let mut actions = self.gone_with(doubtful, &tip, report).await?;
+        actions.append(&mut reading.actions);
+        // Whoever overtook one of these is looked for before what strangers hand in.
+        let acted = self.look_after(actions, &view, report).await?;
+        if self.look_after(std::mem::take(&mut reading.open), &view, report).await? || acted {
             work = self.read_due(&view).await?;
         }
         let Some(deployment) = self.deployment else { return Ok(()) };

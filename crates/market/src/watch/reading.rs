@@ -48,7 +48,9 @@ pub(super) struct Reading {
     pub known_to: u64,
     /// Transactions of the escrow address that the provider did not hand out.
     pub unread: Vec<Unread>,
-    /// Entries whose end is not known.
+    /// Actions whose end is not known.
+    pub actions: Vec<Entry>,
+    /// Payments and withdrawals whose end is not known.
     pub open: Vec<Entry>,
 }
 
@@ -71,7 +73,7 @@ impl Reading {
             exactly(database.batch(statements).await?)?;
         let progress: Option<Progress> = progress.first_json()?;
         let progress = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
-        let open = [Entry::all(&actions)?, Entry::all(&locks)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
+        let open = [Entry::all(&locks)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
         let newest: Option<SeenBlock> = newest.first_json()?;
         Ok(Self {
             rollbacks: progress.rollbacks,
@@ -79,6 +81,7 @@ impl Reading {
             newest,
             known_to: newest.map_or(0, |newest| newest.height),
             unread: unread.all_json()?,
+            actions: Entry::all(&actions)?,
             open: open.concat(),
         })
     }

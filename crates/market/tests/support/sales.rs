@@ -6,12 +6,13 @@ use cardano::{
     chain::{Utxo, Value},
     keys::SigningKey,
     params::ProtocolParameters,
-    slots::Millis,
+    slots::{Millis, SlotConfig},
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
     Action, Datum, Deployment, Parameters,
-    plan::Escrow,
+    dispute::{DisputeWithdrawal, Split},
+    plan::{Escrow, Planner, Step},
     rules::{Effect, Rule},
 };
 use market::{
@@ -117,12 +118,13 @@ impl Sales {
         self.sell_listing(&listing, buyer)
     }
 
-    /// Somebody hands in an instant payment, and spends its money elsewhere meanwhile: no block will ever have it.
-    pub fn pays_in_vain(&self, buyer: &SigningKey) -> TxHash {
+    /// Somebody hands in a payment that is valid for so many slots, and spends its money elsewhere meanwhile: no block will
+    /// ever have it.
+    pub fn pays_in_vain(&self, buyer: &SigningKey, mode: DeliveryMode, slots: u64) -> TxHash {
         let number = self.unique();
         let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
-        let until = self.ledger.tip().slot + 900;
-        let (tx, _) = self.claimed(&self.listing, buyer, number, DeliveryMode::Instant, payment, until);
+        let until = self.ledger.tip().slot + slots;
+        let (tx, _) = self.claimed(&self.listing, buyer, number, mode, payment, until);
         assert!(self.ledger.hand_in(Tx::unsigned(number.into(), &[faucets(number)], &[], u64::MAX)));
         tx
     }
@@ -224,6 +226,22 @@ impl Sales {
         let id = tx.id;
         assert!(self.ledger.hand_in(tx));
         id
+    }
+
+    /// The arbiter settles the dispute about a lock for the seller.
+    pub fn settles(&self, lock: &TxHash) {
+        let escrow = self.escrow(lock);
+        let (buyer, seller) = (Lovelace::from_ada(1), Lovelace::new(PRICE - 1_000_000).unwrap());
+        let intent = DisputeWithdrawal::new(escrow.utxo.reference, Split { buyer, seller });
+        let parameters = ProtocolParameters::preprod();
+        let planner = Planner { deployment: &self.deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
+        let step = Step::WithdrawDisputed { intent, signatures: vec![] };
+        let plan = planner.plan_within(&escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();
+        let parties = [escrow.datum.buyer_payout_address(), escrow.datum.seller_payout_address()];
+        let paid = plan.outputs.iter().zip(parties);
+        let made: Vec<Utxo> =
+            paid.map(|(new, to)| output(to.to_string(), new.value.lovelace, new.inline_datum.clone())).collect();
+        assert!(self.ledger.hand_in(Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX)));
     }
 
     /// The output that an escrow with this datum is.

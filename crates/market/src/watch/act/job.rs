@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use cardano::{
+    Lovelace,
     chain::Chain,
     evaluation::Evaluate,
     history::History,
@@ -205,7 +206,10 @@ fn step(judged: &Judged) -> Option<(Kind, Step)> {
     let due = &judged.due;
     match judged.step {
         NextStep::PostResult => Some((Kind::Result, Step::SubmitResult(judged.result?))),
-        NextStep::Collect => Some((Kind::Collect, Step::Withdraw { payouts: vec![(due.creator, due.share)] })),
+        NextStep::Collect => {
+            let payouts = Some((due.creator, due.share)).filter(|(_, share)| *share > Lovelace::ZERO);
+            Some((Kind::Collect, Step::Withdraw { payouts: payouts.into_iter().collect() }))
+        }
         NextStep::Refund => Some((Kind::Refund, Step::WithdrawRefund)),
         NextStep::Dispute => Some((Kind::Dispute, Step::SetRefundRequested)),
         NextStep::AskArbiter | NextStep::Wait(_) => None,
