@@ -151,17 +151,17 @@ impl Paying {
 
     /// Claims it by another header, and under a client's name for it.
     pub fn claim_by(&self, db: &Sqlite, header: ContentHash, identifier: Option<Identifier>, now: u64) -> Claim {
-        block(self.new(header, identifier).claim(db, None, now)).unwrap().0
+        block(self.described(header, identifier).claim(db, None, now)).unwrap().0
     }
 
     /// Claims it, and what its claim reads of a content.
     pub fn claim_reading(&self, db: &Sqlite, content: &ContentHash, now: u64) -> (Claim, Option<String>) {
-        let new = self.new(ContentHash::of(&self.built.cbor), None);
+        let new = self.described(ContentHash::of(&self.built.cbor), None);
         let (claim, read) = block(new.claim(db, InDatabase(db).reading(content), now)).unwrap();
         (claim, read.unwrap().rows.into_iter().next())
     }
 
-    fn new(&self, header: ContentHash, identifier: Option<Identifier>) -> NewPayment<'_> {
+    fn described(&self, header: ContentHash, identifier: Option<Identifier>) -> NewPayment<'_> {
         NewPayment {
             tx: self.tx(),
             cbor: &self.built.cbor,
