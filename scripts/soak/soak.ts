@@ -28,6 +28,8 @@ const HOSTILE = 4;
 /** Milliseconds between looks whether a transaction waits for a block. */
 const BLOCK_MS = 200;
 
+/** Between lines that say how far it is. */
+const TELL_MS = 60_000;
 /** Between questions while there are too many. */
 const LIMITED_MS = 2_000;
 
@@ -41,7 +43,7 @@ export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Prom
     const traffic = await Traffic.in(world, randomOf(seed), figures);
     say("everybody is there");
     const until = Date.now() + minutes * 60_000 * TRAFFIC_SHARE;
-    await play({ world, random: randomOf(seed + 2), traffic, figures, miner, until });
+    await play({ world, random: randomOf(seed + 2), traffic, figures, miner, until, say });
     await traffic.doubtful();
     say(`${traffic.sales.length} sales; ${traffic.attempts} attempts to steal; waiting for the escrows' ends`);
     await settle(world, traffic, figures);
@@ -93,12 +95,18 @@ interface Course {
   readonly figures: Figures;
   readonly miner: Miner;
   readonly until: number;
+  readonly say: (what: string) => void;
 }
 
-async function play({ world, random, traffic, figures, miner, until }: Course): Promise<void> {
+async function play({ world, random, traffic, figures, miner, until, say }: Course): Promise<void> {
   const faults = new Faults(world, random);
   miner.rollbacks = true;
+  let told = Date.now();
   for (let round = 1; Date.now() < until; round++) {
+    if (Date.now() - told >= TELL_MS) {
+      told = Date.now();
+      say(`${traffic.sales.length} sales; ${Math.ceil((until - told) / 60_000)} minutes to go`);
+    }
     const kills = round % 9 === 5;
     // A payment that the provider forgets is sent again after a minute, which nobody here has.
     if (random.chance(0.5)) await faults.some({ forgetful: false });
