@@ -56,13 +56,10 @@ impl<'a> OwnerShop<'a> {
         }
     }
 
-    async fn content(&self, listing: &str) -> Result<(ContentHash, Option<String>), ShopError> {
+    async fn content_hash(&self, listing: &str) -> Result<ContentHash, ShopError> {
         let missing = || ShopError::Unavailable(format!("{listing} has no content"));
-        let database = self.app().database();
-        let hash = database.run(catalogue::content_hash(listing)).await.map_err(unavailable)?;
-        let hash: ContentHash = hash.first_json().map_err(unavailable)?.ok_or_else(missing)?;
-        let contents = self.app().contents();
-        Ok((hash, contents.get(&hash).await.map_err(unavailable)?))
+        let hash = self.app().database().run(catalogue::content_hash(listing)).await.map_err(unavailable)?;
+        hash.first_json().map_err(unavailable)?.ok_or_else(missing)
     }
 }
 
@@ -173,7 +170,7 @@ impl Shop for OwnerShop<'_> {
             if !record.entry.state.is_open() {
                 return Err(ShopError::PaymentFailed("the transaction took no effect".into()));
             }
-            let (listed_hash, _) = self.content(&record.listing_id).await?;
+            let listed_hash = self.content_hash(&record.listing_id).await?;
             return Ok(PurchaseState { purchase: None, listed_hash, content: None });
         };
         if !buyers.contains(&owned.buyer_address.to_string()) {
@@ -189,9 +186,12 @@ impl Shop for OwnerShop<'_> {
             let given = checkout::must_be_given(&database, &chain, &owned, methods.confirmations, clock).await;
             given.map_err(unavailable)?;
         }
-        let (listed_hash, content) = self.content(&owned.listing_id).await?;
-        let purchase = shown.first().map(str::to_owned);
-        Ok(PurchaseState { purchase, listed_hash, content: content.filter(|_| with_content) })
+        let listed_hash = self.content_hash(&owned.listing_id).await?;
+        let content = match with_content {
+            true => self.app().contents().get(&listed_hash).await.map_err(unavailable)?,
+            false => None,
+        };
+        Ok(PurchaseState { purchase: shown.first().map(str::to_owned), listed_hash, content })
     }
 
     async fn wallet(&self) -> Result<WalletState, ShopError> {

@@ -234,7 +234,15 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         content.ok_or_else(|| no_content(terms).into())
     }
 
-    /// The content that a claim read beside it, or that is kept elsewhere and read before it.
+    /// The content that was read before, or now.
+    async fn content_or(&self, content: Option<String>, terms: &ListingTerms) -> Result<String, Unavailable> {
+        match content {
+            Some(content) => Ok(content),
+            None => self.content(terms).await,
+        }
+    }
+
+    /// The content that a claim reads beside it, where it is one, or that is kept elsewhere and read before it.
     async fn content_before_claim(
         &self,
         terms: &ListingTerms,

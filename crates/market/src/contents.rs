@@ -20,8 +20,8 @@ pub trait Contents {
     /// Keeps a text under its hash. Keeping it again changes nothing.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
-    /// The statement that reads the text of a hash together with others, where it is kept in the database; `None` where it
-    /// is kept elsewhere.
+    /// The statement that reads the text of a hash in a batch, where the statement before it changed something and the text
+    /// is kept in the database; `None` where it is kept elsewhere.
     fn reading(&self, hash: &ContentHash) -> Option<Statement>;
 
     /// The text of a hash; `None` where there is none.
@@ -40,14 +40,11 @@ impl<D: Database> Contents for InDatabase<'_, D> {
     }
 
     fn reading(&self, hash: &ContentHash) -> Option<Statement> {
-        Some(read(hash))
+        Some(statement!("SELECT content FROM contents WHERE hash = ?1 AND changes() > 0", hash))
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        Ok(self.0.run(read(hash)).await?.rows.into_iter().next())
+        let read = statement!("SELECT content FROM contents WHERE hash = ?1", hash);
+        Ok(self.0.run(read).await?.rows.into_iter().next())
     }
-}
-
-fn read(hash: &ContentHash) -> Statement {
-    statement!("SELECT content FROM contents WHERE hash = ?1", hash)
 }

@@ -319,7 +319,7 @@ impl NewPayment<'_> {
     }
 
     /// Claims it, in one batch: with what it pays for, its inputs and its share of the limits, or not at all. What another
-    /// statement in the same batch answers comes with it.
+    /// statement, right behind the one that claims, answers comes with it.
     ///
     /// # Errors
     /// The database cannot be asked.
@@ -353,10 +353,10 @@ impl NewPayment<'_> {
             record(&self.tx),
             in_the_way(&self.tx, &facts),
         ];
-        let own = statements.len();
-        statements.extend(beside);
+        let is_beside = beside.is_some();
+        statements.splice(1..1, beside);
         let mut answers = database.batch(statements).await?;
-        let beside = answers.split_off(own.min(answers.len())).pop();
+        let beside = (is_beside && answers.len() > 1).then(|| answers.remove(1));
         let [entry, _, _, _, known, in_the_way] = exactly(answers)?;
         if let Some(entry) = Entry::first(&entry)? {
             return Ok((Claim::New(entry), beside));

@@ -90,6 +90,19 @@ fn the_limits_hold_to_the_lovelace() {
 }
 
 #[test]
+fn a_content_is_read_for_the_one_claim_that_takes_a_payment() {
+    let (db, account, key) = market(5, 8);
+    let (listing, other) = (list(&db, 1, ADA), list(&db, 2, ADA));
+    let content = ContentHash::of(b"content 1");
+    let claim = |listing, price| paying(&account, &key, listing, 1, price).claim_reading(&db, &content, NOON);
+    assert!(matches!(claim(&listing, 6 * ADA), (Claim::NotGranted(_), None)));
+    assert!(matches!(claim(&listing, ADA), (Claim::New(_), Some(text)) if text == "content 1"));
+    assert!(matches!(claim(&listing, ADA), (Claim::Known(_), None)), "the same, by a request beside it");
+    assert!(matches!(claim(&listing, 2 * ADA), (Claim::Paying(_), None)));
+    assert!(matches!(claim(&other, 2 * ADA), (Claim::InputsTaken, None)));
+}
+
+#[test]
 fn a_claim_that_is_not_granted_writes_nothing() {
     let (db, account, key) = market(5, 8);
     let listing = list(&db, 1, 6 * ADA);

@@ -145,10 +145,13 @@ pub async fn exchange(
     request: &TokenRequest,
     now_ms: u64,
 ) -> Result<Tokens, OAuthError> {
-    let read = |token: &str, kind| {
-        let claims = Claims::read(token, kind, authority.secrets(), authority.issuer());
-        claims.ok_or_else(OAuthError::invalid_grant)
+    // First: a client's documents are fetched only for who brings what we made.
+    let (token, kind) = match &request.exchange {
+        Exchange::Code { code, .. } => (code, TokenKind::Code),
+        Exchange::Refresh { token } => (token, TokenKind::Refresh),
     };
+    let claims = Claims::read(token, kind, authority.secrets(), authority.issuer());
+    let claims = claims.ok_or_else(OAuthError::invalid_grant)?;
     // Who refreshes does so as the code was redeemed: the row knows how.
     let client_auth = match &request.assertion {
         None => "none",
@@ -158,25 +161,20 @@ pub async fn exchange(
             "private_key_jwt"
         }
     };
-    let (claims, rows) = match &request.exchange {
-        Exchange::Code { code, verifier, redirect_uri } => {
-            let claims = read(code, TokenKind::Code)?;
+    let rows = match &request.exchange {
+        Exchange::Code { verifier, redirect_uri, .. } => {
             let proof = (verifier.as_str(), redirect_uri.as_deref());
             let redeem = redeem(&claims, request, client_auth, proof, authority, now_ms);
             let spend = [revoke_redeemed(&claims, now_ms), redeem];
-            let redeemed = match request.assertion {
+            match request.assertion {
                 Some(_) => {
                     let [_, redeemed] = exactly(db.batch(spend.into()).await?)?;
                     redeemed
                 }
                 None => redeem_unproven(db, documents, authority, &request.client_id, spend, now_ms).await?,
-            };
-            (claims, redeemed)
+            }
         }
-        Exchange::Refresh { token } => {
-            let claims = read(token, TokenKind::Refresh)?;
-            (claims, refresh(db, &claims, request, client_auth, authority, now_ms).await?)
-        }
+        Exchange::Refresh { .. } => refresh(db, &claims, request, client_auth, authority, now_ms).await?,
     };
     let newest: Generation = rows.first_json()?.ok_or_else(OAuthError::invalid_grant)?;
     Ok(tokens(authority, &claims, &newest, now_ms))

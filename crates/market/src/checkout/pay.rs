@@ -368,16 +368,17 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     self.recorded(attempt, &entry.tx, &settled).await?;
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
                     attempt.may_have(&entry, &payer)?;
-                    let content = content.ok_or_else(|| no_content(terms))?;
-                    return Ok(Paid { content, settlement });
+                    return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
                 }
                 Claim::Known(record) => {
+                    // Whoever waits beside another holds no content meanwhile.
+                    drop(content);
                     attempt.may_resume(&record, false)?;
                     return self.resume(attempt, *record).await;
                 }
                 Claim::Owned(purchase) => {
-                    let content = content.ok_or_else(|| no_content(terms))?;
-                    return Ok(Paid { content, settlement: self.owned(&purchase, &payer).await? });
+                    let settlement = self.owned(&purchase, &payer).await?;
+                    return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
                 }
                 Claim::MaybePaid => {
                     let lost = self.database.run(payment::lost(&terms.id, &payer.to_string())).await?;
@@ -388,6 +389,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 }
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
                 Claim::Paying(other) => {
+                    content = None;
                     let record = self.database.run(payment::record(&other)).await?.first_json::<PaymentRecord>()?;
                     let Some(record) = record else { continue };
                     match self.resume(attempt, record).await {

@@ -21,7 +21,7 @@ use market::{
     account::{self, Account, NewWallet, Token},
     catalogue::{self, Quota, Stored},
     challenge::{Challenge, Challenger},
-    contents::InDatabase,
+    contents::{Contents, InDatabase},
     listing::{DeliveryMode, NewListing},
     payment::{Claim, Identifier, NewPayment},
     transitions::Transitions,
@@ -151,7 +151,18 @@ impl Paying {
 
     /// Claims it by another header, and under a client's name for it.
     pub fn claim_by(&self, db: &Sqlite, header: ContentHash, identifier: Option<Identifier>, now: u64) -> Claim {
-        let new = NewPayment {
+        block(self.described(header, identifier).claim(db, None, now)).unwrap().0
+    }
+
+    /// Claims it, and what its claim reads of a content.
+    pub fn claim_reading(&self, db: &Sqlite, content: &ContentHash, now: u64) -> (Claim, Option<String>) {
+        let new = self.described(ContentHash::of(&self.built.cbor), None);
+        let (claim, read) = block(new.claim(db, InDatabase(db).reading(content), now)).unwrap();
+        (claim, read.unwrap().rows.into_iter().next())
+    }
+
+    fn described(&self, header: ContentHash, identifier: Option<Identifier>) -> NewPayment<'_> {
+        NewPayment {
             tx: self.tx(),
             cbor: &self.built.cbor,
             valid_until: self.built.facts.valid_until_slot,
@@ -170,8 +181,7 @@ impl Paying {
             looked: self.looked,
             ended: None,
             network: self.network,
-        };
-        block(new.claim(db, None, now)).unwrap().0
+        }
     }
 }
 

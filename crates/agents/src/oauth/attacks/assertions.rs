@@ -180,3 +180,19 @@ fn a_withdrawn_key_is_forgotten_and_a_new_one_found() {
     let assertion = old.jwt(&json!({ "alg": "ES256", "kid": "k1" }), &keyed.claims());
     assert!(keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).is_err());
 }
+
+#[test]
+fn nothing_is_fetched_for_who_brings_no_code_or_token_of_ours() {
+    let keyed = Keyed::new(ClientKey::es256());
+    let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
+    let error = keyed.redeem("surety_code_made_up", &assertion).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidGrant);
+    let form = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", "surety_rt_made_up"),
+        ("client_assertion_type", ASSERTION_TYPE),
+        ("client_assertion", assertion.as_str()),
+    ];
+    assert_eq!(keyed.world.token(&form).unwrap_err().code, ErrorCode::InvalidGrant);
+    assert!(keyed.world.web.asked.borrow().is_empty());
+}
