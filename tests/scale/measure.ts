@@ -23,7 +23,7 @@ const AT_ONCE = 8;
 /** Runs over which CPU time is divided: the system counts it in 10 ms. */
 const TIMES = 200;
 const QUIET = 40;
-const BACKLOG = 40;
+const BACKLOG = 30;
 
 /** A line of the workers' log, as far as it is read. */
 interface Line extends Use {

@@ -160,9 +160,10 @@ macro_rules! too_many_refused {
 }
 
 /// Protected sales that wait for their results beyond which no other is taken. A watcher has 12 ticks of 40 calls at least
-/// when a lock is in a block, and needs five calls for a result at worst, where each buyer acts at the moment of a tick:
-/// two for what then fails, one to see it, two for the result. Without a result in time the content would be given away.
-const MAX_UNPOSTED: u32 = 60;
+/// when a lock is in a block. Where nobody comes before it, a tick posts a dozen results; where each buyer's own step comes
+/// into a block before the result of its sale, and takes the others of that transaction along, it posts some two or three:
+/// of 30 none is late then, while new ones keep coming; of 40 some are. Without a result in time the content would be given away.
+const MAX_UNPOSTED: u32 = 30;
 
 /// Where half as many wait, a network that has as many of them gets no other taken: some are left for everybody else.
 const MAX_UNPOSTED_OF_ONE: u32 = MAX_UNPOSTED / 4;

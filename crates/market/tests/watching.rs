@@ -22,7 +22,9 @@ use market::{
 use outbox::{Decision, Entry, EntryState};
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use support::{
-    NOON, block, entry, fresh_escrow, one, person,
+    NOON, block, entry, fresh_escrow,
+    ledger::Tx,
+    one, person,
     sales::{Sales, creator, output},
     sign_up, step,
 };
@@ -114,7 +116,7 @@ fn a_lock_whose_buyer_left_is_seen_in_time_behind_locks_whose_time_was_over_at_o
         // Of other payers.
         run(&sales, "UPDATE payments SET payer = tx_id");
     }
-    assert!(taken > 100, "{taken}");
+    assert!(taken > 60, "{taken}");
     for number in 0..FLOOD {
         sales.puts(&[sales.escrow_of(&fresh_escrow(300_000 + number))]);
     }
@@ -319,6 +321,34 @@ fn escrows_without_a_key_of_ours_are_in_nobodys_way() {
     assert_eq!(sales.status(&own), "ResultSubmitted");
 }
 
+/// The hardest that buyers can make it: each one's own step comes into a block before the result of its sale.
+#[test]
+fn as_many_results_as_may_wait_are_posted_in_time_whoever_comes_before_them() {
+    let sales = Sales::new();
+    (0..2).for_each(|_| sales.fund(1_000));
+    let locks: Vec<TxHash> = (0..30).map(|number| sales.sell_another(&person(20 + number))).collect();
+    let mut fresh = locks.clone();
+    for _ in 0..15 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick();
+        let pending = std::mem::take(&mut *sales.ledger.mempool.borrow_mut());
+        let spends = |tx: &Tx, lock: &TxHash| tx.utxos.by_script.iter().any(|input| input.tx == *lock);
+        let (first, others): (Vec<TxHash>, _) =
+            fresh.iter().partition(|lock| pending.iter().any(|tx| spends(tx, lock)));
+        fresh = others;
+        for lock in &first {
+            sales.does(lock, Action::SetRefundRequested);
+        }
+        for tx in pending {
+            sales.ledger.hand_in(tx);
+        }
+    }
+    assert!(fresh.is_empty());
+    sales.ticks(1);
+    let late = locks.iter().filter(|lock| ["FundsLocked", "RefundRequested"].contains(&sales.status(lock).as_str()));
+    assert_eq!(late.count(), 0);
+}
+
 #[test]
 fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
     let sales = Sales::new();
@@ -342,8 +372,11 @@ fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
 #[test]
 fn however_many_only_wait_they_cost_few_statements() {
     let sales = Sales::new();
-    let locks: Vec<TxHash> = (0..50).map(|number| sales.sell_another(&person(20 + number))).collect();
-    sales.ticks(25);
+    let mut locks = Vec::new();
+    for first in [20, 45] {
+        locks.extend((0..25).map(|number| sales.sell_another(&person(first + number))));
+        sales.ticks(12);
+    }
     let posted = locks.iter().filter(|lock| sales.status(lock) == "ResultSubmitted").count();
     assert!(posted >= 40, "{posted}");
     run(&sales, "UPDATE escrows SET next_at_ms = 0");
