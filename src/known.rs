@@ -37,8 +37,9 @@ const MAX_KEPT: usize = 2_000;
 const MAX_CHARS: usize = 16 << 20;
 const MAX_PAGES_CHARS: usize = 4 << 20;
 const MAX_ONE: usize = 4 << 20;
-/// Bytes of a kept answer's name: a query may have sixteen thousand, and says little in most of them.
-const MAX_NAME: usize = 1 << 10;
+/// Bytes of a kept answer's name: a query may have sixteen thousand, and says little in most of them. A question has 200
+/// characters, of nine bytes each at most.
+const MAX_NAME: usize = 2 << 10;
 
 /// A state as it was read.
 #[derive(Clone, Copy)]

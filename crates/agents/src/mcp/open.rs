@@ -4,7 +4,10 @@
 //! payment comes in `params._meta["x402/payment"]`; the settlement goes back in `result._meta["x402/payment-response"]`.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use cardano::ordered::object;
+use cardano::{
+    json::{MAX_VALUES, has_more_values},
+    ordered::object,
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -108,6 +111,9 @@ fn as_header(name: &str, sent: &Value) -> Result<String, String> {
         Value::Object(_) => sent.clone(),
         Value::String(text) => {
             let json = BASE64_STANDARD.decode(text).map_err(|_| wrong())?;
+            if has_more_values(&json, MAX_VALUES) {
+                return Err(wrong());
+            }
             serde_json::from_slice(&json).map_err(|_| wrong())?
         }
         _ => return Err(wrong()),

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use cardano::{ContentHash, Lovelace, TxHash};
 use futures_lite::future::block_on;
 use market::{
@@ -270,7 +271,6 @@ fn an_unpaid_unlocking_is_an_error_with_the_requirements_twice() {
 
 #[test]
 fn a_payment_comes_as_object_or_as_base64_and_the_settlement_goes_back() {
-    use base64::{Engine, prelude::BASE64_STANDARD};
     let payment = json!({ "x402Version": 2, "payload": {} });
     let stall = Stall { content: Some("prompt".into()), ..Stall::default() };
     for sent in [payment.clone(), json!(BASE64_STANDARD.encode(payment.to_string()))] {
@@ -286,7 +286,9 @@ fn a_payment_comes_as_object_or_as_base64_and_the_settlement_goes_back() {
 #[test]
 fn a_payment_of_another_shape_is_not_passed_on() {
     let stall = Stall { content: Some("prompt".into()), ..Stall::default() };
-    for sent in [json!(1), json!("%%%"), json!("bnVsbA=="), json!([]), json!(null)] {
+    // An object of thousands of values, though few as sent.
+    let many = json!(BASE64_STANDARD.encode(json!({ "a": vec![0; 2_000] }).to_string()));
+    for sent in [json!(1), json!("%%%"), json!("bnVsbA=="), json!([]), json!(null), many] {
         assert!(unlock(&stall, json!({ "id": ID }), json!({ "x402/payment": sent })).is_error);
     }
     assert!(stall.shown.borrow().is_empty());
