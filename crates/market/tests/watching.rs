@@ -661,3 +661,29 @@ fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_aga
     assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
     assert_eq!(one(&sales.db, "SELECT CAST(creator_due AS TEXT) FROM escrows"), "0");
 }
+
+#[test]
+fn what_a_tick_found_to_be_owed_before_a_rollback_is_not_paid_beside_what_is_collected_after_it() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.until(47);
+    sales.ticks(2);
+    assert_eq!(sales.status(&lock), "Disputed");
+    sales.settles(&lock);
+    sales.ledger.mine();
+    let meanwhile = || {
+        sales.ledger.roll_back(1, 0);
+        sales.does(&lock, Action::AuthorizeWithdrawal);
+        sales.ledger.mine();
+        // Small change, which pays for what is collected: both do not spend the same.
+        sales.fund(4);
+        let reports = [sales.tick()];
+        assert_eq!(acted(&reports, "collect"), 1, "{reports:#?}");
+    };
+    let slow = sales.tick_on(&Interrupted::before(&sales.db, "INSERT INTO outbox ", meanwhile));
+    assert_eq!(acted(&[slow], "payout"), 0);
+    sales.ticks(8);
+    assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
+}

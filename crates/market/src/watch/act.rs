@@ -29,7 +29,8 @@ use escrow::{
     Deployment,
     plan::{ChainTime, Planner},
 };
-use outbox::{Draft, Earlier, Entry, Kind, ended_for};
+use outbox::{Draft, Earlier, Entry, Guard, Kind, ended_for};
+use serde_json::json;
 use sql::{Database, Statement};
 
 use self::{job::Job, judge::Judged, wallet::SellerWallet};
@@ -49,6 +50,9 @@ const MAX_UNSERVED: u32 = 3;
 const FEES: Lovelace = Lovelace::from_ada(200);
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
+/// When a payout may be written down: another tick may have undone the settlement since it was found to be owed, and
+/// collect the share out of the escrow.
+const STILL_OWED: &str = "EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?10 ->> '$.purchase' AND creator_due = 1)";
 
 /// What all actions of a tick share.
 struct Means<'a, K, A> {
@@ -176,7 +180,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let built = build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key]));
         match built {
             Ok(built) => {
-                let draft = Draft::built(Kind::Payout, purpose, platform.address, &built);
+                let guard = Some(Guard { sql: STILL_OWED, facts: json!({ "purchase": owed.purchase }) });
+                let draft = Draft { guard, ..Draft::built(Kind::Payout, purpose, platform.address, &built) };
                 self.send(&draft, &built.facts.change, &[owed.purchase], platform, report).await?;
             }
             Err(error) => report.alarms.push(format!("the creator of {} cannot be paid: {error}", owed.purchase)),
