@@ -323,11 +323,12 @@ pub struct Owned {
     pub awaits: Option<Millis>,
 }
 
-/// SQL for when the time for the result of this purchase is over, where it is in the escrow without one.
+/// SQL for when the time for the result of this purchase is over, where it is in the escrow without one: 0 of a lock that a
+/// node had before us, for nothing counted it among those that wait while it was refused.
 macro_rules! awaits {
     ($id:literal) => {
         concat!(
-            "(SELECT submit_result_ms FROM escrows WHERE utxo IS NOT NULL AND result_hash IS NULL AND purchase_id = ",
+            "(SELECT iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) FROM escrows WHERE utxo IS NOT NULL AND result_hash IS NULL AND purchase_id = ",
             $id,
             ")"
         )

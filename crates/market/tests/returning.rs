@@ -206,3 +206,28 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
     let settled = block(outbox.settle(&mut read, None, &patience, NOON)).unwrap();
     assert!(matches!(settled.standing, Standing::Confirmed { .. }), "{:?}", settled.standing);
 }
+
+#[test]
+fn no_more_locks_that_a_node_refused_at_first_are_taken_up_than_may_wait_for_results() {
+    let sales = Sales::new();
+    let locks: Vec<_> = (0..60)
+        .map(|number| {
+            let buyer = person(20 + number);
+            let lock = sales.sell_another(&buyer);
+            // The mempool had it before it came here.
+            assert!(step(&sales.db, &lock, &Decision::Refuse("a node had it".into())));
+            block(sales.db.run(statement!("UPDATE outbox SET was_public = 1 WHERE tx_id = ?1", lock))).unwrap();
+            (lock, buyer.enterprise_address().to_string())
+        })
+        .collect();
+    (0..3).for_each(|_| sales.ledger.mine());
+    let given = locks.iter().filter(|(lock, buyer)| {
+        let listing = support::one(&sales.db, &format!("SELECT listing_id FROM payments WHERE tx_id = '{lock}'"));
+        let terms = block(sales.db.run(catalogue::terms(&listing.parse().unwrap()))).unwrap();
+        let terms = terms.first_json().unwrap().unwrap();
+        matches!(again_at(sales.now(), &sales.db, &sales.ledger, &terms, buyer, 0), Ok(Some(_)))
+    });
+    let given = given.count();
+    let waiting = support::one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE result_hash IS NULL");
+    assert!(given <= 30, "{given} contents were given, and {waiting} escrows wait for results");
+}

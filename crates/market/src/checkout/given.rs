@@ -59,7 +59,9 @@ pub(super) fn must_be_in_time(record: &PaymentRecord, block: &Inclusion, clock: 
     let given = match (record.mode, record.awaits) {
         (DeliveryMode::Instant, _) => true,
         (DeliveryMode::Protected, Some(end)) => is_in_time(end, clock),
-        (DeliveryMode::Protected, None) => record.status.is_some() || clock <= block.time_ms.saturating_add(FRESH_MS),
+        (DeliveryMode::Protected, None) => {
+            record.status.is_some() || !record.entry.was_public && clock <= block.time_ms.saturating_add(FRESH_MS)
+        }
     };
     if given { Ok(()) } else { Err(Unavailable::NoResult(record.entry.tx)) }
 }
