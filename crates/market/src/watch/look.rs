@@ -87,12 +87,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             Decision::Refuse(reason) => report.note(&entry.tx, reason),
             _ => {}
         }
-        // What was found just now, not what is stored: of two ticks that find it gone one alone writes that down.
-        let block = match step {
-            Decision::Include(block) | Decision::Move(block) => Some(block),
-            Decision::Wait if was == EntryState::Included => entry.block,
-            _ => None,
-        };
+        // Not what is stored, where it was not found: of two ticks that find it gone one alone writes that down.
+        let block = entry.block.filter(|_| step != Decision::Reopen);
         let block = block.filter(|block| entry.state == EntryState::Included && block.height <= view.tip.height);
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
         Ok((step, found))
