@@ -5,7 +5,7 @@ TOOLS := $(or $(CARGO_INSTALL_ROOT),$(CURDIR)/.tools)
 export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
 STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
-E2E_JOBS ?= 4
+E2E_JOBS ?= 6
 
 .PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
