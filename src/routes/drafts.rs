@@ -94,12 +94,15 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let (action, wallet) = {
+    let wanted = {
         let body = JsonBody::read_with_wallet(&mut request).await?;
-        let name = body.optional_text("action")?;
-        let named = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
-        let action = name.map(named).transpose()?;
-        (action, action.map(|_| wallet(&body)).transpose()?)
+        match body.optional_text("action")? {
+            None => None,
+            Some(name) => {
+                let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action)?;
+                Some((action, wallet(&body)?))
+            }
+        }
     };
     let (database, chain, contents, methods) = (app.database(), app.chain(&request)?, app.contents(), app.methods()?);
     let actions = Actions {
@@ -110,7 +113,7 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
         now: app.now_ms(),
         lead: app.settings()?.lead,
     };
-    let (Some(action), Some(wallet)) = (action, wallet) else {
+    let Some((action, wallet)) = wanted else {
         return possible(&id, &actions.possible(&id).await.map_err(|error| refused(error.into()))?);
     };
     let draft = actions.draft(&id, action, &wallet).await.map_err(refused)?;

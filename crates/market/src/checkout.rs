@@ -229,6 +229,17 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         Ok(None)
     }
 
+    /// Which of these payments, that a node refused, waits for a block all the same: a provider may have refused what it
+    /// passed on.
+    async fn find_waiting(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
+        for record in payment::all(paid)? {
+            if self.chain.in_mempool(&record.entry.tx).await? {
+                return Ok(Some(record.entry.tx));
+            }
+        }
+        Ok(None)
+    }
+
     async fn content(&self, terms: &ListingTerms) -> Result<String, Unavailable> {
         let content = self.contents.get(&terms.content_hash).await?;
         content.ok_or_else(|| no_content(terms).into())

@@ -328,7 +328,8 @@ pub struct Owned {
 macro_rules! awaits {
     ($id:literal) => {
         concat!(
-            "(SELECT iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) FROM escrows WHERE utxo IS NOT NULL AND result_hash IS NULL AND purchase_id = ",
+            "(SELECT iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) FROM escrows \
+             WHERE utxo IS NOT NULL AND result_hash IS NULL AND purchase_id = ",
             $id,
             ")"
         )

@@ -25,7 +25,7 @@ use crate::{
     catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     listing::DeliveryMode,
-    payment::{self, Claim, NewPayment, NotGranted, PaymentRecord},
+    payment::{self, Claim, NewPayment, NotGranted},
     purchase::{self, Owned},
     transitions::Transitions,
 };
@@ -252,12 +252,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         if self.checkout.find_included(lost).await?.is_some() {
             return Ok(true);
         }
-        for PaymentRecord { entry, .. } in payment::all(lost)? {
-            if self.checkout.chain.in_mempool(&entry.tx).await? {
-                return Err(BuyError::Pending(entry.tx));
-            }
-        }
-        Ok(false)
+        self.checkout.find_waiting(lost).await?.map_or(Ok(false), |tx| Err(BuyError::Pending(tx)))
     }
 
     async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {

@@ -411,12 +411,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         Err(NotSettled::Duplicate.into())
     }
 
-    /// That none of these payments waits for a block: a provider may have refused what it passed on.
+    /// That none of these payments waits for a block.
     async fn must_not_wait(&self, lost: &Rows, payer: &Address) -> Result<(), PayError> {
-        for PaymentRecord { entry, .. } in payment::all(lost)? {
-            if self.chain.in_mempool(&entry.tx).await.map_err(Unavailable::from)? {
-                answer(Settlement::Pending(Some(SettlementEvidence::Mempool)), &entry.tx, payer)?;
-            }
+        if let Some(tx) = self.find_waiting(lost).await? {
+            answer(Settlement::Pending(Some(SettlementEvidence::Mempool)), &tx, payer)?;
         }
         Ok(())
     }
