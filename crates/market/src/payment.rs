@@ -215,21 +215,31 @@ macro_rules! lost {
     };
 }
 
-/// SQL for whether more payments of a service wallet for a listing took no effect lately than it was kept apart from, over
-/// the facts.
+/// SQL for the payments of a service wallet for a listing that took no effect lately, for all that is known, over the facts.
 macro_rules! ended {
+    ($facts:literal) => {
+        concat!(
+            "FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer = ",
+            $facts,
+            " ->> '$.buyers[0]' AND p.listing_id = ",
+            $facts,
+            " ->> '$.listing' AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
+             AND outbox.created_at_ms > ",
+            $facts,
+            " ->> '$.since'"
+        )
+    };
+}
+
+/// SQL for whether more of these are known than a payment was kept apart from, over the facts.
+macro_rules! more_ended {
     ($facts:literal) => {
         concat!(
             "(",
             $facts,
-            " ->> '$.ended' IS NOT NULL AND (SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-             WHERE p.payer = ",
-            $facts,
-            " ->> '$.buyers[0]' AND p.listing_id = ",
-            $facts,
-            " ->> '$.listing' AND o.wallet IS NOT NULL AND o.state IN ('refused', 'expired') AND o.created_at_ms > ",
-            $facts,
-            " ->> '$.since') > ",
+            " ->> '$.ended' IS NOT NULL AND (SELECT count(*) ",
+            ended!($facts),
+            ") > ",
             $facts,
             " ->> '$.ended')"
         )
@@ -259,7 +269,7 @@ const GUARD: &str = concat!(
     ")) AND NOT EXISTS (",
     lost!("?10"),
     ") AND NOT ",
-    ended!("?10")
+    more_ended!("?10")
 );
 
 /// What stands in a claim's way, as it is read beside it.
@@ -543,15 +553,10 @@ pub fn lost(listing: &str, payer: &str) -> Statement {
 /// ([`outbox::Earlier`]), oldest first.
 #[must_use]
 pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
+    let facts = json!({ "buyers": [wallet], "listing": listing, "since": now.saturating_sub(MAX_LAG_MS) });
     statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE wallet = ?1 \
-             AND p.listing_id = ?2 AND state IN ('refused', 'expired') AND created_at_ms > ?3 \
-             ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1"
-        ),
-        wallet,
-        listing,
-        now.saturating_sub(MAX_LAG_MS)
+        format!("SELECT {ENTRY_JSON} {} ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1", ended!("?1")),
+        facts.to_string()
     )
 }
 
@@ -598,7 +603,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
             too_many_refused!("?2"),
             crowded!("?2"),
             lost!("?2"),
-            ended!("?2"),
+            more_ended!("?2"),
             spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),
         tx,
