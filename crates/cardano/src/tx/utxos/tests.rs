@@ -179,6 +179,8 @@ fn addresses_of_every_kind_are_told_in_the_chains_own_text() {
     let byron = "37btjrVyb4KDXBNC4haBVPCrro8AQPHwvCMp3RFhhSVWwfFmZ6wwzSK6JK1hY6wHNmtrpTf1kdbva8TCneM2YsiXT7mrzT21EacHnPpz5YyUdj64na";
     let raw = bs58::decode(byron).into_vec().unwrap();
     assert_eq!(made(map([(0, bytes(&raw)), (1, int(5))])).unwrap().address, byron);
+    let long = [vec![0x82], vec![0x40; 900]].concat();
+    assert_eq!(made(map([(0, bytes(&long)), (1, int(5))])).unwrap().address, hex::encode(&long));
     for nothing in [vec![], vec![0x62; 29], vec![0x60; 300]] {
         assert!(made(map([(0, bytes(&nothing)), (1, int(5))])).is_err(), "no ledger takes these");
     }
