@@ -318,6 +318,16 @@ fn the_strict_reader_means_the_same() {
     }
 }
 
+#[test]
+fn a_payment_beside_a_long_address_of_byrons_is_read_like_any_other() {
+    let long = [vec![0x82], vec![0x40; 900]].concat();
+    let outputs = Cbor::Array(vec![to_owner(5), map([(0, bytes(&long)), (1, int(5))])]);
+    let body = map([(0, Cbor::Array(vec![input(1, 0)])), (1, outputs), (2, int(1)), (3, int(9))]);
+    let cbor = transaction(body);
+    assert_eq!(SignedTx::parse(&cbor).map(|tx| tx.outputs.len()), Ok(2), "a payment is judged so");
+    assert_eq!(TransactionUtxos::read(&cbor).map(|utxos| utxos.made.len()), Ok(2), "and looked after so");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
