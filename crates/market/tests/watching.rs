@@ -395,6 +395,44 @@ fn as_many_results_as_may_wait_are_posted_in_time_whoever_comes_before_them() {
     assert_eq!(late.count(), 0);
 }
 
+/// At each tick so many buyers whose escrows are due have a step of their own in the mempool, which who runs the scripts
+/// does not look at.
+fn late_results(poison: usize, outputs: usize) -> usize {
+    let sales = Sales::new();
+    sales.ledger.evaluates_blocks.set(true);
+    (0..outputs).for_each(|_| sales.fund(1_000));
+    let locks: Vec<TxHash> = (0..30).map(|number| sales.sell_another(&person(20 + number))).collect();
+    sales.ledger.mine();
+    let mut sorted = locks.clone();
+    sorted.sort();
+    let mut stepped: Vec<TxHash> = vec![];
+    let due = "SELECT coalesce(group_concat(purchase_id), '') FROM (SELECT purchase_id FROM escrows WHERE result_hash IS NULL \
+         ORDER BY submit_result_ms, purchase_id)";
+    for _ in 0..12 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        let waiting = one(&sales.db, due);
+        let waiting: Vec<TxHash> = waiting.split(',').filter_map(|id| id.parse().ok()).collect();
+        let waiting = if waiting.is_empty() && stepped.is_empty() { sorted.clone() } else { waiting };
+        let next = waiting.chunks(5).filter_map(|five| {
+            five.iter().find(|lock| !stepped.contains(lock) && !sales.escrow(lock).datum.has_result())
+        });
+        let next: Vec<TxHash> = next.take(poison).copied().collect();
+        for lock in next {
+            sales.does(&lock, Action::SetRefundRequested);
+            stepped.push(lock);
+        }
+        sales.tick();
+    }
+    sales.ticks(2);
+    locks.iter().filter(|lock| ["FundsLocked", "RefundRequested"].contains(&sales.status(lock).as_str())).count()
+}
+
+#[test]
+fn results_are_posted_in_time_where_scripts_are_run_on_blocks_alone() {
+    let late = [0, 1, 2].map(|poison| [0, 2, 6].map(|outputs| late_results(poison, outputs)));
+    assert_eq!(late, [[0; 3]; 3], "0, 1, 2 buyers act at a tick, where the wallet has 2, 4, 8 outputs");
+}
+
 #[test]
 fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
     let sales = Sales::new();
