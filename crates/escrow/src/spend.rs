@@ -191,6 +191,26 @@ mod tests {
         assert_eq!(ending(&untagged), Spent::Ended(Ending::Withdrawn));
     }
 
+    #[test]
+    fn a_tag_counts_in_every_encoding_that_the_contract_takes() {
+        let disputed = escrow(State::Disputed);
+        let TxRef { tx, index } = disputed.utxo.reference;
+        let index = u8::try_from(index).unwrap();
+        let id = [&[0x58, 32][..], tx.as_bytes()].concat();
+        let halves = [&[0x5f, 0x50][..], &tx.as_bytes()[..16], &[0x50], &tx.as_bytes()[16..], &[0xff]].concat();
+        let definite = [&[0xd8, 121, 0x82][..], &id, &[index]].concat();
+        let general = [&[0xd8, 102, 0x82, 0, 0x9f][..], &halves, &[0xc2, 0x41, index, 0xff]].concat();
+        let in_full = disputed.utxo.value.lovelace.get();
+        for tag in [definite.clone(), general] {
+            let won = [output(disputed.datum.seller, in_full, Some(tag))];
+            assert_eq!(disputed.spent_into(&won, &deployment()), Spent::Ended(Ending::Withdrawn));
+        }
+        for other in [vec![], definite[..definite.len() - 1].to_vec(), [definite, vec![0]].concat()] {
+            let untagged = [output(disputed.datum.seller, in_full, Some(other))];
+            assert_eq!(disputed.spent_into(&untagged, &deployment()), Spent::Ended(Ending::Closed));
+        }
+    }
+
     proptest! {
         #[test]
         fn no_escrow_can_end_in_two_ways(datum in any_datum()) {
