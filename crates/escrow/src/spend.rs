@@ -6,10 +6,9 @@ use cardano::{Lovelace, chain::Utxo};
 
 use crate::{
     address::PlutusAddress,
-    codec::to_cbor,
     datum::Datum,
     deployment::Deployment,
-    dispute::output_reference,
+    dispute::read_output_reference,
     plan::Escrow,
     redeemer::Action,
     rules::{Effect, PayoutRule, Rule},
@@ -82,8 +81,9 @@ impl Escrow {
 
     /// The lovelace that outputs tagged with this escrow's name pay to an address.
     fn tagged_to(&self, address: PlutusAddress, outputs: &[Utxo]) -> Lovelace {
-        let (tag, address) = (to_cbor(&output_reference(&self.utxo.reference)), address.to_string());
-        let tagged = |output: &&Utxo| output.address == address && output.inline_datum.as_ref() == Some(&tag);
+        let (own, address) = (self.utxo.reference, address.to_string());
+        let names = |output: &Utxo| output.inline_datum.as_deref().map(read_output_reference) == Some(Ok(own));
+        let tagged = |output: &&Utxo| output.address == address && names(output);
         outputs.iter().filter(tagged).map(|output| output.value.lovelace).sum()
     }
 }
@@ -104,11 +104,13 @@ mod tests {
 
     use super::*;
     use crate::{
+        codec::to_cbor,
         datum::{
             State,
             tests::{any_datum, published},
         },
         deployment::Parameters,
+        dispute::output_reference,
     };
 
     fn deployment() -> Deployment {
