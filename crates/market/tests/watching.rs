@@ -598,6 +598,26 @@ fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
 }
 
 #[test]
+fn payouts_that_have_to_wait_for_earlier_ones_keep_no_other_creator_waiting() {
+    let sales = Sales::new();
+    let mut ids: Vec<String> = (11..16).map(|buyer| sales.sell(&person(buyer)).to_string()).collect();
+    ids.sort();
+    sales.ticks(3);
+    won(&sales);
+    // Of each but the last, more payouts took no effect than can be followed back.
+    run(
+        &sales,
+        "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, in_doubt, \
+           attempted_at_ms, created_at_ms) \
+         SELECT printf('%064d', row_number() OVER ()), 'payout', 'payout:' || e.purchase_id, o.wallet, o.cbor, 'expired', \
+           o.valid_until_slot, 1, 0, o.attempted_at_ms, o.created_at_ms \
+         FROM (SELECT purchase_id FROM escrows ORDER BY purchase_id LIMIT 4) e, json_each('[1,2,3,4,5,6,7,8,9]'), \
+           (SELECT * FROM outbox WHERE kind = 'result' LIMIT 1) o",
+    );
+    assert_eq!(acted(&[sales.tick()], &format!("payout of {}", ids[4])), 1);
+}
+
+#[test]
 fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_again_out_of_the_escrow() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
