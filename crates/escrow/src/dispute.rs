@@ -1,11 +1,11 @@
 //! What arbiters sign to settle a dispute: which output is spent and what both parties get of it.
 
-use cardano::{Lovelace, TxRef, hash::blake2b};
+use cardano::{Lovelace, TxHash, TxRef, hash::blake2b};
 use pallas_primitives::PlutusData;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    codec::{bytes, constr, integer, to_cbor},
+    codec::{DataReader, NotOurs, bytes, constr, integer, to_cbor},
     datum::Datum,
     evidence::Winner,
     redeemer::AssetValue,
@@ -78,6 +78,19 @@ impl DisputeWithdrawal {
 #[must_use]
 pub fn output_reference(reference: &TxRef) -> PlutusData {
     constr(0, vec![bytes(reference.tx.as_bytes()), integer(reference.index.into())])
+}
+
+/// The output that this datum names, in whichever encoding: the contract compares data, not bytes, and whoever sends what
+/// the arbiters signed chooses how payouts are tagged.
+pub(crate) fn read_output_reference(cbor: &[u8]) -> Result<TxRef, NotOurs> {
+    const TAG: &str = "output reference";
+    let mut reader = DataReader::new(cbor)?;
+    let mut open = reader.the_constr(0, TAG)?;
+    let tx = TxHash::new(reader.next(&mut open)?.fixed_bytes(TAG)?);
+    let index = reader.next(&mut open)?.number(TAG, u16::MAX.into())?;
+    reader.close(open)?;
+    reader.end()?;
+    Ok(TxRef { tx, index: u16::try_from(index).map_err(|_| NotOurs::Range(TAG))? })
 }
 
 #[cfg(test)]

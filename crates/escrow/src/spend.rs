@@ -6,10 +6,9 @@ use cardano::{Lovelace, chain::Utxo};
 
 use crate::{
     address::PlutusAddress,
-    codec::to_cbor,
     datum::Datum,
     deployment::Deployment,
-    dispute::output_reference,
+    dispute::read_output_reference,
     plan::Escrow,
     redeemer::Action,
     rules::{Effect, PayoutRule, Rule},
@@ -82,8 +81,9 @@ impl Escrow {
 
     /// The lovelace that outputs tagged with this escrow's name pay to an address.
     fn tagged_to(&self, address: PlutusAddress, outputs: &[Utxo]) -> Lovelace {
-        let (tag, address) = (to_cbor(&output_reference(&self.utxo.reference)), address.to_string());
-        let tagged = |output: &&Utxo| output.address == address && output.inline_datum.as_ref() == Some(&tag);
+        let (own, address) = (self.utxo.reference, address.to_string());
+        let names = |output: &Utxo| output.inline_datum.as_deref().map(read_output_reference) == Some(Ok(own));
+        let tagged = |output: &&Utxo| output.address == address && names(output);
         outputs.iter().filter(tagged).map(|output| output.value.lovelace).sum()
     }
 }
@@ -104,11 +104,13 @@ mod tests {
 
     use super::*;
     use crate::{
+        codec::to_cbor,
         datum::{
             State,
             tests::{any_datum, published},
         },
         deployment::Parameters,
+        dispute::output_reference,
     };
 
     fn deployment() -> Deployment {
@@ -189,6 +191,26 @@ mod tests {
         }
         let untagged = [least(seller), output(buyer, 9_000_000, None), output(buyer, 9_000_000, other_tag)];
         assert_eq!(ending(&untagged), Spent::Ended(Ending::Withdrawn));
+    }
+
+    #[test]
+    fn a_tag_counts_in_every_encoding_that_the_contract_takes() {
+        let disputed = escrow(State::Disputed);
+        let TxRef { tx, index } = disputed.utxo.reference;
+        let index = u8::try_from(index).unwrap();
+        let id = [&[0x58, 32][..], tx.as_bytes()].concat();
+        let halves = [&[0x5f, 0x50][..], &tx.as_bytes()[..16], &[0x50], &tx.as_bytes()[16..], &[0xff]].concat();
+        let definite = [&[0xd8, 121, 0x82][..], &id, &[index]].concat();
+        let general = [&[0xd8, 102, 0x82, 0, 0x9f][..], &halves, &[0xc2, 0x41, index, 0xff]].concat();
+        let in_full = disputed.utxo.value.lovelace.get();
+        for tag in [definite.clone(), general] {
+            let won = [output(disputed.datum.seller, in_full, Some(tag))];
+            assert_eq!(disputed.spent_into(&won, &deployment()), Spent::Ended(Ending::Withdrawn));
+        }
+        for other in [vec![], definite[..definite.len() - 1].to_vec(), [definite, vec![0]].concat()] {
+            let untagged = [output(disputed.datum.seller, in_full, Some(other))];
+            assert_eq!(disputed.spent_into(&untagged, &deployment()), Spent::Ended(Ending::Closed));
+        }
     }
 
     proptest! {

@@ -10,7 +10,7 @@
 
 mod support;
 
-use cardano::{Lovelace, TxHash, chain::Tip};
+use cardano::{Lovelace, TxHash, TxRef, chain::Tip, tx::transaction_id};
 use escrow::Action;
 use market::{
     DeliveryMode,
@@ -162,6 +162,52 @@ fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
     sales.ledger.withheld.borrow_mut().clear();
     sales.ticks(6);
     assert_eq!(sales.status(&hidden), "Disputed", "what could not be read was asked for again");
+}
+
+/// An address of Byron's as long as the ledger takes one: it bounds the bytes of unknown attributes' values
+/// (`bootstrapAddressAttrsSize`), not how many there are.
+fn longest_byron_address() -> Vec<u8> {
+    let mut address = vec![0x83, 0x58, 28];
+    address.extend([7; 28]);
+    address.extend([0xb8, 255]);
+    for key in (0..=255_u8).filter(|key| *key != 1) {
+        address.extend(if key < 24 { vec![key] } else { vec![0x18, key] });
+        address.extend(if key == 2 { vec![0x41, 1] } else { vec![0x40] });
+    }
+    address.push(0);
+    let crc = address.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & 0_u32.wrapping_sub(crc & 1)))
+    });
+    let length = u16::try_from(address.len()).unwrap().to_be_bytes();
+    [vec![0x82, 0xd8, 24, 0x59], length.to_vec(), address, vec![0x1a], (!crc).to_be_bytes().to_vec()].concat()
+}
+
+/// The same transaction with collateral whose rest would go to this address. No script sees where: a transaction that runs
+/// one may name an address of Byron's there, and nowhere else.
+fn with_collateral_return(tx: &Tx, to: &[u8]) -> Tx {
+    let body_end = tx.cbor.len() - 3;
+    let length = u16::try_from(to.len()).unwrap().to_be_bytes();
+    let collateral = [&[13, 0x81, 0x82, 0x58, 32][..], &[0xfa; 32], &[0x19, 0xff, 0xff]].concat();
+    let rest = [&[16, 0x82, 0x59][..], &length, to, &[0x1a, 0, 0x4c, 0x4b, 0x40]].concat();
+    let mut cbor = [&tx.cbor[..body_end], &collateral, &rest, &tx.cbor[body_end..]].concat();
+    cbor[1] += 2;
+    let id = transaction_id(&cbor).unwrap();
+    let mut utxos = tx.utxos.clone();
+    utxos.id = id;
+    utxos.made.iter_mut().for_each(|made| made.reference = TxRef { tx: id, ..made.reference });
+    Tx { id, cbor, utxos, valid_until: tx.valid_until }
+}
+
+#[test]
+fn a_step_whose_collateral_would_return_to_a_long_address_is_followed() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ledger.mine();
+    let plain = sales.does(&lock, Action::SetRefundRequested);
+    let plain = sales.ledger.mempool.borrow_mut().pop().filter(|tx| tx.id == plain).unwrap();
+    assert!(sales.ledger.hand_in(with_collateral_return(&plain, &longest_byron_address())));
+    let reports = sales.ticks(20);
+    assert_eq!(sales.status(&lock), "Disputed", "its result is posted: {reports:#?}");
 }
 
 #[test]
@@ -346,6 +392,44 @@ fn as_many_results_as_may_wait_are_posted_in_time_whoever_comes_before_them() {
     sales.ticks(1);
     let late = locks.iter().filter(|lock| ["FundsLocked", "RefundRequested"].contains(&sales.status(lock).as_str()));
     assert_eq!(late.count(), 0);
+}
+
+/// At each tick so many buyers whose escrows are due have a step of their own in the mempool, which who runs the scripts
+/// does not look at.
+fn late_results(poison: usize, outputs: usize) -> usize {
+    let sales = Sales::new();
+    sales.ledger.evaluates_blocks.set(true);
+    (0..outputs).for_each(|_| sales.fund(1_000));
+    let locks: Vec<TxHash> = (0..30).map(|number| sales.sell_another(&person(20 + number))).collect();
+    sales.ledger.mine();
+    let mut sorted = locks.clone();
+    sorted.sort();
+    let mut stepped: Vec<TxHash> = vec![];
+    let due = "SELECT coalesce(group_concat(purchase_id), '') FROM (SELECT purchase_id FROM escrows WHERE result_hash IS NULL \
+         ORDER BY submit_result_ms, purchase_id)";
+    for _ in 0..12 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        let waiting = one(&sales.db, due);
+        let waiting: Vec<TxHash> = waiting.split(',').filter_map(|id| id.parse().ok()).collect();
+        let waiting = if waiting.is_empty() && stepped.is_empty() { sorted.clone() } else { waiting };
+        let next = waiting.chunks(5).filter_map(|five| {
+            five.iter().find(|lock| !stepped.contains(lock) && !sales.escrow(lock).datum.has_result())
+        });
+        let next: Vec<TxHash> = next.take(poison).copied().collect();
+        for lock in next {
+            sales.does(&lock, Action::SetRefundRequested);
+            stepped.push(lock);
+        }
+        sales.tick();
+    }
+    sales.ticks(2);
+    locks.iter().filter(|lock| ["FundsLocked", "RefundRequested"].contains(&sales.status(lock).as_str())).count()
+}
+
+#[test]
+fn results_are_posted_in_time_where_scripts_are_run_on_blocks_alone() {
+    let late = [0, 1, 2].map(|poison| [0, 2, 6].map(|outputs| late_results(poison, outputs)));
+    assert_eq!(late, [[0; 3]; 3], "0, 1, 2 buyers act at a tick, where the wallet has 2, 4, 8 outputs");
 }
 
 #[test]

@@ -85,6 +85,8 @@ pub struct Ledger {
     pub withheld: RefCell<BTreeSet<TxHash>>,
     /// Transactions whose blocks it does not show.
     pub unseen: RefCell<BTreeSet<TxHash>>,
+    /// Whether scripts are run on what blocks have made and not spent, whatever waits for one: as Ogmios does.
+    pub evaluates_blocks: Cell<bool>,
     /// How many blocks its index has, where that stands still; the newest block is the node's.
     indexed: Cell<Option<usize>>,
 }
@@ -312,8 +314,10 @@ impl Evaluate for Ledger {
     async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
         self.call()?;
         let utxos = TransactionUtxos::read(cbor).unwrap();
-        let there: BTreeSet<TxRef> = self.unspent().into_iter().map(|utxo| utxo.reference).collect();
-        if let Some(gone) = utxos.spent.iter().find(|input| !there.contains(input)) {
+        let spent = self.spent(!self.evaluates_blocks.get());
+        let made = self.made(!self.evaluates_blocks.get());
+        let there: BTreeSet<TxRef> = made.into_keys().filter(|made| !spent.contains_key(made)).collect();
+        if let Some(gone) = utxos.spent.iter().find(|input| !there.contains(input) && !is_faucets(input)) {
             return Ok(Evaluation::Refused(format!("{gone} is not there")));
         }
         let in_order: BTreeSet<TxRef> = utxos.spent.iter().copied().collect();

@@ -179,6 +179,8 @@ fn addresses_of_every_kind_are_told_in_the_chains_own_text() {
     let byron = "37btjrVyb4KDXBNC4haBVPCrro8AQPHwvCMp3RFhhSVWwfFmZ6wwzSK6JK1hY6wHNmtrpTf1kdbva8TCneM2YsiXT7mrzT21EacHnPpz5YyUdj64na";
     let raw = bs58::decode(byron).into_vec().unwrap();
     assert_eq!(made(map([(0, bytes(&raw)), (1, int(5))])).unwrap().address, byron);
+    let long = [vec![0x82], vec![0x40; 900]].concat();
+    assert_eq!(made(map([(0, bytes(&long)), (1, int(5))])).unwrap().address, hex::encode(&long));
     for nothing in [vec![], vec![0x62; 29], vec![0x60; 300]] {
         assert!(made(map([(0, bytes(&nothing)), (1, int(5))])).is_err(), "no ledger takes these");
     }
@@ -314,6 +316,16 @@ fn the_strict_reader_means_the_same() {
         SignedTx::parse(cbor).unwrap();
         assert_readers_agree(cbor);
     }
+}
+
+#[test]
+fn a_payment_beside_a_long_address_of_byrons_is_read_like_any_other() {
+    let long = [vec![0x82], vec![0x40; 900]].concat();
+    let outputs = Cbor::Array(vec![to_owner(5), map([(0, bytes(&long)), (1, int(5))])]);
+    let body = map([(0, Cbor::Array(vec![input(1, 0)])), (1, outputs), (2, int(1)), (3, int(9))]);
+    let cbor = transaction(body);
+    assert_eq!(SignedTx::parse(&cbor).map(|tx| tx.outputs.len()), Ok(2), "a payment is judged so");
+    assert_eq!(TransactionUtxos::read(&cbor).map(|utxos| utxos.made.len()), Ok(2), "and looked after so");
 }
 
 proptest! {

@@ -190,7 +190,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             Ok::<_, DraftError>(plan)
         };
         let draft = match means.planner(platform).draft_of(self.chain, plan(platform)?, &platform.wallet()).await {
-            Err(DraftError::Refused(_)) if platform.distrust() => {
+            Err(DraftError::Refused(reason)) if platform.distrust_what(&reason) => {
                 means.planner(platform).draft_of(self.chain, plan(platform)?, &platform.wallet()).await
             }
             draft => draft,

@@ -31,6 +31,8 @@ pub(super) struct SellerWallet {
     snapshot: WalletSnapshot,
     utxos: Vec<Utxo>,
     shown: HashSet<TxRef>,
+    /// Whether change of what was sent in this tick may be spent: not where who runs scripts has shown not to know it.
+    chains: bool,
 }
 
 static NONE: BTreeSet<TxRef> = BTreeSet::new();
@@ -68,6 +70,20 @@ impl SellerWallet {
         self.utxos.retain(|utxo| self.shown.contains(&utxo.reference));
         self.utxos.len() < before
     }
+
+    /// The same, and what the provider's reason names: who runs scripts may know nothing of what is in no block, or of what
+    /// another node has. Whether there was any.
+    pub fn distrust_what(&mut self, reason: &str) -> bool {
+        let before = self.utxos.len();
+        self.utxos.retain(|utxo| !is_named(reason, utxo));
+        self.chains &= self.utxos.len() == before;
+        self.distrust() || self.utxos.len() < before
+    }
+}
+
+/// Whether a refusal is about what made this output.
+fn is_named(reason: &str, utxo: &Utxo) -> bool {
+    reason.contains(&utxo.reference.tx.to_string())
 }
 
 /// A datum costs nothing to spend, a script less than what the output must hold for it.
@@ -99,7 +115,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 let shown = self.chain.utxos_at(&address.to_string(), enough).await?;
                 let utxos = snapshot.spendable(&shown);
                 let shown = shown.into_iter().map(|utxo| utxo.reference).collect();
-                SellerWallet { parameters, address, snapshot, utxos, shown }
+                SellerWallet { parameters, address, snapshot, utxos, shown, chains: true }
             }
         };
         Ok(platform.insert(known))
@@ -115,7 +131,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<Option<String>, TickError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
-        platform.utxos.retain(|utxo| !taken(utxo));
+        let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
         let names: Vec<String> = purchases.iter().map(ToString::to_string).collect();
         let what = format!("{} of {}", draft.kind.name(), names.join(", "));
         let [entry, reserve] = write_down(draft, self.now);
@@ -126,11 +142,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         };
         report.acted.push(format!("{what}: {}", draft.tx));
         let refused = self.outbox().submit_first(&mut entry, Some(&platform.snapshot), self.now).await?;
-        if entry.state == EntryState::Submitted {
+        if entry.state == EntryState::Submitted && platform.chains {
             platform.shown.extend(change.iter().map(|utxo| utxo.reference));
             platform.utxos.extend(change.iter().cloned());
         }
         if let Some(reason) = &refused {
+            // What was refused for somebody else's step holds nothing of ours any more: the next may spend it.
+            let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));
+            platform.utxos.extend(free);
             report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
         }
         Ok(refused)
