@@ -370,3 +370,25 @@ fn who_paid_by_what_was_called_expired_and_is_in_a_block_does_not_pay_twice() {
     let again = block(world.pay_for(&world.terms, &world.anew(), (now(), None), &|| world.mine())).unwrap();
     assert_eq!(again.settlement.transaction, world.tx().to_string());
 }
+
+#[test]
+fn who_tried_again_by_what_was_spent_while_the_provider_was_behind_does_not_pay_twice() {
+    let world = World::new();
+    let ledger = &world.provider.ledger;
+    let spent = world.built.facts.inputs.first().copied().unwrap();
+    let coin = ledger.unspent().into_iter().find(|utxo| utxo.reference == spent).unwrap();
+    ledger.stand_still();
+    assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+    (0..20).for_each(|_| world.mine());
+    let now = || ledger.tip().time_ms - world.begun;
+    assert!(matches!(block(world.pay(now(), None)), Err(PayError::NotSettled(..))), "it is called expired");
+    for more in 0..3 {
+        let header = pays(&world.terms, &world.method, coin.clone(), ledger.tip().slot + 200 + more).1;
+        let told = block(world.pay_for(&world.terms, &header, (now(), None), &|| ()));
+        let Err(PayError::NotSettled(why, _)) = &told else { panic!("{told:?}") };
+        assert!(why.to_string().contains("spent"), "{why}");
+    }
+    ledger.catch_up();
+    let again = block(world.pay_for(&world.terms, &world.anew(), (now(), None), &|| world.mine())).unwrap();
+    assert_eq!(again.settlement.transaction, world.tx().to_string());
+}
