@@ -537,14 +537,14 @@ pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
 }
 
 /// The statement that reads the newest payments of this payer for a listing that took no effect for all that is known, and
-/// may be in a block: somebody else handed them in before us, so that a node refused them, or the provider was behind when
-/// their time was over. As [`PaymentRecord`]s.
+/// may be in a block: the provider was behind when their time was over, or somebody else handed them in before us, so that
+/// a node refused them. These come last: who tries again mostly spends what the others spent. As [`PaymentRecord`]s.
 #[must_use]
 pub fn lost(listing: &str, payer: &str) -> Statement {
     statement!(
         records()
             + "p.listing_id = ?1 AND p.payer = ?2 AND (outbox.state = 'refused' AND outbox.was_public \
-               OR outbox.state = 'expired') ORDER BY created_at_ms DESC LIMIT 3",
+               OR outbox.state = 'expired') ORDER BY outbox.state = 'refused', created_at_ms DESC LIMIT 3",
         listing,
         payer
     )
