@@ -26,7 +26,7 @@ use cardano::{
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
 pub use given::must_be_given;
-use outbox::{Decision, Entry, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
+use outbox::{Decision, Entry, EntryState, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
 pub use pay::{Paid, PayError, Presented};
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 use x402_cardano::{
@@ -41,7 +41,7 @@ use crate::{
     contents::{Contents, ContentsError},
     fees::creator_share,
     listing::DeliveryMode,
-    payment,
+    payment::{self, PaymentRecord},
     purchase::{self, Owned, Status},
     transitions::Transitions,
 };
@@ -232,7 +232,9 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     /// Which of these payments, that a node refused, waits for a block all the same: a provider may have refused what it
     /// passed on.
     async fn find_waiting(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
-        for record in payment::all(paid)? {
+        // No node keeps what is over.
+        let refused = |record: &PaymentRecord| record.entry.state == EntryState::Refused;
+        for record in payment::all(paid)?.into_iter().filter(refused) {
             if self.chain.in_mempool(&record.entry.tx).await? {
                 return Ok(Some(record.entry.tx));
             }

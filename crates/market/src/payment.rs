@@ -98,7 +98,7 @@ pub enum Claim {
     Owned(TxHash),
     /// Its payer is paying for the listing already, by this transaction.
     Paying(TxHash),
-    /// A node refused a payment of its payer for the listing, for somebody else had handed it in: it may be in a block.
+    /// A payment of its payer for the listing took no effect for all that is known, and may be in a block ([`lost`]).
     MaybePaid,
     /// The terms belong to another transaction, for ever.
     TermsTaken,
@@ -199,8 +199,8 @@ macro_rules! crowded {
     };
 }
 
-/// SQL for payments of these buyers for a listing that somebody else handed in before us, so that a node refused them, over
-/// `?1` and the facts.
+/// SQL for payments of these buyers for a listing that took no effect for all that is known, and may be in a block ([`lost`]),
+/// over `?1` and the facts.
 macro_rules! lost {
     ($facts:literal) => {
         concat!(
@@ -208,7 +208,7 @@ macro_rules! lost {
             $facts,
             " ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(",
             $facts,
-            ", '$.buyers')) AND p.tx_id <> ?1 AND o.state = 'refused' AND o.was_public AND NOT ",
+            ", '$.buyers')) AND p.tx_id <> ?1 AND (o.state = 'refused' AND o.was_public OR o.state = 'expired') AND NOT ",
             $facts,
             " ->> '$.looked'"
         )
@@ -536,14 +536,15 @@ pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
     )
 }
 
-/// The statement that reads the newest payments of this payer for a listing that somebody else handed in before us, so that
-/// a node refused them, as [`PaymentRecord`]s.
+/// The statement that reads the newest payments of this payer for a listing that took no effect for all that is known, and
+/// may be in a block: the provider was behind when their time was over, or somebody else handed them in before us, so that
+/// a node refused them. These come last: who tries again mostly spends what the others spent. As [`PaymentRecord`]s.
 #[must_use]
 pub fn lost(listing: &str, payer: &str) -> Statement {
     statement!(
         records()
-            + "p.listing_id = ?1 AND p.payer = ?2 AND outbox.state = 'refused' AND outbox.was_public \
-               ORDER BY created_at_ms DESC LIMIT 3",
+            + "p.listing_id = ?1 AND p.payer = ?2 AND (outbox.state = 'refused' AND outbox.was_public \
+               OR outbox.state = 'expired') ORDER BY outbox.state = 'refused', created_at_ms DESC LIMIT 3",
         listing,
         payer
     )

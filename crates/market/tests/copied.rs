@@ -62,34 +62,16 @@ impl World {
     fn new() -> Self {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let listing = list(&db, 1, PRICE);
-        let (key, method) = (person(9), DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap());
-        let payer = key.enterprise_address();
+        let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+        let payer = person(9).enterprise_address();
         let coin = output(payer.to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(1, &[faucets(1)], &[coin.clone(), coin.clone()], u64::MAX);
         let coins = [0, 1].map(|index| Utxo { reference: TxRef { tx: funds.id, index }, ..coin.clone() });
         assert!(ledger.hand_in(funds));
         ledger.mine();
-        let plan = TxPlan {
-            outputs: vec![NewOutput::pay(SELLER.parse::<Address>().unwrap(), Lovelace::new(PRICE).unwrap())],
-            validity: Validity { from: None, until: ledger.tip().slot + 200 },
-            ..TxPlan::default()
-        };
         let terms = terms_of(&db, &listing);
-        let make = |coin: Utxo| {
-            let wallet = Wallet { address: payer, utxos: &[coin], reserved: &BTreeSet::new() };
-            let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
-            let header = json!({
-                "x402Version": 2,
-                "accepted": method.listed(&terms.sale()).unwrap(),
-                "payload": {
-                    "transaction": STANDARD.encode(&built.cbor),
-                    "nonce": built.facts.inputs.first().unwrap().to_string(),
-                },
-                "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
-            });
-            (built, STANDARD.encode(header.to_string()))
-        };
-        let [(built, header), (_, another)] = coins.map(make);
+        let until = ledger.tip().slot + 200;
+        let [(built, header), (_, another)] = coins.map(|coin| pays(&terms, &method, coin, until));
         let begun = ledger.tip().time_ms;
         let provider = Provider::new(ledger);
         Self { db, provider, method, terms, payer, built, header, another, begun }
@@ -106,6 +88,14 @@ impl World {
 
     fn mine(&self) {
         self.provider.ledger.mine();
+    }
+
+    /// The payer pays by an output of theirs that no payment spent yet.
+    fn anew(&self) -> String {
+        let ledger = &self.provider.ledger;
+        let unspent = ledger.unspent().into_iter().filter(|utxo| utxo.address == self.payer.to_string());
+        let coin = unspent.max_by_key(|utxo| utxo.value.lovelace).unwrap();
+        pays(&self.terms, &self.method, coin, ledger.tip().slot + 200).1
     }
 
     /// The first request with the header, which waits for a node that handles it like this.
@@ -152,6 +142,28 @@ impl World {
             checkout.pay(terms, &Presented::read(header, "network").unwrap(), proven).await
         })
     }
+}
+
+/// The payer's transaction that spends this output, and a header that only they know.
+fn pays(terms: &ListingTerms, method: &DefaultMethod, coin: Utxo, until: u64) -> (BuiltTx, String) {
+    let key = person(9);
+    let plan = TxPlan {
+        outputs: vec![NewOutput::pay(SELLER.parse::<Address>().unwrap(), Lovelace::new(PRICE).unwrap())],
+        validity: Validity { from: None, until },
+        ..TxPlan::default()
+    };
+    let wallet = Wallet { address: key.enterprise_address(), utxos: &[coin], reserved: &BTreeSet::new() };
+    let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
+    let header = json!({
+        "x402Version": 2,
+        "accepted": method.listed(&terms.sale()).unwrap(),
+        "payload": {
+            "transaction": STANDARD.encode(&built.cbor),
+            "nonce": built.facts.inputs.first().unwrap().to_string(),
+        },
+        "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+    });
+    (built, STANDARD.encode(header.to_string()))
 }
 
 /// A request that is being answered.
@@ -342,4 +354,41 @@ fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
     world.mine();
     assert_eq!(again().unwrap().content, "content 1");
     assert!(world.provider.ledger.mempool.borrow().is_empty());
+}
+
+#[test]
+fn who_paid_by_what_was_called_expired_and_is_in_a_block_does_not_pay_twice() {
+    let world = World::new();
+    world.provider.lags.set(true);
+    assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+    (0..20).for_each(|_| world.mine());
+    let now = || world.provider.ledger.tip().time_ms - world.begun;
+    let Err(PayError::NotSettled(why, _)) = block(world.pay(now(), None)) else { panic!("it is settled") };
+    assert_eq!(why, NotSettled::Expired.into());
+    // The provider shows it by now.
+    world.provider.lags.set(false);
+    let again = block(world.pay_for(&world.terms, &world.anew(), (now(), None), &|| world.mine())).unwrap();
+    assert_eq!(again.settlement.transaction, world.tx().to_string());
+}
+
+#[test]
+fn who_tried_again_by_what_was_spent_while_the_provider_was_behind_does_not_pay_twice() {
+    let world = World::new();
+    let ledger = &world.provider.ledger;
+    let spent = world.built.facts.inputs.first().copied().unwrap();
+    let coin = ledger.unspent().into_iter().find(|utxo| utxo.reference == spent).unwrap();
+    ledger.stand_still();
+    assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+    (0..20).for_each(|_| world.mine());
+    let now = || ledger.tip().time_ms - world.begun;
+    assert!(matches!(block(world.pay(now(), None)), Err(PayError::NotSettled(..))), "it is called expired");
+    for more in 0..3 {
+        let header = pays(&world.terms, &world.method, coin.clone(), ledger.tip().slot + 200 + more).1;
+        let told = block(world.pay_for(&world.terms, &header, (now(), None), &|| ()));
+        let Err(PayError::NotSettled(why, _)) = &told else { panic!("{told:?}") };
+        assert!(why.to_string().contains("spent"), "{why}");
+    }
+    ledger.catch_up();
+    let again = block(world.pay_for(&world.terms, &world.anew(), (now(), None), &|| world.mine())).unwrap();
+    assert_eq!(again.settlement.transaction, world.tx().to_string());
 }

@@ -241,8 +241,9 @@ fn who_waits_for_another_payment_while_an_equal_one_is_refused_pays_nothing_besi
 }
 
 #[test]
-fn what_the_owners_own_wallet_paid_and_a_provider_refused_is_not_paid_again_from_the_service_wallet() {
-    for in_block in [true, false] {
+fn what_the_owners_own_wallet_paid_and_took_no_effect_as_far_as_is_known_is_not_paid_again_from_the_service_wallet() {
+    let refused = || Decision::Refuse("no".into());
+    for (end, in_block) in [(refused(), true), (refused(), false), (Decision::Expire, true)] {
         let world = World::new(&[20], &[5]);
         let ledger = &world.provider.ledger;
         let coin = Utxo { reference: faucets(7), ..given(&world.account, 7, 50_000_000) };
@@ -252,8 +253,8 @@ fn what_the_owners_own_wallet_paid_and_a_provider_refused_is_not_paid_again_from
         let paying = paying_for(&world.account, &listing, &built, 5_000_000);
         let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
-        assert!(step(&world.db, &own.tx(), &Decision::Refuse("no".into())));
-        block(world.db.run(statement!("UPDATE outbox SET was_public = 1"))).unwrap();
+        assert!(step(&world.db, &own.tx(), &end));
+        block(world.db.run(statement!("UPDATE outbox SET was_public = 1 WHERE state = 'refused'"))).unwrap();
         // Passed on all the same.
         assert!(ledger.hand_in(Tx::new(built.cbor.clone(), until)));
         world.provider.shows_mempool.set(true);

@@ -246,8 +246,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         }
     }
 
-    /// Whether one of these payments of the owner's own wallet, which a node refused, is in a block all the same, or on its
-    /// way to one.
+    /// Whether one of these payments of the owner's own wallet, which took no effect for all that is known, is in a block all
+    /// the same, or on its way to one.
     async fn is_paid(&self, lost: &Rows) -> Result<bool, BuyError> {
         if self.checkout.find_included(lost).await?.is_some() {
             return Ok(true);

@@ -218,6 +218,11 @@ impl Ledger {
         self.indexed.set(Some(self.blocks.borrow().len()));
     }
 
+    /// It shows all of it again.
+    pub fn catch_up(&self) {
+        self.indexed.set(None);
+    }
+
     fn indexed<T>(&self, ask: impl FnOnce() -> T) -> T {
         let all = self.blocks.borrow().len();
         let later = self.blocks.borrow_mut().split_off(self.indexed.get().unwrap_or(all).min(all));
