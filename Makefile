@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 TOOLS := $(or $(CARGO_INSTALL_ROOT),$(CURDIR)/.tools)
 export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
+# What Node compiles is kept: each test file loads much the same.
+export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
 E2E_JOBS ?= 6

@@ -4,10 +4,11 @@ import * as M from "@emurgo/cardano-message-signing-nodejs";
 import { type Address, COSE, PrivateKey, Address as toAddress } from "@evolution-sdk/evolution";
 import { type AddressKind, addressOf, type Keys, keyHashHex } from "./keys.ts";
 
-// The ES modules of these two cannot be loaded by Node (broken imports of their own); their CommonJS builds can.
+// The ES modules of these two cannot be loaded by Node (broken imports of their own); their CommonJS builds can. Loaded
+// where they are wanted: they take longer than all else that most tests load.
 const require = createRequire(import.meta.url);
-const lucid = require("@lucid-evolution/lucid") as typeof import("@lucid-evolution/lucid");
-const mesh = require("@meshsdk/core") as typeof import("@meshsdk/core");
+const lucid = () => require("@lucid-evolution/lucid") as typeof import("@lucid-evolution/lucid");
+const mesh = () => require("@meshsdk/core") as typeof import("@meshsdk/core");
 
 /** What signData returns: COSE_Key and COSE_Sign1, hex. */
 export interface DataSignature {
@@ -35,11 +36,12 @@ const evolution: Signer = async (keys, kind, payloadHex) => {
 };
 
 const lucidEvolution: Signer = async (keys, kind, payloadHex) =>
-  lucid.signData(toAddress.toHex(addressOf(keys, kind)), payloadHex, PrivateKey.toBech32(keys.payment));
+  lucid().signData(toAddress.toHex(addressOf(keys, kind)), payloadHex, PrivateKey.toBech32(keys.payment));
 
 const meshWallet: Signer = async (keys, kind, payloadHex) => {
   const cli = { payment: `5820${PrivateKey.toHex(keys.payment)}`, stake: `5820${PrivateKey.toHex(keys.stake)}` };
-  const wallet = new mesh.MeshWallet({
+  const { MeshWallet } = mesh();
+  const wallet = new MeshWallet({
     networkId: 0,
     key: keys.phrase ? { type: "mnemonic", words: keys.phrase.split(" ") } : { type: "cli", ...cli },
   });
@@ -104,8 +106,8 @@ export const checkers: Readonly<Record<string, Checker>> = {
       signature: bytes(it.signature),
     }),
   "lucid-evolution": async (address, keyHash, payloadHex, it) =>
-    lucid.verifyData(toAddress.toHex(address), keyHash, payloadHex, it),
-  mesh: (address, _keyHash, payloadHex, it) => mesh.checkSignature(payloadHex, it, toAddress.toBech32(address)),
+    lucid().verifyData(toAddress.toHex(address), keyHash, payloadHex, it),
+  mesh: (address, _keyHash, payloadHex, it) => mesh().checkSignature(payloadHex, it, toAddress.toBech32(address)),
 };
 
 export { keyHashHex };

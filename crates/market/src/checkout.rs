@@ -105,8 +105,8 @@ pub enum Unavailable {
     NoResult(TxHash),
     /// More protected sales wait for their results than are posted in time.
     #[error(
-        "too many protected sales wait for their results, of all or of your network: nothing was paid; try again in a few \
-         minutes with a new payment"
+        "too many protected sales wait for their results, of all or of your network: nothing was handed in; try again in a \
+         few minutes, with a new payment unless this one is public already"
     )]
     Crowded,
 }

@@ -10,8 +10,6 @@
 
 mod support;
 
-use std::cell::RefCell;
-
 use cardano::{
     Lovelace, TxHash,
     chain::Utxo,
@@ -26,9 +24,10 @@ use market::{
     payment::Claim,
 };
 use outbox::Decision;
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite, statement};
 use support::{
     NOON, Paying, block, given,
+    interrupted::Interrupted,
     ledger::{Ledger, Tx, faucets},
     list, one, paying_for, payment,
     provider::{Handing, Meanwhile, Provider},
@@ -183,13 +182,19 @@ fn what_spent_change_of_an_expired_payment_is_not_paid_again() {
     assert_eq!((world.paid(0), world.paid(1)), (1, 1));
 }
 
-#[test]
-fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out() {
+/// A wallet of two coins, of whose payment for the first listing nobody shows anything.
+fn one_expired() -> World {
     let world = World::new(&[9, 10], &[6, 5]);
     world.provider.ledger.stand_still();
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
     world.mine();
     assert!(matches!(world.buy(0), Err(BuyError::Expired)));
+    world
+}
+
+#[test]
+fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out() {
+    let world = one_expired();
     // The node refuses it, for the first one spent the same; its answer is lost.
     world.provider.handing.set(Handing::Lost);
     assert!(matches!(world.buy(1), Err(BuyError::Pending(_))));
@@ -202,11 +207,7 @@ fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out()
 
 #[test]
 fn two_orders_at_once_pay_nothing_twice() {
-    let world = World::new(&[9, 10], &[6, 5]);
-    world.provider.ledger.stand_still();
-    assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
-    world.mine();
-    assert!(matches!(world.buy(0), Err(BuyError::Expired)));
+    let world = one_expired();
     // The node's refusal of the one is on its way while the other is built.
     world.provider.handing.set(Handing::Outstanding);
     let mut other = Box::pin(world.buying(1));
@@ -217,20 +218,6 @@ fn two_orders_at_once_pay_nothing_twice() {
     assert!(matches!(block(other), Err(BuyError::Ledger(_))));
     world.mine();
     assert_eq!(world.paid(0), 1);
-}
-
-/// A database in front of whose first entry something else happens.
-struct Interrupted<'a>(&'a Sqlite, RefCell<Option<Box<dyn FnOnce() + 'a>>>);
-
-impl Database for Interrupted<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
-        let writes = statements.iter().any(|statement| statement.sql.starts_with("INSERT INTO outbox "));
-        let first = if writes { self.1.borrow_mut().take() } else { None };
-        if let Some(first) = first {
-            first();
-        }
-        self.0.batch(statements).await
-    }
 }
 
 #[test]
@@ -246,7 +233,7 @@ fn who_waits_for_another_payment_while_an_equal_one_is_refused_pays_nothing_besi
         world.provider.handing.set(Handing::Answered);
         assert!(matches!(block(other), Err(BuyError::Pending(_))));
     };
-    let database = Interrupted(&world.db, RefCell::new(Some(Box::new(others))));
+    let database = Interrupted::before(&world.db, "INSERT INTO outbox ", others);
     let second = block(world.buying_on(&database, 0));
     assert!(second.is_err(), "{second:?}");
     world.mine();

@@ -10,8 +10,6 @@
 
 mod support;
 
-use std::cell::RefCell;
-
 use cardano::{Lovelace, TxHash, chain::Tip};
 use escrow::Action;
 use market::{
@@ -20,9 +18,10 @@ use market::{
     watch::Report,
 };
 use outbox::{Decision, Entry, EntryState};
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
+use sql::{Database, statement};
 use support::{
     NOON, block, entry, fresh_escrow,
+    interrupted::Interrupted,
     ledger::Tx,
     one, person,
     sales::{Sales, creator, output},
@@ -386,43 +385,6 @@ fn however_many_only_wait_they_cost_few_statements() {
     assert_eq!(one(&sales.db, left), "0", "all are put aside");
 }
 
-/// A database before or after whose first batch with such a statement something else happens.
-struct Interrupted<'a> {
-    db: &'a Sqlite,
-    at: &'a str,
-    after: bool,
-    what: RefCell<Option<Box<dyn FnOnce() + 'a>>>,
-}
-
-impl<'a> Interrupted<'a> {
-    fn before(db: &'a Sqlite, at: &'a str, what: impl FnOnce() + 'a) -> Self {
-        Self { db, at, after: false, what: RefCell::new(Some(Box::new(what))) }
-    }
-
-    fn after(db: &'a Sqlite, at: &'a str, what: impl FnOnce() + 'a) -> Self {
-        Self { after: true, ..Self::before(db, at, what) }
-    }
-
-    fn interrupt(&self) {
-        let what = self.what.borrow_mut().take();
-        what.into_iter().for_each(|what| what());
-    }
-}
-
-impl Database for Interrupted<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
-        let now = statements.iter().any(|statement| statement.sql.starts_with(self.at));
-        if now && !self.after {
-            self.interrupt();
-        }
-        let done = self.db.batch(statements).await;
-        if now && self.after {
-            self.interrupt();
-        }
-        done
-    }
-}
-
 #[test]
 fn of_two_ticks_that_find_an_action_gone_none_records_what_it_did() {
     let sales = Sales::new();
@@ -468,15 +430,34 @@ fn a_tick_that_began_before_a_rollback_does_not_hide_what_another_saw_of_the_blo
     assert_eq!(sales.status(&lock), "ResultSubmitted");
 }
 
+/// Every sale was won in a dispute: its creator is to be paid out of the platform's wallet.
+fn won(sales: &Sales) {
+    run(sales, "UPDATE escrow_steps SET status = 'withdrawn', utxo = NULL WHERE position = 1");
+    run(sales, "UPDATE escrows SET utxo = NULL, creator_due = 1");
+    run(sales, "UPDATE purchases SET status = 'withdrawn'");
+}
+
+/// Two sales that were won in a dispute, by number; the creator of the second alone is known to be due. The platform's wallet
+/// has coins of so many ADA, and nothing else.
+fn two_won(coins: &[u32]) -> (Sales, [String; 2]) {
+    let sales = Sales::new();
+    let mut ids = [11, 12].map(|buyer| sales.sell(&person(buyer)).to_string());
+    sales.ticks(3);
+    won(&sales);
+    let wallet = sales.platform.seller.enterprise_address().to_string();
+    sales.lose(|utxo| utxo.address == wallet);
+    coins.iter().for_each(|ada| sales.fund(*ada));
+    ids.sort();
+    run(&sales, &format!("UPDATE escrows SET creator_due = 0 WHERE purchase_id = '{}'", ids[0]));
+    (sales, ids)
+}
+
 #[test]
 fn a_creator_is_paid_once_however_late_a_block_with_the_payout_is_shown() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);
-    // Won in a dispute.
-    run(&sales, "UPDATE escrow_steps SET status = 'withdrawn', utxo = NULL WHERE position = 1");
-    run(&sales, "UPDATE escrows SET utxo = NULL, creator_due = 1");
-    run(&sales, "UPDATE purchases SET status = 'withdrawn'");
+    won(&sales);
     assert_eq!(acted(&sales.ticks(1), "payout"), 1);
     let payout = acting(&sales, &lock, "payout").tx;
     sales.ledger.unseen.borrow_mut().insert(payout);
@@ -489,19 +470,8 @@ fn a_creator_is_paid_once_however_late_a_block_with_the_payout_is_shown() {
 
 #[test]
 fn of_two_sales_whose_creator_would_be_paid_by_one_transaction_one_is_credited_and_the_other_paid_later() {
-    let sales = Sales::new();
-    let locks = [sales.sell(&person(11)), sales.sell(&person(12))];
-    sales.ticks(3);
-    // Both were won in a dispute; of the first, the second tick knows alone.
-    run(&sales, "UPDATE escrow_steps SET status = 'withdrawn', utxo = NULL WHERE position = 1");
-    run(&sales, "UPDATE escrows SET utxo = NULL, creator_due = 1");
-    run(&sales, "UPDATE purchases SET status = 'withdrawn'");
-    let wallet = sales.platform.seller.enterprise_address().to_string();
-    sales.lose(|utxo| utxo.address == wallet);
-    sales.fund(50);
-    let mut ids = locks.map(|lock| lock.to_string());
-    ids.sort();
-    run(&sales, &format!("UPDATE escrows SET creator_due = 0 WHERE purchase_id = '{}'", ids[0]));
+    // Of the first, the second tick knows alone.
+    let (sales, ids) = two_won(&[50]);
     let second = || {
         run(&sales, &format!("UPDATE escrows SET creator_due = iif(purchase_id = '{}', 1, 0)", ids[0]));
         assert_eq!(acted(&[sales.tick()], "payout"), 1);
@@ -605,20 +575,7 @@ fn dust_at_the_platforms_wallet_is_gathered_while_it_acts() {
 
 #[test]
 fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
-    let sales = Sales::new();
-    let locks = [sales.sell(&person(11)), sales.sell(&person(12))];
-    sales.ticks(3);
-    // Both were won in a dispute; the second is known first.
-    run(&sales, "UPDATE escrow_steps SET status = 'withdrawn', utxo = NULL WHERE position = 1");
-    run(&sales, "UPDATE escrows SET utxo = NULL, creator_due = 1");
-    run(&sales, "UPDATE purchases SET status = 'withdrawn'");
-    let wallet = sales.platform.seller.enterprise_address().to_string();
-    sales.lose(|utxo| utxo.address == wallet);
-    sales.fund(20);
-    sales.fund(30);
-    let mut ids = locks.map(|lock| lock.to_string());
-    ids.sort();
-    run(&sales, &format!("UPDATE escrows SET creator_due = 0 WHERE purchase_id = '{}'", ids[0]));
+    let (sales, ids) = two_won(&[20, 30]);
     assert_eq!(acted(&[sales.tick()], "payout"), 1);
     sales.ledger.stand_still();
     let first = acting(&sales, &ids[1].parse().unwrap(), "payout").tx;
@@ -638,6 +595,26 @@ fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
     let blocks = sales.ledger.blocks.borrow();
     let paid = blocks.iter().flat_map(|block| &block.txs).filter(|tx| all.contains(&tx.id.to_string())).count();
     assert_eq!(paid, 1);
+}
+
+#[test]
+fn payouts_that_have_to_wait_for_earlier_ones_keep_no_other_creator_waiting() {
+    let sales = Sales::new();
+    let mut ids: Vec<String> = (11..16).map(|buyer| sales.sell(&person(buyer)).to_string()).collect();
+    ids.sort();
+    sales.ticks(3);
+    won(&sales);
+    // Of each but the last, more payouts took no effect than can be followed back.
+    run(
+        &sales,
+        "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, in_doubt, \
+           attempted_at_ms, created_at_ms) \
+         SELECT printf('%064d', row_number() OVER ()), 'payout', 'payout:' || e.purchase_id, o.wallet, o.cbor, 'expired', \
+           o.valid_until_slot, 1, 0, o.attempted_at_ms, o.created_at_ms \
+         FROM (SELECT purchase_id FROM escrows ORDER BY purchase_id LIMIT 4) e, json_each('[1,2,3,4,5,6,7,8,9]'), \
+           (SELECT * FROM outbox WHERE kind = 'result' LIMIT 1) o",
+    );
+    assert_eq!(acted(&[sales.tick()], &format!("payout of {}", ids[4])), 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
+pub mod interrupted;
 pub mod ledger;
 pub mod nobody;
 pub mod provider;

@@ -64,6 +64,12 @@ pub struct Sales {
     count: std::cell::Cell<u32>,
 }
 
+/// A payment that was written down: its transaction, and the bytes of it.
+fn written((claim, built): (Claim, BuiltTx)) -> (TxHash, Vec<u8>) {
+    assert!(matches!(claim, Claim::New(_)), "{claim:?}");
+    (built.facts.tx_id, built.cbor)
+}
+
 impl Sales {
     pub fn new() -> Self {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
@@ -124,7 +130,7 @@ impl Sales {
         let number = self.unique();
         let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
         let until = self.ledger.tip().slot + slots;
-        let (tx, _) = self.claimed(&self.listing, buyer, number, mode, payment, until);
+        let (tx, _) = written(self.claim(&self.listing, buyer, number, mode, payment, until));
         assert!(self.ledger.hand_in(Tx::unsigned(number.into(), &[faucets(number)], &[], u64::MAX)));
         tx
     }
@@ -145,26 +151,12 @@ impl Sales {
         let price = Lovelace::new(PRICE).unwrap();
         let lock = NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) };
         let until = self.ledger.tip().slot + 1_000;
-        let (tx, cbor) = self.claimed(listing, buyer, number, DeliveryMode::Protected, lock, until);
+        let (tx, cbor) = written(self.claim(listing, buyer, number, DeliveryMode::Protected, lock, until));
         assert!(self.ledger.hand_in(Tx::new(cbor, until)));
         tx
     }
 
-    /// A payment that is written down, of an output that nobody else has.
-    fn claimed(
-        &self,
-        listing: &ListingId,
-        buyer: &SigningKey,
-        number: u32,
-        mode: DeliveryMode,
-        paid: NewOutput,
-        until: u64,
-    ) -> (TxHash, Vec<u8>) {
-        let (claim, built) = self.claim(listing, buyer, number, mode, paid, until);
-        assert!(matches!(claim, Claim::New(_)), "{claim:?}");
-        (built.facts.tx_id, built.cbor)
-    }
-
+    /// A payment that is to be written down, of an output that nobody else has.
     fn claim(
         &self,
         listing: &ListingId,

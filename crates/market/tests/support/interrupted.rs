@@ -1,0 +1,42 @@
+//! What happens beside a request or a tick, at a statement of its own.
+
+use std::cell::RefCell;
+
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
+
+/// A database before or after whose first batch with such a statement something else happens.
+pub struct Interrupted<'a> {
+    db: &'a Sqlite,
+    at: &'a str,
+    after: bool,
+    what: RefCell<Option<Box<dyn FnOnce() + 'a>>>,
+}
+
+impl<'a> Interrupted<'a> {
+    pub fn before(db: &'a Sqlite, at: &'a str, what: impl FnOnce() + 'a) -> Self {
+        Self { db, at, after: false, what: RefCell::new(Some(Box::new(what))) }
+    }
+
+    pub fn after(db: &'a Sqlite, at: &'a str, what: impl FnOnce() + 'a) -> Self {
+        Self { after: true, ..Self::before(db, at, what) }
+    }
+
+    fn interrupt(&self) {
+        let what = self.what.borrow_mut().take();
+        what.into_iter().for_each(|what| what());
+    }
+}
+
+impl Database for Interrupted<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let now = statements.iter().any(|statement| statement.sql.starts_with(self.at));
+        if now && !self.after {
+            self.interrupt();
+        }
+        let done = self.db.batch(statements).await;
+        if now && self.after {
+            self.interrupt();
+        }
+        done
+    }
+}
