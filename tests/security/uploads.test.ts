@@ -10,6 +10,10 @@ import { listingProof } from "../wallets/proof.ts";
 /** As much as the longest content takes in JSON's longest spelling. */
 const LONG = 6_300_000;
 
+/** A message that is longer than most, and several times as many of them as a network may have under way. */
+const MESSAGE = 16_000;
+const MESSAGES = 600;
+
 /** A connection that is closed in the middle of a body may take the answer with it. */
 const CUT_OFF = 0;
 
@@ -71,5 +75,20 @@ describe("bodies that arrive slowly", { timeout: 120_000 }, () => {
     assert.equal((told.get(429)?.length ?? 0) + (told.get(CUT_OFF)?.length ?? 0), 7);
     assert.ok(told.has(429), "and says why");
     assert.equal(await message, 408, "a message is given up as well");
+  });
+
+  it("keep no memory beyond a share where they are short and many, of one network", async () => {
+    const flood = Array.from({ length: MESSAGES }, () => {
+      const one = new SlowUpload(world.api, "203.0.113.5", "/mcp/open", MESSAGE);
+      open.push(one);
+      return one.status;
+    });
+    assert.ok([429, CUT_OFF].includes(await Promise.race(flood)), "more than a share");
+    const headers = { "content-type": "application/json", "cf-connecting-ip": "203.0.113.6" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+    const answer = await send(`${world.api}/mcp/open`, { method: "POST", headers, body });
+    assert.equal(answer.status, 200, "of another network they are read");
+    const told = Map.groupBy(await Promise.all(flood), (status) => status);
+    assert.ok((told.get(408)?.length ?? 0) < MESSAGES / 2, "most were refused, the others given up");
   });
 });

@@ -14,33 +14,66 @@ use crate::{client::client, serve};
 const MAX_HELD: usize = 28 << 20;
 /// A client's share of them: the longest body that any route reads.
 const MAX_HELD_BY_ONE: usize = MAX_HELD / 4;
-/// Bytes with which a body begins that are read whatever is held: as many bodies as one network may begin while they are
-/// given up, 1,500 in half a minute, fit into an isolate.
-const FREE: usize = 16 << 10;
+/// Bytes with which a body begins that are read whatever others hold: so long ones keep no short ones out.
+const SHORT: usize = 16 << 10;
+/// What a request counts for beside its body while that is read: its future, and room to grow.
+const BESIDE: usize = 16 << 10;
+/// A client's share of what such beginnings take: two hundred requests at once. A minute's rate may come at once, and would
+/// take as much as an isolate has.
+const MAX_SHORT_BY_ONE: usize = 6 << 20;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
 thread_local! {
     /// What is held now, by client.
-    static HELD: RefCell<BTreeMap<String, usize>> = const { RefCell::new(BTreeMap::new()) };
+    static HELD: RefCell<BTreeMap<String, Share>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Bytes of bodies: of how they begin, and of the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Share {
+    begun: usize,
+    rest: usize,
 }
 
 /// What one body holds, given back when it was read or given up.
 struct Held {
     by: String,
-    bytes: usize,
+    share: Share,
 }
 
 impl Held {
-    /// Takes more; whether there was room.
-    fn take(&mut self, bytes: usize) -> bool {
+    /// Of a client's body of which nothing was read; `None` where as many of its are under way already.
+    fn begin(by: String) -> Option<Self> {
+        let mut held = Self { by, share: Share::default() };
+        held.take_begun(BESIDE).then_some(held)
+    }
+
+    /// Takes more of a body of which so much was read; whether there was room.
+    fn take(&mut self, before: usize, bytes: usize) -> bool {
+        if before <= SHORT { self.take_begun(bytes) } else { self.take_rest(bytes) }
+    }
+
+    fn take_begun(&mut self, bytes: usize) -> bool {
         HELD.with_borrow_mut(|held| {
-            let all = held.values().fold(bytes, |all, held| all.saturating_add(*held));
             let own = held.entry(self.by.clone()).or_default();
-            let after = own.saturating_add(bytes);
+            let after = own.begun.saturating_add(bytes);
+            let room = after <= MAX_SHORT_BY_ONE;
+            if room {
+                (own.begun, self.share.begun) = (after, self.share.begun.saturating_add(bytes));
+            }
+            room
+        })
+    }
+
+    fn take_rest(&mut self, bytes: usize) -> bool {
+        HELD.with_borrow_mut(|held| {
+            let all = held.values().fold(bytes, |all, held| all.saturating_add(held.rest));
+            let own = held.entry(self.by.clone()).or_default();
+            let after = own.rest.saturating_add(bytes);
             let room = all <= MAX_HELD && after <= MAX_HELD_BY_ONE;
             if room {
-                (*own, self.bytes) = (after, self.bytes.saturating_add(bytes));
+                (own.rest, self.share.rest) = (after, self.share.rest.saturating_add(bytes));
             }
             room
         })
@@ -51,9 +84,10 @@ impl Drop for Held {
     fn drop(&mut self) {
         HELD.with_borrow_mut(|held| {
             if let Some(own) = held.get_mut(&self.by) {
-                *own = own.saturating_sub(self.bytes);
+                own.begun = own.begun.saturating_sub(self.share.begun);
+                own.rest = own.rest.saturating_sub(self.share.rest);
             }
-            held.retain(|_, own| *own > 0);
+            held.retain(|_, own| *own != Share::default());
         });
     }
 }
@@ -84,10 +118,10 @@ pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<
     if declared.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > limit) {
         return Err(BodyError::TooLarge(limit));
     }
-    let mut held = Held { by: client(request).unwrap_or_default(), bytes: 0 };
     // A request without a body has no stream.
     let Ok(stream) = request.stream() else { return Ok(Vec::new()) };
-    let body = Box::pin(read(stream, limit, |before, bytes| before <= FREE || held.take(bytes)));
+    let mut held = Held::begin(client(request).unwrap_or_default()).ok_or(BodyError::Crowded)?;
+    let body = Box::pin(read(stream, limit, |before, bytes| held.take(before, bytes)));
     match select(body, pin!(crate::sleep(BODY_TIME))).await {
         Either::Left((body, _)) => body,
         Either::Right(_) => Err(BodyError::Slow),
@@ -226,4 +260,23 @@ pub async fn answer(mut response: Response, limit: usize) -> Result<Answer, Call
         Err(_) => Vec::new(),
     };
     Ok(Answer { status, body, retry_after })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_bodies_of_one_client_are_bounded_and_leave_others_theirs() {
+        let begin = |by: &str| {
+            let mut held = Held::begin(by.to_owned())?;
+            held.take(0, SHORT).then_some(held)
+        };
+        let held: Vec<Held> = std::iter::from_fn(|| begin("a")).collect();
+        assert_eq!(held.len(), MAX_SHORT_BY_ONE / (BESIDE + SHORT));
+        assert!(begin("b").is_some());
+        drop(held);
+        assert!(begin("a").is_some(), "given back");
+        HELD.with_borrow(|held| assert!(held.is_empty(), "{held:?}"));
+    }
 }
