@@ -249,7 +249,7 @@ pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Pa
         return Ok(kept.it);
     }
     // Calls are limited by who was let in: one client may be as many as it likes.
-    app.limit_client(Limiter::Search, request).await?;
+    app.limit_client(Limiter::of_listings(filter.most()), request).await?;
     let telling = Telling::new(app);
     let page = Rc::new(catalogue::page(&telling, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.

@@ -51,10 +51,15 @@ pub enum Limiter {
     Provider,
     /// Reads of many, where they reach the database: searches, pages, lists; by client.
     Search,
+    /// The same of more than [`WIDE`] listings at once, of which a page may be 2 MB: by client.
+    Page,
 }
 
+/// Listings that are read at once for what a search takes.
+const WIDE: u32 = 50;
+
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 18] = [
+pub const LIMITS: [(Limiter, &str, u32); 19] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -72,10 +77,16 @@ pub const LIMITS: [(Limiter, &str, u32); 18] = [
     (Limiter::Tool, "LIMIT_TOOL", 300),
     (Limiter::Read, "LIMIT_READ", 3_000),
     (Limiter::Search, "LIMIT_SEARCH", 600),
+    (Limiter::Page, "LIMIT_PAGE", 120),
     (Limiter::Provider, "LIMIT_PROVIDER", 200),
 ];
 
 impl Limiter {
+    /// Of a read of so many listings at most.
+    pub const fn of_listings(most: u32) -> Self {
+        if most > WIDE { Self::Page } else { Self::Search }
+    }
+
     fn binding(self) -> &'static str {
         LIMITS.iter().find(|(limiter, ..)| *limiter == self).map_or("", |(_, binding, _)| binding)
     }

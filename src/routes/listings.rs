@@ -61,7 +61,8 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
         None => known::newest(app, request).await?,
         Some(filter) => {
             let read = async |telling: Rc<Telling>| catalogue::page(&*telling, &filter).await.map(Some);
-            let page = known::answer(app, request, Limiter::Search, &format!("/listings?{query}"), read).await?;
+            let limiter = Limiter::of_listings(filter.most());
+            let page = known::answer(app, request, limiter, &format!("/listings?{query}"), read).await?;
             page.ok_or_else(|| Fault::Inconsistent("a page without listings".into()))?
         }
     };

@@ -11,6 +11,8 @@ import { startWorld, type World } from "../helpers/world.ts";
 import { call } from "../mcp/endpoint.ts";
 
 const LIMIT = 12;
+/** Whole pages, which may be 2 MB each. */
+const PAGES = 4;
 /** What a day has room for: three offers of 40,000 bytes. */
 const DAY = 150_000;
 /** Offers of up to 64 KiB that one client may make. */
@@ -21,7 +23,7 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
   let world: World;
   before(async () => {
     const limited = (text: string) =>
-      Object.entries({ LIMIT_READ: LIMIT, LIMIT_SEARCH: LIMIT, LIMIT_OFFER: OFFERS }).reduce(
+      Object.entries({ LIMIT_READ: LIMIT, LIMIT_SEARCH: LIMIT, LIMIT_PAGE: PAGES, LIMIT_OFFER: OFFERS }).reduce(
         (config, [name, limit]) =>
           config.replace(new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`), `$1${limit}`),
         text.replace("[vars]", `[vars]\nMAX_BYTES_PER_DAY = "${DAY}"`),
@@ -68,6 +70,24 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
       }
     }
     json(await known(), 200);
+  });
+
+  it("are refused sooner where a page holds more than people look at, under whatever name it is asked for", async () => {
+    const listing = await list(world.api, world.person("seller"));
+    const wide: Record<string, (n: number) => string> = {
+      "a seller's": (n) => `/creators/${listing.sellerAddress}?cursor=${n}.${1_000_000 + n}`,
+      "a search's": (n) => `/listings?limit=51&anything=${n}`,
+      "the directory's": (n) => `/discovery/resources?limit=51&offset=${n}`,
+    };
+    for (const [place, [what, path]] of Object.entries(wide).entries()) {
+      const headers = { "cf-connecting-ip": `203.0.113.${100 + place}` };
+      const answers: Answer[] = [];
+      // A minute may begin in between.
+      for (let n = 0; n <= 2 * PAGES; n++) answers.push(await send(`${world.api}${path(n)}`, { headers }));
+      const refused = answers.findIndex(({ status }) => status === 429);
+      assert.ok(refused >= PAGES, `${what}: ${refused}`);
+      json(await send(`${world.api}/listings?limit=50&place=${place}`, { headers }), 200);
+    }
   });
 
   it("are refused as well where all that is asked is whether what is known is so still", async () => {

@@ -6,6 +6,7 @@ use futures_util::{
     StreamExt,
     future::{Either, select},
 };
+use market::network::site;
 use worker::{AbortController, AbortSignal, ByteStream, Fetch, Request, Response};
 
 use crate::{client::client, serve};
@@ -25,7 +26,7 @@ const MAX_SHORT_BY_ONE: usize = 6 << 20;
 const BODY_TIME: Duration = Duration::from_secs(30);
 
 thread_local! {
-    /// What is held now, by client.
+    /// What is held now, by site.
     static HELD: RefCell<BTreeMap<String, Share>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -43,9 +44,9 @@ struct Held {
 }
 
 impl Held {
-    /// Of a client's body of which nothing was read; `None` where as many of its are under way already.
-    fn begin(by: String) -> Option<Self> {
-        let mut held = Self { by, share: Share::default() };
+    /// Of a client's body of which nothing was read; `None` where as many of its site's are under way already.
+    fn begin(client: &str) -> Option<Self> {
+        let mut held = Self { by: site(client).into_owned(), share: Share::default() };
         held.take_begun(BESIDE).then_some(held)
     }
 
@@ -120,7 +121,7 @@ pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<
     }
     // A request without a body has no stream.
     let Ok(stream) = request.stream() else { return Ok(Vec::new()) };
-    let mut held = Held::begin(client(request).unwrap_or_default()).ok_or(BodyError::Crowded)?;
+    let mut held = Held::begin(&client(request).unwrap_or_default()).ok_or(BodyError::Crowded)?;
     let body = Box::pin(read(stream, limit, |before, bytes| held.take(before, bytes)));
     match select(body, pin!(crate::sleep(BODY_TIME))).await {
         Either::Left((body, _)) => body,
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn short_bodies_of_one_client_are_bounded_and_leave_others_theirs() {
         let begin = |by: &str| {
-            let mut held = Held::begin(by.to_owned())?;
+            let mut held = Held::begin(by)?;
             held.take(0, SHORT).then_some(held)
         };
         let held: Vec<Held> = std::iter::from_fn(|| begin("a")).collect();

@@ -1,5 +1,7 @@
 //! Networks that clients ask from, as far as they are kept.
 
+use std::{borrow::Cow, net::Ipv6Addr};
+
 use cardano::{ContentHash, slots::Millis};
 
 use crate::account::day;
@@ -7,7 +9,36 @@ use crate::account::day;
 /// Where a request comes from that nobody says of: on a local stack everybody's.
 pub const UNKNOWN: &str = "unknown";
 
-/// A client's network as it is kept: the same for a day, and then nobody can tell who it was.
+/// Whose share of what there is for all a network takes: of an IPv6 /64 the site's, a /48, for one customer may have all of
+/// it (RFC 6177), and tunnels give it away.
+#[must_use]
+pub fn site(network: &str) -> Cow<'_, str> {
+    let address = network.strip_suffix("/64").and_then(|address| address.parse::<Ipv6Addr>().ok());
+    address.map_or(network.into(), |address| match address.segments() {
+        [a, b, c, ..] => format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)).into(),
+    })
+}
+
+/// A client's site as it is kept: the same for a day, and then nobody can tell who it was.
 pub(crate) fn kept(network: &str, now: Millis) -> ContentHash {
-    ContentHash::of(format!("{}\n{network}", day(now)).as_bytes())
+    ContentHash::of(format!("{}\n{}", day(now), site(network)).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_a_sites() {
+        for (network, whose) in [
+            ("203.0.113.7", "203.0.113.7"),
+            ("2001:db8:1:2::/64", "2001:db8:1::/48"),
+            ("2001:db8:1:ffff::/64", "2001:db8:1::/48"),
+            ("2001:db8:2:2::/64", "2001:db8:2::/48"),
+            ("worker example.com", "worker example.com"),
+            (UNKNOWN, UNKNOWN),
+        ] {
+            assert_eq!(site(network), whose);
+        }
+    }
 }

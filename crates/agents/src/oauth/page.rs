@@ -70,7 +70,7 @@ fn what() -> Markup {
         p { "The agent may:" }
         ul {
             li { "search listings and buy from your agent wallet, up to the limits below;" }
-            li { "see that wallet's balance and what it bought;" }
+            li { "see that wallet's balance, and what it and the wallet that you sign with bought;" }
             li { "send what is left in it back to you. It cannot touch the wallet that you sign with." }
         }
         p { "Limits can be changed and the agent removed at any time." }

@@ -23,7 +23,7 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     if filter.words.is_some() && filter.match_text().is_none() {
         return Ok(Page { json: "[]".into(), next: None });
     }
-    let limit = filter.limit.unwrap_or(MAX_PAGE);
+    let limit = filter.most();
     let rows = db.run(filter.statement(limit)).await?.rows;
     let edge = rows.iter().find_map(|row| row.strip_prefix(EDGE));
     let found = rows.iter().filter(|row| !row.starts_with(EDGE)).filter_map(|row| row.split_once(' '));
@@ -87,6 +87,12 @@ impl Bound {
 }
 
 impl Filter {
+    /// Listings on a page of it at most.
+    #[must_use]
+    pub fn most(&self) -> u32 {
+        self.limit.unwrap_or(MAX_PAGE)
+    }
+
     /// The full-text query: all of the words; the last may be a beginning.
     fn match_text(&self) -> Option<String> {
         let words: Vec<String> = words(self.words.as_deref()?).collect();
