@@ -1,15 +1,19 @@
 //! Listings as directories and crawlers read them: pages by offset, and addresses alone.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use cardano::Address;
 use serde::Deserialize;
-use sql::{Database, DatabaseError, exactly, statement};
+use sql::{Database, DatabaseError, Rows, exactly, statement};
 
 use super::{ListingTerms, MAX_QUERY, words};
 
 /// Listings whose addresses are given at once: the newest. A sitemap may have 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
-/// Listings that a question is compared with, at most.
-const RANKED: u32 = 2_000;
+/// Listings that are looked at for each word of a question, and that are ranked, at most: the newest.
+const RANKED: usize = 2_000;
+/// What a word counts for that one listing has; of more, each has its part.
+const WORTH: usize = 1_000_000;
 
 /// Which listings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,17 +110,33 @@ pub struct Found {
     pub more: bool,
 }
 
-/// A question in people's words, as a full-text query.
+/// A question in people's words: full-text queries, of a word each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question(String);
+pub struct Question(Vec<String>);
 
 impl Question {
     /// Reads it; `None` where it is too long (200 characters). A question without a word finds nothing.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let short = text.chars().count() <= MAX_QUERY;
-        short.then(|| Self(words(text).collect::<Vec<_>>().join(" OR ")))
+        short.then(|| Self(words(text).collect()))
     }
+}
+
+/// The newest [`RANKED`] that have any of the words, the best first: of rare words, or many. It does not matter how often a
+/// listing has one, for who sells may write it a thousand times, and the index would go through all of them for each word.
+fn ranked(having: &[Vec<i64>]) -> Vec<i64> {
+    let mut worth: BTreeMap<i64, usize> = BTreeMap::new();
+    for listings in having {
+        let each = WORTH.checked_div(listings.len()).unwrap_or_default();
+        for listing in listings {
+            let sum = worth.entry(*listing).or_default();
+            *sum = sum.saturating_add(each);
+        }
+    }
+    let mut newest: Vec<(i64, usize)> = worth.into_iter().rev().take(RANKED).collect();
+    newest.sort_by_key(|(_, worth)| Reverse(*worth));
+    newest.into_iter().map(|(listing, _)| listing).collect()
 }
 
 /// The listings for sale that have words of a question, of the newest [`RANKED`] that have any: those first that have the
@@ -134,16 +154,22 @@ pub async fn search(
     if question.is_empty() {
         return Ok(Found { listings: vec![], more: false });
     }
+    let having = format!(
+        "SELECT json_group_array(which) FROM (SELECT rowid AS which FROM listings_text WHERE listings_text MATCH ?1 \
+           ORDER BY rowid DESC LIMIT {RANKED})"
+    );
+    let having = db.batch(question.iter().map(|word| statement!(having.clone(), word.as_str())).collect()).await?;
+    let having: Vec<Vec<i64>> =
+        having.iter().map(Rows::first_json).filter_map(Result::transpose).collect::<Result<_, _>>()?;
     let (condition, seller) = paid.condition(with_escrow);
     let sql = format!(
-        "WITH found AS MATERIALIZED (SELECT rowid AS which, rank FROM listings_text WHERE listings_text MATCH ?4 \
-           ORDER BY rowid DESC LIMIT {RANKED}), \
-         picked AS MATERIALIZED (SELECT which, found.rank FROM found \
-           CROSS JOIN listings INDEXED BY listings_shown ON seq = which WHERE {condition} \
-           ORDER BY found.rank, which DESC LIMIT ?2 + 1 OFFSET ?3) \
-         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY picked.rank, which DESC"
+        "WITH picked AS MATERIALIZED (SELECT seq AS which, found.key AS turn FROM json_each(?4) AS found \
+           CROSS JOIN listings INDEXED BY listings_shown ON seq = found.value WHERE {condition} \
+           ORDER BY turn LIMIT ?2 + 1 OFFSET ?3) \
+         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY turn"
     );
-    let found = db.run(statement!(sql, seller, i64::from(limit), i64::from(offset), question.as_str())).await?;
+    let ranked = serde_json::json!(ranked(&having)).to_string();
+    let found = db.run(statement!(sql, seller, i64::from(limit), i64::from(offset), ranked)).await?;
     let mut listings: Vec<ForSale> = found.all_json()?;
     let more = listings.len() > limit as usize;
     listings.truncate(limit as usize);
