@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
     clippy::print_stdout,
+    clippy::disallowed_methods,
     reason = "tests fail by panicking, and say what they measured"
 )]
 
