@@ -1,19 +1,19 @@
 //! Listings as directories and crawlers read them: pages by offset, and addresses alone.
 
-use std::{cmp::Reverse, collections::BTreeMap};
-
 use cardano::Address;
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Rows, exactly, statement};
+use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
 use super::{ListingTerms, MAX_QUERY, words};
 
 /// Listings whose addresses are given at once: the newest. A sitemap may have 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
 /// Listings that are looked at for each word of a question, and that are ranked, at most: the newest.
-const RANKED: usize = 2_000;
+const RANKED: u32 = 2_000;
 /// What a word counts for that one listing has; of more, each has its part.
-const WORTH: usize = 1_000_000;
+const WORTH: u32 = 1_000_000;
+/// The parameter that is a question's first word.
+const FIRST_WORD: u32 = 4;
 
 /// Which listings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,24 +123,9 @@ impl Question {
     }
 }
 
-/// The newest [`RANKED`] that have any of the words, the best first: of rare words, or many. It does not matter how often a
-/// listing has one, for who sells may write it a thousand times, and the index would go through all of them for each word.
-fn ranked(having: &[Vec<i64>]) -> Vec<i64> {
-    let mut worth: BTreeMap<i64, usize> = BTreeMap::new();
-    for listings in having {
-        let each = WORTH.checked_div(listings.len()).unwrap_or_default();
-        for listing in listings {
-            let sum = worth.entry(*listing).or_default();
-            *sum = sum.saturating_add(each);
-        }
-    }
-    let mut newest: Vec<(i64, usize)> = worth.into_iter().rev().take(RANKED).collect();
-    newest.sort_by_key(|(_, worth)| Reverse(*worth));
-    newest.into_iter().map(|(listing, _)| listing).collect()
-}
-
 /// The listings for sale that have words of a question, of the newest [`RANKED`] that have any: those first that have the
-/// rarest ones, or many.
+/// rarest ones, or many. It does not matter how often a listing has a word: who sells may write it a thousand times, and the
+/// index would go through all of them for each word.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -154,22 +139,27 @@ pub async fn search(
     if question.is_empty() {
         return Ok(Found { listings: vec![], more: false });
     }
-    let having = format!(
-        "SELECT json_group_array(which) FROM (SELECT rowid AS which FROM listings_text WHERE listings_text MATCH ?1 \
-           ORDER BY rowid DESC LIMIT {RANKED})"
-    );
-    let having = db.batch(question.iter().map(|word| statement!(having.clone(), word.as_str())).collect()).await?;
-    let having: Vec<Vec<i64>> =
-        having.iter().map(Rows::first_json).filter_map(Result::transpose).collect::<Result<_, _>>()?;
+    let having = (FIRST_WORD..).zip(question).map(|(word, _)| {
+        format!(
+            "(SELECT json_group_array(which) FROM (SELECT rowid AS which FROM listings_text \
+             WHERE listings_text MATCH ?{word} ORDER BY rowid DESC LIMIT {RANKED}))"
+        )
+    });
+    let having = having.collect::<Vec<_>>().join(", ");
     let (condition, seller) = paid.condition(with_escrow);
     let sql = format!(
-        "WITH picked AS MATERIALIZED (SELECT seq AS which, found.key AS turn FROM json_each(?4) AS found \
-           CROSS JOIN listings INDEXED BY listings_shown ON seq = found.value WHERE {condition} \
-           ORDER BY turn LIMIT ?2 + 1 OFFSET ?3) \
-         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY turn"
+        "WITH asked (newest, each) AS MATERIALIZED (SELECT value, {WORTH} / json_array_length(value) \
+           FROM json_each(json_array({having}))), \
+         found AS MATERIALIZED (SELECT had.value AS which, sum(each) AS worth \
+           FROM asked CROSS JOIN json_each(asked.newest) AS had GROUP BY 1 ORDER BY 1 DESC LIMIT {RANKED}), \
+         picked AS MATERIALIZED (SELECT which, worth FROM found \
+           CROSS JOIN listings INDEXED BY listings_shown ON seq = which WHERE {condition} \
+           ORDER BY worth DESC, which DESC LIMIT ?2 + 1 OFFSET ?3) \
+         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY worth DESC, which DESC"
     );
-    let ranked = serde_json::json!(ranked(&having)).to_string();
-    let found = db.run(statement!(sql, seller, i64::from(limit), i64::from(offset), ranked)).await?;
+    let bounds = [seller.into(), i64::from(limit).into(), i64::from(offset).into()];
+    let params: Vec<Param> = bounds.into_iter().chain(question.iter().map(|word| word.as_str().into())).collect();
+    let found = db.run(Statement { sql: sql.into(), params }).await?;
     let mut listings: Vec<ForSale> = found.all_json()?;
     let more = listings.len() > limit as usize;
     listings.truncate(limit as usize);
