@@ -1,11 +1,7 @@
 //! What follows from a change of an entry of the outbox: purchases come and go, and what entries act on follows them. The
 //! statements are written in one batch with the change, and take effect only where the change did.
 
-use cardano::{
-    TxHash,
-    chain::Inclusion,
-    tx::{AddressKind, OutputDatum, SignedTx},
-};
+use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
 use escrow::{Datum, PlutusAddress};
 use outbox::{Decision, Entry, Follow, Kind};
 use sql::{DatabaseError, Statement, statement};
@@ -40,11 +36,12 @@ fn payment(entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseErr
     })
 }
 
-/// The purchase that a payment made; of a lock, with the escrow to watch.
+/// The purchase that a payment made; of a lock, with the escrow to watch. The bytes may be the block's, in which whoever
+/// handed it in first has chosen how the signatures are written.
 fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, DatabaseError> {
     let broken = || DatabaseError(format!("the payment {} cannot be read", entry.tx));
-    let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
-    let Some(escrow) = escrow_in(&tx) else {
+    let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid).ok_or_else(broken)?;
+    let Some(escrow) = escrow_in(utxos) else {
         return Ok(vec![record(&entry.tx, block, Status::Settled)]);
     };
     let mut statements = vec![record(&entry.tx, block, Status::from(escrow.datum.state))];
@@ -53,12 +50,11 @@ fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, Database
 }
 
 /// The escrow that a lock makes: a payment that was verified has one output at a script, and only if it locks.
-fn escrow_in(tx: &SignedTx) -> Option<NewEscrow> {
-    (0..).zip(&tx.outputs).find_map(|(index, output)| {
-        let AddressKind::Script(script) = output.owner else { return None };
-        let Some(OutputDatum::Inline(cbor)) = &output.datum else { return None };
-        let address = PlutusAddress::script(script).to_string();
-        Some(NewEscrow { index, address, datum: Datum::from_cbor(cbor).ok()?, locked: output.value.lovelace })
+fn escrow_in(utxos: TransactionUtxos) -> Option<NewEscrow> {
+    utxos.made.into_iter().find_map(|output| {
+        output.address.parse::<PlutusAddress>().ok()?.payment_script()?;
+        let datum = Datum::from_cbor(&output.inline_datum?).ok()?;
+        Some(NewEscrow { index: output.reference.index, address: output.address, datum, locked: output.value.lovelace })
     })
 }
 

@@ -164,6 +164,22 @@ fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
     assert_eq!(sales.status(&hidden), "Disputed", "what could not be read was asked for again");
 }
 
+#[test]
+fn what_is_never_handed_out_is_asked_for_during_a_day_at_most() {
+    let sales = Sales::new();
+    sales.ticks(1);
+    let never = sales.puts(&[sales.escrow_of(&fresh_escrow(200_000))]);
+    sales.ledger.withheld.borrow_mut().insert(never);
+    let left = || one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM chain_unread");
+    sales.ticks(1);
+    assert_eq!(left(), "1");
+    for hour in 1..=26 {
+        sales.until(hour * 60);
+        sales.tick();
+    }
+    assert_eq!(left(), "0");
+}
+
 /// An address of Byron's as long as the ledger takes one: it bounds the bytes of unknown attributes' values
 /// (`bootstrapAddressAttrsSize`), not how many there are.
 fn longest_byron_address() -> Vec<u8> {

@@ -14,7 +14,10 @@ mod generator;
 mod support;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cardano::{params::ProtocolParameters, tx::SignedTx};
+use cardano::{
+    params::ProtocolParameters,
+    tx::{SignedTx, TransactionUtxos},
+};
 use proptest::{prelude::*, sample::Index};
 use serde_json::Value as Json;
 use support::*;
@@ -57,6 +60,22 @@ proptest! {
         payment.cbor = Some(Box::new(move |_| changed.clone()));
         if let Ok(verified) = payment.verdict() {
             prop_assert_eq!(verified.tx_id, SignedTx::parse(&original).unwrap().id);
+        }
+    }
+
+    /// What a block has is read by another reader, which must refuse nothing that was taken.
+    #[test]
+    fn an_accepted_transaction_is_read_from_its_block_as_it_was_verified(seed in any::<u64>(), edits in edits()) {
+        let mut case = generator::case(&ProtocolParameters::preprod(), seed);
+        let as_written = case.payment.verdict();
+        let changed = edited(case.payment.transaction(), &edits);
+        case.payment.cbor = Some(Box::new(move |_| changed.clone()));
+        for verified in [as_written, case.payment.verdict()].into_iter().flatten() {
+            let (verified, in_block) =
+                (SignedTx::parse(&verified.cbor).unwrap(), TransactionUtxos::read(&verified.cbor).unwrap());
+            prop_assert_eq!((in_block.id, in_block.valid, &in_block.spent), (verified.id, true, &verified.inputs));
+            let made = in_block.made.iter().map(|made| &made.value);
+            prop_assert!(made.eq(verified.outputs.iter().map(|output| &output.value)));
         }
     }
 

@@ -126,7 +126,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             match read {
                 Read::NoCalls if is_new => break,
                 Read::NoCalls => continue,
-                Read::NotNow => marks.push(not_read(listed, self.now)),
+                Read::NotNow if is_new => marks.push(not_read(listed, self.now)),
+                Read::NotNow => marks.push(tried_again(&listed.tx, self.now)),
                 Read::Passed | Read::Found(_) if !is_new => {
                     marks.push(statement!("DELETE FROM chain_unread WHERE tx_id = ?1", listed.tx))
                 }
@@ -258,4 +259,9 @@ fn not_read(listed: &AddressTransaction, now: Millis) -> Statement {
         listed.time_ms,
         now
     )
+}
+
+/// The statement that notes that it was asked for again, unless the time for that is over.
+fn tried_again(tx: &TxHash, now: Millis) -> Statement {
+    statement!("UPDATE chain_unread SET tried_at_ms = ?2 WHERE tx_id = ?1", tx, now)
 }
