@@ -314,10 +314,16 @@ impl Filter {
     }
 }
 
-/// The first words of a text for a full-text query: each quoted, so that no character of it is an operator.
+/// The first words of a text for a full-text query: each quoted, so that no character of it is an operator. What is one here is
+/// one to the index, too: of several it would be a phrase, looked for in all places that its words have.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = text.split(|c: char| !c.is_alphanumeric() || is_framed(c)).filter(|word| !word.is_empty());
     words.take(MAX_WORDS).map(|word| format!("\"{word}\""))
+}
+
+/// Letters in circles and squares: symbols to the index.
+const fn is_framed(c: char) -> bool {
+    matches!(c, '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}')
 }
 
 /// Some listings, and where to go on.

@@ -2,14 +2,18 @@
 
 use cardano::Address;
 use serde::Deserialize;
-use sql::{Database, DatabaseError, exactly, statement};
+use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
 use super::{ListingTerms, MAX_QUERY, words};
 
 /// Listings whose addresses are given at once: the newest. A sitemap may have 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
-/// Listings that a question is compared with, at most.
+/// Listings that are looked at for each word of a question, and that are ranked, at most: the newest.
 const RANKED: u32 = 2_000;
+/// What a word counts for that one listing has; of more, each has its part.
+const WORTH: u32 = 1_000_000;
+/// The parameter that is a question's first word.
+const FIRST_WORD: u32 = 4;
 
 /// Which listings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,21 +110,22 @@ pub struct Found {
     pub more: bool,
 }
 
-/// A question in people's words, as a full-text query.
+/// A question in people's words: full-text queries, of a word each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question(String);
+pub struct Question(Vec<String>);
 
 impl Question {
     /// Reads it; `None` where it is too long (200 characters). A question without a word finds nothing.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let short = text.chars().count() <= MAX_QUERY;
-        short.then(|| Self(words(text).collect::<Vec<_>>().join(" OR ")))
+        short.then(|| Self(words(text).collect()))
     }
 }
 
 /// The listings for sale that have words of a question, of the newest [`RANKED`] that have any: those first that have the
-/// rarest ones, or many.
+/// rarest ones, or many. It does not matter how often a listing has a word: who sells may write it a thousand times, and the
+/// index would go through all of them for each word.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -134,16 +139,27 @@ pub async fn search(
     if question.is_empty() {
         return Ok(Found { listings: vec![], more: false });
     }
+    let having = (FIRST_WORD..).zip(question).map(|(word, _)| {
+        format!(
+            "(SELECT json_group_array(which) FROM (SELECT rowid AS which FROM listings_text \
+             WHERE listings_text MATCH ?{word} ORDER BY rowid DESC LIMIT {RANKED}))"
+        )
+    });
+    let having = having.collect::<Vec<_>>().join(", ");
     let (condition, seller) = paid.condition(with_escrow);
     let sql = format!(
-        "WITH found AS MATERIALIZED (SELECT rowid AS which, rank FROM listings_text WHERE listings_text MATCH ?4 \
-           ORDER BY rowid DESC LIMIT {RANKED}), \
-         picked AS MATERIALIZED (SELECT which, found.rank FROM found \
+        "WITH asked (newest, each) AS MATERIALIZED (SELECT value, {WORTH} / json_array_length(value) \
+           FROM json_each(json_array({having}))), \
+         found AS MATERIALIZED (SELECT had.value AS which, sum(each) AS worth \
+           FROM asked CROSS JOIN json_each(asked.newest) AS had GROUP BY 1 ORDER BY 1 DESC LIMIT {RANKED}), \
+         picked AS MATERIALIZED (SELECT which, worth FROM found \
            CROSS JOIN listings INDEXED BY listings_shown ON seq = which WHERE {condition} \
-           ORDER BY found.rank, which DESC LIMIT ?2 + 1 OFFSET ?3) \
-         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY picked.rank, which DESC"
+           ORDER BY worth DESC, which DESC LIMIT ?2 + 1 OFFSET ?3) \
+         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY worth DESC, which DESC"
     );
-    let found = db.run(statement!(sql, seller, i64::from(limit), i64::from(offset), question.as_str())).await?;
+    let bounds = [seller.into(), i64::from(limit).into(), i64::from(offset).into()];
+    let params: Vec<Param> = bounds.into_iter().chain(question.iter().map(|word| word.as_str().into())).collect();
+    let found = db.run(Statement { sql: sql.into(), params }).await?;
     let mut listings: Vec<ForSale> = found.all_json()?;
     let more = listings.len() > limit as usize;
     listings.truncate(limit as usize);
