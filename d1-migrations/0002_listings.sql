@@ -76,10 +76,10 @@ CREATE TABLE catalogue_version (
 ) STRICT;
 INSERT INTO catalogue_version (only, version) VALUES (1, 1);
 
--- Beginnings of up to four letters are indexed: more words begin with them than one search may go through. Marks belong to
--- words, as they do where questions are taken apart.
+-- Beginnings are indexed as far as they are looked for: else a search goes through all words that begin so, and who sells
+-- may list many. Marks belong to words, as they do where questions are taken apart.
 CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, content = 'listings', content_rowid = 'seq',
-  prefix = '1 2 3 4', tokenize = "unicode61 categories 'L* N* Co M*'");
+  prefix = '1 2 3 4 5 6 7 8', tokenize = "unicode61 categories 'L* N* Co M*'");
 
 CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;

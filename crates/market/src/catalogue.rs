@@ -221,7 +221,7 @@ pub struct Filter {
     pub mode: Option<DeliveryMode>,
     /// Only what this address sells.
     pub seller: Option<Address>,
-    /// Words that title or description contain (the last may be a beginning).
+    /// Words that title or description contain (the last may be a beginning, of which eight letters count).
     pub words: Option<String>,
     /// At most this price.
     pub max_price: Option<cardano::Lovelace>,
@@ -314,11 +314,16 @@ impl Filter {
     }
 }
 
-/// The first words of a text for a full-text query: each quoted, so that no character of it is an operator. What is one here is
-/// one to the index, too: of several it would be a phrase, looked for in all places that its words have.
-fn words(text: &str) -> impl Iterator<Item = String> {
+/// The first words of a text for a full-text query. What is one here is one to the index, too: of several it would be a
+/// phrase, looked for in all places that its words have.
+fn words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_alphanumeric() || is_framed(c)).filter(|word| !word.is_empty());
-    words.take(MAX_WORDS).map(|word| format!("\"{word}\""))
+    words.take(MAX_WORDS)
+}
+
+/// A word of which no character is an operator.
+fn quoted(word: &str) -> String {
+    format!("\"{word}\"")
 }
 
 /// Letters in circles and squares: symbols to the index.

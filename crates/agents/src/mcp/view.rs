@@ -60,7 +60,7 @@ pub enum SortArgument {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchListings {
-    /// Words that title or description contain; the last may be a beginning.
+    /// Words that title or description contain; the last may be a beginning, of which eight letters count.
     #[cfg_attr(test, schemars(length(max = 200)))]
     pub query: Option<String>,
     /// Only this category.

@@ -4,7 +4,7 @@ use cardano::Address;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
-use super::{ListingTerms, MAX_QUERY, words};
+use super::{ListingTerms, MAX_QUERY, quoted, words};
 
 /// Listings whose addresses are given at once: the newest. A sitemap may have 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
@@ -119,7 +119,7 @@ impl Question {
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let short = text.chars().count() <= MAX_QUERY;
-        short.then(|| Self(words(text).collect()))
+        short.then(|| Self(words(text).map(quoted).collect()))
     }
 }
 

@@ -10,7 +10,7 @@
 
 use sql::{Database, DatabaseError, Param, Statement};
 
-use super::{DeliveryMode, Filter, LISTING_JSON, LOOKED, MAX_PAGE, Page, Sort, words};
+use super::{DeliveryMode, Filter, LISTING_JSON, LOOKED, MAX_PAGE, Page, Sort, quoted, words};
 
 /// What the row with the edge begins with, instead of a cursor.
 const EDGE: &str = "edge ";
@@ -34,6 +34,10 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     let json = format!("[{}]", shown().map(|(_, json)| *json).collect::<Vec<_>>().join(","));
     Ok(Page { json, next: next.map(str::to_owned) })
 }
+
+/// Letters of the longest beginnings that the index has: to find a longer one it would go through all words that begin so,
+/// and through where each of them is.
+const INDEXED: usize = 8;
 
 /// Less than any key or number.
 const NONE: i64 = i64::MIN;
@@ -93,10 +97,15 @@ impl Filter {
         self.limit.unwrap_or(MAX_PAGE)
     }
 
-    /// The full-text query: all of the words; the last may be a beginning.
+    /// The full-text query: all of the words; the last may be a beginning, of as many letters as the index has.
     fn match_text(&self) -> Option<String> {
-        let words: Vec<String> = words(self.words.as_deref()?).collect();
-        (!words.is_empty()).then(|| format!("{}*", words.join(" ")))
+        let mut words: Vec<&str> = words(self.words.as_deref()?).collect();
+        let last = words.last_mut()?;
+        if let Some((end, _)) = last.char_indices().nth(INDEXED) {
+            *last = last.get(..end)?;
+        }
+        let quoted: Vec<String> = words.into_iter().map(quoted).collect();
+        Some(format!("{}*", quoted.join(" ")))
     }
 
     fn statement(&self, limit: u32) -> Statement {

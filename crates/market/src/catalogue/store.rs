@@ -12,8 +12,8 @@ use crate::{
     network,
 };
 
-/// How often what is said of a listing is written, about: its card, its columns, the full-text index.
-const COPIES: u64 = 3;
+/// How often what is said of a listing is written, about: its card, its columns, the full-text index with its beginnings.
+const COPIES: u64 = 6;
 
 /// What may be taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
