@@ -2,38 +2,47 @@
 
 use cardano::Lovelace;
 use maud::{Markup, html};
-use time::{OffsetDateTime, format_description::BorrowedFormatItem, macros::format_description};
-
-const MINUTE: &[BorrowedFormatItem<'_>] =
-    format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute] UTC");
-const CLOCK: &[BorrowedFormatItem<'_>] = format_description!("[hour]:[minute] UTC");
-const DAY: &[BorrowedFormatItem<'_>] = format_description!("[day padding:none] [month repr:short] [year]");
-const MACHINE: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
+use time::OffsetDateTime;
 
 const MINUTE_MS: u64 = 60_000;
 
-fn written(at_ms: u64, format: &[BorrowedFormatItem<'_>]) -> String {
+/// By its parts: an interpreter of formats would be a fiftieth of the program.
+fn written(at_ms: u64, words: impl Fn(OffsetDateTime) -> String) -> String {
     let time = i64::try_from(at_ms / 1_000).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
+    time.map_or_else(|| "at no known time".to_owned(), words)
 }
 
-fn stamped(at_ms: u64, words: &str) -> Markup {
-    html! { time datetime=(written(at_ms, MACHINE)) { (words) } }
+fn day(time: OffsetDateTime) -> String {
+    let month = time.month().to_string();
+    format!("{} {} {}", time.day(), month.get(..3).unwrap_or(&month), time.year())
+}
+
+fn minute(time: OffsetDateTime) -> String {
+    format!("{:02}:{:02} UTC", time.hour(), time.minute())
+}
+
+fn machine(time: OffsetDateTime) -> String {
+    let (year, month, day) = time.to_calendar_date();
+    format!("{year}-{:02}-{day:02}T{:02}:{:02}:{:02}Z", u8::from(month), time.hour(), time.minute(), time.second())
+}
+
+fn stamped(at_ms: u64, words: impl Fn(OffsetDateTime) -> String) -> Markup {
+    html! { time datetime=(written(at_ms, machine)) { (written(at_ms, words)) } }
 }
 
 /// A time, to the minute.
 pub fn at(at_ms: u64) -> Markup {
-    stamped(at_ms, &written(at_ms, MINUTE))
+    stamped(at_ms, |time| format!("{}, {}", day(time), minute(time)))
 }
 
 /// A time of a day that is near.
 pub fn clock(at_ms: u64) -> Markup {
-    stamped(at_ms, &written(at_ms, CLOCK))
+    stamped(at_ms, minute)
 }
 
 /// A day.
 pub fn on(at_ms: u64) -> Markup {
-    stamped(at_ms, &written(at_ms, DAY))
+    stamped(at_ms, day)
 }
 
 /// How far a time is from now: `in 12 min`, `3 h ago`.
