@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 const MINUTE_MS: u64 = 60_000;
 
-/// By its parts: an interpreter of formats would be a fiftieth of the program.
+/// By its parts: the library's interpreter of formats adds six kilobytes to the program, after gzip.
 fn written(at_ms: u64, words: impl Fn(OffsetDateTime) -> String) -> String {
     let time = i64::try_from(at_ms / 1_000).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     time.map_or_else(|| "at no known time".to_owned(), words)
