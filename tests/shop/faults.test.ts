@@ -118,6 +118,11 @@ test("what is delivered and is not what was listed is said, with what to do", as
   assert.equal(JSON.parse(out).asListed, false);
   assert.match(err, /not what was listed .*: `surety request-refund [0-9a-f]{64}` disputes it/);
   assert.deepEqual(pending(), [], "the money is in the escrow");
+  proxy.meddle = ({ headers }) => ("x-service-proof" in headers ? "something else" : undefined);
+  const again = await client.surety("--json", "buy", listing.id, "--protected");
+  assert.equal(again.status, 1, again.err);
+  assert.deepEqual([JSON.parse(again.out).alreadyOwned, JSON.parse(again.out).asListed], [true, false]);
+  assert.match(again.err, /not what was listed .*: `surety status lst_.*` tells what can be done/);
 });
 
 describe("an error says what to do", () => {

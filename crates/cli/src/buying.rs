@@ -28,7 +28,7 @@ use crate::{
     catalogue::listing_id,
     chain::{clock, described},
     failure::Failure,
-    redelivery::{Owned, hand_over, redeliver},
+    redelivery::{hand_over_again, redeliver},
     selling::mode as read_mode,
     service::{Ask, Listing},
     settling::{Pending, settle},
@@ -94,10 +94,9 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
     if listing.seller.payment_key() == address.payment_key() {
         return Err(Failure::Refused(format!("{title} is this wallet's own listing: buy with another, --wallet NAME")));
     }
-    if let Some(Owned { purchase, content }) = redeliver(shop, &key, id)? {
-        shop.tell.progress(&format!("bought before, in {purchase}: nothing is paid"));
-        let told = json!({ "listing": id, "purchase": purchase, "alreadyOwned": true });
-        return hand_over(shop, told, &content, arguments.out.as_ref());
+    if let Some(owned) = redeliver(shop, &key, id)? {
+        shop.tell.progress(&format!("bought before, in {}: nothing is paid", owned.purchase));
+        return hand_over_again(shop, (id, &listing.content_hash), &owned, arguments.out.as_ref());
     }
     let pending = make_out(shop, &key, (id, &listing, mode), arguments)?;
     pending.keep(shop)?;

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use cardano::{TxHash, keys::SigningKey};
+use cardano::{ContentHash, TxHash, keys::SigningKey};
 use clap::Args;
 use market::ListingId;
 use serde_json::{Value, json};
@@ -84,6 +84,29 @@ pub fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&Path
         return shop.tell.result(&told, "");
     }
     if out.is_none() { shop.tell.content(content) } else { Ok(()) }
+}
+
+/// What was bought before, held against what was listed.
+///
+/// # Errors
+/// It is something else, or cannot be written.
+pub fn hand_over_again(
+    shop: &Shop,
+    (listing, listed): (&ListingId, &ContentHash),
+    Owned { purchase, content }: &Owned,
+    out: Option<&PathBuf>,
+) -> Result<(), Failure> {
+    let as_listed = ContentHash::of(content) == *listed;
+    let told = json!({
+        "listing": listing, "purchase": purchase, "alreadyOwned": true, "contentHash": listed, "asListed": as_listed,
+    });
+    hand_over(shop, told, content, out)?;
+    if as_listed { Ok(()) } else { Err(not_as_listed(&format!("`surety status {listing}` tells what can be done"))) }
+}
+
+/// Why what was delivered will not do.
+pub fn not_as_listed(advice: &str) -> Failure {
+    Failure::Refused(format!("what was delivered is not what was listed (its SHA-256 is another): {advice}"))
 }
 
 /// Proves, and prints.

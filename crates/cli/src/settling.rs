@@ -16,7 +16,7 @@ use crate::{
     Shop,
     failure::Failure,
     now_ms, proof,
-    redelivery::{Owned, hand_over, redeliver, refusal, unlock},
+    redelivery::{hand_over, hand_over_again, not_as_listed, redeliver, refusal, unlock},
     service::{Answer, Ask},
 };
 
@@ -132,10 +132,9 @@ fn unknown(pending: &Pending, why: &str) -> Failure {
 fn refused(shop: &Shop, key: &SigningKey, pending: &Pending, why: &str, out: Option<&PathBuf>) -> Result<(), Failure> {
     match fate(shop, pending)? {
         Fate::InBlock => {
-            if let Some(Owned { purchase, content }) = redeliver(shop, key, &pending.listing)? {
+            if let Some(owned) = redeliver(shop, key, &pending.listing)? {
                 pending.forget(shop)?;
-                let told = json!({ "listing": pending.listing, "purchase": purchase, "alreadyOwned": true });
-                return hand_over(shop, told, &content, out);
+                return hand_over_again(shop, (&pending.listing, &pending.content_hash), &owned, out);
             }
             Err(Failure::Pending(format!(
                 "{} is in a block, and the service does not deliver ({why}): the payment is kept, try again later",
@@ -206,5 +205,5 @@ fn deliver(shop: &Shop, pending: &Pending, answer: &Answer, out: Option<&PathBuf
         DeliveryMode::Protected => format!("`surety request-refund {tx}` disputes it"),
         DeliveryMode::Instant => format!("`surety verdict {tx} mismatch` says so"),
     };
-    Err(Failure::Refused(format!("what was delivered is not what was listed (its SHA-256 is another): {advice}")))
+    Err(not_as_listed(&advice))
 }
