@@ -30,6 +30,8 @@ const BLOCK_MS = 200;
 
 /** Between lines that say how far it is. */
 const TELL_MS = 60_000;
+/** Between ticks while buyers wait. */
+const TICK_MS = 3_000;
 /** Between questions while there are too many. */
 const LIMITED_MS = 2_000;
 
@@ -124,7 +126,16 @@ async function play({ world, random, traffic, figures, miner, until, say }: Cour
     // Nobody waits for a provider for ever.
     await Promise.race([Promise.all(work), pause(4_000)]);
     await faults.end();
-    await Promise.all(work);
+    // A lock that a node refused at first gives its content with its result: the clock strikes while its buyer waits.
+    let waiting = true;
+    const bought = Promise.all(work).finally(() => {
+      waiting = false;
+    });
+    while (waiting) {
+      await Promise.race([bought, pause(TICK_MS)]);
+      if (waiting) await tick(world, traffic, figures);
+    }
+    await bought;
     // Nobody waits longer: what is public is taken for an hour.
     if (round % 10 === 0) await traffic.doubtful();
     await tick(world, traffic, figures);

@@ -31,13 +31,17 @@ export const post = (
     body: typeof body === "string" || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
   });
 
-/** The answer to a request that is refused before it was read whole: who is still sending may not get to read it. */
-export async function untilRead(request: () => Promise<Answer>, tries = 10): Promise<Answer> {
-  try {
-    return await request();
-  } catch (error) {
-    if (!(error instanceof TypeError) || tries === 1) throw error;
-    return await untilRead(request, tries - 1);
+/** How long a request is made again whose answer was not read. */
+const READING_MS = 30_000;
+
+/** The answer to a request that is refused before it was read whole: who is still sending seldom gets to read it. */
+export async function untilRead(request: () => Promise<Answer>): Promise<Answer> {
+  for (const deadline = Date.now() + READING_MS; ; ) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!(error instanceof TypeError) || Date.now() > deadline) throw error;
+    }
   }
 }
 
