@@ -37,6 +37,12 @@ struct Share {
     rest: usize,
 }
 
+impl Share {
+    const fn and(self, more: Self) -> Self {
+        Self { begun: self.begun.saturating_add(more.begun), rest: self.rest.saturating_add(more.rest) }
+    }
+}
+
 /// What one body holds, given back when it was read or given up.
 struct Held {
     by: String,
@@ -47,38 +53,23 @@ impl Held {
     /// Of a client's body of which nothing was read; `None` where as many of its site's are under way already.
     fn begin(client: &str) -> Option<Self> {
         let mut held = Self { by: site(client).into_owned(), share: Share::default() };
-        held.take_begun(BESIDE).then_some(held)
+        held.add(Share { begun: BESIDE, rest: 0 }).then_some(held)
     }
 
     /// Takes more of a body of which so much was read; whether there was room.
     fn take(&mut self, before: usize, bytes: usize) -> bool {
-        let short = bytes.min(SHORT.saturating_sub(before));
-        self.take_begun(short) && self.take_rest(bytes.saturating_sub(short))
+        let begun = bytes.min(SHORT.saturating_sub(before));
+        self.add(Share { begun, rest: bytes.saturating_sub(begun) })
     }
 
-    fn take_begun(&mut self, bytes: usize) -> bool {
+    fn add(&mut self, more: Share) -> bool {
         HELD.with_borrow_mut(|held| {
+            let rest = held.values().fold(more.rest, |all, held| all.saturating_add(held.rest));
             let own = held.entry(self.by.clone()).or_default();
-            let after = own.begun.saturating_add(bytes);
-            let room = after <= MAX_SHORT_BY_ONE;
+            let after = own.and(more);
+            let room = after.begun <= MAX_SHORT_BY_ONE && after.rest <= MAX_HELD_BY_ONE && rest <= MAX_HELD;
             if room {
-                (own.begun, self.share.begun) = (after, self.share.begun.saturating_add(bytes));
-            }
-            room
-        })
-    }
-
-    fn take_rest(&mut self, bytes: usize) -> bool {
-        if bytes == 0 {
-            return true;
-        }
-        HELD.with_borrow_mut(|held| {
-            let all = held.values().fold(bytes, |all, held| all.saturating_add(held.rest));
-            let own = held.entry(self.by.clone()).or_default();
-            let after = own.rest.saturating_add(bytes);
-            let room = all <= MAX_HELD && after <= MAX_HELD_BY_ONE;
-            if room {
-                (own.rest, self.share.rest) = (after, self.share.rest.saturating_add(bytes));
+                (*own, self.share) = (after, self.share.and(more));
             }
             room
         })

@@ -717,8 +717,8 @@ fn payouts_that_have_to_wait_for_earlier_ones_keep_no_other_creator_waiting() {
     assert_eq!(acted(&[sales.tick()], &format!("payout of {}", ids[4])), 1);
 }
 
-#[test]
-fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_again_out_of_the_escrow() {
+/// A disputed sale whose settlement is handed in.
+fn settled() -> (Sales, TxHash) {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);
@@ -727,6 +727,12 @@ fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_aga
     sales.ticks(2);
     assert_eq!(sales.status(&lock), "Disputed");
     sales.settles(&lock);
+    (sales, lock)
+}
+
+#[test]
+fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_again_out_of_the_escrow() {
+    let (sales, lock) = settled();
     assert_eq!(acted(&sales.ticks(1), "payout"), 1);
     sales.ticks(1);
     assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
@@ -741,14 +747,7 @@ fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_aga
 
 #[test]
 fn what_a_tick_found_to_be_owed_before_a_rollback_is_not_paid_beside_what_is_collected_after_it() {
-    let sales = Sales::new();
-    let lock = sales.sell(&person(11));
-    sales.ticks(3);
-    sales.does(&lock, Action::SetRefundRequested);
-    sales.until(47);
-    sales.ticks(2);
-    assert_eq!(sales.status(&lock), "Disputed");
-    sales.settles(&lock);
+    let (sales, lock) = settled();
     sales.ledger.mine();
     let meanwhile = || {
         sales.ledger.roll_back(1, 0);

@@ -261,7 +261,7 @@ fn not_read(listed: &AddressTransaction, now: Millis) -> Statement {
     )
 }
 
-/// The statement that notes that it was asked for again, unless the time for that is over.
+/// The statement that notes that it was asked for again, where it is kept still.
 fn tried_again(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE chain_unread SET tried_at_ms = ?2 WHERE tx_id = ?1", tx, now)
 }
