@@ -253,6 +253,25 @@ fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
 }
 
 #[test]
+fn the_bytes_of_what_a_block_has_are_kept_though_a_node_refused_it_while_its_payer_waited() {
+    let world = World::new();
+    world.broadcast();
+    let first = RefCell::new(Some(world.waiting(Handing::Outstanding)));
+    let meanwhile = || {
+        world.provider.handing.set(Handing::Answered);
+        if let Some(first) = first.take() {
+            assert!(block(first).is_err(), "a node had it before");
+        }
+        assert_eq!(entry(&world.db, &world.tx()).state, EntryState::Refused);
+        world.mine();
+    };
+    let beside = world.pay_for(&world.terms, &world.header, (1_000, Some(world.payer)), &meanwhile);
+    assert_eq!(block(beside).unwrap().content, "content 1");
+    let kept = entry(&world.db, &world.tx());
+    assert_eq!((kept.state, kept.cbor), (EntryState::Included, world.built.cbor.clone()));
+}
+
+#[test]
 fn who_was_answered_before_the_process_died_signs_once() {
     let world = World::new();
     world.dies_waiting(Handing::Outstanding);

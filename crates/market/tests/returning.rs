@@ -18,7 +18,7 @@ use market::{
     payment::Claim,
     transitions::Transitions,
 };
-use outbox::{Decision, Entry, Outbox, Patience, Sleep, Standing};
+use outbox::{Decision, Entry, EntryState, Outbox, Patience, Sleep, Standing};
 use sql::{Database, sqlite::Sqlite, statement};
 use support::{
     NOON, Paying, block, entry, given, inclusion,
@@ -259,4 +259,28 @@ fn no_more_locks_that_a_node_refused_at_first_are_taken_up_than_may_wait_for_res
     let given = given.count();
     let waiting = support::one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE result_hash IS NULL");
     assert!(given <= 30, "{given} contents were given, and {waiting} escrows wait for results");
+}
+
+#[test]
+fn a_lock_that_was_given_up_while_another_request_waited_for_its_block_gets_its_result() {
+    for end in [EntryState::Refused, EntryState::Expired] {
+        let (sales, buyer) = (Sales::new(), person(9));
+        // Its buyer gives it to somebody else as well.
+        let lock = sales.sell(&buyer);
+        let outbox = Outbox { database: &sales.db, chain: &sales.ledger, follow: &Transitions };
+        let (mut first, mut beside) = (entry(&sales.db, &lock), entry(&sales.db, &lock));
+        if end == EntryState::Refused {
+            assert!(block(outbox.submit_first(&mut first, None, sales.now())).unwrap().is_some());
+        } else {
+            assert!(step(&sales.db, &lock, &Decision::Expire), "by who saw a provider that was behind");
+        }
+        assert_eq!(entry(&sales.db, &lock).state, end);
+        sales.ledger.mine();
+        let patience = Patience { sleep: &NoSleep, schedule: &[], confirmations: 0 };
+        let settled = block(outbox.settle(&mut beside, None, &patience, sales.now())).unwrap();
+        assert!(matches!(settled.standing, Standing::Confirmed { .. }));
+
+        let notes: Vec<_> = sales.ticks(3).into_iter().flat_map(|report| report.notes).collect();
+        assert!(sales.escrow(&lock).datum.has_result(), "{end:?}: {notes:?}");
+    }
 }

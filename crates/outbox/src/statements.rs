@@ -222,6 +222,8 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
             // What it only put up is whole again; what it spent stays reserved until every provider must know.
             statement!("DELETE FROM reservations WHERE tx_id = ?1 AND collateral = 1", tx),
             statement!("UPDATE reservations SET over_at_ms = ?2 WHERE tx_id = ?1", tx, now.saturating_add(SETTLED_MS)),
+            // Another request may have given it up, and its bytes, since this one read it.
+            keep_bytes(entry),
             by_id(&tx),
         ],
         Decision::Move(block) => vec![in_block(&tx, block, "state = 'included'")],
