@@ -164,8 +164,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<Option<Escrow>, TickError> {
         let utxo = judged.due.utxo;
         let cbor = match made {
-            Some(entry) => Some(entry.cbor),
-            None => self.chain.transaction(&utxo.tx).await?,
+            Some(entry) if !entry.cbor.is_empty() => Some(entry.cbor),
+            _ => self.chain.transaction(&utxo.tx).await?,
         };
         let utxos = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok());
         let output = utxos.and_then(|utxos| utxos.made.into_iter().find(|output| output.reference == utxo));
