@@ -27,7 +27,11 @@ use market::{
 };
 use sql::{Database, DatabaseError, Rows, Statement};
 
-use crate::{app::App, error::ApiError, limits::Limiter};
+use crate::{
+    app::App,
+    error::ApiError,
+    limits::{self, Limiter},
+};
 
 /// How long a state is believed, in ms.
 const FRESH_MS: Millis = 1_000;
@@ -194,6 +198,10 @@ where
     if free {
         app.limit_client(limiter, request).await?;
     }
+    let _place = match limiter {
+        Limiter::Page => Some(limits::long().await?),
+        _ => None,
+    };
     let telling = Rc::new(Telling::new(app));
     let Some(page) = read(telling.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.

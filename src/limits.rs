@@ -3,8 +3,13 @@
 //! They keep a flood from one place off the database and the chain's provider; what may be spent, and how much may be
 //! stored, is limited elsewhere, by the database itself. Rates are generous: many honest clients may share an address.
 
+use std::cell::RefCell;
+
 use cardano::chain::ChainError;
-use edge::settings::SettingError;
+use edge::{
+    places::{Place, Places},
+    settings::SettingError,
+};
 use worker::Env;
 
 use crate::error::ApiError;
@@ -100,6 +105,19 @@ pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError
         .map_err(|_| SettingError { name: name.into(), problem: "is not bound (wrangler.toml)" })?;
     let outcome = binding.limit(key.to_owned()).await?;
     if outcome.success { Ok(()) } else { Err(ApiError::TooMany) }
+}
+
+/// Long answers, of up to 2 MB each, that are made at once: one takes several times as much of the 128 MB that an isolate
+/// has, in the database's words, in ours and in the runtime's. A minute's rate may come at once.
+const LONG_AT_ONCE: usize = 4;
+
+thread_local! {
+    static LONG: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
+}
+
+/// A place among those who make a long answer, as soon as one is free; 429 where none is for ten seconds.
+pub async fn long() -> Result<Place, ApiError> {
+    Place::wait(&LONG).await.ok_or(ApiError::TooMany)
 }
 
 /// Takes one from what a client may cost the chain's provider.

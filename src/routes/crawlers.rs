@@ -3,7 +3,11 @@
 use edge::serve::{Request, Response};
 use market::catalogue::discovery;
 
-use crate::{app::App, error::ApiError, limits::Limiter};
+use crate::{
+    app::App,
+    error::ApiError,
+    limits::{self, Limiter},
+};
 
 /// Pages beside those of the listings.
 const PAGES: [&str; 4] = ["/", "/sell", "/docs", "/llms.txt"];
@@ -28,6 +32,7 @@ pub fn robots(app: &App, request: &Request) -> Result<Response, ApiError> {
 pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError> {
     let origin = app.public_origin(request)?;
     app.limit_client(Limiter::Search, request).await?;
+    let _place = limits::long().await?;
     let listings = discovery::addresses(&app.database()).await?;
     text(urls(&origin, &listings), "application/xml", "public, max-age=300")
 }

@@ -13,7 +13,7 @@ use sql::Database;
 use crate::{
     app::App,
     error::ApiError,
-    limits::Limiter,
+    limits::{self, Limiter},
     session::{MaybeSession, Session},
 };
 
@@ -71,6 +71,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
         return Err(PurchaseError::Buyers.into());
     }
     app.limit_client(Limiter::Search, request).await?;
+    let _place = limits::long().await?;
     Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
 }
 

@@ -1,17 +1,17 @@
 //! The store of contents: an R2 bucket where one is bound, the database otherwise.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::BTreeMap,
-    time::Duration,
-};
+use std::cell::RefCell;
 
 use cardano::ContentHash;
 use market::contents::{Contents, ContentsError, InDatabase};
 use sql::Statement;
 use worker::{Bucket, Env};
 
-use crate::{Usage, d1::D1};
+use crate::{
+    Usage,
+    d1::D1,
+    places::{Place, Places},
+};
 
 /// The binding of the bucket.
 const BINDING: &str = "CONTENTS";
@@ -19,52 +19,9 @@ const BINDING: &str = "CONTENTS";
 /// Contents that an isolate reads at once. One of a mebibyte takes several of the 128 MB that there are, as JSON, as
 /// JavaScript's text and as this program's.
 const AT_ONCE: usize = 8;
-/// How long one that is read counts, in ms: of a request that was cut off nobody says that it ended.
-const READ_MS: u64 = 5_000;
-/// How long whoever finds no place waits before it looks again, and how often.
-const PAUSE: Duration = Duration::from_millis(25);
-const PAUSES: usize = 400;
 
 thread_local! {
-    /// When those began that are read now, POSIX ms, by their numbers.
-    static READ: RefCell<BTreeMap<u64, u64>> = const { RefCell::new(BTreeMap::new()) };
-    static BEGUN: Cell<u64> = const { Cell::new(0) };
-}
-
-/// A place among those who read a content.
-#[derive(Debug)]
-struct Place(u64);
-
-impl Place {
-    /// One, if one is left at this time.
-    fn take(now_ms: u64) -> Option<Self> {
-        READ.with_borrow_mut(|read| {
-            read.retain(|_, began| now_ms < began.saturating_add(READ_MS));
-            (read.len() < AT_ONCE).then(|| {
-                let number = BEGUN.get();
-                BEGUN.set(number.wrapping_add(1));
-                read.insert(number, now_ms);
-                Self(number)
-            })
-        })
-    }
-
-    /// One, as soon as one is left.
-    async fn wait() -> Result<Self, ContentsError> {
-        for _ in 0..PAUSES {
-            if let Some(place) = Self::take(crate::now_ms()) {
-                return Ok(place);
-            }
-            crate::sleep(PAUSE).await;
-        }
-        Err(ContentsError::Store("too many contents are read at once".into()))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        READ.with_borrow_mut(|read| read.remove(&self.0));
-    }
+    static READ: RefCell<Places> = const { RefCell::new(Places::new(AT_ONCE)) };
 }
 
 /// Where this worker keeps contents.
@@ -116,7 +73,8 @@ impl Contents for ContentStore {
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        let _place = Place::wait().await?;
+        let place = Place::wait(&READ).await;
+        let _place = place.ok_or_else(|| failed("too many contents are read at once"))?;
         match self {
             Self::Table(database) => InDatabase(database).get(hash).await,
             Self::Bucket(bucket, usage) => {
@@ -132,23 +90,5 @@ impl Contents for ContentStore {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn so_many_contents_are_read_at_once_and_one_that_never_ends_does_not_count_for_ever() {
-        let mut places: Vec<_> = (0..AT_ONCE).map(|_| Place::take(1_000).unwrap()).collect();
-        assert!(Place::take(1_000).is_none());
-        places.pop();
-        places.push(Place::take(1_001).unwrap());
-        assert!(Place::take(999 + READ_MS).is_none());
-        let lost = places.split_off(1);
-        std::mem::forget(places);
-        assert!(Place::take(1_000 + READ_MS).is_some(), "the first was cut off");
-        drop(lost);
     }
 }

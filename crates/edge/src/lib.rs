@@ -14,6 +14,7 @@ pub mod http;
 pub mod jws;
 pub mod keys;
 pub mod log;
+pub mod places;
 pub mod serve;
 pub mod settings;
 pub mod timer;

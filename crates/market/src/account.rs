@@ -254,9 +254,10 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
     let hash = token.hash();
     let spent = format!("SELECT CAST({} AS TEXT)", crate::payment::spent_on(SESSION_OWNER, "?3"));
     let purchases = format!(
-        "SELECT {PURCHASE_JSON} FROM purchases WHERE buyer_address IN ({SESSION_OWNER}, \
+        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases WHERE buyer_address IN ({SESSION_OWNER}, \
            (SELECT wallet_address FROM accounts WHERE owner = {SESSION_OWNER})) \
-         ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_SHOWN}"
+           ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_SHOWN}) \
+         SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC"
     );
     let listings = catalogue::newest(&format!("seller_address = {SESSION_OWNER}"));
     let figures = catalogue::seller_figures(SESSION_OWNER);

@@ -128,3 +128,24 @@ fn an_account_that_lists_all_it_may_at_its_longest_is_shown_within_what_a_page_i
     let newest = serde_json::from_str::<Vec<serde_json::Value>>(&shown).unwrap();
     assert!(newest.len() > 200, "{}", newest.len());
 }
+
+#[test]
+fn an_account_with_a_long_past_of_its_own_is_read_without_going_through_what_is_not_shown() {
+    let steps = |bought: u32| {
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+        let listing = list(&db, 1, 10_000_000);
+        let (account, _) = sign_up(&db, 5, NOON);
+        let many = "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, \
+              creator_lovelace, status, bought_at_ms) \
+            WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
+            SELECT printf('%064d', n), ?2, 'instant', ?3, ?4, 10000000, 0, 'settled', n FROM n";
+        block(db.run(statement!(many, bought, listing.as_str(), SELLER, account.owner.as_str()))).unwrap();
+        let before = db.steps();
+        let shown = block(account::view(&db, &token(5), NOON)).unwrap().unwrap().purchases;
+        assert_eq!(shown.matches("\"listingId\"").count(), 1_000);
+        db.steps() - before
+    };
+    let (few, many) = (steps(1_000), steps(11_000));
+    println!("{few} steps where all is shown, {many} with ten thousand more");
+    assert!(many - few < 50 * 10_000, "{} steps for each that is not shown", (many - few) / 10_000);
+}

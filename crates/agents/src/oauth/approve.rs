@@ -32,6 +32,8 @@ use super::{
 pub const CODE_MS: u64 = 2 * 60 * 1_000;
 /// When a grant whose code was never redeemed is deleted, in ms: long after its consent request is over.
 const UNREDEEMED_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Such grants that one approval deletes at most: each makes one, and whoever comes after many need not wait for all.
+const MAX_CLEARED: u32 = 1_000;
 /// Bytes of an answer's body that are read.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
@@ -263,7 +265,10 @@ pub async fn grant(
     );
     let statements = vec![
         statement!(
-            "DELETE FROM oauth_grants WHERE generation = 0 AND created_at_ms < ?1",
+            format!(
+                "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE generation = 0 \
+                   AND created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_CLEARED})"
+            ),
             now_ms.saturating_sub(UNREDEEMED_MS)
         ),
         account,

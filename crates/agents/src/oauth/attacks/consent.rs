@@ -177,3 +177,32 @@ fn the_page_cannot_be_talked_into_another_client() {
     let approved = world.grant(&world.check(&body).unwrap()).unwrap();
     assert!(approved.redirect.starts_with("http://127.0.0.1/callback?"));
 }
+
+#[test]
+fn an_approval_clears_away_no_more_than_a_few_that_strangers_left() {
+    let cost = |left: u32| {
+        let world = World::new();
+        let client = world.register(&[CALLBACK]);
+        assert!(world.grant(&world.check(&world.approval(&world.consent(&client))).unwrap()).is_ok());
+        let unused = "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, \
+              code_challenge, rotated_at_ms, created_at_ms, used_at_ms) \
+            WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n <= ?1) \
+            SELECT printf('%032x', n), printf('%032x', n), owner, client_id, client_name, redirect_uri, resource, \
+              code_challenge, created_at_ms, created_at_ms, created_at_ms FROM n, (SELECT * FROM oauth_grants)";
+        block_on(world.db.run(statement!(unused, left))).unwrap();
+        world.wait(25 * 60 * 60 * 1_000);
+        let before = world.db.steps();
+        let client = world.register(&["https://other.example.com/"]);
+        let mut asked = authorization(&client);
+        asked.retain(|(name, _)| *name != "redirect_uri");
+        asked.push(("redirect_uri", "https://other.example.com/"));
+        let request = world.authorize(&query(&asked)).unwrap();
+        assert!(world.grant(&world.check(&world.approval(&request)).unwrap()).is_ok());
+        world.db.steps() - before
+    };
+    let (few, many) = (cost(2_000), cost(20_000));
+    assert!(
+        many < few + 10_000,
+        "{few} steps where strangers left 2,000 approvals, {many} where they left ten times as many"
+    );
+}
