@@ -164,6 +164,35 @@ fn a_payment_that_was_refused_and_is_in_a_block_is_not_made_again() {
     paid_once(&world);
 }
 
+/// The owner comes back when the provider has shown everything for long.
+fn found_an_hour_later(world: &World) {
+    world.provider.handing.set(Handing::Answered);
+    world.provider.lags.set(false);
+    (0..190).for_each(|_| world.provider.ledger.mine());
+    let again = (0..2).find_map(|_| world.buy(0).ok());
+    world.mine();
+    assert_eq!(world.paid(0), 1, "{again:?}");
+    assert!(again.unwrap().purchase.contains(&world.first().to_string()));
+}
+
+#[test]
+fn a_payment_that_was_refused_and_is_in_a_block_is_found_by_who_comes_back_after_an_hour() {
+    let world = World::new(&[8, 8, 8], &[5]);
+    world.provider.handing.set(Handing::Denied);
+    assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
+    found_an_hour_later(&world);
+}
+
+#[test]
+fn a_payment_that_was_called_expired_and_is_in_a_block_is_found_by_who_comes_back_after_an_hour() {
+    let world = World::new(&[8, 8, 8], &[5]);
+    world.provider.lags.set(true);
+    assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
+    world.mine();
+    assert!(matches!(world.buy(0), Err(BuyError::Expired)));
+    found_an_hour_later(&world);
+}
+
 #[test]
 fn what_spent_change_of_an_expired_payment_is_not_paid_again() {
     let world = World::new(&[20, 9], &[12, 5]);
