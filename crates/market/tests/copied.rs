@@ -357,6 +357,19 @@ fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
 }
 
 #[test]
+fn a_thief_who_presents_for_another_listing_what_the_provider_passed_on_makes_nobody_pay_twice() {
+    let world = World::new();
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    world.provider.handing.set(Handing::Denied);
+    assert!(block(world.pay(0, None)).is_err());
+    world.provider.handing.set(Handing::Answered);
+    assert!(block(world.pay_for(&other, &world.header, (1_000, None), &|| ())).is_err());
+    world.mine();
+    let again = block(world.pay_for(&world.terms, &world.another, (30_000, None), &|| ()));
+    assert!(world.provider.ledger.mempool.borrow().is_empty(), "paid twice: {again:?}");
+}
+
+#[test]
 fn who_paid_by_what_was_called_expired_and_is_in_a_block_does_not_pay_twice() {
     let world = World::new();
     world.provider.lags.set(true);
