@@ -234,12 +234,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if let Some(answered) = identified.filter(|answered| answered.tx != *presented.tx()) {
             known = self.database.run(payment::record(&answered.tx)).await?.first_json()?;
         }
-        if let Some(mut record) = known
-            && self.still_stands(&attempt, &mut record).await?
-        {
-            attempt.is_for_it(&record)?;
-            attempt.may_resume(&record, identified.is_some())?;
-            return self.resume(&attempt, record).await;
+        if let Some(mut record) = known {
+            if self.still_stands(&attempt, &mut record).await? {
+                attempt.is_for_it(&record)?;
+                attempt.may_resume(&record, identified.is_some())?;
+                return self.resume(&attempt, record).await;
+            }
+            // What a node refused once is for another listing by its payer's word alone.
+            if record.listing_id != terms.id {
+                attempt.may_have(&record.entry, &record.payer)?;
+            }
         }
         self.pay_anew(&attempt).await
     }
