@@ -83,8 +83,7 @@ impl World {
         let (address, parameters) = (owner.enterprise_address(), ProtocolParameters::preprod());
         let lock = self.method.output(offered, &address, None, &parameters, &SlotConfig::PREPROD).unwrap();
         let until = lock.latest_end_slot.min(self.provider.ledger.tip().slot + 200);
-        let plan =
-            TxPlan { outputs: vec![lock.output], validity: Validity { from: None, until }, ..TxPlan::default() };
+        let plan = TxPlan { outputs: vec![lock.output], validity: Validity { from: None, until }, ..TxPlan::default() };
         let wallet = Wallet { address, utxos: std::slice::from_ref(coin), reserved: &BTreeSet::new() };
         let built = build(&plan, &wallet, &parameters).unwrap().sign(&[owner]).unwrap();
         let header = json!({
