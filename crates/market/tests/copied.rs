@@ -405,3 +405,30 @@ fn who_tried_again_by_what_was_spent_while_the_provider_was_behind_does_not_pay_
     let again = block(world.pay_for(&world.terms, &world.anew(), (now(), None), &|| world.mine())).unwrap();
     assert_eq!(again.settlement.transaction, world.tx().to_string());
 }
+
+/// What the payer hands in elsewhere for another listing of the same seller, presented by a thief for one that is theirs.
+fn another_copy(world: &World) -> Result<Paid, PayError> {
+    let header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
+    let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();
+    assert!(world.provider.ledger.hand_in(Tx::new(cbor, world.built.facts.valid_until_slot)));
+    block(world.pay_for(&world.terms, &world.another, (LATER_MS, None), &|| world.mine()))
+}
+
+#[test]
+fn a_copy_of_another_payment_opens_nothing_that_its_payer_owns() {
+    let world = World::new();
+    assert_eq!(
+        block(world.pay_for(&world.terms, &world.header, (0, None), &|| world.mine())).unwrap().content,
+        "content 1"
+    );
+    let thief = another_copy(&world);
+    assert!(thief.is_err(), "{thief:?}");
+}
+
+#[test]
+fn a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
+    let world = World::new();
+    assert!(block(world.pay(0, None)).is_err(), "it waits for a block");
+    let thief = another_copy(&world);
+    assert!(thief.is_err(), "{thief:?}");
+}
