@@ -28,14 +28,15 @@ CREATE TABLE chain_blocks (
 ) STRICT;
 
 -- Transactions of the escrow address that the provider did not hand out: reading went on after them, and they are asked
--- for again for a day, those that were tried longest ago first.
+-- for again for a day since they were listed, those that were tried longest ago first.
 CREATE TABLE chain_unread (
   tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
   height INTEGER NOT NULL,
   position INTEGER NOT NULL,
   at_ms INTEGER NOT NULL,                        -- time of the block
+  listed_at_ms INTEGER NOT NULL,
   tried_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX chain_unread_by_trial ON chain_unread (tried_at_ms);
-CREATE INDEX chain_unread_by_time ON chain_unread (at_ms);
+CREATE INDEX chain_unread_by_listing ON chain_unread (listed_at_ms);
 CREATE INDEX chain_unread_by_height ON chain_unread (height);

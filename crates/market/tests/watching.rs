@@ -180,6 +180,17 @@ fn what_is_never_handed_out_is_asked_for_during_a_day_at_most() {
     assert_eq!(left(), "0");
 }
 
+#[test]
+fn what_was_not_handed_out_after_a_day_without_ticks_is_asked_for_again() {
+    let sales = Sales::new();
+    sales.ticks(1);
+    let late = sales.puts(&[sales.escrow_of(&fresh_escrow(200_000))]);
+    sales.ledger.withheld.borrow_mut().insert(late);
+    sales.until(26 * 60);
+    sales.ticks(3);
+    assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM chain_unread"), "1");
+}
+
 /// An address of Byron's as long as the ledger takes one: it bounds the bytes of unknown attributes' values
 /// (`bootstrapAddressAttrsSize`), not how many there are.
 fn longest_byron_address() -> Vec<u8> {

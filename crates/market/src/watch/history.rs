@@ -251,7 +251,7 @@ pub(super) fn unread() -> Statement {
 /// The statement that notes that a transaction is to be asked for again.
 fn not_read(listed: &AddressTransaction, now: Millis) -> Statement {
     statement!(
-        "INSERT INTO chain_unread (tx_id, height, position, at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5) \
+        "INSERT INTO chain_unread (tx_id, height, position, at_ms, listed_at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \
          ON CONFLICT (tx_id) DO UPDATE SET tried_at_ms = excluded.tried_at_ms",
         listed.tx,
         listed.place.height,

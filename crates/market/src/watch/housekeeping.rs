@@ -27,7 +27,7 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         older("sessions", "token_hash", "expires_at_ms", now),
         older("challenge_claims", "digest", "expires_at_ms", now),
         older("reservations", "tx_in", "over_at_ms", now),
-        older("chain_unread", "tx_id", "at_ms", now.saturating_sub(DAY_MS)),
+        older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
         older("listed_days", "rowid", "day", now / DAY_MS),
         statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
     ]);
