@@ -561,6 +561,21 @@ pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
     )
 }
 
+/// The statement that reads the newest payments of a service wallet for a listing that took no effect, for all that was
+/// known, longer ago: nothing keeps them out any more, and a provider that erred then shows where they are by now. As
+/// [`PaymentRecord`]s.
+#[must_use]
+pub fn ended_before(wallet: &Address, listing: &str, now: Millis) -> Statement {
+    statement!(
+        records()
+            + "p.payer = ?1 AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
+               AND outbox.created_at_ms <= ?3 ORDER BY created_at_ms DESC LIMIT 3",
+        wallet,
+        listing,
+        now.saturating_sub(MAX_LAG_MS)
+    )
+}
+
 /// The statement that reads what a payload came with under this identifier before: `{payload, tx}`.
 #[must_use]
 pub fn identified(listing: &str, identifier: Option<&str>) -> Statement {

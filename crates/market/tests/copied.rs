@@ -376,6 +376,19 @@ fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
 }
 
 #[test]
+fn a_thief_who_presents_for_another_listing_what_the_provider_passed_on_makes_nobody_pay_twice() {
+    let world = World::new();
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    world.provider.handing.set(Handing::Denied);
+    assert!(block(world.pay(0, None)).is_err());
+    world.provider.handing.set(Handing::Answered);
+    assert!(block(world.pay_for(&other, &world.header, (1_000, None), &|| ())).is_err());
+    world.mine();
+    let again = block(world.pay_for(&world.terms, &world.another, (30_000, None), &|| ()));
+    assert!(world.provider.ledger.mempool.borrow().is_empty(), "paid twice: {again:?}");
+}
+
+#[test]
 fn who_paid_by_what_was_called_expired_and_is_in_a_block_does_not_pay_twice() {
     let world = World::new();
     world.provider.lags.set(true);
@@ -410,4 +423,31 @@ fn who_tried_again_by_what_was_spent_while_the_provider_was_behind_does_not_pay_
     ledger.catch_up();
     let again = block(world.pay_for(&world.terms, &world.anew(), (now(), None), &|| world.mine())).unwrap();
     assert_eq!(again.settlement.transaction, world.tx().to_string());
+}
+
+/// What the payer hands in elsewhere for another listing of the same seller, presented by a thief for one that is theirs.
+fn another_copy(world: &World) -> Result<Paid, PayError> {
+    let header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
+    let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();
+    assert!(world.provider.ledger.hand_in(Tx::new(cbor, world.built.facts.valid_until_slot)));
+    block(world.pay_for(&world.terms, &world.another, (LATER_MS, None), &|| world.mine()))
+}
+
+#[test]
+fn a_copy_of_another_payment_opens_nothing_that_its_payer_owns() {
+    let world = World::new();
+    assert_eq!(
+        block(world.pay_for(&world.terms, &world.header, (0, None), &|| world.mine())).unwrap().content,
+        "content 1"
+    );
+    let thief = another_copy(&world);
+    assert!(thief.is_err(), "{thief:?}");
+}
+
+#[test]
+fn a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
+    let world = World::new();
+    assert!(block(world.pay(0, None)).is_err(), "it waits for a block");
+    let thief = another_copy(&world);
+    assert!(thief.is_err(), "{thief:?}");
 }

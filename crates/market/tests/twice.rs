@@ -22,6 +22,7 @@ use market::{
     checkout::{Bought, BuyError, Checkout, Order},
     contents::InDatabase,
     payment::Claim,
+    withdraw::{WithdrawError, Withdrawn, withdraw},
 };
 use outbox::Decision;
 use sql::{Database, sqlite::Sqlite, statement};
@@ -107,6 +108,20 @@ impl World {
         checkout.buy(&order).await
     }
 
+    fn withdraw(&self) -> Result<Withdrawn, WithdrawError> {
+        let ledger = &self.provider.ledger;
+        ledger.calls.set(0);
+        block(withdraw(&self.db, &self.provider, &self.account, &self.key, ledger.tip().time_ms))
+    }
+
+    /// Somebody sends the wallet so many ADA.
+    fn fund(&self, ada: u32) {
+        let coin = output(self.account.wallet_address.to_string(), Lovelace::from_ada(ada), None);
+        let number = u32::try_from(self.provider.ledger.blocks.borrow().len()).unwrap();
+        assert!(self.provider.ledger.hand_in(Tx::unsigned(number.into(), &[faucets(number)], &[coin], u64::MAX)));
+        self.provider.ledger.mine();
+    }
+
     /// The payments for a listing that were handed in, in blocks or not.
     fn paid(&self, listing: usize) -> usize {
         let terms = &self.terms[listing];
@@ -162,6 +177,35 @@ fn a_payment_that_was_refused_and_is_in_a_block_is_not_made_again() {
     world.provider.lags.set(true);
     world.provider.ledger.mine();
     paid_once(&world);
+}
+
+/// The owner comes back when the provider has shown everything for long.
+fn found_an_hour_later(world: &World) {
+    world.provider.handing.set(Handing::Answered);
+    world.provider.lags.set(false);
+    (0..190).for_each(|_| world.provider.ledger.mine());
+    let again = (0..2).find_map(|_| world.buy(0).ok());
+    world.mine();
+    assert_eq!(world.paid(0), 1, "{again:?}");
+    assert!(again.unwrap().purchase.contains(&world.first().to_string()));
+}
+
+#[test]
+fn a_payment_that_was_refused_and_is_in_a_block_is_found_by_who_comes_back_after_an_hour() {
+    let world = World::new(&[8, 8, 8], &[5]);
+    world.provider.handing.set(Handing::Denied);
+    assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
+    found_an_hour_later(&world);
+}
+
+#[test]
+fn a_payment_that_was_called_expired_and_is_in_a_block_is_found_by_who_comes_back_after_an_hour() {
+    let world = World::new(&[8, 8, 8], &[5]);
+    world.provider.lags.set(true);
+    assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
+    world.mine();
+    assert!(matches!(world.buy(0), Err(BuyError::Expired)));
+    found_an_hour_later(&world);
 }
 
 #[test]
@@ -266,4 +310,25 @@ fn what_the_owners_own_wallet_paid_and_took_no_effect_as_far_as_is_known_is_not_
         }
         assert_eq!(world.paid(0), 1);
     }
+}
+
+#[test]
+fn what_a_refused_withdrawal_spent_that_is_in_a_block_all_the_same_keeps_nothing_else_from_being_spent() {
+    let world = World::new(&[20], &[5, 6]);
+    assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
+    world.provider.ledger.mine();
+    world.buy(0).unwrap();
+    // It spends the change, and is passed on.
+    world.provider.handing.set(Handing::Denied);
+    assert!(matches!(world.withdraw(), Err(WithdrawError::Ledger(_))));
+    world.provider.handing.set(Handing::Answered);
+    world.mine();
+    // Five minutes later the wallet holds what the withdrawal left, and this.
+    world.fund(30);
+    let withdrawn = world.withdraw();
+    assert!(withdrawn.is_ok(), "{withdrawn:?}");
+    world.provider.ledger.mine();
+    world.fund(30);
+    let bought = world.buy(1);
+    assert!(matches!(bought, Err(BuyError::Pending(_))), "{bought:?}");
 }

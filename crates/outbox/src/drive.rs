@@ -12,11 +12,13 @@ use crate::{
     decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, NOT_FROM_HERE, decide},
     entry::{ENTRY_JSON, Entry, EntryState, Kind},
     statements::{answer_lost, begin_attempt, by_id, change, keep_bytes, not_handed_over, open_beside, refused_first},
-    wallet::WalletSnapshot,
+    wallet::{MAX_LAG_MS, WalletSnapshot},
 };
 
 /// Entries of one wallet whose time is over that are closed at once.
 const MAX_OVERDUE: u32 = 3;
+/// How long change of ours counts though no provider shows it, in slots.
+const LATELY_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Open entries of one wallet and kind that are read at once.
 const MAX_OPEN: u32 = 3;
 
@@ -392,8 +394,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// Closes entries whose time is over and whose end is not known, so that what they hold is given back, and looks for
-    /// those that the ledger refused: a provider may have passed one on before ([`overdue`]). Whether one of these is in
-    /// a block.
+    /// those that took no effect for all that was known: a provider may have passed one on before, or been behind
+    /// ([`overdue`]). Whether one of these is in a block.
     ///
     /// # Errors
     /// The database or the chain cannot be asked.
@@ -402,7 +404,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         for mut entry in entries {
             let was = entry.state;
             let step = self.look(&mut entry, Some(tip), now).await?;
-            found |= was == EntryState::Refused && matches!(step, Decision::Include(_));
+            found |= !was.is_open() && matches!(step, Decision::Include(_));
         }
         Ok(found)
     }
@@ -413,18 +415,21 @@ fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<Standing> {
     Some(Standing::Confirmed { block, confirmations: newer })
 }
 
-/// The statement that reads the entries of a wallet whose time was over at this slot and whose end is not known, and those
-/// that the ledger refused lately.
+/// The statement that reads the entries of a wallet whose time was over at this slot and whose end is not known, and the
+/// newest that took no effect lately, for all that was known: one that is in a block all the same has spent what its wallet
+/// would spend again.
 #[must_use]
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
         format!(
             "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled WHERE wallet = ?1 AND state <> 'included' \
-             AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 OR state = 'refused' AND valid_until_slot > ?2) \
-             ORDER BY state, created_at_ms DESC LIMIT {MAX_OVERDUE}"
+             AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 \
+               OR state IN ('refused', 'expired') AND valid_until_slot > ?3) \
+             ORDER BY state IN ('refused', 'expired'), created_at_ms DESC LIMIT {MAX_OVERDUE}"
         ),
         wallet,
         slot.saturating_sub(EXPIRY_GRACE_SLOTS),
+        slot.saturating_sub(LATELY_SLOTS),
     )
 }
 

@@ -211,10 +211,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             overdue(&wallet, slot),
             payment::ended_lately(&wallet, &terms.id, self.checkout.now),
             payment::lost(&terms.id, &account.owner),
+            payment::ended_before(&wallet, &terms.id, self.checkout.now),
             sent,
             reserved,
         ];
-        let [owned, open, over, ended, lost, sent, reserved] = exactly(database.batch(reads).await?)?;
+        let [owned, open, over, ended, lost, before, sent, reserved] = exactly(database.batch(reads).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
         }
@@ -227,7 +228,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             }
             return self.finish(&record.entry, settled.standing, &settled.followed, None).await.map(Some);
         }
-        if self.is_paid(&lost).await? {
+        if self.is_paid(&lost).await? || self.checkout.find_included(&before).await?.is_some() {
             return Ok(None);
         }
         let view = self.look().await?;

@@ -1,6 +1,11 @@
 //! A payment that somebody hands over: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
 
-use cardano::{Address, ContentHash, Lovelace, TxHash, chain::Chain, keys::VerifyEd25519, slots::SlotConfig};
+use cardano::{
+    Address, ContentHash, Lovelace, TxHash,
+    chain::{Chain, ChainError},
+    keys::VerifyEd25519,
+    slots::{Millis, SlotConfig},
+};
 use outbox::{Entry, EntryState, Outbox, Settled, Sleep, Standing};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Rows, exactly};
@@ -34,6 +39,9 @@ const MAX_ROUNDS: u32 = 3;
 
 /// How much longer a new lock must be valid, in slots: three blocks in four come within as many.
 const LEAST_LOCK_SLOTS: u64 = 30;
+
+/// How long a transaction that is not handed in, for its payer owns what it is for, must stay unseen.
+const UNSEEN_MS: Millis = 5_000;
 
 /// A payment as it came.
 #[derive(Clone, Debug)]
@@ -234,12 +242,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if let Some(answered) = identified.filter(|answered| answered.tx != *presented.tx()) {
             known = self.database.run(payment::record(&answered.tx)).await?.first_json()?;
         }
-        if let Some(mut record) = known
-            && self.still_stands(&attempt, &mut record).await?
-        {
-            attempt.is_for_it(&record)?;
-            attempt.may_resume(&record, identified.is_some())?;
-            return self.resume(&attempt, record).await;
+        if let Some(mut record) = known {
+            if self.still_stands(&attempt, &mut record).await? {
+                attempt.is_for_it(&record)?;
+                attempt.may_resume(&record, identified.is_some())?;
+                return self.resume(&attempt, record).await;
+            }
+            // What a node refused once is for another listing by its payer's word alone.
+            if record.listing_id != terms.id {
+                attempt.may_have(&record.entry, &record.payer)?;
+            }
         }
         self.pay_anew(&attempt).await
     }
@@ -377,6 +389,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     return self.resume(attempt, *record).await;
                 }
                 Claim::Owned(purchase) => {
+                    content = None;
+                    self.must_be_unseen(attempt, &payer).await?;
                     let settlement = self.owned(&purchase, &payer).await?;
                     return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
                 }
@@ -390,6 +404,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
                 Claim::Paying(other) => {
                     content = None;
+                    self.must_be_unseen(attempt, &payer).await?;
                     let record = self.database.run(payment::record(&other)).await?.first_json::<PaymentRecord>()?;
                     let Some(record) = record else { continue };
                     match self.resume(attempt, record).await {
@@ -409,6 +424,19 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             }
         }
         Err(NotSettled::Duplicate.into())
+    }
+
+    /// That nobody has this transaction, which is not handed in, a moment later either: what a provider's index did not show
+    /// yet is no secret of its payer's. No node is asked for it, so none says that it had it before.
+    async fn must_be_unseen(&self, attempt: &Attempt<'_>, payer: &Address) -> Result<(), PayError> {
+        if attempt.proven == Some(*payer) {
+            return Ok(());
+        }
+        self.sleep.sleep(UNSEEN_MS).await;
+        let tx = attempt.presented.tx();
+        let seen = async { Ok(self.chain.in_mempool(tx).await? || self.chain.inclusion_of(tx).await?.is_some()) };
+        let seen: Result<bool, ChainError> = seen.await;
+        if seen.map_err(Unavailable::from)? { Err(PayError::Public) } else { Ok(()) }
     }
 
     /// That none of these payments waits for a block.

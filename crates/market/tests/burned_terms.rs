@@ -1,0 +1,140 @@
+//! A quote that somebody else reads off a lock which its payer broadcast: what they make under it binds nobody but them.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Address, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
+    chain::Utxo,
+    keys::{Native, SigningKey},
+    params::ProtocolParameters,
+    slots::SlotConfig,
+    tx::build::{BuiltTx, TxPlan, Validity, Wallet, build},
+};
+use escrow::{Deployment, Parameters};
+use market::{
+    DeliveryMode,
+    catalogue::{self, ListingTerms},
+    checkout::{Checkout, Paid, PayError, Presented},
+    contents::InDatabase,
+};
+use serde_json::json;
+use sql::{Database, sqlite::Sqlite};
+use support::{
+    block,
+    ledger::{Ledger, Tx, faucets},
+    list, person,
+    provider::{Meanwhile, Provider},
+    sales::output,
+};
+use x402_cardano::{
+    escrow::TransferMethod,
+    method::{EscrowMethod, Offered, PaymentMethod},
+    wire::ConfirmationPolicy,
+};
+
+struct World {
+    db: Sqlite,
+    provider: Provider,
+    method: EscrowMethod,
+    terms: ListingTerms,
+}
+
+impl World {
+    fn new() -> Self {
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+        let listing = list(&db, 1, 5_000_000);
+        let terms: ListingTerms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+        let terms = ListingTerms { modes: vec![DeliveryMode::Protected], ..terms };
+        let deployment = Deployment {
+            script_hash: ScriptHash::new([0xee; 28]),
+            parameters: Parameters {
+                required_admins: 1,
+                admin_vkeys: vec![KeyHash::new([3; 28])],
+                cooldown_period: 60_000,
+            },
+            reference_script: TxRef { tx: TxHash::new([4; 32]), index: 0 },
+            reference_script_bytes: 5_000,
+            blueprint_sha256: None,
+        };
+        let method =
+            EscrowMethod::new(deployment, person(2), TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK).unwrap();
+        let provider = Provider::new(Ledger::new());
+        provider.shows_mempool.set(true);
+        Self { db, provider, method, terms }
+    }
+
+    /// Money of somebody's in a block.
+    fn coin(&self, owner: &SigningKey, number: u32) -> Utxo {
+        let coin = output(owner.enterprise_address().to_string(), Lovelace::from_ada(100), None);
+        let funds = Tx::unsigned(number.into(), &[faucets(number)], std::slice::from_ref(&coin), u64::MAX);
+        let reference = TxRef { tx: funds.id, index: 0 };
+        assert!(self.provider.ledger.hand_in(funds));
+        self.provider.ledger.mine();
+        Utxo { reference, ..coin }
+    }
+
+    /// A lock under this quote, and the header that brings it.
+    fn lock(&self, offered: &Offered, owner: &SigningKey, coin: &Utxo) -> (BuiltTx, String) {
+        let (address, parameters) = (owner.enterprise_address(), ProtocolParameters::preprod());
+        let lock = self.method.output(offered, &address, None, &parameters, &SlotConfig::PREPROD).unwrap();
+        let until = lock.latest_end_slot.min(self.provider.ledger.tip().slot + 200);
+        let plan = TxPlan { outputs: vec![lock.output], validity: Validity { from: None, until }, ..TxPlan::default() };
+        let wallet = Wallet { address, utxos: std::slice::from_ref(coin), reserved: &BTreeSet::new() };
+        let built = build(&plan, &wallet, &parameters).unwrap().sign(&[owner]).unwrap();
+        let header = json!({
+            "x402Version": 2,
+            "accepted": offered.requirements,
+            "payload": { "transaction": STANDARD.encode(&built.cbor), "nonce": coin.reference.to_string() },
+            "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+        });
+        (built, STANDARD.encode(header.to_string()))
+    }
+
+    fn pay(&self, header: &str, proven: Option<Address>) -> Result<Paid, PayError> {
+        self.provider.ledger.calls.set(0);
+        let now = self.provider.ledger.tip().time_ms;
+        let checkout = Checkout {
+            database: &self.db,
+            chain: &self.provider,
+            signatures: &Native,
+            sleep: &Meanwhile(&|| ()),
+            contents: &InDatabase(&self.db),
+            ways: &[(DeliveryMode::Protected, &self.method)],
+            now,
+            clock: now,
+            schedule: &[500],
+            confirmations: 0,
+            hung_up: &|| false,
+        };
+        block(checkout.pay(&self.terms, &Presented::read(header, "network").unwrap(), proven))
+    }
+}
+
+#[test]
+fn a_lock_that_no_block_will_have_keeps_its_quote_from_nobody() {
+    for burned in [false, true] {
+        let world = World::new();
+        let (payer, thief) = (person(9), person(8));
+        let (coin, thiefs) = (world.coin(&payer, 1), world.coin(&thief, 2));
+        let now = world.provider.ledger.tip().time_ms;
+        let offered = world.method.offer(&world.terms.sale(), now, [5; 32]).unwrap();
+        let (lock, header) = world.lock(&offered, &payer, &coin);
+        // The payer hands it in elsewhere. Its datum tells the quote to everybody.
+        assert!(world.provider.ledger.hand_in(Tx::new(lock.cbor.clone(), lock.facts.valid_until_slot)));
+        if burned {
+            // A lock of money that is spent elsewhere at the same time: the node refuses it, nothing is locked.
+            let (_, copied) = world.lock(&offered, &thief, &thiefs);
+            assert!(world.provider.ledger.hand_in(Tx::unsigned(3, &[thiefs.reference], &[], u64::MAX)));
+            let refused = world.pay(&copied, None);
+            assert!(matches!(refused, Err(PayError::NotSettled(..))), "{refused:?}");
+        }
+        world.provider.ledger.mine();
+        let paid = world.pay(&header, Some(payer.enterprise_address()));
+        assert_eq!(paid.map(|paid| paid.content), Ok("content 1".to_owned()), "burned: {burned}");
+    }
+}
