@@ -11,7 +11,7 @@ CREATE TABLE payments (
   creator_lovelace INTEGER NOT NULL CHECK (creator_lovelace BETWEEN 0 AND amount_lovelace),
                                                  -- what the creator gets of a protected sale, by the fees of this day
   header_digest TEXT NOT NULL,                   -- SHA-256 of the PAYMENT-SIGNATURE that claimed it
-  terms_digest TEXT UNIQUE,                      -- signed terms belong to their first transaction for ever
+  terms_digest TEXT,                             -- of the signed terms, where there are any
   delivered_at_ms INTEGER,                       -- when the content was handed out for the payment alone
 
   network TEXT,                                  -- a digest of the day and the network that it was handed in from
@@ -19,7 +19,10 @@ CREATE TABLE payments (
   -- Of a payment from a service wallet: whose limits it takes from, and on which UTC day (days since 1970-01-01).
   owner TEXT REFERENCES accounts (owner),
   day INTEGER,
-  CHECK ((owner IS NULL) = (day IS NULL))
+  CHECK ((owner IS NULL) = (day IS NULL)),
+  -- Signed terms belong to the first transaction of whoever signs it for ever, and to nobody else beside one that may take
+  -- effect.
+  UNIQUE (terms_digest, payer_key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX payments_by_payer ON payments (payer, listing_id);

@@ -46,7 +46,8 @@ pub struct NewPayment<'a> {
     pub creator: Lovelace,
     /// SHA-256 of what carried it here.
     pub header: ContentHash,
-    /// The digest of the signed terms, where there are any: at most one transaction may ever claim it.
+    /// The digest of the signed terms, where there are any: at most one transaction of a payer's may ever claim it, and none
+    /// beside one that may take effect.
     pub terms_digest: Option<ContentHash>,
     /// The client's name for it.
     pub identifier: Option<Identifier>,
@@ -246,11 +247,26 @@ macro_rules! more_ended {
     };
 }
 
+/// SQL for another transaction under the same terms, over `?1` and the facts. Who reads terms off a lock that waits for a
+/// block may lock under them too: what of theirs took no effect stands in nobody's way but theirs.
+macro_rules! same_terms {
+    ($facts:literal) => {
+        concat!(
+            "SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.terms_digest = ",
+            $facts,
+            " ->> '$.terms' AND p.tx_id <> ?1 AND (p.payer_key = ",
+            $facts,
+            " ->> '$.key' OR o.state IN ('claimed', 'submitted', 'included'))"
+        )
+    };
+}
+
 /// When a payment may be claimed. `?1` is its transaction.
 const GUARD: &str = concat!(
     "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
-    AND NOT EXISTS (SELECT 1 FROM payments WHERE terms_digest = ?10 ->> '$.terms' AND tx_id <> ?1) \
-    AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?10 ->> '$.listing' AND status <> 'refunded' \
+    AND NOT EXISTS (",
+    same_terms!("?10"),
+    ") AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?10 ->> '$.listing' AND status <> 'refunded' \
       AND buyer_address IN (SELECT value FROM json_each(?10, '$.buyers'))) \
     AND NOT EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?10 ->> '$.listing' \
       AND p.payer IN (SELECT value FROM json_each(?10, '$.buyers')) AND p.tx_id <> ?1 \
@@ -606,7 +622,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
     statement!(
         format!(
             "SELECT json_object( \
-               'terms', (SELECT tx_id FROM payments WHERE terms_digest = ?2 ->> '$.terms' AND tx_id <> ?1), \
+               'terms', ({} LIMIT 1), \
                'owned', {OWNED}, 'paying', {PAYING}, \
                'identifier', (SELECT payload_digest FROM payment_identifiers WHERE listing_id = ?2 ->> '$.listing' \
                  AND identifier = ?2 ->> '$.identifier'), \
@@ -616,6 +632,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",
+            same_terms!("?2"),
             too_many_refused!("?2"),
             crowded!("?2"),
             lost!("?2"),

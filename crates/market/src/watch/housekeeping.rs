@@ -12,9 +12,13 @@ const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.
 const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 
+/// How much longer a payment of a service wallet is kept that took no effect for all that is known: before the same is paid
+/// for again, it is looked for.
+const OWN_SLOTS: u64 = 30 * DAY_SLOTS;
+
 /// Payments that took no effect and cannot any more: their quotes ended with them, so nothing comes back to them.
 const LOST_PAYMENTS: &str = "kind = 'payment' AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
-    AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
+    AND (wallet IS NULL OR valid_until_slot < ?1 - ?2) AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
 /// How long an agent's grant is kept that can be used no more; its tokens end long before.
 const GRANT_MS: Millis = 100 * DAY_MS;
@@ -50,7 +54,8 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
                 "DELETE FROM payments WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} \
                  ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
             ),
-            yesterday
+            yesterday,
+            OWN_SLOTS
         ),
         statement!(
             format!(
@@ -58,7 +63,8 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
                  AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = outbox.tx_id) \
                  ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
             ),
-            yesterday
+            yesterday,
+            OWN_SLOTS
         ),
     ]
 }
