@@ -3,9 +3,6 @@
 CREATE TABLE listings (
   seq INTEGER PRIMARY KEY,                       -- order of creation; the row id of the full-text index
   id TEXT NOT NULL UNIQUE,                       -- public id, lst_ + ULID: two of one id would be one at the paywall
-  card TEXT NOT NULL CHECK (json_valid(card)),   -- the public JSON of all that never changes, built once: joined as text
-  title TEXT NOT NULL,
-  description TEXT NOT NULL,
   price_lovelace INTEGER NOT NULL CHECK (price_lovelace >= 1000000),  -- less could not be paid: an output's least ADA
   cheapness INTEGER GENERATED ALWAYS AS (-price_lovelace) VIRTUAL,
   place INTEGER GENERATED ALWAYS AS (seq) VIRTUAL,  -- for indexes: a range of pairs may end in any column but the row id
@@ -20,6 +17,10 @@ CREATE TABLE listings (
   proof_digest TEXT UNIQUE,                      -- a signed offer makes one listing, however often it is sent
   hidden_at_ms INTEGER,                          -- since when the operator shows and sells it no more (docs/operations.md)
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- below zero would be a sale counted out twice
+  -- Long ones last: who reads the others alone reads no page of these.
+  title TEXT NOT NULL,
+  card TEXT NOT NULL CHECK (json_valid(card)),   -- the public JSON of all that never changes, built once: joined as text
+  description TEXT NOT NULL,
   CHECK (instant + protected >= 1),              -- what cannot be bought at all is no offer
   CHECK (protected = 0 OR price_lovelace >= 5000000)  -- less does not pay for the escrow's transactions
 ) STRICT;
@@ -34,6 +35,15 @@ CREATE INDEX listings_by_cheapness ON listings (cheapness, place, category, inst
 CREATE INDEX listings_by_sales ON listings (sales, place, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_seller ON listings (seller_address, seq, hidden_at_ms, category, instant, protected, price_lovelace);
+
+-- How many are shown of each 256 in a row: how many there are in all, and where a page far into them begins, is known from a
+-- few rows.
+CREATE TABLE listings_counted (
+  block INTEGER PRIMARY KEY,                     -- seq / 256
+  shown INTEGER NOT NULL CHECK (shown >= 0),
+  instant INTEGER NOT NULL CHECK (instant >= 0),
+  protected INTEGER NOT NULL CHECK (protected >= 0)
+) STRICT;
 
 -- What is sold, apart from the catalogue, so that no query that lists reads it; once, however often it is listed. Empty
 -- where contents lie in a bucket.
@@ -87,9 +97,16 @@ CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   INSERT INTO sellers (address, listed, listed_bytes, newest) VALUES (new.seller_address, 1, new.content_bytes, new.seq)
   ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes,
     newest = excluded.newest;
+  INSERT INTO listings_counted (block, shown, instant, protected)
+  SELECT new.seq / 256, shown, shown * new.instant, shown * new.protected FROM (SELECT new.hidden_at_ms IS NULL AS shown)
+  WHERE true ON CONFLICT (block) DO UPDATE SET shown = shown + excluded.shown, instant = instant + excluded.instant,
+    protected = protected + excluded.protected;
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
   UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
+  UPDATE listings_counted SET shown = shown + change, instant = instant + change * new.instant,
+    protected = protected + change * new.protected
+  FROM (SELECT (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL) AS change) WHERE block = new.seq / 256;
 END;
 
 -- A listing's sales change together with its seller's, in one transaction: one change, one version.

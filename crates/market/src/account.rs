@@ -142,15 +142,8 @@ pub async fn sign_in(
         now_ms.saturating_add(SESSION_MS),
         digest.as_str(),
     );
-    let statements = vec![
-        statement!("DELETE FROM challenge_claims WHERE expires_at_ms <= ?1", now_ms),
-        statement!("DELETE FROM sessions WHERE expires_at_ms <= ?1", now_ms),
-        claim,
-        account,
-        session,
-        by_session(&hash, now_ms),
-    ];
-    let [_, _, _, _, _, account] = exactly(db.batch(statements).await?)?;
+    let statements = vec![claim, account, session, by_session(&hash, now_ms)];
+    let [_, _, _, account] = exactly(db.batch(statements).await?)?;
     account.first_json()
 }
 

@@ -99,6 +99,41 @@ fn no_question_costs_more_than_looking_at_ten_thousand() {
 }
 
 #[test]
+fn pages_far_into_the_resources_are_those_that_counting_one_by_one_would_show_and_cost_little() {
+    const FEW: u64 = 60_000;
+    let db = full();
+    let sparse = "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
+        content_hash, content_bytes, created_at_ms, hidden_at_ms) \
+        SELECT id || 'p', json_set(card, '$.id', id || 'p', '$.modes', json_array('protected')), title, description, \
+          price_lovelace, seller_address, 0, 1, content_hash, content_bytes, created_at_ms, iif(seq % 1000 = 1, 1, NULL) \
+        FROM listings WHERE seq % 500 = 1";
+    let hide = "UPDATE listings SET hidden_at_ms = 1 WHERE seq % 7 = 0 OR seq BETWEEN 9000 AND 9700";
+    let show = "UPDATE listings SET hidden_at_ms = NULL WHERE seq % 14 = 0";
+    block_on(db.batch(vec![statement!(sparse), statement!(hide), statement!(show)])).unwrap();
+    let ids = |condition: &str| {
+        let all = format!("SELECT id FROM listings WHERE hidden_at_ms IS NULL AND {condition} ORDER BY seq DESC");
+        block_on(db.run(statement!(all))).unwrap().rows
+    };
+    for (paid, with_escrow, condition) in
+        [(Paid::Any, true, "1"), (Paid::Any, false, "instant = 1"), (Paid::IntoEscrow, true, "protected = 1")]
+    {
+        let all = ids(condition);
+        for offset in
+            [0, 1, 29, 30, 31, 255, 256, 257, 5_000, 17_777, all.len() - 30, all.len() - 1, all.len(), 900_000]
+        {
+            let before = db.steps();
+            let page = (100, u32::try_from(offset).unwrap());
+            let found = block_on(discovery::for_sale(&db, paid, with_escrow, page)).unwrap();
+            let steps = db.steps() - before;
+            let shown: Vec<_> = found.listings.iter().map(|listing| listing.terms.id.clone()).collect();
+            let meant: Vec<_> = all.iter().skip(offset).take(100).cloned().collect();
+            assert_eq!((shown, found.total), (meant, all.len() as u64), "{paid:?} after {offset}");
+            assert!(steps < FEW, "{paid:?} after {offset}: {steps} steps");
+        }
+    }
+}
+
+#[test]
 fn whoever_follows_the_cursors_of_short_pages_sees_all_that_is_meant() {
     let db = full();
     let rare = "UPDATE listings SET category = 'Wellness' WHERE seq % 7001 = 1";

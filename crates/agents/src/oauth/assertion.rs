@@ -241,14 +241,10 @@ async fn published_keys(
 async fn claim(db: &impl Database, client_id: &str, claims: &AssertionClaims, now_ms: u64) -> Result<(), OAuthError> {
     let digest = ContentHash::of(format!("{client_id}\n{}", claims.jti).as_bytes()).to_string();
     let end_ms = claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
-    let statements = vec![
-        statement!("DELETE FROM oauth_assertions WHERE expires_at_ms <= ?1", now_ms),
-        statement!(
-            "INSERT INTO oauth_assertions (digest, expires_at_ms) VALUES (?1, ?2) ON CONFLICT DO NOTHING RETURNING digest",
-            digest,
-            end_ms,
-        ),
-    ];
-    let [_, claimed] = exactly(db.batch(statements).await?)?;
-    claimed.first().map(|_| ()).ok_or_else(|| refused("it was used before"))
+    let claim = statement!(
+        "INSERT INTO oauth_assertions (digest, expires_at_ms) VALUES (?1, ?2) ON CONFLICT DO NOTHING RETURNING digest",
+        digest,
+        end_ms,
+    );
+    db.run(claim).await?.first().map(|_| ()).ok_or_else(|| refused("it was used before"))
 }

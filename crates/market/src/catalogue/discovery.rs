@@ -10,6 +10,8 @@ use super::{ListingTerms, MAX_QUERY, quoted, words};
 pub const MAX_ADDRESSES: u32 = 5_000;
 /// Listings that are looked at for each word of a question, and that are ranked, at most: the newest.
 const RANKED: u32 = 2_000;
+/// Listings in a row that are counted together.
+const BLOCK: u32 = 256;
 /// What a word counts for that one listing has; of more, each has its part.
 const WORTH: u32 = 1_000_000;
 /// The parameter that is a question's first word.
@@ -66,12 +68,33 @@ impl Paid {
         }
     }
 
-    /// The index that has these listings, newest last.
-    const fn index(&self) -> &'static str {
+    /// Where it is counted how many these are of each [`BLOCK`]; a seller's are few.
+    const fn counted(&self, with_escrow: bool) -> Option<&'static str> {
         match self {
-            Self::To(_) => "listings_by_seller",
-            Self::Any | Self::IntoEscrow => "listings_shown",
+            Self::Any if with_escrow => Some("shown"),
+            Self::Any => Some("instant"),
+            Self::IntoEscrow => Some("protected"),
+            Self::To(_) => None,
         }
+    }
+
+    /// SQL of these listings' numbers, newest first, `?2` of them after `?3`; and of how many there are in all.
+    fn places(&self, with_escrow: bool) -> (String, String) {
+        let (condition, _) = self.condition(with_escrow);
+        let Some(own) = self.counted(with_escrow) else {
+            let shown = format!("FROM listings INDEXED BY listings_by_seller WHERE {condition}");
+            let picked = format!("SELECT seq AS which {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3");
+            return (picked, format!("SELECT CAST(count(*) AS TEXT) {shown}"));
+        };
+        let picked = format!(
+            "SELECT seq AS which FROM \
+               (SELECT block, newer FROM (SELECT block, {own} AS own, sum({own}) OVER (ORDER BY block DESC) - {own} AS newer \
+                 FROM listings_counted) WHERE own > 0 AND newer + own > ?3 AND newer < ?2 + ?3) \
+             CROSS JOIN listings INDEXED BY listings_shown ON seq >= {BLOCK} * block AND seq < {BLOCK} * (block + 1) \
+             WHERE {condition} ORDER BY seq DESC LIMIT ?2 OFFSET ?3 - coalesce((SELECT max(newer) FROM \
+               (SELECT sum({own}) OVER (ORDER BY block DESC) - {own} AS newer FROM listings_counted) WHERE newer <= ?3), 0)"
+        );
+        (picked, format!("SELECT CAST(total({own}) AS INTEGER) || '' FROM listings_counted WHERE ?1 IS NULL"))
     }
 }
 
@@ -85,17 +108,13 @@ pub async fn for_sale(
     with_escrow: bool,
     (limit, offset): (u32, u32),
 ) -> Result<SalesPage, DatabaseError> {
-    let (condition, seller) = paid.condition(with_escrow);
-    let shown = format!("FROM listings INDEXED BY {} WHERE {condition}", paid.index());
+    let (_, seller) = paid.condition(with_escrow);
+    let (picked, total) = paid.places(with_escrow);
     let page = format!(
-        "WITH picked AS MATERIALIZED (SELECT seq AS which {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3) \
-         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC"
+        "WITH picked AS MATERIALIZED ({picked}) SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC"
     );
     let answers = db
-        .batch(vec![
-            statement!(page, seller, i64::from(limit), i64::from(offset)),
-            statement!(format!("SELECT CAST(count(*) AS TEXT) {shown}"), seller),
-        ])
+        .batch(vec![statement!(page, seller, i64::from(limit), i64::from(offset)), statement!(total, seller)])
         .await?;
     let [page, total] = exactly(answers)?;
     Ok(SalesPage { listings: page.all_json()?, total: total.first_json()?.unwrap_or_default() })
