@@ -9,7 +9,7 @@ use agents::oauth::{Authority, Secrets};
 use cardano::keys::SigningKey;
 use edge::serve::Request;
 use edge::{
-    Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, log::Line,
+    Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, log::Line, places::Place,
     settings::SettingError, timer::Timer,
 };
 use market::{
@@ -198,6 +198,12 @@ impl App {
     /// Takes one from what `key` may ask for.
     pub async fn limit(&self, limiter: Limiter, key: &str) -> Result<(), ApiError> {
         limits::take(&self.env, limiter, key).await
+    }
+
+    /// The same of a read, with a place where its answer is long, to be kept until that is made.
+    pub async fn limit_read(&self, limiter: Limiter, request: &Request) -> Result<Option<Place>, ApiError> {
+        self.limit_client(limiter, request).await?;
+        limits::place(limiter).await
     }
 
     /// Takes one from what the client may ask for.

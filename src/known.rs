@@ -198,10 +198,7 @@ where
     if free {
         app.limit_client(limiter, request).await?;
     }
-    let _place = match limiter {
-        Limiter::Page => Some(limits::long().await?),
-        _ => None,
-    };
+    let _place = limits::place(limiter).await?;
     let telling = Rc::new(Telling::new(app));
     let Some(page) = read(telling.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.
@@ -257,7 +254,7 @@ pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Pa
         return Ok(kept.it);
     }
     // Calls are limited by who was let in: one client may be as many as it likes.
-    app.limit_client(Limiter::of_listings(filter.most()), request).await?;
+    let _place = app.limit_read(Limiter::of_listings(filter.most()), request).await?;
     let telling = Telling::new(app);
     let page = Rc::new(catalogue::page(&telling, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.

@@ -56,7 +56,7 @@ pub enum Limiter {
     Provider,
     /// Reads of many, where they reach the database: searches, pages, lists; by client.
     Search,
-    /// The same of more than [`WIDE`] listings at once, of which a page may be 2 MB: by client.
+    /// The same of more than [`WIDE`] listings or sales at once, of which a page may be 2 MB: by client.
     Page,
 }
 
@@ -115,9 +115,13 @@ thread_local! {
     static LONG: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
 }
 
-/// A place among those who make a long answer, as soon as one is free; 429 where none is for ten seconds.
-pub async fn long() -> Result<Place, ApiError> {
-    Place::wait(&LONG).await.ok_or(ApiError::TooMany)
+/// A place among those who make a long answer, as soon as one is free; 429 where none is for ten seconds. Who reads little
+/// needs none.
+pub async fn place(limiter: Limiter) -> Result<Option<Place>, ApiError> {
+    match limiter {
+        Limiter::Page => Place::wait(&LONG).await.ok_or(ApiError::TooMany).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Takes one from what a client may cost the chain's provider.

@@ -1,19 +1,28 @@
 //! `/robots.txt`, `/sitemap.xml`, `/llms.txt`: for whoever finds the service by itself.
 
-use edge::serve::{Request, Response};
-use market::catalogue::discovery;
+use std::rc::Rc;
+
+use edge::{
+    answer::Fault,
+    serve::{Request, Response},
+};
+use market::catalogue::{Page, discovery};
 
 use crate::{
     app::App,
     error::ApiError,
-    limits::{self, Limiter},
+    known::{self, Telling},
+    limits::Limiter,
 };
 
 /// Pages beside those of the listings.
 const PAGES: [&str; 4] = ["/", "/sell", "/docs", "/llms.txt"];
 
 fn text(body: String, kind: &str, max_age: &str) -> Result<Response, ApiError> {
-    let mut response = Response::ok(body)?;
+    typed(Response::ok(body)?, kind, max_age)
+}
+
+fn typed(mut response: Response, kind: &str, max_age: &str) -> Result<Response, ApiError> {
     response.headers_mut().set("content-type", kind)?;
     response.headers_mut().set("cache-control", max_age)?;
     Ok(response)
@@ -31,10 +40,13 @@ pub fn robots(app: &App, request: &Request) -> Result<Response, ApiError> {
 /// The newest listings.
 pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError> {
     let origin = app.public_origin(request)?;
-    app.limit_client(Limiter::Search, request).await?;
-    let _place = limits::long().await?;
-    let listings = discovery::addresses(&app.database()).await?;
-    text(urls(&origin, &listings), "application/xml", "public, max-age=300")
+    let read = async |telling: Rc<Telling>| {
+        let listings = discovery::addresses(&*telling).await?;
+        Ok(Some(Page { json: urls(&origin, &listings), next: None }))
+    };
+    let page = known::answer(app, request, Limiter::Page, &format!("{origin}/sitemap.xml"), read).await?;
+    let page = page.ok_or_else(|| Fault::Inconsistent("a sitemap without pages".into()))?;
+    typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300")
 }
 
 fn urls(origin: &str, listings: &str) -> String {

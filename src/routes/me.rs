@@ -22,9 +22,9 @@ use crate::{
     app::App,
     body::JsonBody,
     error::ApiError,
-    limits::{Limiter, client},
+    limits::{self, Limiter, client},
     paywall::{self, Priced, SCHEDULE},
-    session::{Session, Shown},
+    session::Session,
 };
 
 /// Why an account is not served as it asked.
@@ -59,12 +59,13 @@ pub enum AccountError {
 /// The account of the session, and what its wallet holds.
 pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace), ApiError> {
     app.limit_client(Limiter::Session, request).await?;
-    let token = Shown::required(request)?;
-    let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
-    app.limit(Limiter::Account, &view.account.owner).await?;
-    let wallet = view.account.wallet_address.to_string();
-    app.line().note("wallet", &wallet);
+    let Session { account, token } = Session::of(app, request).await?;
+    app.limit(Limiter::Account, &account.owner).await?;
+    let wallet = account.wallet_address.to_string();
     let balance = app.chain(request)?.balance_of(&wallet).await?;
+    // Last: it may be the longest of all answers.
+    let _place = limits::place(Limiter::Page).await?;
+    let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     Ok((view, balance))
 }
 

@@ -13,7 +13,7 @@ use sql::Database;
 use crate::{
     app::App,
     error::ApiError,
-    limits::{self, Limiter},
+    limits::Limiter,
     session::{MaybeSession, Session},
 };
 
@@ -70,8 +70,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     if buyers.len() > MAX_BUYERS {
         return Err(PurchaseError::Buyers.into());
     }
-    app.limit_client(Limiter::Search, request).await?;
-    let _place = limits::long().await?;
+    let _place = app.limit_read(Limiter::Page, request).await?;
     Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
 }
 

@@ -623,6 +623,20 @@ fn what_refused_and_expired_payments_leave_goes_away() {
 }
 
 #[test]
+fn what_signing_in_leaves_goes_away_once_it_is_over() {
+    let sales = Sales::new();
+    run(&sales, "INSERT INTO accounts VALUES ('owner', 'wallet', 1, 1000000, 1000000, 0)");
+    for (place, end) in [(1, NOON - 1), (2, NOON + 24 * 60 * 60 * 1_000)] {
+        run(&sales, &format!("INSERT INTO sessions VALUES (printf('%064d', {place}), 'owner', {end})"));
+        run(&sales, &format!("INSERT INTO challenge_claims VALUES (printf('%064d', {place}), '', {end})"));
+    }
+    sales.tick();
+    for (key, table) in [("token_hash", "sessions"), ("digest", "challenge_claims")] {
+        assert_eq!(one(&sales.db, &format!("SELECT group_concat({key}) FROM {table}")), format!("{:064}", 2));
+    }
+}
+
+#[test]
 fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     let sales = Sales::new();
     let day = 24 * 60 * 60 * 1_000;

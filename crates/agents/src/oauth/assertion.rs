@@ -7,7 +7,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use cardano::ContentHash;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use sql::{Database, exactly, statement};
+use sql::{Database, statement};
 
 use super::{
     Authority, OAuthError,
@@ -214,7 +214,7 @@ pub async fn authenticate(
     if !verified {
         return Err(refused("its signature is not one of the client's keys (RS256 or ES256)"));
     }
-    claim(db, &client.id, &parsed.claims, now_ms).await
+    claim(db, &client.id, &parsed.claims).await
 }
 
 async fn published_keys(
@@ -238,7 +238,7 @@ async fn published_keys(
 }
 
 /// Single use, by unique key.
-async fn claim(db: &impl Database, client_id: &str, claims: &AssertionClaims, now_ms: u64) -> Result<(), OAuthError> {
+async fn claim(db: &impl Database, client_id: &str, claims: &AssertionClaims) -> Result<(), OAuthError> {
     let digest = ContentHash::of(format!("{client_id}\n{}", claims.jti).as_bytes()).to_string();
     let end_ms = claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
     let claim = statement!(
