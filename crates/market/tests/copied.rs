@@ -451,3 +451,31 @@ fn a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
     let thief = another_copy(&world);
     assert!(thief.is_err(), "{thief:?}");
 }
+
+/// As [`another_copy`], under a name of the thief's own for it (`payment-identifier`), and the same again a minute later.
+fn named_copy(world: &World) -> [Result<Paid, PayError>; 2] {
+    let mut header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
+    let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();
+    *header.pointer_mut("/extensions").unwrap() =
+        json!({ "payment-identifier": { "info": { "required": false, "id": "a-name-of-the-thief" } } });
+    let header = STANDARD.encode(header.to_string());
+    assert!(world.provider.ledger.hand_in(Tx::new(cbor, world.built.facts.valid_until_slot)));
+    let first = block(world.pay_for(&world.terms, &header, (LATER_MS, None), &|| world.mine()));
+    [first, block(world.pay_for(&world.terms, &header, (2 * LATER_MS, None), &|| ()))]
+}
+
+#[test]
+fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_owns() {
+    let world = World::new();
+    assert!(block(world.pay_for(&world.terms, &world.header, (0, None), &|| world.mine())).is_ok());
+    let thief = named_copy(&world);
+    assert!(thief.iter().all(Result::is_err), "{thief:?}");
+}
+
+#[test]
+fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
+    let world = World::new();
+    assert!(block(world.pay(0, None)).is_err(), "it waits for a block");
+    let thief = named_copy(&world);
+    assert!(thief.iter().all(Result::is_err), "{thief:?}");
+}
