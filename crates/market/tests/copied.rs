@@ -479,3 +479,22 @@ fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_f
     let thief = named_copy(&world);
     assert!(thief.iter().all(Result::is_err), "{thief:?}");
 }
+
+#[test]
+fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it() {
+    let world = World::new();
+    let mut header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.header).unwrap()).unwrap();
+    *header.pointer_mut("/extensions").unwrap() =
+        json!({ "payment-identifier": { "info": { "required": false, "id": "a-name-of-the-thief" } } });
+    let header = STANDARD.encode(header.to_string());
+    let thief = |after_ms| block(world.pay_for(&world.terms, &header, (after_ms, None), &|| ()));
+    world.broadcast();
+    assert!(thief(0).is_err(), "a node had it before");
+    // The provider takes no more when its payer comes.
+    world.provider.handing.set(Handing::Limited);
+    assert!(matches!(block(world.pay(10_000, Some(world.payer))), Err(PayError::NotSettled(..))));
+    world.mine();
+    assert_eq!(block(world.pay(20_000, Some(world.payer))).unwrap().content, "content 1");
+    let thief = thief(30_000);
+    assert!(thief.is_err(), "{thief:?}");
+}
