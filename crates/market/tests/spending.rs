@@ -192,6 +192,7 @@ fn who_owns_a_listing_leaves_a_few_names_and_no_more() {
     for number in 0..30 {
         let again = outside(2).claim_by(&db, header(number), Some(named(number)), NOON);
         assert_eq!(again, Claim::Owned(bought.tx()));
+        outside(2).name(&db, header(number), named(number), &bought.tx());
     }
     assert_eq!(count(&db, "payment_identifiers"), "8");
     let other = outside(2).claim_by(&db, header(99), Some(Identifier { payload: header(99), ..named(7) }), NOON);
