@@ -603,3 +603,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_wallet_of_ours_paid_counts_for_its_account_whoever_presents_it() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let own = paying(&account, &key, &listing, 1, 2 * ADA);
+    assert!(is_new(&own.claim(&db, NOON)));
+    // A node refused what it passed on; a stranger saw it there.
+    assert!(refuse(&db, &own.tx()));
+    let copy = Paying { account: None, newest_height: Some(1), ..own.clone() };
+    let copied = copy.claim_by(&db, ContentHash::of(b"a stranger's header"), None, NOON);
+    assert!(!is_new(&copied), "{copied:?}");
+    settled(&db, &own.tx());
+    assert_eq!(spent_today(&db, 1, NOON), 2 * ADA);
+}
