@@ -498,3 +498,25 @@ fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it(
     let thief = thief(30_000);
     assert!(thief.is_err(), "{thief:?}");
 }
+
+#[test]
+fn what_nobody_is_known_to_have_handed_in_is_its_payers_though_it_was_called_expired() {
+    for handing in [Handing::Limited, Handing::Outstanding] {
+        let world = World::new();
+        world.broadcast();
+        // The provider is behind with what is in blocks for longer than the payment is valid.
+        world.provider.lags.set(true);
+        world.provider.handing.set(handing);
+        let mut thief = world.pay(0, None);
+        drop(block_on(poll_once(&mut thief)));
+        drop(thief);
+        (0..20).for_each(|_| world.mine());
+        let now = world.provider.ledger.tip().time_ms - world.begun;
+        let Err(PayError::NotSettled(why, _)) = block(world.pay(now, None)) else { panic!("it is settled") };
+        assert_eq!(why, NotSettled::Expired.into());
+        world.provider.lags.set(false);
+        let thief = block(world.pay(now, None));
+        assert!(thief.is_err(), "{handing:?}: {thief:?}");
+        assert_eq!(block(world.pay(now, Some(world.payer))).unwrap().content, "content 1");
+    }
+}
