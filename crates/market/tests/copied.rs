@@ -500,23 +500,26 @@ fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it(
 }
 
 #[test]
-fn what_nobody_is_known_to_have_handed_in_is_its_payers_though_it_was_called_expired() {
-    for handing in [Handing::Limited, Handing::Outstanding] {
+fn what_nobody_is_known_to_have_handed_in_is_its_payers_though_its_time_was_over() {
+    for (handing, asker) in
+        [(Handing::Limited, 0), (Handing::Outstanding, 0), (Handing::Limited, 1), (Handing::Limited, 2)]
+    {
         let world = World::new();
+        let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+        let copied = if asker == 2 { &other } else { &world.terms };
+        let thief = |after| world.pay_for(copied, &world.header, (after, None), &|| ());
         world.broadcast();
         // The provider is behind with what is in blocks for longer than the payment is valid.
         world.provider.lags.set(true);
         world.provider.handing.set(handing);
-        let mut thief = world.pay(0, None);
-        drop(block_on(poll_once(&mut thief)));
-        drop(thief);
+        drop(block_on(poll_once(&mut thief(0))));
         (0..20).for_each(|_| world.mine());
         let now = world.provider.ledger.tip().time_ms - world.begun;
-        let Err(PayError::NotSettled(why, _)) = block(world.pay(now, None)) else { panic!("it is settled") };
-        assert_eq!(why, NotSettled::Expired.into());
+        let asks = if asker == 1 { world.pay(now, Some(world.payer)) } else { thief(now) };
+        assert!(block(asks).is_err(), "it is in no block");
         world.provider.lags.set(false);
-        let thief = block(world.pay(now, None));
+        let thief = block(thief(now));
         assert!(thief.is_err(), "{handing:?}: {thief:?}");
-        assert_eq!(block(world.pay(now, Some(world.payer))).unwrap().content, "content 1");
+        assert_eq!(block(world.pay(now, Some(world.payer))).unwrap().content, "content 1", "{handing:?}, {asker}");
     }
 }

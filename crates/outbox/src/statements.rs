@@ -251,8 +251,8 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
         ],
         Decision::Expire => vec![
             statement!(
-                "UPDATE outbox SET state = 'expired', reason = 'it was in no block in time', \
-                 cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 \
+                "UPDATE outbox SET was_public = was_public OR state = 'claimed' AND unanswered, state = 'expired', \
+                 reason = 'it was in no block in time', cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",
                 tx
             ),
