@@ -1,15 +1,20 @@
-// What long answers cost everybody, asked for by a stranger again and again. Real workers, local ledger.
+// What long answers cost everybody, asked for by one network again and again. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { signIn } from "../accounts/account.ts";
 import { inDatabase } from "../helpers/database.ts";
-import { send } from "../helpers/http.ts";
+import { json, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
-/** What they may take of the 128 MB that an isolate has. */
-const MOST_MB = 100;
+/** Asked for at once. */
+const ASKED = 200;
+/**
+ * What all of that may take of the machine's memory: the answers themselves, up to 2 MB each, until whoever asked has read
+ * them, and a few that are made. All made at once took 1,020 and 1,410 MB, four at a time 310 and 390.
+ */
+const MOST_MB = 700;
 
 function field(pid: number | string, name: string): string | undefined {
   try {
@@ -21,6 +26,7 @@ function field(pid: number | string, name: string): string | undefined {
 
 const isOurs = (pid: number): boolean => pid === process.pid || (pid > 1 && isOurs(Number(field(pid, "PPid") ?? 0)));
 
+/** What the workers that this process started hold, in MB. */
 function workersMemory(): number {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && field(name, "Name") === "workerd");
   const ours = pids.filter((pid) => isOurs(Number(pid)));
@@ -60,43 +66,20 @@ function listed(world: World, { id }: Listed, count: number): void {
   });
 }
 
-interface Asked {
-  readonly path: string;
-  readonly headers?: Record<string, string>;
-}
-
-/** One network asks so often at once; another looks at a listing meanwhile. */
-async function flood(world: World, listing: Listed, count: number, asked: (n: number) => Asked): Promise<number> {
-  const from = (network: string) => ({ "cf-connecting-ip": network });
-  const ask = (n: number) => {
-    const { path, headers } = asked(n);
-    return send(`${world.api}${path}`, { headers: { ...headers, ...from("203.0.113.1") } });
-  };
-  const began = Date.now();
-  const one = await ask(-1);
-  console.log(`${asked(0).path}: ${one.status}, ${one.bytes.length} bytes, ${Date.now() - began} ms`);
+/** One network asks again and again at once: what that takes. */
+async function flood(path: string, headers: Record<string, string> = {}): Promise<number> {
+  const ask = () => send(path, { headers: { ...headers, "cf-connecting-ip": "203.0.113.1" } });
+  assert.ok(json(await ask(), 200));
   const before = workersMemory();
   let most = before;
   const watch = setInterval(() => {
     most = Math.max(most, workersMemory());
-  }, 100);
-  const since = Date.now();
-  const all = Array.from({ length: count }, (_, n) =>
-    ask(n).then(
-      ({ status }) => status,
-      () => 0,
-    ),
-  );
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  const looked = Date.now();
-  const other = await send(`${world.api}/listings/${listing.id}`, { headers: from("203.0.113.2") });
-  console.log(`another network's look at a listing: ${other.status} after ${Date.now() - looked} ms`);
-  const statuses = await Promise.all(all);
+  }, 50);
+  const answers = await Promise.all(Array.from({ length: ASKED }, ask));
   clearInterval(watch);
-  const counts = [...Map.groupBy(statuses, (status) => status)].map(([status, all]) => `${status}: ${all.length}`);
-  console.log(
-    `${counts.join(", ")} in ${Date.now() - since} ms; ${Math.round(before)} MB, at most ${Math.round(most)} MB`,
-  );
+  for (const { status, bytes } of answers) {
+    assert.ok((status === 200 && bytes.length > 1_000_000) || status === 429, `${status}, ${bytes.length} bytes`);
+  }
   return most - before;
 }
 
@@ -111,30 +94,17 @@ async function inWorld(use: (world: World, listing: Listed) => Promise<number>):
 }
 
 describe("long answers of one network, at once", { timeout: 300_000 }, () => {
-  it("take no more memory than there is: a seller's sales", () =>
+  it("are made a few at a time: a seller's sales", () =>
     inWorld((world, listing) => {
       sold(world, listing);
-      return flood(world, listing, 200, () => ({ path: `/purchases?seller=${listing.sellerAddress}` }));
+      return flood(`${world.api}/purchases?seller=${listing.sellerAddress}`);
     }));
 
-  it("take no more memory than there is: the sitemap", () =>
-    inWorld((world, listing) => {
-      listed(world, listing, 5_000);
-      return flood(world, listing, 200, () => ({ path: "/sitemap.xml" }));
-    }));
-
-  it("take no more memory than there is: an account", () =>
-    inWorld(async (world, listing) => {
+  it("are made a few at a time: an account", () =>
+    inWorld(async (world) => {
       const owner = world.person("owner");
       const { token } = await signIn(world.api, owner);
-      const own = await list(world.api, owner);
-      listed(world, own, 999);
-      return flood(world, listing, 200, () => ({ path: "/me", headers: { authorization: `Bearer ${token}` } }));
-    }));
-
-  it("take no more memory than there is: a creator's page", () =>
-    inWorld((world, listing) => {
-      listed(world, listing, 999);
-      return flood(world, listing, 110, (n) => ({ path: `/creators/${listing.sellerAddress}?cursor=1.${5_000 + n}` }));
+      listed(world, await list(world.api, owner), 999);
+      return flood(`${world.api}/me`, { authorization: `Bearer ${token}` });
     }));
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { changedConfig } from "../helpers/config.ts";
-import { type Answer, errorOf, json, post, send, usage } from "../helpers/http.ts";
+import { type Answer, errorOf, json, post, send, usage, usageAgain } from "../helpers/http.ts";
 import { list, offer, offerOf } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { call } from "../mcp/endpoint.ts";
@@ -48,7 +48,6 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
       "a seller's sales": () => send(`${world.api}/purchases?seller=${listing.sellerAddress}`),
       "the directory": (n) => send(`${world.api}/discovery/resources?offset=${n}`),
       "the directory's search": (n) => send(`${world.api}/discovery/search?query=hero${n}`),
-      "the sitemap": () => send(`${world.api}/sitemap.xml`),
     };
     const looks: Record<string, (n: number) => Promise<Answer>> = {
       "a purchase": (n) => send(`${world.api}/purchases/${id(n)}`),
@@ -79,6 +78,7 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
       "a seller's": (n) => `/creators/${listing.sellerAddress}?cursor=${n}.${1_000_000 + n}`,
       "a search's": (n) => `/listings?limit=51&anything=${n}`,
       "the directory's": (n) => `/discovery/resources?limit=51&offset=${n}`,
+      "a seller's sales": (n) => `/purchases?seller=${listing.sellerAddress}&anything=${n}`,
     };
     for (const [place, [what, path]] of Object.entries(wide).entries()) {
       const headers = { "cf-connecting-ip": `203.0.113.${100 + place}` };
@@ -89,6 +89,13 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
       assert.ok(refused >= PAGES, `${what}: ${refused}`);
       json(await send(`${world.api}/listings?limit=50&place=${place}`, { headers }), 200);
     }
+  });
+
+  it("cost nothing where what all may read has not changed, however long it is", async () => {
+    await list(world.api, world.person("seller"));
+    const headers = { "cf-connecting-ip": "203.0.113.200" };
+    const used = await usageAgain(() => send(`${world.api}/sitemap.xml`, { headers }));
+    assert.deepEqual(used, { batches: 0, statements: 0, calls: 0 });
   });
 
   it("are refused as well where all that is asked is whether what is known is so still", async () => {
