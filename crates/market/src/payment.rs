@@ -376,7 +376,8 @@ impl NewPayment<'_> {
             entry,
             self.insert(now),
             reserve,
-            self.identify(&facts, now),
+            self.forget_names(),
+            self.identify(&self.tx, now),
             record(&self.tx),
             in_the_way(&self.tx, &facts),
         ];
@@ -384,7 +385,7 @@ impl NewPayment<'_> {
         statements.splice(1..1, beside);
         let mut answers = database.batch(statements).await?;
         let beside = (is_beside && answers.len() > 1).then(|| answers.remove(1));
-        let [entry, _, _, _, known, in_the_way] = exactly(answers)?;
+        let [entry, _, _, _, _, known, in_the_way] = exactly(answers)?;
         if let Some(entry) = Entry::first(&entry)? {
             return Ok((Claim::New(entry), beside));
         }
@@ -461,22 +462,47 @@ impl NewPayment<'_> {
         )
     }
 
-    /// The identifier, unless another payload has it, with the transaction that answers it: the one by which the buyer
-    /// owns the listing, or else this one. It opens what was paid for, so none is kept for what another header claimed, nor
-    /// for what nobody claimed; and but a few for each transaction: who owns a listing sends new names for nothing.
-    fn identify(&self, facts: &serde_json::Value, now: Millis) -> Statement {
+    /// Keeps the client's name for another payment, by which its payer owns the listing or is paying for it: the same payload
+    /// is answered by that one from now on. For whoever is known to have made this one, and nobody else.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn name(&self, database: &impl Database, answer: &TxHash, now: Millis) -> Result<(), DatabaseError> {
+        if self.identifier.is_some() {
+            database.run(self.identify(answer, now)).await?;
+        }
+        Ok(())
+    }
+
+    /// The names of what a node refused once, where this header claims it anew: they were another's, who may be a thief.
+    fn forget_names(&self) -> Statement {
+        statement!(
+            "DELETE FROM payment_identifiers WHERE tx_id = ?1 AND payload_digest IS NOT ?2 \
+             AND EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
+               WHERE p.tx_id = ?1 AND p.header_digest = ?3 AND o.state = 'claimed')",
+            self.tx,
+            self.identifier.as_ref().map(|identifier| identifier.payload),
+            self.header,
+        )
+    }
+
+    /// The identifier, unless another payload has it, with the transaction that answers it. It opens what was paid for, so
+    /// none is kept for what another header claimed, nor for what nobody claimed; and but a few for each transaction: who owns
+    /// a listing sends new names for nothing.
+    fn identify(&self, answer: &TxHash, now: Millis) -> Statement {
         statement!(
             format!(
                 "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
-                 SELECT ?2 ->> '$.listing', ?2 ->> '$.identifier', ?2 ->> '$.payload', answer.tx, ?3 \
-                 FROM (SELECT coalesce({OWNED}, {PAYING}, (SELECT tx_id FROM payments WHERE tx_id = ?1)) AS tx) AS answer \
-                 WHERE ?2 ->> '$.identifier' IS NOT NULL AND answer.tx IS NOT NULL \
-                   AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?4) \
-                   AND NOT EXISTS (SELECT 1 FROM payment_identifiers WHERE tx_id = answer.tx \
-                     LIMIT 1 OFFSET {LAST_NAME}) ON CONFLICT DO NOTHING"
+                 SELECT ?2, ?3, ?4, ?5, ?6 WHERE ?3 IS NOT NULL AND EXISTS (SELECT 1 FROM payments WHERE tx_id = ?5) \
+                   AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?7) \
+                   AND NOT EXISTS (SELECT 1 FROM payment_identifiers WHERE tx_id = ?5 LIMIT 1 OFFSET {LAST_NAME}) \
+                 ON CONFLICT DO NOTHING"
             ),
             self.tx,
-            facts.to_string(),
+            self.listing_id,
+            self.identifier.as_ref().map(|identifier| identifier.id.as_str()),
+            self.identifier.as_ref().map(|identifier| identifier.payload),
+            answer,
             now,
             self.header,
         )

@@ -451,3 +451,75 @@ fn a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
     let thief = another_copy(&world);
     assert!(thief.is_err(), "{thief:?}");
 }
+
+/// As [`another_copy`], under a name of the thief's own for it (`payment-identifier`), and the same again a minute later.
+fn named_copy(world: &World) -> [Result<Paid, PayError>; 2] {
+    let mut header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
+    let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();
+    *header.pointer_mut("/extensions").unwrap() =
+        json!({ "payment-identifier": { "info": { "required": false, "id": "a-name-of-the-thief" } } });
+    let header = STANDARD.encode(header.to_string());
+    assert!(world.provider.ledger.hand_in(Tx::new(cbor, world.built.facts.valid_until_slot)));
+    let first = block(world.pay_for(&world.terms, &header, (LATER_MS, None), &|| world.mine()));
+    [first, block(world.pay_for(&world.terms, &header, (2 * LATER_MS, None), &|| ()))]
+}
+
+#[test]
+fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_owns() {
+    let world = World::new();
+    assert!(block(world.pay_for(&world.terms, &world.header, (0, None), &|| world.mine())).is_ok());
+    let thief = named_copy(&world);
+    assert!(thief.iter().all(Result::is_err), "{thief:?}");
+}
+
+#[test]
+fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
+    let world = World::new();
+    assert!(block(world.pay(0, None)).is_err(), "it waits for a block");
+    let thief = named_copy(&world);
+    assert!(thief.iter().all(Result::is_err), "{thief:?}");
+}
+
+#[test]
+fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it() {
+    let world = World::new();
+    let mut header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.header).unwrap()).unwrap();
+    *header.pointer_mut("/extensions").unwrap() =
+        json!({ "payment-identifier": { "info": { "required": false, "id": "a-name-of-the-thief" } } });
+    let header = STANDARD.encode(header.to_string());
+    let thief = |after_ms| block(world.pay_for(&world.terms, &header, (after_ms, None), &|| ()));
+    world.broadcast();
+    assert!(thief(0).is_err(), "a node had it before");
+    // The provider takes no more when its payer comes.
+    world.provider.handing.set(Handing::Limited);
+    assert!(matches!(block(world.pay(10_000, Some(world.payer))), Err(PayError::NotSettled(..))));
+    world.mine();
+    assert_eq!(block(world.pay(20_000, Some(world.payer))).unwrap().content, "content 1");
+    let thief = thief(30_000);
+    assert!(thief.is_err(), "{thief:?}");
+}
+
+#[test]
+fn what_nobody_is_known_to_have_handed_in_is_its_payers_though_its_time_was_over() {
+    for (handing, asker) in
+        [(Handing::Limited, 0), (Handing::Outstanding, 0), (Handing::Limited, 1), (Handing::Limited, 2)]
+    {
+        let world = World::new();
+        let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+        let copied = if asker == 2 { &other } else { &world.terms };
+        let thief = |after| world.pay_for(copied, &world.header, (after, None), &|| ());
+        world.broadcast();
+        // The provider is behind with what is in blocks for longer than the payment is valid.
+        world.provider.lags.set(true);
+        world.provider.handing.set(handing);
+        drop(block_on(poll_once(&mut thief(0))));
+        (0..20).for_each(|_| world.mine());
+        let now = world.provider.ledger.tip().time_ms - world.begun;
+        let asks = if asker == 1 { world.pay(now, Some(world.payer)) } else { thief(now) };
+        assert!(block(asks).is_err(), "it is in no block");
+        world.provider.lags.set(false);
+        let thief = block(thief(now));
+        assert!(thief.is_err(), "{handing:?}: {thief:?}");
+        assert_eq!(block(world.pay(now, Some(world.payer))).unwrap().content, "content 1", "{handing:?}, {asker}");
+    }
+}

@@ -192,6 +192,7 @@ fn who_owns_a_listing_leaves_a_few_names_and_no_more() {
     for number in 0..30 {
         let again = outside(2).claim_by(&db, header(number), Some(named(number)), NOON);
         assert_eq!(again, Claim::Owned(bought.tx()));
+        outside(2).name(&db, header(number), named(number), &bought.tx());
     }
     assert_eq!(count(&db, "payment_identifiers"), "8");
     let other = outside(2).claim_by(&db, header(99), Some(Identifier { payload: header(99), ..named(7) }), NOON);
@@ -332,8 +333,8 @@ fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     assert!(is_new(&same.claim(&db, NOON)), "what was refused holds nothing");
     assert!(matches!(other.claim(&db, NOON), Claim::Paying(_)));
     // What a stranger names holds nothing of a wallet of ours.
-    let own = paying(&account, &key, &first, 1, 2 * ADA);
-    assert!(!matches!(own.claim(&db, NOON), Claim::InputsTaken));
+    let own = paying(&account, &key, &first, 1, 4 * ADA);
+    assert!(is_new(&own.claim(&db, NOON)));
 }
 
 #[test]
@@ -601,4 +602,19 @@ proptest! {
             prop_assert_eq!(spent_today(&db, 1, NOON), expected);
         }
     }
+}
+
+#[test]
+fn what_a_wallet_of_ours_paid_counts_for_its_account_whoever_presents_it() {
+    let (db, account, key) = market(5, 30);
+    let listing = list(&db, 1, 2 * ADA);
+    let own = paying(&account, &key, &listing, 1, 2 * ADA);
+    assert!(is_new(&own.claim(&db, NOON)));
+    // A node refused what it passed on; a stranger saw it there.
+    assert!(refuse(&db, &own.tx()));
+    let copy = Paying { account: None, newest_height: Some(1), ..own.clone() };
+    let copied = copy.claim_by(&db, ContentHash::of(b"a stranger's header"), None, NOON);
+    assert!(!is_new(&copied), "{copied:?}");
+    settled(&db, &own.tx());
+    assert_eq!(spent_today(&db, 1, NOON), 2 * ADA);
 }

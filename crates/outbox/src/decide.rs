@@ -13,6 +13,8 @@ pub const RESEND_UNSEEN_MS: Millis = 60_000;
 pub const ANSWER_MS: Millis = 75_000;
 /// Why a payment is refused that a block has.
 pub(crate) const NOT_FROM_HERE: &str = "a block has it, and no node is known to have it from here";
+/// Why a payment is refused whose time is over, and that a block may have all the same: from somebody else.
+const NOT_HANDED_IN: &str = "it was in no block in time, and no node is known to have it from here";
 /// Slots after its end before a transaction is called expired, in case of a short fork: three blocks.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;
 
@@ -97,7 +99,8 @@ pub fn decide(entry: &Entry, says: &ChainSays, now: Millis) -> Decision {
 
 fn unseen(entry: &Entry, tip_slot: Option<u64>, now: Millis) -> Decision {
     if tip_slot.is_some_and(|slot| slot >= entry.valid_until.saturating_add(EXPIRY_GRACE_SLOTS)) {
-        return Decision::Expire;
+        let unanswered = entry.state == EntryState::Claimed && entry.unanswered;
+        return if unanswered { Decision::Refuse(NOT_HANDED_IN.into()) } else { Decision::Expire };
     }
     let patience = if entry.state == EntryState::Claimed { RESEND_UNANSWERED_MS } else { RESEND_UNSEEN_MS };
     if now >= entry.attempted_at_ms.saturating_add(patience) { Decision::Submit } else { Decision::Wait }
@@ -192,6 +195,8 @@ mod tests {
             (ChainSays::InBlock(block(2, true)), Entry { unanswered: true, ..entry(Kind::Payment, Claimed) });
         assert_eq!(decide(&first, &found, AT + ANSWER_MS - 1), Decision::Wait);
         assert!(matches!(decide(&first, &found, AT + ANSWER_MS), Decision::Refuse(_)));
+        let over = ChainSays::InNoBlock { tip_slot: Some(END + EXPIRY_GRACE_SLOTS) };
+        assert!(matches!(decide(&first, &over, AT), Decision::Refuse(_)), "a block may have it from somebody else");
         let taken = Entry { state: Submitted, ..first };
         assert_eq!(decide(&taken, &found, AT), Decision::Include(block(2, true)));
     }

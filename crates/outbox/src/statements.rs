@@ -32,8 +32,9 @@ fn held(draft: &Draft, references: &[&TxRef]) -> String {
 
 /// The statements that write a transaction down, with its first attempt and what it spends: all of it, or nothing where
 /// another live entry stands for its purpose, an input is taken, or its guard does not hold. One that the ledger refused
-/// before begins again, a payer's for another purpose only where its payer signed the request: it may be in a block after all,
-/// and whoever looks for it looks where its payer brought it. The first answers the entry as [`ENTRY_JSON`] if it was written.
+/// before begins again for whose it was: a wallet's for that wallet, a payer's for another purpose only where its payer signed
+/// the request. It may be in a block after all, and whoever looks for it looks where its payer brought it. The first answers
+/// the entry as [`ENTRY_JSON`] if it was written.
 #[must_use]
 pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
     let spends = held(draft, &draft.spends.iter().collect::<Vec<_>>());
@@ -50,7 +51,8 @@ pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
                AND ?9 IS NOT NULL AND ?10 IS NOT NULL AND ({guard}) \
              ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, in_doubt = 1, \
                purpose = excluded.purpose, was_public = 0, newest_height = excluded.newest_height, unanswered = excluded.unanswered, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
-             WHERE outbox.state = 'refused' AND (outbox.purpose = excluded.purpose OR outbox.wallet IS NULL AND excluded.newest_height IS NULL) RETURNING {ENTRY_JSON}"
+             WHERE outbox.state = 'refused' AND outbox.wallet IS excluded.wallet \
+               AND (outbox.purpose = excluded.purpose OR outbox.wallet IS NULL AND excluded.newest_height IS NULL) RETURNING {ENTRY_JSON}"
         ),
         draft.tx,
         draft.kind.name(),
@@ -249,8 +251,8 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
         ],
         Decision::Expire => vec![
             statement!(
-                "UPDATE outbox SET state = 'expired', reason = 'it was in no block in time', \
-                 cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 \
+                "UPDATE outbox SET was_public = was_public OR state = 'claimed' AND unanswered, state = 'expired', \
+                 reason = 'it was in no block in time', cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",
                 tx
             ),

@@ -391,6 +391,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::Owned(purchase) => {
                     content = None;
                     self.must_be_unseen(attempt, &payer).await?;
+                    new.name(self.database, &purchase, self.now).await?;
                     let settlement = self.owned(&purchase, &payer).await?;
                     return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
                 }
@@ -405,6 +406,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::Paying(other) => {
                     content = None;
                     self.must_be_unseen(attempt, &payer).await?;
+                    new.name(self.database, &other, self.now).await?;
                     let record = self.database.run(payment::record(&other)).await?.first_json::<PaymentRecord>()?;
                     let Some(record) = record else { continue };
                     match self.resume(attempt, record).await {

@@ -155,6 +155,11 @@ impl Paying {
         block(self.described(header, identifier).claim(db, None, now)).unwrap().0
     }
 
+    /// Keeps a client's name for what answers it.
+    pub fn name(&self, db: &Sqlite, header: ContentHash, identifier: Identifier, answer: &TxHash) {
+        block(self.described(header, Some(identifier)).name(db, answer, NOON)).unwrap();
+    }
+
     /// Claims it, and what its claim reads of a content.
     pub fn claim_reading(&self, db: &Sqlite, content: &ContentHash, now: u64) -> (Claim, Option<String>) {
         let new = self.described(ContentHash::of(&self.built.cbor), None);
