@@ -60,6 +60,24 @@ function listed(world: World, { id }: Listed, count: number): void {
   });
 }
 
+/** As many agents as an owner is shown, at their longest: each an approval, which costs nothing. */
+function approved(world: World, owner: string, count: number): void {
+  inDatabase(world, (db) => {
+    db.prepare(
+      `INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, code_challenge, client_auth,
+        generation, rotated_at_ms, created_at_ms, used_at_ms)
+      WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?2)
+      SELECT printf('%032d', n), printf('%032d', n), ?1, ?3, ?4, ?5, 'x', printf('%043d', n), 'none', 1, n, n, n FROM n`,
+    ).run(
+      owner,
+      count,
+      `https://x.example/${"a".repeat(490)}`,
+      "\u{1f3a8}".repeat(100),
+      `https://x.example/${"a".repeat(1_000)}`,
+    );
+  });
+}
+
 interface Asked {
   readonly path: string;
   readonly headers?: Record<string, string>;
@@ -136,5 +154,32 @@ describe("long answers of one network, at once", { timeout: 300_000 }, () => {
     inWorld((world, listing) => {
       listed(world, listing, 999);
       return flood(world, listing, 110, (n) => ({ path: `/creators/${listing.sellerAddress}?cursor=1.${5_000 + n}` }));
+    }));
+
+  it("take no more memory than there is: the agents of an account", () =>
+    inWorld(async (world, listing) => {
+      const owner = world.person("owner");
+      const { token } = await signIn(world.api, owner);
+      approved(world, owner.address, 200);
+      return flood(world, listing, 1_000, () => ({
+        path: "/me/agents",
+        headers: { authorization: `Bearer ${token}` },
+      }));
+    }));
+
+  it("take no more memory than there is: fifty listings", () =>
+    inWorld((world, listing) => {
+      listed(world, listing, 999);
+      return flood(world, listing, 590, (n) => ({ path: `/listings?limit=50&cursor=1.${500 + (n % 400)}&n=${n}` }));
+    }));
+
+  it("take no more memory than there is: an account's page", () =>
+    inWorld(async (world, listing) => {
+      const owner = world.person("owner");
+      const { token } = await signIn(world.api, owner);
+      const own = await list(world.api, owner);
+      listed(world, own, 999);
+      const headers = { authorization: `Bearer ${token}`, accept: "text/html" };
+      return flood(world, listing, 200, () => ({ path: "/me", headers }));
     }));
 });
