@@ -110,18 +110,23 @@ pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError
 /// Long answers, of up to 2 MB each, that are made at once: one takes several times as much of the 128 MB that an isolate
 /// has, in the database's words, in ours and in the runtime's. A minute's rate may come at once.
 const LONG_AT_ONCE: usize = 4;
+/// The same of up to [`WIDE`] listings, half a megabyte at their longest.
+const SEARCHES_AT_ONCE: usize = 6;
 
 thread_local! {
     static LONG: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
+    static SEARCHES: RefCell<Places> = const { RefCell::new(Places::new(SEARCHES_AT_ONCE)) };
 }
 
-/// A place among those who make a long answer, as soon as one is free; 429 where none is for ten seconds. Who reads little
-/// needs none.
+/// A place among those who make an answer as long, as soon as one is free; 429 where none is for ten seconds. Who reads
+/// little needs none.
 pub async fn place(limiter: Limiter) -> Result<Option<Place>, ApiError> {
-    match limiter {
-        Limiter::Page => Place::wait(&LONG).await.ok_or(ApiError::TooMany).map(Some),
-        _ => Ok(None),
-    }
+    let places = match limiter {
+        Limiter::Page => &LONG,
+        Limiter::Search => &SEARCHES,
+        _ => return Ok(None),
+    };
+    Place::wait(places).await.ok_or(ApiError::TooMany).map(Some)
 }
 
 /// Takes one from what a client may cost the chain's provider.

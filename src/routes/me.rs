@@ -5,6 +5,7 @@ use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     ed25519::WebCrypto,
+    places::Place,
 };
 use market::{
     DeliveryMode, ListingId,
@@ -56,22 +57,22 @@ pub enum AccountError {
     NotWithdrawn(WithdrawError),
 }
 
-/// The account of the session, and what its wallet holds.
-pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace), ApiError> {
+/// The account of the session, and what its wallet holds; with the place to be kept until the answer is made.
+pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace, Option<Place>), ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let Session { account, token } = Session::of(app, request).await?;
     app.limit(Limiter::Account, &account.owner).await?;
     let wallet = account.wallet_address.to_string();
     let balance = app.chain(request)?.balance_of(&wallet).await?;
     // Last: it may be the longest of all answers.
-    let _place = limits::place(Limiter::Page).await?;
+    let place = limits::place(Limiter::Page).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
-    Ok((view, balance))
+    Ok((view, balance, place))
 }
 
 /// The account: wallet, limits, purchases, listings.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let (view, balance) = read(app, request).await?;
+    let (view, balance, _place) = read(app, request).await?;
     let wallet = view.account.wallet_address.to_string();
     let wallet = json!({ "address": wallet, "balanceLovelace": balance });
     let limits = json!({

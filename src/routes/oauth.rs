@@ -189,6 +189,8 @@ fn refuse(app: &App, error: &OAuthError) -> Result<Response, ApiError> {
 pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let session = Shown::required(request)?;
+    // Two hundred of two kilobytes each.
+    let _place = app.limit_read(Limiter::Page, request).await?;
     let list = grant::list(&app.database(), &session, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     Ok(answer::private_json(list)?)
 }

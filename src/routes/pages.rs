@@ -107,7 +107,7 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    app.limit_client(Limiter::Search, request).await?;
+    let _place = app.limit_read(Limiter::Search, request).await?;
     let Page { json, next } = catalogue::page(&app.database(), &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     kept(request, home::page(&app.public_origin(request)?, &asked, &listings, next.as_deref()))
@@ -139,7 +139,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let address: Address = address.parse().map_err(CreatorError::from)?;
     let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
     let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
-    app.limit_client(Limiter::Search, request).await?;
+    let _place = app.limit_read(Limiter::Search, request).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let Page { json, next } = catalogue::page(&database, &filter).await?;
@@ -174,7 +174,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     if Shown::of(request)?.is_none() {
         return fresh(::pages::account::sign_in());
     }
-    let (view, balance) = me::read(app, request).await?;
+    let (view, balance, _place) = me::read(app, request).await?;
     let agents = grant::list(&app.database(), &Shown::required(request)?, app.now_ms()).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
