@@ -112,7 +112,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 return Ok(None);
             }
         };
-        let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && block.height <= view.tip.height);
+        let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && view.knows(block));
         Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
     }
 }

@@ -89,7 +89,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         // Not what is stored, where it was not found: of two ticks that find it gone one alone writes that down.
         let block = entry.block.filter(|_| step != Decision::Reopen);
-        let block = block.filter(|block| entry.state == EntryState::Included && block.height <= view.tip.height);
+        let block = block.filter(|block| entry.state == EntryState::Included && view.knows(block));
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
         Ok((step, found))
     }

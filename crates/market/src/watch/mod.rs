@@ -26,7 +26,7 @@ mod steps;
 
 use cardano::{
     Address, ContentHash, TxRef,
-    chain::{Chain, ChainError, Tip},
+    chain::{Chain, ChainError, Inclusion, Tip},
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
@@ -52,6 +52,10 @@ type Work = (Vec<Due>, Vec<Owed>);
 
 /// Outside calls that looking after entries leaves for what is due.
 const CALLS_KEPT: u32 = 16;
+
+/// Blocks below the newest one that an earlier tick saw whose entries are asked for once more: a node on another fork may
+/// have shown one of that height, and a slower tick, or a request, may have written it down since.
+const UNSURE_BLOCKS: u64 = 3;
 
 /// Why a tick ended early. What it wrote stays; the next goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -177,6 +181,14 @@ struct TickView<'a> {
     seller: Option<Address>,
 }
 
+impl TickView<'_> {
+    /// Whether a block is one that this tick knows of: not newer than the newest, and no other of its height, which a node
+    /// on another fork may show.
+    fn knows(&self, block: &Inclusion) -> bool {
+        block.height < self.tip.height || block.block == self.tip.hash
+    }
+}
+
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
     /// Reads what is new and does what is due, as far as the calls reach.
     ///
@@ -261,8 +273,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
         let [again, noted] = due::acts_as(&acts_as);
         let statements = vec![
-            recheck(reading.known_to, view.tip.height),
+            recheck(reading.known_to.saturating_sub(UNSURE_BLOCKS), view.tip.height),
             reading::note_block(&view.tip, reading),
+            rollback::seen(),
             again,
             noted,
             due::due(view.clock, 0),
@@ -280,7 +293,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 done
             }
         };
-        let [_, block, _, _, due, owed, doubtful, ..] = done.as_slice() else {
+        let [_, block, _, _, _, due, owed, doubtful, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if block.first().is_none() {
