@@ -9,7 +9,7 @@
 
 mod support;
 
-use cardano::TxHash;
+use cardano::{ScriptHash, TxHash};
 use escrow::Action;
 use support::{entry, interrupted::Interrupted, one, person, sales::Sales};
 
@@ -99,4 +99,14 @@ fn a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale() {
     sales.until(32);
     let reports = sales.ticks(8);
     assert_eq!(sales.status(&lock), "withdrawn", "{:#?}", reports.last());
+}
+
+#[test]
+fn a_sale_goes_on_as_it_is_while_another_deployment_takes_over() {
+    let mut sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(1);
+    sales.deployment.script_hash = ScriptHash::new([0xdd; 28]);
+    let reports = sales.ticks(2);
+    assert_eq!(sales.status(&lock), "ResultSubmitted", "{reports:#?}");
 }
