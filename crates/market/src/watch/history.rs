@@ -77,7 +77,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         deployment: &Deployment,
         reading: &Reading,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<u64, TickError> {
         let address = deployment.address().to_string();
@@ -111,7 +111,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         page: &[AddressTransaction],
         again: Vec<AddressTransaction>,
         share: &mut Share,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<Option<Place>, TickError> {
         let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
@@ -163,7 +163,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(ordered::map(entries.into_iter().map(|entry| (entry.tx, entry))))
     }
 
-    async fn read_ours(&self, mut entry: Entry, view: &TickView<'_>, report: &mut Report) -> Read {
+    async fn read_ours(&self, mut entry: Entry, view: &TickView, report: &mut Report) -> Read {
         let read = match entry.block.filter(|_| entry.state == EntryState::Included) {
             Some(block) => found_in(&entry, &block),
             None if (self.calls_left)() == 0 => return Read::NoCalls,
@@ -185,7 +185,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         listed: &AddressTransaction,
         before: &[Found],
         share: &mut Share,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Read {
         if share.foreign == 0 || share.unserved >= MAX_UNSERVED || (self.calls_left)() < CALLS_PER_TRANSACTION {
@@ -220,7 +220,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         listed: &AddressTransaction,
         utxos: TransactionUtxos,
         before: &[Found],
-        view: &TickView<'_>,
+        view: &TickView,
     ) -> Result<Read, TickError> {
         let goes_on = |input: &TxRef| before.iter().any(|found| found.utxos.id == input.tx);
         if !utxos.spent.iter().any(goes_on) {

@@ -168,8 +168,7 @@ pub struct Watch<'a, D, C, K> {
 
 /// What all parts of a tick go by.
 #[derive(Clone, Copy)]
-struct TickView<'a> {
-    deployment: Option<&'a Deployment>,
+struct TickView {
     tip: Tip,
     /// The clock of escrow matters: the later of the wall clock and the newest block's time.
     clock: Millis,
@@ -181,7 +180,7 @@ struct TickView<'a> {
     seller: Option<Address>,
 }
 
-impl TickView<'_> {
+impl TickView {
     /// Whether a block is one that this tick knows of: not newer than the newest, and no other of its height, which a node
     /// on another fork may show.
     fn knows(&self, block: &Inclusion) -> bool {
@@ -230,7 +229,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         let seller = keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address);
         let view = TickView {
-            deployment: self.deployment,
             tip,
             clock,
             rollbacks: reading.rollbacks,
@@ -264,7 +262,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// meanwhile.
     async fn begin(
         &self,
-        view: &TickView<'_>,
+        view: &TickView,
         reading: &Reading,
         keys: &impl Keys,
         report: &mut Report,
@@ -303,7 +301,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(Some(((due.all_json()?, owed.all_json()?), doubtful.all_json()?)))
     }
 
-    async fn read_due(&self, view: &TickView<'_>) -> Result<Work, TickError> {
+    async fn read_due(&self, view: &TickView) -> Result<Work, TickError> {
         let [due, owed] = sql::exactly(self.database.batch(vec![due::due(view.clock, 0), due::owed()]).await?)?;
         Ok((due.all_json()?, owed.all_json()?))
     }
