@@ -72,7 +72,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             return Ok(award.paid(by));
         }
         let outputs = self.utxos_of(&by).await?.made;
-        Ok(match disputed.escrow.spent_into(&outputs, self.deployment) {
+        Ok(match disputed.escrow.spent_into(&outputs) {
             Spent::Ended(_) => award.paid(by),
             Spent::Continues(_) => award.overtaken(by),
         })

@@ -124,6 +124,11 @@ impl Escrow {
         if utxo.address != deployment.address().to_string() {
             return Err(NotOurs::Shape("address"));
         }
+        Self::of(utxo)
+    }
+
+    /// The same, wherever it is.
+    pub(crate) fn of(utxo: Utxo) -> Result<Self, NotOurs> {
         let datum = Datum::from_cbor(utxo.inline_datum.as_deref().ok_or(NotOurs::Shape("datum"))?)?;
         if datum.reference_signature.len() < MIN_REFERENCE_SIGNATURE_BYTES {
             return Err(NotOurs::Shape("reference_signature"));

@@ -160,7 +160,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
             let Some(by) = traced.spent_by else { return Ok(CurrentEscrow::Open(Box::new(escrow))) };
             outputs = self.chain.outputs_of(&by).await?;
             let made: Vec<Utxo> = outputs.iter().flatten().map(|output| output.utxo.clone()).collect();
-            at = match escrow.spent_into(&made, self.deployment) {
+            at = match escrow.spent_into(&made) {
                 Spent::Continues(next) => next.utxo.reference,
                 Spent::Ended(ending) => return Ok(CurrentEscrow::Ended(Ending::status(ending))),
             };

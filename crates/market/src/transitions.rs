@@ -6,7 +6,7 @@ use escrow::{Datum, PlutusAddress};
 use outbox::{Decision, Entry, Follow, Kind};
 use sql::{DatabaseError, Statement, statement};
 
-use crate::purchase::{NewEscrow, Status, purchases_follow, record, record_escrow};
+use crate::purchase::{NewEscrow, Status, escrows_follow_steps, purchases_follow, record, record_escrow};
 
 /// The purchases that an entry acts on, by its transaction `?1`.
 const ACTED_ON: &str = "SELECT purchase_id FROM outbox_purchases WHERE tx_id = ?1";
@@ -83,12 +83,29 @@ fn gone(tx: &TxHash) -> Vec<Statement> {
     ]
 }
 
+/// The statement that removes the steps that an action made which is in no block any more, and what came after them.
+fn unmade(tx: &TxHash) -> Statement {
+    statement!(
+        "DELETE FROM escrow_steps WHERE (SELECT state FROM outbox WHERE tx_id = ?1) <> 'included' \
+         AND (purchase_id, tx_id) IN (SELECT later.purchase_id, later.tx_id FROM escrow_steps own \
+           JOIN escrow_steps later ON later.purchase_id = own.purchase_id AND later.position >= own.position \
+           WHERE own.tx_id = ?1)",
+        tx
+    )
+}
+
 /// What an action does shows in the purchases that it acts on; one that took no effect is due again.
 fn action(tx: &TxHash, step: &Decision) -> Vec<Statement> {
     if matches!(step, Decision::Wait | Decision::Submit) {
         return vec![];
     }
-    let mut statements = purchases_follow(ACTED_ON, &tx.to_string()).to_vec();
+    let mut statements = vec![];
+    if *step == Decision::Reopen {
+        statements.push(unmade(tx));
+        statements.extend(escrows_follow_steps(ACTED_ON, &tx.to_string()));
+    } else {
+        statements.extend(purchases_follow(ACTED_ON, &tx.to_string()));
+    }
     if matches!(step, Decision::Refuse(_) | Decision::Expire) {
         statements.push(statement!(
             format!(

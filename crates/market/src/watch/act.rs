@@ -59,7 +59,7 @@ struct Means<'a, K, A> {
     deployment: &'a Deployment,
     keys: &'a K,
     arbiter: &'a A,
-    view: &'a TickView<'a>,
+    view: &'a TickView,
     /// What the platform's wallet needs.
     needs: Lovelace,
 }
@@ -80,7 +80,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         deployment: &Deployment,
         keys: &impl Keys,
         arbiter: &impl ArbiterClient,
-        view: &TickView<'_>,
+        view: &TickView,
         (due, owed): (Vec<Due>, Vec<Owed>),
         report: &mut Report,
     ) -> Result<Vec<(Due, Millis)>, TickError> {

@@ -39,7 +39,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn follow_all(
         &self,
         waiting: Vec<(Due, Millis)>,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<(), TickError> {
         let mut unserved = 0_u32;
@@ -68,12 +68,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     }
 
     /// Follows an escrow from the output that it was last known to be.
-    pub(super) async fn follow(
-        &self,
-        from: &TxRef,
-        view: &TickView<'_>,
-        report: &mut Report,
-    ) -> Result<Fate, TickError> {
+    pub(super) async fn follow(&self, from: &TxRef, view: &TickView, report: &mut Report) -> Result<Fate, TickError> {
         let (mut at, mut fate) = (*from, Fate::Unspent);
         for _ in 0..MAX_STEPS {
             let outputs = self.chain.outputs_of(&at.tx).await?.unwrap_or_default();
@@ -93,7 +88,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn found(
         &self,
         tx: &TxHash,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<Option<Found>, TickError> {
         let own = Entry::first(&self.database.run(by_id(tx)).await?)?;
@@ -112,7 +107,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 return Ok(None);
             }
         };
-        let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && block.height <= view.tip.height);
+        let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && view.knows(block));
         Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
     }
 }

@@ -77,7 +77,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         deployment: &Deployment,
         reading: &Reading,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<u64, TickError> {
         let address = deployment.address().to_string();
@@ -111,7 +111,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         page: &[AddressTransaction],
         again: Vec<AddressTransaction>,
         share: &mut Share,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<Option<Place>, TickError> {
         let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
@@ -121,7 +121,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let is_new = place < page.len();
             let read = match ours.remove(&listed.tx) {
                 Some(entry) => self.read_ours(entry, view, report).await,
-                None => self.read_foreign(listed, &found, share, report).await,
+                None => self.read_foreign(listed, &found, share, view, report).await,
             };
             match read {
                 Read::NoCalls if is_new => break,
@@ -163,7 +163,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(ordered::map(entries.into_iter().map(|entry| (entry.tx, entry))))
     }
 
-    async fn read_ours(&self, mut entry: Entry, view: &TickView<'_>, report: &mut Report) -> Read {
+    async fn read_ours(&self, mut entry: Entry, view: &TickView, report: &mut Report) -> Read {
         let read = match entry.block.filter(|_| entry.state == EntryState::Included) {
             Some(block) => found_in(&entry, &block),
             None if (self.calls_left)() == 0 => return Read::NoCalls,
@@ -185,6 +185,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         listed: &AddressTransaction,
         before: &[Found],
         share: &mut Share,
+        view: &TickView,
         report: &mut Report,
     ) -> Read {
         if share.foreign == 0 || share.unserved >= MAX_UNSERVED || (self.calls_left)() < CALLS_PER_TRANSACTION {
@@ -193,7 +194,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         share.foreign = share.foreign.saturating_sub(1);
         let read = match self.chain.transaction(&listed.tx).await {
             Ok(Some(cbor)) => match TransactionUtxos::read(&cbor) {
-                Ok(utxos) => self.if_valid(listed, utxos, before).await,
+                Ok(utxos) => self.if_valid(listed, utxos, before, view).await,
                 Err(error) => {
                     report.note(&listed.tx, &error);
                     report.skipped = report.skipped.saturating_add(1);
@@ -219,6 +220,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         listed: &AddressTransaction,
         utxos: TransactionUtxos,
         before: &[Found],
+        view: &TickView,
     ) -> Result<Read, TickError> {
         let goes_on = |input: &TxRef| before.iter().any(|found| found.utxos.id == input.tx);
         if !utxos.spent.iter().any(goes_on) {
@@ -231,11 +233,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         }
         Ok(match self.chain.inclusion_of(&listed.tx).await? {
-            Some(block) if block.valid => {
+            Some(block) if block.valid && view.knows(&block) => {
                 Read::Found(Box::new(Found { utxos, height: listed.place.height, time_ms: listed.time_ms }))
             }
-            Some(_) => Read::Passed,
-            None => Read::NotNow,
+            Some(block) if !block.valid => Read::Passed,
+            _ => Read::NotNow,
         })
     }
 }

@@ -22,7 +22,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn look_after(
         &self,
         mut entries: Vec<Entry>,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<bool, TickError> {
         let (mut found, mut waiting) = (Vec::new(), Vec::new());
@@ -56,7 +56,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 
     /// Whether a block has what spends an escrow on which an action of ours in no block acts: then that is recorded, and the
     /// action given up. Otherwise whoever was first would hold up, until its time is over, all escrows that it acts on.
-    async fn is_overtaken(&self, tx: &TxHash, view: &TickView<'_>, report: &mut Report) -> Result<bool, TickError> {
+    async fn is_overtaken(&self, tx: &TxHash, view: &TickView, report: &mut Report) -> Result<bool, TickError> {
         // One that was overtaken before may have taken this one along.
         let entry = Entry::first(&self.database.run(by_id(tx)).await?)?;
         let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
@@ -75,7 +75,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn look(
         &self,
         entry: &mut Entry,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<(Decision, Option<Found>), TickError> {
         let was = entry.state;
@@ -89,7 +89,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         // Not what is stored, where it was not found: of two ticks that find it gone one alone writes that down.
         let block = entry.block.filter(|_| step != Decision::Reopen);
-        let block = block.filter(|block| entry.state == EntryState::Included && block.height <= view.tip.height);
+        let block = block.filter(|block| entry.state == EntryState::Included && view.knows(block));
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
         Ok((step, found))
     }

@@ -26,7 +26,7 @@ mod steps;
 
 use cardano::{
     Address, ContentHash, TxRef,
-    chain::{Chain, ChainError, Tip},
+    chain::{Chain, ChainError, Inclusion, Tip},
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
@@ -52,6 +52,10 @@ type Work = (Vec<Due>, Vec<Owed>);
 
 /// Outside calls that looking after entries leaves for what is due.
 const CALLS_KEPT: u32 = 16;
+
+/// Blocks below the newest one that an earlier tick saw whose entries are asked for once more: a node on another fork may
+/// have shown one of that height, and a slower tick, or a request, may have written it down since.
+const UNSURE_BLOCKS: u64 = 3;
 
 /// Why a tick ended early. What it wrote stays; the next goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -164,8 +168,7 @@ pub struct Watch<'a, D, C, K> {
 
 /// What all parts of a tick go by.
 #[derive(Clone, Copy)]
-struct TickView<'a> {
-    deployment: Option<&'a Deployment>,
+struct TickView {
     tip: Tip,
     /// The clock of escrow matters: the later of the wall clock and the newest block's time.
     clock: Millis,
@@ -175,6 +178,14 @@ struct TickView<'a> {
     read_to: u64,
     /// The seller of record, if we act as such.
     seller: Option<Address>,
+}
+
+impl TickView {
+    /// Whether a block is one that this tick knows of: not newer than the newest, and no other of its height, which a node
+    /// on another fork may show.
+    fn knows(&self, block: &Inclusion) -> bool {
+        block.height < self.tip.height || block.block == self.tip.hash
+    }
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
@@ -218,7 +229,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         let seller = keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address);
         let view = TickView {
-            deployment: self.deployment,
             tip,
             clock,
             rollbacks: reading.rollbacks,
@@ -252,7 +262,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// meanwhile.
     async fn begin(
         &self,
-        view: &TickView<'_>,
+        view: &TickView,
         reading: &Reading,
         keys: &impl Keys,
         report: &mut Report,
@@ -261,8 +271,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
         let [again, noted] = due::acts_as(&acts_as);
         let statements = vec![
-            recheck(reading.known_to, view.tip.height),
+            recheck(reading.known_to.saturating_sub(UNSURE_BLOCKS), view.tip.height),
             reading::note_block(&view.tip, reading),
+            rollback::seen(),
             again,
             noted,
             due::due(view.clock, 0),
@@ -280,7 +291,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 done
             }
         };
-        let [_, block, _, _, due, owed, doubtful, ..] = done.as_slice() else {
+        let [_, block, _, _, _, due, owed, doubtful, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if block.first().is_none() {
@@ -290,7 +301,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(Some(((due.all_json()?, owed.all_json()?), doubtful.all_json()?)))
     }
 
-    async fn read_due(&self, view: &TickView<'_>) -> Result<Work, TickError> {
+    async fn read_due(&self, view: &TickView) -> Result<Work, TickError> {
         let [due, owed] = sql::exactly(self.database.batch(vec![due::due(view.clock, 0), due::owed()]).await?)?;
         Ok((due.all_json()?, owed.all_json()?))
     }

@@ -144,6 +144,15 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     }
 }
 
+/// The statement that notes that entries are where they were whose blocks ticks saw: one of these that is gone is found by
+/// itself, with what is in it.
+pub(super) fn seen() -> Statement {
+    statement!(
+        "UPDATE outbox SET recheck = 0 WHERE recheck = 1 \
+         AND block_hash = (SELECT hash FROM chain_blocks WHERE height = outbox.block_height)"
+    )
+}
+
 /// The statement that reads the lowest blocks with entries of ours that a rollback may have removed.
 pub(super) fn doubtful() -> Statement {
     statement!(format!(

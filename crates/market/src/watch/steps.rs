@@ -12,7 +12,7 @@ use cardano::{
     tx::TransactionUtxos,
 };
 use escrow::{
-    Datum, Deployment, State,
+    Datum, State,
     plan::Escrow,
     spend::{Ending, Spent},
 };
@@ -72,12 +72,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn record(
         &self,
         found: Vec<Found>,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> Result<Vec<TxRef>, TickError> {
         let found = ordered::by_key(found, |found| found.height);
         let inputs: Vec<String> = found.iter().flat_map(|found| &found.utxos.spent).map(ToString::to_string).collect();
-        let (Some(deployment), false) = (view.deployment, inputs.is_empty()) else { return Ok(vec![]) };
+        if inputs.is_empty() {
+            return Ok(vec![]);
+        }
         let rows: Vec<WatchedRow> = self.database.run(watched(&inputs)).await?.all_json()?;
         let mut open = BTreeMap::new();
         for row in rows {
@@ -88,7 +90,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         let (mut statements, mut overtaken, mut stand) = (vec![], vec![], vec![]);
         for found in &found {
-            let changes = changes(found, &mut open, deployment, view, report);
+            let changes = changes(found, &mut open, view, report);
             stand.extend(changes.1);
             overtaken.extend(changes.0.overtaken.into_iter().map(|tx| (tx, found.utxos.id)));
             if !changes.0.statements.is_empty() {
@@ -109,8 +111,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 fn changes(
     found: &Found,
     open: &mut BTreeMap<TxRef, Watched>,
-    deployment: &Deployment,
-    view: &TickView<'_>,
+    view: &TickView,
     report: &mut Report,
 ) -> (Changes, Vec<TxRef>) {
     let utxos = &found.utxos;
@@ -125,7 +126,7 @@ fn changes(
     for watched in spent {
         report.steps = report.steps.saturating_add(1);
         changes.overtaken.extend(watched.spender.filter(|tx| *tx != utxos.id));
-        let (step, next) = watched.after(found, &mut payments, deployment, view, report);
+        let (step, next) = watched.after(found, &mut payments, view, report);
         changes.statements.push(step);
         if let Some(next) = next {
             stand.push(next.escrow.utxo.reference);
@@ -177,12 +178,11 @@ impl Watched {
         self,
         found: &Found,
         payments: &mut Payments<'_>,
-        deployment: &Deployment,
-        view: &TickView<'_>,
+        view: &TickView,
         report: &mut Report,
     ) -> (Statement, Option<Self>) {
         let old = self.escrow.utxo.reference;
-        match self.escrow.spent_into(&found.utxos.made, deployment) {
+        match self.escrow.spent_into(&found.utxos.made) {
             Spent::Continues(next) => {
                 let next = Self { escrow: *next, spender: None, ..self };
                 let status = Status::from(next.escrow.datum.state);
@@ -214,7 +214,7 @@ impl Watched {
         utxo: Option<TxRef>,
         status: Status,
         creator_paid: bool,
-        view: &TickView<'_>,
+        view: &TickView,
     ) -> Statement {
         let datum = &self.escrow.datum;
         statement!(

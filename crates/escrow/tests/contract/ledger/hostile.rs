@@ -56,7 +56,7 @@ fn a_refund_request_in_any_form_that_the_contract_takes_is_an_escrow_that_goes_o
         let draft = block_on(world.planner().draft_of(&world.devnet, plan, &from));
         let built = world.accept(draft.unwrap_or_else(|error| panic!("{name}: {error}")), &world.buyer);
 
-        let Spent::Continues(requested) = old.spent_into(&world.outputs_of(&built), &world.deployment) else {
+        let Spent::Continues(requested) = old.spent_into(&world.outputs_of(&built)) else {
             panic!("{name}: taken for the end of the escrow");
         };
         assert_eq!(requested.datum.state, State::RefundRequested, "{name}");

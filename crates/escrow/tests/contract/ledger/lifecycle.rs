@@ -38,7 +38,7 @@ fn attempt(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey)
     let draft = block_on(world.planner().draft(&world.devnet, escrow, step, world.time(), &wallet(key, &utxos)))?;
     let built = world.accept(draft, key);
     // The watcher's reading of what happened, from what the chain shows of the transaction.
-    let spent = escrow.spent_into(&world.outputs_of(&built), &world.deployment);
+    let spent = escrow.spent_into(&world.outputs_of(&built));
     let action = step.action();
     match (&spent, action) {
         (Spent::Continues(next), _) => assert_eq!(next.utxo.reference.tx, built.facts.tx_id),

@@ -53,7 +53,7 @@ fn posted(world: &EscrowLedger, escrows: &[Escrow]) -> (BuiltTx, Vec<Escrow>) {
     let steps: Vec<_> = escrows.iter().map(|escrow| (escrow, Step::SubmitResult(RESULT))).collect();
     let built = together(world, &steps).unwrap();
     let outputs = world.outputs_of(&built);
-    let next = |escrow: &Escrow| match escrow.spent_into(&outputs, &world.deployment) {
+    let next = |escrow: &Escrow| match escrow.spent_into(&outputs) {
         Spent::Continues(next) => *next,
         Spent::Ended(ending) => panic!("{ending:?}"),
     };
@@ -80,10 +80,7 @@ fn as_many_as_the_watcher_takes_are_cheaper_together_and_everybody_is_paid() {
             .collect();
         let collecting = together(&world, &steps).unwrap();
         for (index, escrow) in escrows.iter().enumerate() {
-            assert_eq!(
-                escrow.spent_into(&world.outputs_of(&collecting), &world.deployment),
-                Spent::Ended(Ending::Withdrawn)
-            );
+            assert_eq!(escrow.spent_into(&world.outputs_of(&collecting)), Spent::Ended(Ending::Withdrawn));
             assert_eq!(paid_to(&collecting, &creator(index)), CREATORS_SHARE);
         }
         let returned = paid_to(&collecting, &world.buyer.enterprise_address());

@@ -121,11 +121,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 }
 
 /// Whether a first result can no longer be posted.
-fn is_over(datum: &Datum, view: &TickView<'_>) -> bool {
+fn is_over(datum: &Datum, view: &TickView) -> bool {
     datum.window(Action::SubmitResult).is_some_and(|window| window.timing(view.clock, 0) == Timing::Over)
 }
 
-fn is_pressing(datum: &Datum, view: &TickView<'_>) -> bool {
+fn is_pressing(datum: &Datum, view: &TickView) -> bool {
     let ours = view.seller.is_some() && datum.seller.key_address() == view.seller;
     ours && !datum.has_result() && datum.deadlines.submit_result < view.clock.saturating_add(PRESSING_MS)
 }

@@ -98,7 +98,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         platform: &'p mut Option<SellerWallet>,
         key: &SigningKey,
         needs: Lovelace,
-        view: &TickView<'_>,
+        view: &TickView,
     ) -> Result<&'p mut SellerWallet, TickError> {
         let known = match platform.take() {
             Some(known) => known,
