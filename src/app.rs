@@ -104,9 +104,11 @@ impl App {
         D1::new(&self.env, "DB", self.usage.clone())
     }
 
-    /// What is sold.
-    pub fn contents(&self) -> ContentStore {
-        ContentStore::bound(&self.env, self.database(), self.usage.clone())
+    /// What is sold, of which this request's client may read so much and no more.
+    pub fn contents(&self, request: &Request) -> Result<ContentStore, ApiError> {
+        let asks = (self.env.clone(), limits::client(request)?);
+        let store = ContentStore::bound(&self.env, self.database(), self.usage.clone());
+        Ok(store.charging(move || Box::pin(limits::charge(asks.clone()))))
     }
 
     /// The chain's provider, which this request's client may cost so much and no more.

@@ -187,7 +187,16 @@ macro_rules! fault {
         }
     )*};
 }
-fault!(DatabaseError, ChainError, ContentsError, SettingError, edge::RandomError, worker::Error);
+fault!(DatabaseError, ChainError, SettingError, edge::RandomError, worker::Error);
+
+impl From<ContentsError> for ApiError {
+    fn from(error: ContentsError) -> Self {
+        match error {
+            ContentsError::TooMuch => Self::TooMany,
+            error => Self::Fault(error.into()),
+        }
+    }
+}
 
 impl From<Unavailable> for ApiError {
     fn from(error: Unavailable) -> Self {

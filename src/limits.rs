@@ -33,6 +33,8 @@ pub enum Limiter {
     Session,
     /// Offers, by client: one for each 64 KiB that are begun of what is sold.
     Offer,
+    /// Contents that are read, by client: one for each 64 KiB that are begun.
+    Content,
     /// Requests that carry a payment, by client.
     Payment,
     /// Requests that carry a proof of an earlier payment, by client.
@@ -64,7 +66,7 @@ pub enum Limiter {
 const WIDE: u32 = 50;
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 19] = [
+pub const LIMITS: [(Limiter, &str, u32); 20] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -72,6 +74,7 @@ pub const LIMITS: [(Limiter, &str, u32); 19] = [
     (Limiter::Withdraw, "LIMIT_WITHDRAW", 10),
     (Limiter::Session, "LIMIT_SESSION", 3_000),
     (Limiter::Offer, "LIMIT_OFFER", 600),
+    (Limiter::Content, "LIMIT_CONTENT", 1_200),
     (Limiter::Payment, "LIMIT_PAYMENT", 1_200),
     (Limiter::Proof, "LIMIT_PROOF", 1_200),
     (Limiter::Verdict, "LIMIT_VERDICT", 600),
@@ -127,6 +130,11 @@ pub async fn place(limiter: Limiter) -> Result<Option<Place>, ApiError> {
         _ => return Ok(None),
     };
     Place::wait(places).await.ok_or(ApiError::TooMany).map(Some)
+}
+
+/// Whether a client may read so much more of what is sold. Nobody is kept from it where the limit cannot be asked.
+pub async fn charge((env, client): (Env, String)) -> bool {
+    !matches!(take(&env, Limiter::Content, &client).await, Err(ApiError::TooMany))
 }
 
 /// Takes one from what a client may cost the chain's provider.

@@ -104,7 +104,8 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
             }
         }
     };
-    let (database, chain, contents, methods) = (app.database(), app.chain(&request)?, app.contents(), app.methods()?);
+    let (database, chain, contents, methods) =
+        (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let actions = Actions {
         database: &database,
         chain: &chain,

@@ -141,7 +141,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
         app.limit_client(Limiter::Offer, &request).await?;
     }
     let id = ListingId::new(app.now_ms(), edge::random()?);
-    let (database, contents, quota) = (app.database(), app.contents(), app.settings()?.quota);
+    let (database, contents, quota) = (app.database(), app.contents(&request)?, app.settings()?.quota);
     let source = Source { proof: proof.as_deref(), network: &client(&request)? };
     let stored = catalogue::store(&database, &contents, &id, &offer, source, quota, app.now_ms()).await;
     let stored = stored.map_err(|error| match error {

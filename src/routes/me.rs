@@ -126,7 +126,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     checkout::must_be_given(&database, &app.chain(request)?, &bought, app.methods()?.confirmations, clock).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
-    let content = app.contents().get(&hash.ok_or_else(missing)?).await?;
+    let content = app.contents(request)?.get(&hash.ok_or_else(missing)?).await?;
     Ok(answer::private_text(content.ok_or_else(missing)?)?)
 }
 
@@ -139,7 +139,8 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let (id, mode) = (body.text("listingId")?, body.text("mode")?);
     let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
     let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;
-    let (database, chain, contents, methods) = (app.database(), app.chain(&request)?, app.contents(), app.methods()?);
+    let (database, chain, contents, methods) =
+        (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
     let checkout = Checkout {

@@ -248,7 +248,7 @@ impl Gate<'_> {
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
         // What the operator hid is sold to nobody new.
         let ways: Vec<Way<'_>> = if self.terms.hidden { vec![] } else { self.methods.ways() };
-        let contents = self.app.contents();
+        let contents = self.app.contents(self.request)?;
         let checkout = Checkout {
             database: &self.database,
             chain: &chain,
@@ -303,7 +303,7 @@ impl Gate<'_> {
             chain: &chain,
             signatures: &WebCrypto,
             sleep: &self.app.timer(),
-            contents: &self.app.contents(),
+            contents: &self.app.contents(self.request)?,
             ways: &[],
             now: self.app.now_ms(),
             clock: self.clock,

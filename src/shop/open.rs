@@ -76,7 +76,8 @@ impl OpenShop for OpenCounter<'_> {
         let app = self.0.app;
         let database = app.database();
         let priced = priced(app, self.0.request, id).await?;
-        let (methods, contents) = (app.methods().map_err(unavailable)?, app.contents());
+        let (methods, contents) =
+            (app.methods().map_err(unavailable)?, app.contents(self.0.request).map_err(unavailable)?);
         let sale = OpenSale { counter: &self.0, priced, methods, database, contents };
         if shown.payment.is_some() {
             app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;

@@ -94,7 +94,8 @@ impl Shop for OwnerShop<'_> {
         if terms.hidden {
             return Err(ShopError::NoListing);
         }
-        let (chain, contents, methods) = (self.counter.chain()?, app.contents(), app.methods().map_err(unavailable)?);
+        let (chain, methods) = (self.counter.chain()?, app.methods().map_err(unavailable)?);
+        let contents = app.contents(self.counter.request).map_err(unavailable)?;
         let (ways, timer, signal) = (methods.ways(), app.timer(), self.counter.request.inner().signal());
         let checkout = Checkout {
             database: &database,
@@ -188,7 +189,10 @@ impl Shop for OwnerShop<'_> {
         }
         let listed_hash = self.content_hash(&owned.listing_id).await?;
         let content = match with_content {
-            true => self.app().contents().get(&listed_hash).await.map_err(unavailable)?,
+            true => {
+                let contents = self.app().contents(self.counter.request).map_err(unavailable)?;
+                contents.get(&listed_hash).await.map_err(unavailable)?
+            }
             false => None,
         };
         Ok(PurchaseState { purchase: shown.first().map(str::to_owned), listed_hash, content })

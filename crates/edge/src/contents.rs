@@ -1,6 +1,6 @@
 //! The store of contents: an R2 bucket where one is bound, the database otherwise.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, pin::Pin};
 
 use cardano::ContentHash;
 use market::contents::{Contents, ContentsError, InDatabase};
@@ -24,8 +24,19 @@ thread_local! {
     static READ: RefCell<Places> = const { RefCell::new(Places::new(AT_ONCE)) };
 }
 
-/// Where this worker keeps contents.
-pub enum ContentStore {
+/// Bytes of a content that one charge is for.
+pub const BYTES_PER_CHARGE: usize = 64 << 10;
+
+/// Whether whoever asks may have so much more.
+pub type Charge = Pin<Box<dyn Future<Output = bool>>>;
+
+/// Where this worker keeps contents, and what is asked before one is read.
+pub struct ContentStore {
+    kept: Kept,
+    charge: Option<Box<dyn Fn() -> Charge>>,
+}
+
+enum Kept {
     /// In the table `contents`.
     Table(D1),
     /// In the bucket, by hash, with R2 checking the hash of what arrives.
@@ -36,9 +47,35 @@ impl ContentStore {
     /// The bucket, if it is bound; otherwise this database.
     #[must_use]
     pub fn bound(env: &Env, database: D1, usage: Usage) -> Self {
-        match env.bucket(BINDING) {
-            Ok(bucket) => Self::Bucket(bucket, usage),
-            Err(_) => Self::Table(database),
+        let kept = match env.bucket(BINDING) {
+            Ok(bucket) => Kept::Bucket(bucket, usage),
+            Err(_) => Kept::Table(database),
+        };
+        Self { kept, charge: None }
+    }
+
+    /// The same for whoever is charged for each [`BYTES_PER_CHARGE`] that are begun: the first before a content is read, the
+    /// others after it, so that who has had too much reads no further one.
+    #[must_use]
+    pub fn charging(self, charge: impl Fn() -> Charge + 'static) -> Self {
+        Self { charge: Some(Box::new(charge)), ..self }
+    }
+
+    async fn read(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+        match &self.kept {
+            Kept::Table(database) => InDatabase(database).get(hash).await,
+            Kept::Bucket(bucket, usage) => {
+                if !usage.call() {
+                    return Err(no_calls_left());
+                }
+                let Some(object) = bucket.get(hash.to_string()).execute().await.map_err(failed)? else {
+                    return Ok(None);
+                };
+                match object.body() {
+                    Some(body) => body.text().await.map(Some).map_err(failed),
+                    None => Ok(None),
+                }
+            }
         }
     }
 }
@@ -53,9 +90,9 @@ fn no_calls_left() -> ContentsError {
 
 impl Contents for ContentStore {
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError> {
-        match self {
-            Self::Table(database) => InDatabase(database).put(hash, text).await,
-            Self::Bucket(bucket, usage) => {
+        match &self.kept {
+            Kept::Table(database) => InDatabase(database).put(hash, text).await,
+            Kept::Bucket(bucket, usage) => {
                 if !usage.call() {
                     return Err(no_calls_left());
                 }
@@ -66,29 +103,24 @@ impl Contents for ContentStore {
     }
 
     fn reading(&self, hash: &ContentHash) -> Option<Statement> {
-        match self {
-            Self::Table(database) => InDatabase(database).reading(hash),
-            Self::Bucket(..) => None,
+        match &self.kept {
+            Kept::Table(database) => InDatabase(database).reading(hash),
+            Kept::Bucket(..) => None,
         }
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
         let place = Place::wait(&READ).await;
         let _place = place.ok_or_else(|| failed("too many contents are read at once"))?;
-        match self {
-            Self::Table(database) => InDatabase(database).get(hash).await,
-            Self::Bucket(bucket, usage) => {
-                if !usage.call() {
-                    return Err(no_calls_left());
-                }
-                let Some(object) = bucket.get(hash.to_string()).execute().await.map_err(failed)? else {
-                    return Ok(None);
-                };
-                match object.body() {
-                    Some(body) => body.text().await.map(Some).map_err(failed),
-                    None => Ok(None),
-                }
-            }
+        let Some(charge) = &self.charge else { return self.read(hash).await };
+        if !charge().await {
+            return Err(ContentsError::TooMuch);
         }
+        let content = self.read(hash).await?;
+        let length = content.as_ref().map_or(0, String::len);
+        for _ in 0..length.saturating_sub(1) / BYTES_PER_CHARGE {
+            charge().await;
+        }
+        Ok(content)
     }
 }

@@ -3,7 +3,7 @@
 use cardano::ContentHash;
 use sql::{Database, DatabaseError, Statement, statement};
 
-/// Contents cannot be had, or cannot be kept, now. Never the user's fault; the text is for our log.
+/// Contents cannot be had, or cannot be kept, now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
     /// The database cannot be asked.
@@ -12,6 +12,9 @@ pub enum ContentsError {
     /// The store outside the database cannot be asked.
     #[error("the store of contents: {0}")]
     Store(String),
+    /// Whoever asks had as much as they may.
+    #[error("too much content was read: try again in a minute")]
+    TooMuch,
 }
 
 /// A store of contents. What was put there stays, byte for byte.
