@@ -373,6 +373,30 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
 }
 
 #[test]
+fn a_copy_that_waits_while_its_payer_signs_opens_nothing() {
+    let world = World::new();
+    let copy = String::from_utf8(STANDARD.decode(&world.header).unwrap()).unwrap();
+    let copy = STANDARD.encode(copy.replace("0123456789abcdef", "fedcba9876543210"));
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay_for(&world.terms, &copy, (0, None), &|| ());
+    begin(&mut first);
+    let first = RefCell::new(Some(first));
+    let meanwhile = || {
+        world.provider.handing.set(Handing::Answered);
+        let Some(first) = first.take() else { return };
+        assert!(block(first).is_err(), "a node had it before");
+        // The provider takes no more when its payer comes.
+        world.provider.handing.set(Handing::Limited);
+        assert!(matches!(block(world.pay(2_000, Some(world.payer))), Err(PayError::NotSettled(..))));
+        world.mine();
+    };
+    let beside = block(world.pay_for(&world.terms, &copy, (1_000, None), &meanwhile));
+    assert!(beside.is_err(), "{beside:?}");
+    assert_eq!(block(world.pay(10_000, Some(world.payer))).unwrap().content, "content 1");
+}
+
+#[test]
 fn what_a_thief_presents_for_another_listing_binds_its_payer_to_nothing() {
     for handing in [Handing::Limited, Handing::Outstanding] {
         let world = World::new();
