@@ -223,6 +223,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             // Of the owner's own wallet as well, whoever handed it in.
             record.entry.unanswered = false;
             let settled = self.checkout.settle(&mut record.entry, None).await?;
+            if !self.checkout.is_of(terms, &record.entry.tx, &settled).await? {
+                return Ok(None);
+            }
             if let Standing::Confirmed { block, .. } = &settled.standing {
                 must_be_in_time(&record, block, self.checkout.clock)?;
             }
