@@ -363,7 +363,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             network: Some(&attempt.presented.network),
             account: None,
             content: reading.is_some().then_some(terms.content_hash),
-            looked: false,
+            looked: 0,
             ended: None,
         };
         for _ in 0..MAX_ROUNDS {
@@ -396,11 +396,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
                 }
                 Claim::MaybePaid => {
-                    let lost = self.database.run(payment::lost(&terms.id, &payer.to_string())).await?;
+                    let payer_text = payer.to_string();
+                    let reads = vec![
+                        payment::lost(&terms.id, &payer_text),
+                        payment::count_lost(&terms.id, std::slice::from_ref(&payer_text)),
+                    ];
+                    let [lost, count] = exactly(self.database.batch(reads).await?)?;
                     if self.find_included(&lost).await?.is_none() {
                         self.must_not_wait(&lost, &payer).await?;
                     }
-                    new.looked = true;
+                    new.looked = count.first_json()?.unwrap_or(0);
                 }
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
                 Claim::Paying(other) => {
