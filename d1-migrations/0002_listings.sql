@@ -98,15 +98,18 @@ CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes,
     newest = excluded.newest;
   INSERT INTO listings_counted (block, shown, instant, protected)
-  SELECT new.seq / 256, shown, shown * new.instant, shown * new.protected FROM (SELECT new.hidden_at_ms IS NULL AS shown)
-  WHERE true ON CONFLICT (block) DO UPDATE SET shown = shown + excluded.shown, instant = instant + excluded.instant,
+  VALUES (new.seq / 256, new.hidden_at_ms IS NULL, new.hidden_at_ms IS NULL AND new.instant,
+    new.hidden_at_ms IS NULL AND new.protected)
+  ON CONFLICT (block) DO UPDATE SET shown = shown + excluded.shown, instant = instant + excluded.instant,
     protected = protected + excluded.protected;
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
   UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
-  UPDATE listings_counted SET shown = shown + change, instant = instant + change * new.instant,
-    protected = protected + change * new.protected
-  FROM (SELECT (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL) AS change) WHERE block = new.seq / 256;
+  UPDATE listings_counted SET
+    shown = shown + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL),
+    instant = instant + new.instant * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)),
+    protected = protected + new.protected * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL))
+  WHERE block = new.seq / 256;
 END;
 
 -- A listing's sales change together with its seller's, in one transaction: one change, one version.

@@ -28,6 +28,7 @@ pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
 pub use given::must_be_given;
 use outbox::{Decision, Entry, EntryState, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
 pub use pay::{Paid, PayError, Presented};
+use serde::Deserialize;
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 use x402_cardano::{
     exact::Moment,
@@ -174,6 +175,13 @@ impl Follow for Waiting<'_> {
     }
 }
 
+/// What is read of a purchase that was recorded just now.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Recorded {
+    listing_id: String,
+}
+
 impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
     const fn moment(&self) -> Moment {
         Moment { now_ms: self.clock, slots: SlotConfig::PREPROD }
@@ -199,6 +207,21 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         Ok(settled)
     }
 
+    /// Whether the purchase that is recorded, where a payment is confirmed, is of this listing: what the ledger refused once
+    /// may have been taken up for another one meanwhile.
+    async fn is_of(&self, terms: &ListingTerms, tx: &TxHash, settled: &Settled) -> Result<bool, DatabaseError> {
+        if !matches!(settled.standing, Standing::Confirmed { .. }) {
+            return Ok(true);
+        }
+        let purchase: Option<Recorded> = match settled.followed.last() {
+            Some(rows) => rows.first_json()?,
+            // Another request recorded it.
+            None => self.database.run(purchase::owner(tx)).await?.first_json()?,
+        };
+        let purchase = purchase.ok_or_else(|| DatabaseError(format!("{tx} is gone")))?;
+        Ok(purchase.listing_id == terms.id)
+    }
+
     /// The content again, for a buyer who proved to be one, by any of these addresses: of the purchase on record, or of a
     /// payment that is in a block by now, recorded with that. `None` where there is none.
     ///
@@ -213,7 +236,8 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         {
             found = self.database.run(purchase::owner(&included)).await?.first_json()?;
         }
-        let Some(owned) = found else { return Ok(None) };
+        // What the ledger refused once may have been taken up for another listing meanwhile.
+        let Some(owned) = found.filter(|owned| owned.listing_id == terms.id) else { return Ok(None) };
         must_be_given(self.database, self.chain, &owned, self.confirmations, self.clock).await?;
         Ok(Some(Redelivered { purchase: owned.id, content: self.content(terms).await? }))
     }

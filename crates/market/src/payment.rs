@@ -59,8 +59,9 @@ pub struct NewPayment<'a> {
     pub account: Option<&'a Account>,
     /// The hash of what is sold, where the database keeps it: it must be there.
     pub content: Option<ContentHash>,
-    /// Whether the chain was asked for what the payer may have paid for it before ([`lost`]).
-    pub looked: bool,
+    /// How many payments for it that took no effect, for all that was known, there were when the chain was asked for them
+    /// ([`count_lost`]).
+    pub looked: u32,
     /// How many payments of a service wallet for it took no effect lately, for all that was known when it was kept apart
     /// from them ([`ended_lately`]).
     pub ended: Option<usize>,
@@ -200,18 +201,16 @@ macro_rules! crowded {
     };
 }
 
-/// SQL for payments of these buyers for a listing that took no effect for all that is known, and may be in a block ([`lost`]),
-/// over `?1` and the facts.
+/// SQL for how many payments of these buyers for a listing took no effect for all that is known, and may be in a block
+/// ([`lost`]), over `?1` and the facts.
 macro_rules! lost {
     ($facts:literal) => {
         concat!(
-            "SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ",
+            "(SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ",
             $facts,
             " ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(",
             $facts,
-            ", '$.buyers')) AND p.tx_id <> ?1 AND (o.state = 'refused' AND o.was_public OR o.state = 'expired') AND NOT ",
-            $facts,
-            " ->> '$.looked'"
+            ", '$.buyers')) AND p.tx_id <> ?1 AND (o.state = 'refused' AND o.was_public OR o.state = 'expired'))"
         )
     };
 }
@@ -282,9 +281,9 @@ const GUARD: &str = concat!(
     too_many_refused!("?10"),
     ")) AND (?10 ->> '$.unposted' IS NULL OR NOT (",
     crowded!("?10"),
-    ")) AND NOT EXISTS (",
+    ")) AND ",
     lost!("?10"),
-    ") AND NOT ",
+    " <= (?10 ->> '$.looked') AND NOT ",
     more_ended!("?10")
 );
 
@@ -592,6 +591,13 @@ pub fn lost(listing: &str, payer: &str) -> Statement {
     )
 }
 
+/// The statement that counts all of these, of any of these buyers.
+#[must_use]
+pub fn count_lost(listing: &str, buyers: &[String]) -> Statement {
+    let facts = json!({ "listing": listing, "buyers": buyers });
+    statement!(concat!("SELECT CAST(", lost!("?2"), " AS TEXT) WHERE ?1 = ''"), "", facts.to_string())
+}
+
 /// The statement that reads the payments of a service wallet for a listing that took no effect lately, for all that is known
 /// ([`outbox::Earlier`]), oldest first.
 #[must_use]
@@ -654,7 +660,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                  AND identifier = ?2 ->> '$.identifier'), \
                'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
                'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
-               'lost', EXISTS ({}), 'ended', {}, \
+               'lost', {} > (?2 ->> '$.looked'), 'ended', {}, \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",

@@ -19,7 +19,7 @@ use futures_lite::future::{block_on, poll_once};
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Paid, PayError, Presented},
+    checkout::{Checkout, Order, Paid, PayError, Presented},
     contents::InDatabase,
 };
 use outbox::{Decision, EntryState};
@@ -27,11 +27,12 @@ use serde_json::json;
 use sql::{Database, sqlite::Sqlite};
 use support::{
     SELLER, block, entry,
+    interrupted::Interrupted,
     ledger::{Ledger, Tx, faucets},
     list, person,
     provider::{Handing, Meanwhile, Provider},
     sales::output,
-    step,
+    sign_up, step,
 };
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
@@ -299,6 +300,100 @@ fn what_was_taken_up_for_another_listing_meanwhile_opens_that_one_alone() {
     };
     let slow = block(world.pay_for(&world.terms, &world.header, (1_000, None), &meanwhile));
     assert!(slow.is_err(), "{slow:?}");
+}
+
+#[test]
+fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_one_alone() {
+    let world = World::new();
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    world.broadcast();
+    assert!(block(world.pay(0, None)).is_err(), "a node had it before");
+    world.mine();
+    let meanwhile = || {
+        let taken_up = block(world.pay_for(&other, &world.header, (1_000, Some(world.payer)), &|| ()));
+        assert_eq!(taken_up.unwrap().content, "content 2");
+    };
+    let now = world.begun + 1_000;
+    let checkout = Checkout {
+        database: &Interrupted::before(&world.db, "UPDATE outbox SET was_public", meanwhile),
+        chain: &world.provider,
+        signatures: &Native,
+        sleep: &Meanwhile(&|| ()),
+        contents: &InDatabase(&world.db),
+        ways: &[],
+        now,
+        clock: now,
+        schedule: &[],
+        confirmations: 0,
+        hung_up: &|| false,
+    };
+    let again = block(checkout.redeliver(&world.terms, &[world.payer.to_string()]));
+    assert_eq!(again, Ok(None));
+}
+
+#[test]
+fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_opens_that_one_alone() {
+    let world = World::new();
+    world.provider.shows_mempool.set(true);
+    let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
+    // Its service wallet is empty.
+    let (account, key) = sign_up(&world.db, 9, world.begun);
+    assert_eq!(account.owner, world.payer.to_string());
+    world.broadcast();
+    let presents = |terms| world.pay_for(terms, &world.header, (0, Some(world.payer)), &|| ());
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = presents(&world.terms);
+    begin(&mut first);
+    let first = RefCell::new(Some(first));
+    let meanwhile = || {
+        let Some(first) = first.take() else { return };
+        world.provider.handing.set(Handing::Answered);
+        assert!(block(first).is_err(), "a node had it before");
+        world.mine();
+        assert_eq!(block(presents(&other)).unwrap().content, "content 2");
+    };
+    let now = world.begun + 1_000;
+    let checkout = Checkout {
+        database: &world.db,
+        chain: &world.provider,
+        signatures: &Native,
+        sleep: &Meanwhile(&meanwhile),
+        contents: &InDatabase(&world.db),
+        ways: &[(DeliveryMode::Instant, &world.method)],
+        now,
+        clock: now,
+        schedule: &[500],
+        confirmations: 0,
+        hung_up: &|| false,
+    };
+    let mode = DeliveryMode::Instant;
+    let order = Order { account: &account, key: &key, terms: &world.terms, mode, nonce: [7; 32], network: "" };
+    let bought = block(checkout.buy(&order));
+    assert!(bought.is_err(), "{bought:?}");
+}
+
+#[test]
+fn a_copy_that_waits_while_its_payer_signs_opens_nothing() {
+    let world = World::new();
+    let copy = String::from_utf8(STANDARD.decode(&world.header).unwrap()).unwrap();
+    let copy = STANDARD.encode(copy.replace("0123456789abcdef", "fedcba9876543210"));
+    world.broadcast();
+    world.provider.handing.set(Handing::Outstanding);
+    let mut first = world.pay_for(&world.terms, &copy, (0, None), &|| ());
+    begin(&mut first);
+    let first = RefCell::new(Some(first));
+    let meanwhile = || {
+        world.provider.handing.set(Handing::Answered);
+        let Some(first) = first.take() else { return };
+        assert!(block(first).is_err(), "a node had it before");
+        // The provider takes no more when its payer comes.
+        world.provider.handing.set(Handing::Limited);
+        assert!(matches!(block(world.pay(2_000, Some(world.payer))), Err(PayError::NotSettled(..))));
+        world.mine();
+    };
+    let beside = block(world.pay_for(&world.terms, &copy, (1_000, None), &meanwhile));
+    assert!(beside.is_err(), "{beside:?}");
+    assert_eq!(block(world.pay(10_000, Some(world.payer))).unwrap().content, "content 1");
 }
 
 #[test]

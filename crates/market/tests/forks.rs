@@ -11,7 +11,8 @@ mod support;
 
 use cardano::{ScriptHash, TxHash};
 use escrow::Action;
-use support::{entry, interrupted::Interrupted, one, person, sales::Sales};
+use sql::{Database, statement};
+use support::{block, entry, interrupted::Interrupted, one, person, sales::Sales};
 
 /// The newest entry of this kind that acts on a purchase.
 fn acting(sales: &Sales, purchase: &TxHash, kind: &str) -> TxHash {
@@ -99,6 +100,31 @@ fn a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale() {
     sales.until(32);
     let reports = sales.ticks(8);
     assert_eq!(sales.status(&lock), "withdrawn", "{:#?}", reports.last());
+}
+
+#[test]
+fn a_node_that_is_behind_takes_no_sale_out_of_the_watchers_sight() {
+    let sales = Sales::new();
+    sales.ticks(1);
+    let behind = sales.ledger.blocks.borrow().clone();
+    let lock = sales.sell(&person(11));
+    // As long as a lock must be valid.
+    let until = sales.ledger.tip().slot + 31;
+    block(sales.db.run(statement!("UPDATE outbox SET valid_until_slot = ?2 WHERE tx_id = ?1", lock, until))).unwrap();
+    sales.ledger.mine();
+    sales.ticks(1);
+    assert_eq!(sales.status(&lock), "FundsLocked");
+    sales.ledger.mine();
+    for _ in 0..2 {
+        sales.ledger.mine();
+        let all = sales.ledger.blocks.borrow().clone();
+        let other_node = || drop(sales.ledger.blocks.replace(behind.clone()));
+        sales.tick_on(&Interrupted::after(&sales.db, "UPDATE outbox SET recheck = 1", other_node));
+        sales.ledger.blocks.replace(all);
+    }
+    sales.until(32);
+    let reports = sales.ticks(8);
+    assert_eq!(sales.status(&lock), "withdrawn", "{:?} {:#?}", entry(&sales.db, &lock).state, reports.last());
 }
 
 #[test]

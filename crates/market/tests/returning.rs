@@ -10,22 +10,42 @@
 
 mod support;
 
-use cardano::{TxHash, chain::Chain, keys::Native, tx::TransactionUtxos};
+use std::cell::RefCell;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Lovelace, TxHash, TxRef,
+    chain::{Chain, Utxo},
+    keys::{Native, SigningKey},
+    params::ProtocolParameters,
+    tx::{
+        TransactionUtxos,
+        build::{NewOutput, TxPlan, Validity, Wallet, build},
+    },
+};
+use escrow::Action;
 use market::{
+    DeliveryMode,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Redelivered, Unavailable},
+    checkout::{Checkout, Paid, PayError, Presented, Redelivered, Unavailable},
     contents::InDatabase,
     payment::Claim,
     transitions::Transitions,
 };
 use outbox::{Decision, Entry, EntryState, Outbox, Patience, Sleep, Standing};
+use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 use support::{
     NOON, Paying, block, entry, given, inclusion,
     ledger::{Ledger, Tx},
     list, paying_for, payment, person,
-    sales::Sales,
+    provider::Meanwhile,
+    sales::{PRICE as SOLD_FOR, Sales, creator, output},
     sign_up, step,
+};
+use x402_cardano::{
+    method::{DefaultMethod, PaymentMethod},
+    wire::ConfirmationPolicy,
 };
 
 const PRICE: u64 = 5_000_000;
@@ -170,6 +190,67 @@ fn a_lock_gives_its_content_again_with_a_result_or_while_there_is_time_for_one()
     sales.ticks(3);
     assert!(sales.escrow(&lock).datum.has_result());
     assert!(ask(end + 1).unwrap().is_some());
+}
+
+/// A buyer of the listing presents another payment for it, of this output, which nobody has seen; this happens while that
+/// is made sure of.
+fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &dyn Fn()) -> Result<Paid, PayError> {
+    let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+    let terms: ListingTerms =
+        block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    let plan = TxPlan {
+        outputs: vec![NewOutput::pay(creator(), Lovelace::new(SOLD_FOR).unwrap())],
+        validity: Validity { from: None, until: sales.ledger.tip().slot + 200 },
+        ..TxPlan::default()
+    };
+    let wallet =
+        Wallet { address: buyer.enterprise_address(), utxos: std::slice::from_ref(coin), reserved: &[].into() };
+    let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[buyer]).unwrap();
+    let header = json!({
+        "x402Version": 2,
+        "accepted": method.listed(&terms.sale()).unwrap(),
+        "payload": { "transaction": STANDARD.encode(&built.cbor), "nonce": coin.reference.to_string() },
+        "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+    });
+    let presented = Presented::read(&STANDARD.encode(header.to_string()), "network").unwrap();
+    sales.ledger.calls.set(0);
+    let checkout = Checkout {
+        database: &sales.db,
+        chain: &sales.ledger,
+        signatures: &Native,
+        sleep: &Meanwhile(meanwhile),
+        contents: &InDatabase(&sales.db),
+        ways: &[(DeliveryMode::Instant, &method)],
+        now: sales.now(),
+        clock: sales.now(),
+        schedule: &[500],
+        confirmations: 0,
+        hung_up: &|| false,
+    };
+    block(checkout.pay(&terms, &presented, None))
+}
+
+#[test]
+fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
+    let (sales, buyer) = (Sales::new(), person(9));
+    let lock = sales.sell(&buyer);
+    sales.ledger.mine();
+    step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
+    // Nothing is left to pay for results with.
+    let platform = sales.platform.seller.enterprise_address().to_string();
+    sales.lose(|utxo| utxo.address == platform);
+    let coin = output(buyer.enterprise_address().to_string(), Lovelace::from_ada(100), None);
+    let funds = sales.puts(std::slice::from_ref(&coin));
+    let coin = Utxo { reference: TxRef { tx: funds, index: 0 }, ..coin };
+    sales.until(17);
+    let early = presents_another(&sales, &buyer, &coin, &|| ());
+    assert_eq!(early, Err(Unavailable::NoResult(lock).into()));
+    sales.does(&lock, Action::WithdrawRefund);
+    sales.ledger.mine();
+    let meanwhile = RefCell::new(Some(|| drop(sales.ticks(2))));
+    let given = presents_another(&sales, &buyer, &coin, &|| meanwhile.take().into_iter().for_each(|ticks| ticks()));
+    assert_eq!(sales.status(&lock), "refunded");
+    assert!(given.is_err(), "{given:?}");
 }
 
 /// What is noted of the answer to a submission.

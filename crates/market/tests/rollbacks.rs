@@ -210,7 +210,7 @@ impl World {
             inputs: &built.facts.inputs,
             account: None,
             content: None,
-            looked: false,
+            looked: 0,
             ended: None,
             network: None,
         };

@@ -349,7 +349,7 @@ fn who_may_have_paid_by_what_a_node_refused_is_looked_up_before_another_payment(
     assert_eq!(second.claim(&db, NOON), Claim::MaybePaid);
     let lost = block(db.run(market::payment::lost(listing.as_str(), &second.payer.to_string()))).unwrap();
     assert_eq!(market::payment::all(&lost).unwrap().len(), 1);
-    assert!(is_new(&Paying { looked: true, ..second }.claim(&db, NOON)));
+    assert!(is_new(&Paying { looked: 1, ..second }.claim(&db, NOON)));
 }
 
 #[test]

@@ -313,6 +313,28 @@ fn what_the_owners_own_wallet_paid_and_took_no_effect_as_far_as_is_known_is_not_
 }
 
 #[test]
+fn what_the_owners_own_wallet_paid_while_a_purchase_was_built_is_not_paid_again_from_the_service_wallet() {
+    let world = World::new(&[20], &[5]);
+    world.provider.shows_mempool.set(true);
+    let coin = Utxo { reference: faucets(7), ..given(&world.account, 7, 50_000_000) };
+    let until = world.provider.ledger.tip().slot + 300;
+    let built = payment(&world.account, &world.key, &[coin], 5_000_000, until);
+    let paying = paying_for(&world.account, &world.terms[0].id.parse().unwrap(), &built, 5_000_000);
+    let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
+    let meanwhile = || {
+        assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
+        // The provider says no to what it passed on.
+        assert!(step(&world.db, &own.tx(), &Decision::Refuse("no".into())));
+        block(world.db.run(statement!("UPDATE outbox SET was_public = 1"))).unwrap();
+        assert!(world.provider.ledger.hand_in(Tx::new(built.cbor.clone(), until)));
+    };
+    let database = Interrupted::before(&world.db, "INSERT INTO outbox ", meanwhile);
+    let bought = block(world.buying_on(&database, 0));
+    world.mine();
+    assert_eq!(world.paid(0), 1, "{bought:?}");
+}
+
+#[test]
 fn what_a_refused_withdrawal_spent_that_is_in_a_block_all_the_same_keeps_nothing_else_from_being_spent() {
     let world = World::new(&[20], &[5, 6]);
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));

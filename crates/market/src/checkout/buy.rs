@@ -155,6 +155,8 @@ struct ChainView {
 /// Earlier payments for the same, and what the next one must spend so that none of them counts besides.
 struct Apart {
     count: usize,
+    /// How many of these, and of the owner's own, were looked for.
+    lost: u32,
     utxos: Vec<Utxo>,
 }
 
@@ -212,10 +214,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             payment::ended_lately(&wallet, &terms.id, self.checkout.now),
             payment::lost(&terms.id, &account.owner),
             payment::ended_before(&wallet, &terms.id, self.checkout.now),
+            payment::count_lost(&terms.id, &buyers),
             sent,
             reserved,
         ];
-        let [owned, open, over, ended, lost, before, sent, reserved] = exactly(database.batch(reads).await?)?;
+        let [owned, open, over, ended, lost, before, looked, sent, reserved] = exactly(database.batch(reads).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
         }
@@ -223,6 +226,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             // Of the owner's own wallet as well, whoever handed it in.
             record.entry.unanswered = false;
             let settled = self.checkout.settle(&mut record.entry, None).await?;
+            if !self.checkout.is_of(terms, &record.entry.tx, &settled).await? {
+                return Ok(None);
+            }
             if let Standing::Confirmed { block, .. } = &settled.standing {
                 must_be_in_time(&record, block, self.checkout.clock)?;
             }
@@ -238,12 +244,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         }
         let known = WalletSnapshot::read(&wallet, &sent, &reserved)?;
         let ended = Entry::all(&ended)?;
+        let looked = looked.first_json()?.unwrap_or(0);
         let count = ended.len();
         let earlier = outbox.earlier(ended, &known, &view.utxos, self.checkout.now).await?;
         match earlier {
             Earlier::InBlock(tx) => Err(BuyError::Pending(tx)),
             Earlier::Unsaid(tx) => Err(BuyError::Unsaid(tx)),
-            Earlier::Without(utxos) => self.pay(&view, known, &Apart { count, utxos }).await,
+            Earlier::Without(utxos) => self.pay(&view, known, &Apart { count, lost: looked, utxos }).await,
         }
     }
 
@@ -365,7 +372,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             inputs: &built.facts.inputs,
             network: Some(self.order.network),
             account: Some(account),
-            looked: true,
+            looked: apart.lost,
             ended: Some(apart.count),
             content: reading.is_some().then_some(terms.content_hash),
         };
@@ -374,11 +381,14 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Claim::New(entry) => entry,
             Claim::NotGranted(why) => return Err(why.into()),
             Claim::Crowded => return Err(Unavailable::Crowded.into()),
-            Claim::Owned(_) | Claim::Paying(_) | Claim::Ended | Claim::TermsTaken | Claim::IdentifierTaken => {
-                return Ok(Tried::Same);
-            }
+            Claim::Owned(_)
+            | Claim::Paying(_)
+            | Claim::Ended
+            | Claim::MaybePaid
+            | Claim::TermsTaken
+            | Claim::IdentifierTaken => return Ok(Tried::Same),
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused | Claim::MaybePaid => return Ok(Tried::Again),
+            Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused => return Ok(Tried::Again),
         };
         let content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
         let settled = self.checkout.settle(&mut entry, Some(Some(known))).await?;

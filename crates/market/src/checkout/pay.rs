@@ -7,7 +7,6 @@ use cardano::{
     slots::{Millis, SlotConfig},
 };
 use outbox::{Entry, EntryState, Outbox, Settled, Sleep, Standing};
-use serde::Deserialize;
 use sql::{Database, DatabaseError, Rows, exactly};
 use x402_cardano::{
     Refusal,
@@ -170,13 +169,6 @@ impl From<VerifyError> for PayError {
     }
 }
 
-/// What is read of a purchase that was recorded just now.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Recorded {
-    listing_id: String,
-}
-
 /// A payment and what it is held against.
 struct Attempt<'a> {
     terms: &'a ListingTerms,
@@ -271,19 +263,22 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         Ok(entry.state != EntryState::Refused)
     }
 
-    /// Whether the purchase that is recorded, where a payment is confirmed, is of this listing: what the ledger refused once
-    /// may have been taken up for another one meanwhile.
     async fn recorded(&self, attempt: &Attempt<'_>, tx: &TxHash, settled: &Settled) -> Result<(), PayError> {
-        if !matches!(settled.standing, Standing::Confirmed { .. }) {
-            return Ok(());
+        if self.is_of(attempt.terms, tx, settled).await? { Ok(()) } else { Err(NotSettled::OtherResource.into()) }
+    }
+
+    /// That a payment which is in a block is whose and what for it was when it was taken up: what the ledger refused meanwhile
+    /// may have been brought anew.
+    async fn is_as_it_was(&self, attempt: &Attempt<'_>, record: &PaymentRecord) -> Result<(), PayError> {
+        let tx = &record.entry.tx;
+        let now: Option<PaymentRecord> = self.database.run(payment::record(tx)).await?.first_json()?;
+        let now = now.ok_or_else(|| DatabaseError(format!("{tx} is gone")))?;
+        attempt.is_for_it(&now)?;
+        if is_refunded(now.status) {
+            return Err(PayError::Refunded);
         }
-        let purchase = match settled.followed.last() {
-            Some(rows) => rows.first_json::<Recorded>(),
-            // Another request recorded it.
-            None => self.database.run(purchase::owner(tx)).await?.first_json(),
-        };
-        let purchase = purchase?.ok_or_else(|| DatabaseError(format!("{tx} is gone")))?;
-        if purchase.listing_id == attempt.terms.id { Ok(()) } else { Err(NotSettled::OtherResource.into()) }
+        let same = now.header == record.header || attempt.proven == Some(now.payer);
+        if same { attempt.may_have(&now.entry, &now.payer) } else { Err(NotSettled::Duplicate.into()) }
     }
 
     async fn resume(&self, attempt: &Attempt<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
@@ -294,8 +289,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         // What its payer signs for is theirs, whoever handed it in first.
         record.entry.unanswered &= attempt.proven != Some(record.payer);
         let settled = self.settle(&mut record.entry, None).await?;
-        self.recorded(attempt, &record.entry.tx, &settled).await?;
         if let Standing::Confirmed { block, .. } = &settled.standing {
+            self.is_as_it_was(attempt, &record).await?;
             must_be_in_time(&record, block, self.clock)?;
         }
         if matches!(settled.standing, Standing::Confirmed { .. } | Standing::Refused(_)) {
@@ -368,7 +363,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             network: Some(&attempt.presented.network),
             account: None,
             content: reading.is_some().then_some(terms.content_hash),
-            looked: false,
+            looked: 0,
             ended: None,
         };
         for _ in 0..MAX_ROUNDS {
@@ -391,16 +386,26 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::Owned(purchase) => {
                     content = None;
                     self.must_be_unseen(attempt, &payer).await?;
+                    let reads = vec![purchase::owner(&purchase), payment::record(&purchase)];
+                    let [owned, record] = exactly(self.database.batch(reads).await?)?;
+                    // It may have been refunded meanwhile.
+                    let owned = owned.first_json::<Owned>()?.filter(|owned| !is_refunded(Some(owned.status)));
+                    let Some(owned) = owned else { continue };
                     new.name(self.database, &purchase, self.now).await?;
-                    let settlement = self.owned(&purchase, &payer).await?;
+                    let settlement = self.owned(&owned, &record, &payer).await?;
                     return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
                 }
                 Claim::MaybePaid => {
-                    let lost = self.database.run(payment::lost(&terms.id, &payer.to_string())).await?;
+                    let payer_text = payer.to_string();
+                    let reads = vec![
+                        payment::lost(&terms.id, &payer_text),
+                        payment::count_lost(&terms.id, std::slice::from_ref(&payer_text)),
+                    ];
+                    let [lost, count] = exactly(self.database.batch(reads).await?)?;
                     if self.find_included(&lost).await?.is_none() {
                         self.must_not_wait(&lost, &payer).await?;
                     }
-                    new.looked = true;
+                    new.looked = count.first_json()?.unwrap_or(0);
                 }
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
                 Claim::Paying(other) => {
@@ -450,16 +455,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     }
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.
-    async fn owned(&self, purchase: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
-        let reads = vec![purchase::owner(purchase), payment::record(purchase)];
-        let [owned, record] = exactly(self.database.batch(reads).await?)?;
-        let owned: Owned = owned.first_json()?.ok_or_else(|| DatabaseError(format!("{purchase} is gone")))?;
-        must_have_result(&owned, self.clock)?;
-        let (block, newer) = confirmations_of(&record, self.chain, purchase, self.confirmations).await?;
+    async fn owned(&self, owned: &Owned, record: &Rows, payer: &Address) -> Result<SettlementResponse, PayError> {
+        must_have_result(owned, self.clock)?;
+        let (block, newer) = confirmations_of(record, self.chain, &owned.id, self.confirmations).await?;
         let evidence = SettlementEvidence::Block { inclusion: block, confirmations: newer };
         let enough = newer >= self.confirmations;
         let settlement = if enough { Settlement::Confirmed(evidence) } else { Settlement::Pending(Some(evidence)) };
-        answer(settlement, purchase, payer)
+        answer(settlement, &owned.id, payer)
     }
 }
 

@@ -6,7 +6,7 @@
 //! two ticks.
 
 use cardano::{
-    chain::{Chain, Tip},
+    chain::{Chain, ChainError, Tip},
     evaluation::Evaluate,
     history::History,
 };
@@ -57,11 +57,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(report.rolled_back)
     }
 
+    /// Whether the chain has a block: not where a node shows another of its height. One that shows none is behind.
     async fn is_there(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, TickError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
         }
-        Ok(self.chain.block_at(seen.height).await?.is_some_and(|block| block.hash == seen.hash))
+        let shown = self.chain.block_at(seen.height).await?;
+        let behind = || ChainError::Unavailable(format!("a node is behind: it has no block {}", seen.height));
+        Ok(shown.ok_or_else(behind)?.hash == seen.hash)
     }
 
     /// The height of the newest known block that is still there: 0 where there are but few known ones, `None` where so

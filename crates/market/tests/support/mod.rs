@@ -121,7 +121,7 @@ pub struct Paying {
     pub terms_digest: Option<ContentHash>,
     pub mode: DeliveryMode,
     pub newest_height: Option<u64>,
-    pub looked: bool,
+    pub looked: u32,
     pub network: Option<&'static str>,
 }
 
@@ -136,7 +136,7 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         terms_digest: None,
         mode: DeliveryMode::Instant,
         newest_height: None,
-        looked: false,
+        looked: 0,
         network: None,
     }
 }

@@ -188,7 +188,7 @@ impl Sales {
             inputs: &built.facts.inputs,
             account: None,
             content: None,
-            looked: false,
+            looked: 0,
             ended: None,
             network: None,
         };
