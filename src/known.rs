@@ -216,18 +216,28 @@ where
     Ok(Some(keep(name, told.version, page)))
 }
 
+/// The name of the whole catalogue.
+const WHOLE: &str = "/listings";
+
+/// The newest listings as they are kept, where nothing changed within a second.
+fn newest_kept(now: Millis) -> Option<KeptPage> {
+    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(WHOLE).cloned())?;
+    fresh(now).is_some_and(|state| state.version == kept.version).then_some(kept.it)
+}
+
 /// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more. An isolate
 /// asks that once a second whoever wants to know; who asks beside another takes one from what the client may ask for.
 pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> {
-    const NAME: &str = "/listings";
-    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(NAME).cloned());
-    if let (Some(kept), Some(state)) = (&kept, fresh(app.now_ms()))
-        && state.version == kept.version
-    {
-        return Ok(kept.it.clone());
+    if let Some(kept) = newest_kept(app.now_ms()) {
+        return Ok(kept);
     }
     if !first_to_ask(app.now_ms()) {
         app.limit_client(Limiter::Read, request).await?;
+    }
+    let _place = limits::place_for_newest().await?;
+    // Another may have read them while this one waited: all of them, where many changed.
+    if let Some(kept) = newest_kept(app.now_ms()) {
+        return Ok(kept);
     }
     let telling = Telling::new(app);
     let known = NEWEST.with_borrow(Option::clone);
@@ -236,12 +246,13 @@ pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> 
         None => Newest::read(&telling).await?,
     };
     let version = telling.state()?.version;
+    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(WHOLE).cloned());
     if let Some(kept) = kept.filter(|kept| kept.version == version) {
         return Ok(kept.it);
     }
     let page = newest.page();
     NEWEST.set(Some(Rc::new(newest)));
-    Ok(keep(NAME, version, page))
+    Ok(keep(WHOLE, version, page))
 }
 
 fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {

@@ -119,6 +119,8 @@ const SEARCHES_AT_ONCE: usize = 6;
 thread_local! {
     static LONG: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
     static SEARCHES: RefCell<Places> = const { RefCell::new(Places::new(SEARCHES_AT_ONCE)) };
+    /// Of those who ask for the newest listings, at the rate of short answers: most have what another read.
+    static NEWEST: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
 }
 
 /// A place among those who make an answer as long, as soon as one is free; 429 where none is for ten seconds. Who reads
@@ -130,6 +132,11 @@ pub async fn place(limiter: Limiter) -> Result<Option<Place>, ApiError> {
         _ => return Ok(None),
     };
     Place::wait(places).await.ok_or(ApiError::TooMany).map(Some)
+}
+
+/// The same among those who ask what is new in the whole catalogue.
+pub async fn place_for_newest() -> Result<Place, ApiError> {
+    Place::wait(&NEWEST).await.ok_or(ApiError::TooMany)
 }
 
 /// Whether a client may read so much more of what is sold. Nobody is kept from it where the limit cannot be asked.

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { signIn } from "../accounts/account.ts";
 import { inDatabase } from "../helpers/database.ts";
-import { json, send } from "../helpers/http.ts";
+import { type Answer, json, post, send, usage } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
@@ -66,6 +66,21 @@ function listed(world: World, { id }: Listed, count: number): void {
   });
 }
 
+/** Whole catalogues that are read at once, for as many as ask: whoever comes meanwhile has what others read. */
+const READ_WHOLE = 8;
+
+/** One network asks for the newest listings again and again at once, after something was written: how often all were read. */
+async function readWhole(world: World, place: number): Promise<number> {
+  // What an isolate writes makes it ask again whether what it keeps is so still.
+  json(await post(`${world.api}/oauth/register`, { redirect_uris: [`http://127.0.0.1/${place}`] }), 201);
+  const ask = () => send(`${world.api}/listings`, { headers: { "cf-connecting-ip": "203.0.113.1" } });
+  const answers = await Promise.all(Array.from({ length: ASKED }, ask));
+  const whole = ({ status, bytes }: Answer) => status === 200 && bytes.length > 1_000_000;
+  assert.ok(answers.every(whole), answers.find((answer) => !whole(answer))?.text.slice(0, 200));
+  // One batch asks what changed, and another reads all where that is too much.
+  return answers.filter((answer) => usage(answer).batches > 1).length;
+}
+
 /** One network asks again and again at once: what that takes. */
 async function flood(path: string, headers: Record<string, string> = {}): Promise<number> {
   const ask = () => send(path, { headers: { ...headers, "cf-connecting-ip": "203.0.113.1" } });
@@ -107,4 +122,19 @@ describe("long answers of one network, at once", { timeout: 300_000 }, () => {
       listed(world, await list(world.api, owner), 999);
       return flood(`${world.api}/me`, { authorization: `Bearer ${token}` });
     }));
+
+  it("are made a few at a time: the newest listings, when many of them changed", async () => {
+    const world = await startWorld({ blockTime: 0, escrow: false });
+    try {
+      const listing = await list(world.api, world.person("seller"));
+      json(await send(`${world.api}/listings`), 200);
+      listed(world, listing, 999);
+      assert.ok((await readWhole(world, 1)) <= READ_WHOLE, "many were listed");
+      // One sale changes what is said of all that its seller lists.
+      inDatabase(world, (db) => db.exec("UPDATE sellers SET sales = sales + 1"));
+      assert.ok((await readWhole(world, 2)) <= READ_WHOLE, "one was sold");
+    } finally {
+      await world.stop();
+    }
+  });
 });
