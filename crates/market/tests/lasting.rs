@@ -111,31 +111,6 @@ fn nor_does_a_tick_of_the_watcher() {
 }
 
 #[test]
-fn nor_do_agents_that_spent_something_and_were_ended_long_ago() {
-    let sales = Sales::new();
-    let steps = || {
-        let before = sales.db.steps();
-        sales.tick();
-        sales.db.steps() - before
-    };
-    sales.ticks(2);
-    let before = steps();
-    let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) ";
-    block(sales.db.run(statement!("INSERT INTO accounts VALUES ('owner', 'wallet', 1, 1000000, 1000000, 0)"))).unwrap();
-    for rows in [
-        "INSERT INTO oauth_grants SELECT printf('%032d', n), printf('%032d', n), 'owner', 'client', '', '', '', \
-           printf('%43d', 0), 'none', 1, n, n, n, n FROM n",
-        "INSERT INTO agent_spends SELECT printf('%064d', n), printf('%032d', n) FROM n",
-    ] {
-        let (insert, select) = rows.split_once(" SELECT ").unwrap();
-        block(sales.db.run(statement!(format!("{insert} {many} SELECT {select}"), SALES))).unwrap();
-    }
-    let later = steps();
-    println!("{before} steps, {later} after {SALES} agents");
-    assert!(later < before + MOST);
-}
-
-#[test]
 fn an_account_that_lists_all_it_may_at_its_longest_is_shown_within_what_a_page_is() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (account, _) = sign_up(&db, 5, NOON);
