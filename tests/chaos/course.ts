@@ -14,6 +14,9 @@ const LAST_TICKS = 45;
 /** Ticks by which what is due must be done, once the faults end for a while. */
 const CALM_TICKS = 18;
 
+/** Sales that wait for their results beyond which no other may be taken, with room for those that are tried twice. */
+const MAX_WAITING = 24;
+
 /** From the first purchase until nothing is left to do. */
 export async function play(drive: Drive, random: Random): Promise<void> {
   const all = drive.people.purchases;
@@ -32,7 +35,8 @@ export async function play(drive: Drive, random: Random): Promise<void> {
     [second.slice(0, half), true],
     [second.slice(half), false],
   ] as const) {
-    for (let ticks = 0; ticks < 3; ticks++) {
+    for (let ticks = 0; ticks < 3 || waiting(drive) + part.length > MAX_WAITING; ticks++) {
+      assert.ok(ticks < CALM_TICKS, `${waiting(drive)} sales wait for their results after ${ticks} ticks`);
       await drive.healthyTick();
       await drive.world.ledger.block();
     }
@@ -73,6 +77,13 @@ export const shownOf = (drive: Drive, purchases: readonly Purchase[]): Promise<(
 async function lastSubmitDeadline(drive: Drive, purchases: readonly Purchase[]): Promise<number> {
   const stories = await Promise.all(purchases.map(({ id = "" }) => drive.story(id)));
   return Math.max(...stories.map((story) => story?.steps[0]?.deadlines.submitResult ?? 0));
+}
+
+/** Sales that wait for their results, and payments that may become such. */
+function waiting({ world }: Drive): number {
+  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM escrows WHERE utxo IS NOT NULL AND result_hash IS NULL
+    UNION ALL SELECT 1 FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted'))`;
+  return rowsOf<{ count: number }>(world.state, "payments", sql)[0]?.count ?? 0;
 }
 
 /** Purchases in which somebody still has to act before it is too late, in words. */

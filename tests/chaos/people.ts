@@ -141,6 +141,8 @@ export async function patiently<T>(what: string, once: () => Promise<T | string>
 export async function fromServiceWallet(tryBuy: () => Promise<Answer>, listing: Offered): Promise<string> {
   const { id } = await patiently("a purchase from a service wallet", async () => {
     const answer = await tryBuy();
+    const locked = withoutResult(answer);
+    if (locked !== undefined) return { id: locked };
     if (answer.status !== 200) return `${answer.status} ${answer.text}`;
     const bought = json<{ purchase: { id: string }; content: string }>(answer);
     assert.equal(bought.content, listing.content);
@@ -148,6 +150,11 @@ export async function fromServiceWallet(tryBuy: () => Promise<Answer>, listing: 
   });
   return id;
 }
+
+/** The lock that an answer says is in a block: one that a node refused at first gives its content with its result, and the
+ * watcher ticks when all have bought. */
+const withoutResult = ({ text }: Answer): string | undefined =>
+  /the result of ([0-9a-f]{64}) is not posted yet/.exec(text)?.[1];
 
 /** The stock x402 client, and the same payment again until it is over. */
 export async function fromOutside(world: World, wallet: Wallet, listing: Offered): Promise<string> {
@@ -170,8 +177,7 @@ export async function fromOutside(world: World, wallet: Wallet, listing: Offered
       const proof = { "x-service-proof": await unlockProof(wallet, listing.id) };
       const again = await send(url, { headers: { ...init?.headers, ...proof } });
       if (again.status === 200) return { id: settlementOf(again).transaction };
-      // A lock that a node refused at first gives its content with its result: the watcher ticks when all have bought.
-      const locked = /the result of ([0-9a-f]{64}) is not posted yet/.exec(again.text)?.[1];
+      const locked = withoutResult(again);
       if (locked !== undefined) return { id: locked };
       return `402 ${refusal}, and with a proof ${again.status} ${refusalOf(again) ?? again.text}`;
     }
