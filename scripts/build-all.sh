@@ -26,7 +26,8 @@ for worker in . functions/watcher arbiter; do
   name=$(awk -F '"' '/^name = / { print $2; exit }' "$worker/wrangler.toml")
   quietly "$name" scripts/build-worker.sh "$worker" "${1:-}"
 done
-quietly "xtask, surety, and the scenes that tests play" \
-  cargo build --package xtask --package surety-cli --package arbitration --bin xtask --bin surety --example disputes
+# Of the whole workspace, so that dependencies have the features that they have for its tests, and are compiled once.
+quietly "xtask, surety, and what tests ask of our own code" \
+  cargo build --workspace --bin xtask --bin surety --examples
 rm -f "$log"
 [ "${1:-}" != deploy ] || node scripts/sizes.ts

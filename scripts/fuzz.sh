@@ -14,7 +14,9 @@ triple=$(rustc -vV | sed -n 's/^host: //p')
 built=${FUZZ_TARGET_DIR:-$state/target}
 
 mkdir -p "$state/artifacts"
-cargo run --quiet -p x402-cardano --example fuzz_seeds -- "$state/seeds"
+# Of the whole workspace: nothing is compiled anew that its tests had compiled.
+cargo build --quiet --workspace --example fuzz_seeds
+"${CARGO_TARGET_DIR:-target}/debug/examples/fuzz_seeds" "$state/seeds"
 
 # --target keeps build scripts out of the instrumentation.
 flags=(--cfg=fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4

@@ -1,8 +1,7 @@
 /** The transaction builder of `crates/cardano`, asked through its example program. */
 import { spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
-
 import { served } from "../../devnet/cardano/parameters.ts";
+import { built } from "../../scripts/stack/process.ts";
 
 /** An output as the builder's own type writes itself. */
 export type Utxo = {
@@ -89,13 +88,8 @@ const params = {
 /** Builds each scenario on its own, in one run of the program. */
 export function buildAll(scenarios: readonly Scenario[]): Answer[] {
   const input = scenarios.map((scenario) => `${JSON.stringify({ params, ...scenario })}\n`).join("");
-  const run = spawnSync("cargo", ["run", "--quiet", "-p", "cardano", "--example", "build_tx"], {
-    cwd: fileURLToPath(new URL("../..", import.meta.url)),
-    input,
-    encoding: "utf8",
-    maxBuffer: 1 << 28,
-  });
-  if (run.status !== 0) throw new Error(`cargo run: ${run.stderr}`);
+  const run = spawnSync(built("examples/build_tx"), { input, encoding: "utf8", maxBuffer: 1 << 28 });
+  if (run.status !== 0) throw new Error(`build_tx: ${run.error ?? run.stderr}`);
   return run.stdout
     .trimEnd()
     .split("\n")

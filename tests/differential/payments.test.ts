@@ -7,15 +7,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import { CborError, decode } from "../../devnet/cardano/cbor.ts";
 import { type Output, outputOf } from "../../devnet/cardano/output.ts";
 import { type Input, refOf, type Transaction, transactionOf } from "../../devnet/cardano/transaction.ts";
 import { applyTo, emulatorOf } from "../../devnet/ledger/emulator.ts";
 import { phaseOne } from "../../devnet/ledger/rules/phase-one.ts";
+import { built, root } from "../../scripts/stack/process.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Payments to compare, and where to begin: look further by environment variables. */
 const COUNT = Number(process.env.DIFFERENTIAL_COUNT ?? 1_500);
 const SEED = process.env.DIFFERENTIAL_SEED ?? "1";
@@ -69,9 +68,8 @@ function inputOf(ref: string): Input {
 }
 
 async function* generated(): AsyncGenerator<Case> {
-  const cargo = ["run", "--quiet", "--package", "x402-cardano", "--example", "payments", "--"];
-  const program = spawn("cargo", [...cargo, "devnet/parameters.json", String(COUNT), SEED], {
-    cwd: ROOT,
+  const program = spawn(built("examples/payments"), ["devnet/parameters.json", String(COUNT), SEED], {
+    cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(program, "close");

@@ -7,7 +7,7 @@ import { addressOf, keyHashHex, keysNamed, seedHex } from "./keys.ts";
 import { ask } from "./ours.ts";
 import { checkers, type DataSignature, signers } from "./sign-data.ts";
 
-const ours = <Answer>(requests: object[]): Answer[] => ask<Answer>("cardano", "cip8", requests);
+const ours = <Answer>(requests: object[]): Answer[] => ask<Answer>("cip8", requests);
 const kinds = ["base", "enterprise"] as const;
 const fresh = () => ({ keys: keysNamed(randomBytes(16).toString("hex")), payload: randomBytes(32).toString("hex") });
 

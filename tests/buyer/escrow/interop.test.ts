@@ -27,7 +27,7 @@ interface Answer {
 describe("the service's escrow quotes and an unrelated buyer", () => {
   let ledger: Ledger;
   let parameters: object;
-  const escrow = (requests: object[]) => ask<Answer & PaymentRequirements>("x402-cardano", "escrow", requests);
+  const escrow = (requests: object[]) => ask<Answer & PaymentRequirements>("escrow", requests);
   const sale = (price: bigint) => ({
     seed: seedHex(seller.payment),
     scriptHash: Buffer.from(Address.fromBech32(contract).paymentCredential.hash).toString("hex"),
