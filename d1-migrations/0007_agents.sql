@@ -26,6 +26,15 @@ CREATE INDEX oauth_grants_by_client ON oauth_grants (client_id);
 CREATE INDEX oauth_grants_revoked ON oauth_grants (revoked_at_ms) WHERE revoked_at_ms IS NOT NULL;
 CREATE INDEX oauth_grants_by_rotation ON oauth_grants (rotated_at_ms);
 
+-- What was approved from each network on each day (days since 1970-01-01, UTC). Yesterday's leave, by the watcher.
+CREATE TABLE granted_days (
+  day INTEGER NOT NULL,
+  network TEXT NOT NULL,                         -- a digest of the day and the network
+  grants INTEGER NOT NULL CHECK (grants >= 0),
+  request TEXT NOT NULL,                         -- the consent request that was counted last
+  PRIMARY KEY (day, network)
+) STRICT;
+
 -- Registered clients, by the hash of what they registered: registering again finds the same row. Those that no grant names
 -- leave after a day, by the watcher.
 CREATE TABLE oauth_clients (

@@ -145,6 +145,9 @@ impl ApiError {
             },
             Self::Agent(error) => match error {
                 AgentError::Approval(ApprovalError::Database(cause)) => Fault::from(cause.clone()).answer(),
+                AgentError::Approval(ApprovalError::NoMoreToday { wait_s }) => {
+                    ErrorAnswer::unavailable_for(*wait_s, text())
+                }
                 AgentError::Approval(ApprovalError::Signature(_)) => ErrorAnswer::unauthorized(text()),
                 AgentError::Approval(
                     ApprovalError::Expired(_) | ApprovalError::Address(_) | ApprovalError::Invalid(_),

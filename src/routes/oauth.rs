@@ -131,8 +131,8 @@ pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiErr
     };
     let address = keys.wallet(key_version, &approval.approver.owner())?.enterprise_address();
     let wallet = NewWallet { address, key_version };
-    let connected =
-        approve::grant(&app.database(), &authority, &approval, &wallet, edge::random()?, app.now_ms()).await;
+    let (database, network, random) = (app.database(), edge::client::client(&request)?, edge::random()?);
+    let connected = approve::grant(&database, &authority, &approval, &wallet, &network, random, app.now_ms()).await;
     Ok(answer::private_json(serde_json::json!(connected.map_err(AgentError::from)?).to_string())?)
 }
 

@@ -20,7 +20,8 @@ pub fn site(network: &str) -> Cow<'_, str> {
 }
 
 /// A client's site as it is kept: the same for a day, and then nobody can tell who it was.
-pub(crate) fn kept(network: &str, now: Millis) -> ContentHash {
+#[must_use]
+pub fn kept(network: &str, now: Millis) -> ContentHash {
     ContentHash::of(format!("{}\n{}", day(now), site(network)).as_bytes())
 }
 

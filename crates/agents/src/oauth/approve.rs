@@ -6,7 +6,8 @@
 //! ```
 //!
 //! One batch makes the account (with its service wallet on the first sign-in), sets its limits and writes the grant; all
-//! of it hangs on the consent request's id not being there yet, so of many answers one counts.
+//! of it hangs on the consent request's id not being there yet, so of many answers one counts, and on the share that one
+//! network has of a day's: answers cost nothing where a wallet is made up for them, and what they leave stays for long.
 
 use cardano::{
     Address, ContentHash, Lovelace,
@@ -15,12 +16,16 @@ use cardano::{
     json::{MAX_VALUES, has_more_values},
     keys::VerifyEd25519,
 };
-use market::account::{
-    DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA, NewWallet,
+use market::{
+    account::{
+        DAY_MS, DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA,
+        NewWallet, day,
+    },
+    network,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sql::{Database, DatabaseError, exactly, statement};
+use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
 use super::{
     Authority, GrantId, TokenKind,
@@ -34,6 +39,9 @@ pub const CODE_MS: u64 = 2 * 60 * 1_000;
 const UNREDEEMED_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Such grants that one approval deletes at most: each makes one, and whoever comes after many need not wait for all.
 const MAX_CLEARED: u32 = 1_000;
+/// What one network may approve on one day (UTC). Each leaves a grant for 100 days, and the registration that it
+/// names: 14 kB at their longest.
+pub const MAX_APPROVED_A_DAY: u32 = 1_000;
 /// Bytes of an answer's body that are read.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
@@ -67,6 +75,15 @@ pub enum ApprovalError {
     /// 401.
     #[error("the wallet's signature did not check out: {0}")]
     Signature(#[from] Cip8Error),
+    /// 503, for so many seconds.
+    #[error(
+        "your network has connected {MAX_APPROVED_A_DAY} agents today, the most that one may: connect this one after 00:00 \
+         UTC, or from another network"
+    )]
+    NoMoreToday {
+        /// Until the next day.
+        wait_s: u64,
+    },
     /// 503, with the cause for our log.
     #[error("the service cannot answer just now: try again in some seconds")]
     Database(#[from] DatabaseError),
@@ -79,7 +96,7 @@ impl ApprovalError {
         match self {
             Self::Expired(_) | Self::Address(_) | Self::Invalid(_) => 400,
             Self::Signature(_) => 401,
-            Self::Database(_) => 503,
+            Self::NoMoreToday { .. } | Self::Database(_) => 503,
         }
     }
 }
@@ -214,76 +231,146 @@ struct AccountRow {
 }
 
 /// Makes the grant, with the account on the first sign-in. `wallet` is the service wallet that such an account gets: the
-/// owner's, or the demo wallet.
+/// owner's, or the demo wallet; `network` is whose share of the day it takes.
 ///
 /// # Errors
-/// [`ApprovalError::Expired`] where the request was approved before.
+/// [`ApprovalError::Expired`] where the request was approved before, [`ApprovalError::NoMoreToday`].
 pub async fn grant(
     db: &impl Database,
     authority: &Authority,
     approval: &Approval,
     wallet: &NewWallet,
+    network: &str,
     random: [u8; 16],
     now_ms: u64,
 ) -> Result<ConnectedAgent, ApprovalError> {
-    let (request, owner, id) = (&approval.request, approval.approver.owner(), GrantId::new(random));
-    // The demo wallet is everybody's: nobody's form changes its limits.
-    let ((max_per_payment, daily_budget), on_conflict) = match approval.approver {
-        Approver::Wallet(_) => (
-            (approval.max_per_payment, approval.daily_budget),
-            "DO UPDATE SET max_per_payment = excluded.max_per_payment, daily_budget = excluded.daily_budget",
-        ),
-        Approver::Demo => ((DEFAULT_MAX_PER_PAYMENT, DEFAULT_DAILY_BUDGET), "DO NOTHING"),
-    };
-    let account = statement!(
-        format!(
-            "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
-             SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6 \
-             WHERE NOT EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?7) ON CONFLICT (owner) {on_conflict}"
-        ),
-        owner.as_str(),
-        wallet.address,
-        wallet.key_version,
-        max_per_payment,
-        daily_budget,
-        now_ms,
-        request.id.as_str(),
-    );
-    let grant = statement!(
-        "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, code_challenge, \
-           rotated_at_ms, created_at_ms, used_at_ms) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?9) ON CONFLICT (request) DO NOTHING RETURNING id",
-        id.to_string(),
-        request.id.as_str(),
-        owner.as_str(),
-        request.client_id.as_str(),
-        request.client_name.as_str(),
-        request.redirect_uri.as_str(),
-        request.resource.as_str(),
-        request.code_challenge.as_str(),
-        now_ms,
-    );
+    let id = GrantId::new(random);
+    let writing =
+        Writing { approval, owner: approval.approver.owner(), network: network::kept(network, now_ms), now_ms };
     let statements = vec![
-        statement!(
-            format!(
-                "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE generation = 0 \
-                   AND created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_CLEARED})"
-            ),
-            now_ms.saturating_sub(UNREDEEMED_MS)
-        ),
-        account,
-        grant,
-        statement!(
-            "SELECT json_object('walletAddress', wallet_address) FROM accounts WHERE owner = ?1",
-            owner.as_str()
-        ),
+        clear(now_ms),
+        writing.count(),
+        writing.account(wallet),
+        writing.grant(&id),
+        writing.is_granted(),
+        writing.wallet(),
     ];
-    let [_, _, granted, account] = exactly(db.batch(statements).await?)?;
+    let [_, _, _, granted, known, account] = exactly(db.batch(statements).await?)?;
     if granted.first().is_none() {
-        return Err(RequestExpired.into());
+        let wait_s = DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000);
+        let full = known.first().is_none();
+        return Err(if full { ApprovalError::NoMoreToday { wait_s } } else { RequestExpired.into() });
     }
     let account: AccountRow = account.first_json()?.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
     let claims = Claims { grant: id, generation: 0, expires_at_ms: now_ms.saturating_add(CODE_MS) };
     let code = claims.token(TokenKind::Code, authority.secrets(), authority.issuer());
-    Ok(ConnectedAgent { redirect: request.granted(authority, &code), agent_address: account.wallet_address, owner })
+    let redirect = approval.request.granted(authority, &code);
+    Ok(ConnectedAgent { redirect, agent_address: account.wallet_address, owner: writing.owner })
+}
+
+/// The statement that deletes grants whose codes were never redeemed.
+fn clear(now_ms: u64) -> Statement {
+    statement!(
+        format!(
+            "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE generation = 0 \
+               AND created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_CLEARED})"
+        ),
+        now_ms.saturating_sub(UNREDEEMED_MS)
+    )
+}
+
+/// SQL: this request is the one that its network's share of the day was taken for, in the same batch.
+const COUNTED: &str = "EXISTS (SELECT 1 FROM granted_days WHERE day = ?1 AND network = ?2 AND request = ?3)";
+/// SQL: this request was approved before.
+const GRANTED: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?3)";
+
+/// One approval on its way to becoming a grant. Its statements are one batch.
+struct Writing<'a> {
+    approval: &'a Approval,
+    owner: String,
+    network: ContentHash,
+    now_ms: u64,
+}
+
+impl Writing<'_> {
+    /// A statement over the day, the network and the request, `?1` to `?3`, and these.
+    fn statement<const N: usize>(&self, sql: String, params: [Param; N]) -> Statement {
+        let request = self.approval.request.id.as_str();
+        let mut all = vec![Param::from(day(self.now_ms)), self.network.into(), request.into()];
+        all.extend(params);
+        Statement { sql: sql.into(), params: all }
+    }
+
+    /// Takes one of what the network may approve on this day, unless it has none left.
+    fn count(&self) -> Statement {
+        let sql = format!(
+            "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, ?2, 1, ?3 WHERE NOT {GRANTED} \
+               AND coalesce((SELECT grants FROM granted_days WHERE day = ?1 AND network = ?2), 0) < ?4 \
+             ON CONFLICT (day, network) DO UPDATE SET grants = grants + 1, request = excluded.request"
+        );
+        self.statement(sql, [MAX_APPROVED_A_DAY.into()])
+    }
+
+    /// Makes the account, or sets its limits.
+    fn account(&self, wallet: &NewWallet) -> Statement {
+        // The demo wallet is everybody's: nobody's form changes its limits.
+        let ((max_per_payment, daily_budget), on_conflict) = match self.approval.approver {
+            Approver::Wallet(_) => (
+                (self.approval.max_per_payment, self.approval.daily_budget),
+                "DO UPDATE SET max_per_payment = excluded.max_per_payment, daily_budget = excluded.daily_budget",
+            ),
+            Approver::Demo => ((DEFAULT_MAX_PER_PAYMENT, DEFAULT_DAILY_BUDGET), "DO NOTHING"),
+        };
+        let sql = format!(
+            "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
+             SELECT ?4, ?5, ?6, CAST(?7 AS INTEGER), CAST(?8 AS INTEGER), ?9 WHERE {COUNTED} AND NOT {GRANTED} \
+             ON CONFLICT (owner) {on_conflict}"
+        );
+        self.statement(
+            sql,
+            [
+                self.owner.as_str().into(),
+                wallet.address.into(),
+                wallet.key_version.into(),
+                max_per_payment.into(),
+                daily_budget.into(),
+                self.now_ms.into(),
+            ],
+        )
+    }
+
+    fn grant(&self, id: &GrantId) -> Statement {
+        let request = &self.approval.request;
+        let sql = format!(
+            "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, code_challenge, \
+               rotated_at_ms, created_at_ms, used_at_ms) \
+             SELECT ?4, ?3, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?11 WHERE {COUNTED} \
+             ON CONFLICT (request) DO NOTHING RETURNING id"
+        );
+        self.statement(
+            sql,
+            [
+                id.to_string().into(),
+                self.owner.as_str().into(),
+                request.client_id.as_str().into(),
+                request.client_name.as_str().into(),
+                request.redirect_uri.as_str().into(),
+                request.resource.as_str().into(),
+                request.code_challenge.as_str().into(),
+                self.now_ms.into(),
+            ],
+        )
+    }
+
+    /// Returns a row where the request is approved by now.
+    fn is_granted(&self) -> Statement {
+        statement!("SELECT 'granted' FROM oauth_grants WHERE request = ?1", self.approval.request.id.as_str())
+    }
+
+    fn wallet(&self) -> Statement {
+        statement!(
+            "SELECT json_object('walletAddress', wallet_address) FROM accounts WHERE owner = ?1",
+            self.owner.as_str()
+        )
+    }
 }

@@ -3,9 +3,13 @@
 use std::collections::HashSet;
 
 use futures_lite::future::{self, block_on};
+use serde_json::json;
 use sql::{Database, statement};
 
-use super::testing::*;
+use super::{
+    approve::{ApprovalError, MAX_APPROVED_A_DAY},
+    testing::*,
+};
 
 fn live_grants(world: &World) -> String {
     let count = "SELECT CAST(count(*) AS TEXT) FROM oauth_grants WHERE generation > 0 AND revoked_at_ms IS NULL";
@@ -74,4 +78,90 @@ fn a_slow_and_a_fast_retry_agree() {
     }));
     assert_eq!(fast, slow);
     assert_eq!(world.caller(&fast.access_token), world.caller(&slow.access_token));
+}
+
+/// Days for which the watcher keeps a grant whose code was redeemed, used or not.
+const DAYS_KEPT: u64 = 100;
+/// What a database holds, in bytes.
+const DATABASE: u64 = 10_000_000_000;
+
+fn number(world: &World, sql: &'static str) -> u64 {
+    block_on(world.db.run(statement!(sql))).unwrap().rows.concat().parse().unwrap()
+}
+
+fn bytes(world: &World) -> u64 {
+    number(world, "SELECT CAST(page_count * page_size AS TEXT) FROM pragma_page_count(), pragma_page_size()")
+}
+
+/// An approval of a client that says as much of itself as one may, and the redemption of its code.
+fn long_approval(world: &World, which: u32) -> Result<(), ApprovalError> {
+    let callback = format!("https://stranger.example.com/{}", "x".repeat(980));
+    let others = (0..6).map(|other| format!("{callback}{which}{other}"));
+    let uris: Vec<String> = std::iter::once(callback.clone()).chain(others).collect();
+    let body = json!({ "client_name": "\u{1f3a8}".repeat(100), "redirect_uris": uris });
+    let client = world.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned();
+    let request = world.authorize(&query(&with(&authorization(&client), "redirect_uri", &callback))).unwrap();
+    // Nobody signs: the demo wallet is everybody's. Where there is none, a wallet made up for it signs.
+    let body = json!({
+        "request": request.seal(&world.authority), "mode": "demo", "maxPerPaymentAda": 10, "dailyBudgetAda": 30,
+    });
+    let approved = world.grant(&world.check(&body).unwrap())?;
+    let code = parameter(&approved.redirect, "code").unwrap();
+    world.token(&with(&redemption(&client, &code), "redirect_uri", &callback)).unwrap();
+    Ok(())
+}
+
+#[test]
+fn what_one_network_approves_on_all_days_that_it_stays_is_little_beside_a_database() {
+    let world = World::new();
+    let before = bytes(&world);
+    for which in 0..MAX_APPROVED_A_DAY {
+        long_approval(&world, which).unwrap();
+    }
+    let day = bytes(&world) - before;
+    assert!(5 * day * DAYS_KEPT < DATABASE, "{day} bytes a day");
+    let refused = long_approval(&world, MAX_APPROVED_A_DAY);
+    assert!(matches!(refused, Err(ApprovalError::NoMoreToday { wait_s: 1..=86_400 })), "{refused:?}");
+    assert_eq!(live_grants(&world), MAX_APPROVED_A_DAY.to_string());
+}
+
+/// One network has approved as many as it may, but so many.
+fn approved_but(world: &World, left: u32) {
+    world.sign_in();
+    let sql = "UPDATE granted_days SET grants = ?1";
+    block_on(world.db.run(statement!(sql, MAX_APPROVED_A_DAY - left))).unwrap();
+}
+
+#[test]
+fn a_network_that_has_approved_all_it_may_keeps_out_nobody_else_and_itself_for_that_day() {
+    let world = World::new();
+    approved_but(&world, 0);
+    let client = world.register(&[CALLBACK]);
+    let accounts = || number(&world, "SELECT CAST(count(*) || sum(max_per_payment) AS TEXT) FROM accounts");
+    let known = accounts();
+    let approval = |limit: u32| {
+        let mut body = world.approval(&world.consent(&client));
+        body["maxPerPaymentAda"] = json!(limit);
+        world.check(&body).unwrap()
+    };
+    assert!(matches!(world.grant(&approval(7)), Err(ApprovalError::NoMoreToday { .. })));
+    assert_eq!(accounts(), known, "nor are limits set");
+    assert!(world.grant_from("2001:db8::/64", &approval(8)).is_ok());
+    assert!(world.grant_from("2001:db8:0:1::/64", &approval(9)).is_ok());
+    assert_eq!(number(&world, "SELECT CAST(grants AS TEXT) FROM granted_days ORDER BY grants LIMIT 1"), 2, "of a site");
+    world.wait(24 * 60 * 60 * 1_000);
+    assert!(world.grant(&approval(10)).is_ok());
+}
+
+#[test]
+fn the_last_approval_of_a_networks_day_is_had_once() {
+    let world = World::new();
+    approved_but(&world, 1);
+    let client = world.register(&[CALLBACK]);
+    let approvals: Vec<_> = (0..20).map(|_| world.check(&world.approval(&world.consent(&client))).unwrap()).collect();
+    let granted: Vec<_> = approvals.iter().map(|approval| world.grant(approval)).collect();
+    assert_eq!(granted.iter().filter(|answer| answer.is_ok()).count(), 1);
+    // Sent again, what was approved is approved, and what was not is not.
+    assert!(matches!(world.grant(&approvals[0]), Err(ApprovalError::Expired(_))));
+    assert!(matches!(world.grant(&approvals[1]), Err(ApprovalError::NoMoreToday { .. })));
 }

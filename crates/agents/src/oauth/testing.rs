@@ -187,9 +187,15 @@ impl World {
     }
 
     pub fn grant(&self, approval: &Approval) -> Result<ConnectedAgent, ApprovalError> {
+        self.grant_from("203.0.113.7", approval)
+    }
+
+    /// From this network.
+    pub fn grant_from(&self, network: &str, approval: &Approval) -> Result<ConnectedAgent, ApprovalError> {
         let key = SigningKey::from_seed(&Sha256::digest(approval.approver.owner()).into()).unwrap();
         let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
-        block_on(approve::grant(&self.db, &self.authority, approval, &wallet, self.random(), self.now()))
+        let (db, authority, random) = (&self.db, &self.authority, self.random());
+        block_on(approve::grant(db, authority, approval, &wallet, network, random, self.now()))
     }
 
     /// The code of a sign-in in which everybody does everything right.

@@ -12,8 +12,9 @@ use crate::{
     network,
 };
 
-/// How often what is said of a listing is written, about: its card, its columns, the full-text index with its beginnings.
-const COPIES: u64 = 6;
+/// How often what is said of a listing is written at most: its card, its columns, the full-text index with its beginnings. Words
+/// of eight random letters, of which the index shares none, take some eleven times what they are.
+const COPIES: u64 = 12;
 
 /// What may be taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
