@@ -125,6 +125,26 @@ fn what_one_network_approves_on_all_days_that_it_stays_is_little_beside_a_databa
     assert_eq!(live_grants(&world), MAX_APPROVED_A_DAY.to_string());
 }
 
+/// Registrations of one network a minute (`LIMIT_REGISTER`), each of which stays for a day.
+const REGISTERED_A_MINUTE: u64 = 120;
+/// Networks among which what there is for all is shared elsewhere.
+const NETWORKS: u64 = 8;
+
+#[test]
+fn what_eight_networks_register_in_a_day_leaves_room_in_a_database() {
+    const SOME: u64 = 200;
+    let world = World::new();
+    let before = bytes(&world);
+    for which in 0..SOME {
+        let uris: Vec<_> =
+            (0..8).map(|other| format!("https://a.example/{}{which:04}{other}", "x".repeat(950))).collect();
+        world.register_body(&json!({ "redirect_uris": uris })).unwrap();
+    }
+    let each = (bytes(&world) - before) / SOME;
+    let day = each * REGISTERED_A_MINUTE * 24 * 60;
+    assert!(NETWORKS * day < DATABASE, "{each} bytes each, {day} bytes a day of one network");
+}
+
 /// One network has approved as many as it may, but so many.
 fn approved_but(world: &World, left: u32) {
     world.sign_in();
