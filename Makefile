@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
 export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
 # Test files that run at a time: they wait more than they compute.
-E2E_JOBS ?= 6
+E2E_JOBS ?= 8
 
 .PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
@@ -38,9 +38,8 @@ audit: setup ## known vulnerabilities of what we depend on, where there is a net
 unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
 
-# Whatever ends in .test.ts below these folders is run: a new folder joins by itself.
-e2e: build outsiders ## the tests against running workers and the local ledger; E2E_JOBS=n files at a time
-	node --test --test-concurrency=$(E2E_JOBS) 'devnet/test/**/*.test.ts' 'tests/**/*.test.ts'
+e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter mcp" for some, E2E_JOBS=n at a time
+	@JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
 	SEED=$${SEED:-any} node --test tests/chaos/chaos.test.ts

@@ -1,0 +1,43 @@
+// The end-to-end tests, JOBS files at a time: those that take longest begin first, so that none is left alone at the end.
+// Words after the name choose the files whose paths have one of them: node scripts/e2e.ts security chaos
+import { globSync } from "node:fs";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+
+/** Whatever ends in .test.ts below these folders is run: a new folder joins by itself. */
+const FOLDERS = ["devnet/test", "tests"];
+/** Files that take a minute and more, longest first: they wait more than they compute. */
+const LONG = [
+  "tests/chaos/chaos.test.ts",
+  "tests/e2e/faults.test.ts",
+  "tests/security/watcher.test.ts",
+  "tests/accounts/faults.test.ts",
+  "tests/accounts/operator.test.ts",
+  "tests/soak/soak.test.ts",
+  "tests/security/paying.test.ts",
+  "tests/pages/reading.test.ts",
+  "tests/pages/purchase.test.ts",
+  "tests/security/clock.test.ts",
+  "tests/checkout/again.test.ts",
+  "tests/security/uploads.test.ts",
+  "tests/e2e/settlement.test.ts",
+  "tests/deploy/deploy.test.ts",
+  "tests/deploy/backup.test.ts",
+  "tests/pages/paywall.test.ts",
+  "tests/scale/watcher.test.ts",
+];
+
+const wanted = process.argv.slice(2);
+const found = FOLDERS.flatMap((folder) => globSync(`${folder}/**/*.test.ts`)).sort();
+const gone = LONG.filter((file) => !found.includes(file));
+if (gone.length > 0) throw new Error(`there is no ${gone.join(", ")}: see LONG in scripts/e2e.ts`);
+const ordered = [...LONG, ...found.filter((file) => !LONG.includes(file))];
+const files = ordered.filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)));
+if (files.length === 0) throw new Error(`no test file's path has ${wanted.join(" or ")}`);
+
+run({ files, concurrency: Number(process.env.JOBS ?? 8) })
+  .on("test:fail", ({ todo }) => {
+    if (todo === undefined || todo === false) process.exitCode = 1;
+  })
+  .compose(new spec())
+  .pipe(process.stdout);
