@@ -35,6 +35,14 @@ CREATE TABLE granted_days (
   PRIMARY KEY (day, network)
 ) STRICT;
 
+-- What was registered from each network on each day, in bytes. Yesterday's leave, by the watcher.
+CREATE TABLE registered_days (
+  day INTEGER NOT NULL,
+  network TEXT NOT NULL,                         -- a digest of the day and the network
+  bytes INTEGER NOT NULL CHECK (bytes >= 0),
+  PRIMARY KEY (day, network)
+) STRICT;
+
 -- Registered clients, by the hash of what they registered: registering again finds the same row. Those that no grant names
 -- leave after a day, by the watcher.
 CREATE TABLE oauth_clients (

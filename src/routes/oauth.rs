@@ -66,7 +66,10 @@ pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiEr
         Err(error) => return Err(error.into()),
     };
     let registered = match ClientMetadata::from_registration(&body) {
-        Ok(metadata) => client::register(&app.database(), &metadata, app.now_ms()).await,
+        Ok(metadata) => {
+            let network = edge::client::client(&request)?;
+            client::register(&app.database(), &metadata, &network, app.now_ms()).await
+        }
         Err(error) => Err(error),
     };
     match registered {

@@ -143,6 +143,35 @@ fn a_row_that_cannot_be_cleared_away_keeps_no_sale_waiting() {
     assert!(reports.iter().all(|report| report.notes.iter().any(|note| note.contains("FOREIGN KEY"))), "{reports:#?}");
 }
 
+/// Whether a tick went through, a block after the last.
+fn ticked(sales: &Sales) -> bool {
+    sales.ledger.mine();
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sales.tick())).is_ok()
+}
+
+#[test]
+fn a_database_that_strangers_filled_has_room_again_when_what_they_left_is_over() {
+    let sales = Sales::new();
+    sales.ticks(1);
+    // As large as it may be, but for a few pages. It answers a number, which is no text.
+    let pages: u32 = one(&sales.db, "SELECT CAST(page_count + 300 AS TEXT) FROM pragma_page_count()").parse().unwrap();
+    drop(block(sales.db.run(statement!(format!("PRAGMA max_page_count = {pages}")))));
+    // Registrations, kept for a day, of every length.
+    let kept_until = NOON + 24 * 60 * 60 * 1_000;
+    for bytes in [8_000, 1_000, 100, 10] {
+        let register = format!(
+            "INSERT INTO oauth_clients SELECT 'client_' || (SELECT count(*) FROM oauth_clients), \
+               json_quote(printf('%.*c', {bytes}, 'x')), {kept_until}"
+        );
+        while block(sales.db.run(statement!(register.clone()))).is_ok() {}
+    }
+    // Each leaves a row of its own, until there is no room for one.
+    assert!((0..200).any(|_| !ticked(&sales)), "the database has no more room");
+    sales.until(25 * 60);
+    assert!((0..3).any(|_| ticked(&sales)), "a day later all that filled it is over");
+    assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM oauth_clients"), "0");
+}
+
 #[test]
 fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
     let sales = Sales::new();
@@ -667,6 +696,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     );
     run(&sales, &format!("INSERT INTO oauth_assertions VALUES (printf('%064d', 1), {})", NOON - 1));
     run(&sales, "INSERT INTO listed_days VALUES (1, '', 5)");
+    run(&sales, "INSERT INTO registered_days VALUES (1, '', 5)");
     sales.ticks(2);
     let left = |column: &str, table: &str| {
         one(
@@ -679,6 +709,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     assert_eq!(left("url", "oauth_documents"), "fresh");
     assert_eq!(left("digest", "oauth_assertions"), "");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM listed_days WHERE day = 1"), "0");
+    assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM registered_days"), "0");
     assert_eq!(one(&sales.db, "SELECT CAST(kept_until_ms > 1 AS TEXT) FROM oauth_clients WHERE id = 'approved'"), "1");
 }
 

@@ -5,10 +5,11 @@
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use cardano::ordered::object;
+use market::{account::day, network};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use sql::{Database, Rows, Statement, statement};
+use sql::{Database, Rows, Statement, exactly, statement};
 
 use super::{
     Authority, ErrorCode, OAuthError, RedirectUri, SCOPE,
@@ -207,21 +208,47 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<KeySource>, OAuthError> {
 
 /// How long a registration is kept that nobody approved, in ms.
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Bytes that one network may register on one day (UTC): a minute's rate all day long would be a seventh of what a database
+/// holds, and nobody signs.
+pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
-/// Registers a client and answers RFC 7591's response (201) as JSON text.
+/// Registers a client and answers RFC 7591's response (201) as JSON text. `network` is whose share of the day it takes, unless
+/// the same is registered already.
 ///
 /// # Errors
-/// The database cannot be asked.
-pub async fn register(db: &impl Database, metadata: &ClientMetadata, now_ms: u64) -> Result<String, OAuthError> {
-    let id = metadata.id();
-    let insert = statement!(
-        "INSERT INTO oauth_clients (id, metadata, kept_until_ms) VALUES (?1, ?2, ?3) \
-         ON CONFLICT (id) DO UPDATE SET kept_until_ms = excluded.kept_until_ms",
+/// `temporarily_unavailable`: the network has registered as much as it may, or the database cannot be asked.
+pub async fn register(
+    db: &impl Database,
+    metadata: &ClientMetadata,
+    network: &str,
+    now_ms: u64,
+) -> Result<String, OAuthError> {
+    let (id, text) = (metadata.id(), json!(metadata).to_string());
+    let take = statement!(
+        "INSERT INTO registered_days (day, network, bytes) SELECT ?1, ?2, ?3 \
+         WHERE NOT EXISTS (SELECT 1 FROM oauth_clients WHERE id = ?4) \
+           AND coalesce((SELECT bytes FROM registered_days WHERE day = ?1 AND network = ?2), 0) + ?3 <= ?5 \
+         ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes",
+        day(now_ms),
+        network::kept(network, now_ms),
+        u64::try_from(text.len()).unwrap_or(u64::MAX),
         id.as_str(),
-        json!(metadata).to_string(),
+        MAX_REGISTERED_A_DAY,
+    );
+    let keep = statement!(
+        "INSERT INTO oauth_clients (id, metadata, kept_until_ms) SELECT ?1, ?2, ?3 \
+         WHERE changes() > 0 OR EXISTS (SELECT 1 FROM oauth_clients WHERE id = ?1) \
+         ON CONFLICT (id) DO UPDATE SET kept_until_ms = excluded.kept_until_ms RETURNING id",
+        id.as_str(),
+        text,
         now_ms.saturating_add(UNUSED_MS),
     );
-    db.run(insert).await?;
+    let [_, kept] = exactly(db.batch(vec![take, keep]).await?)?;
+    if kept.first().is_none() {
+        let text =
+            "your network has registered as much today as one may: register after 00:00 UTC, or from another network";
+        return Err(OAuthError::new(ErrorCode::TemporarilyUnavailable, text));
+    }
     Ok(metadata.registered(&id, now_ms).to_string())
 }
 

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use futures_lite::future::{self, block_on};
-use serde_json::json;
+use serde_json::{Value, json};
 use sql::{Database, statement};
 
 use super::{
+    ErrorCode,
     approve::{ApprovalError, MAX_APPROVED_A_DAY},
     testing::*,
 };
@@ -123,6 +124,37 @@ fn what_one_network_approves_on_all_days_that_it_stays_is_little_beside_a_databa
     let refused = long_approval(&world, MAX_APPROVED_A_DAY);
     assert!(matches!(refused, Err(ApprovalError::NoMoreToday { wait_s: 1..=86_400 })), "{refused:?}");
     assert_eq!(live_grants(&world), MAX_APPROVED_A_DAY.to_string());
+}
+
+/// Networks among which what there is for all is shared elsewhere.
+const NETWORKS: u64 = 8;
+
+#[test]
+fn what_eight_networks_register_in_a_day_leaves_room_in_a_database() {
+    let world = World::new();
+    let before = bytes(&world);
+    let mut again = Value::Null;
+    let registered = |which: u32| {
+        let uris: Vec<_> =
+            (0..8).map(|other| format!("https://a.example/{}{which:04}{other}", "x".repeat(950))).collect();
+        json!({ "redirect_uris": uris })
+    };
+    for which in 0..4_000 {
+        let body = registered(which);
+        match world.register_body(&body) {
+            Ok(_) => again = body,
+            Err(refused) => {
+                assert_eq!(refused.code, ErrorCode::TemporarilyUnavailable);
+                break;
+            }
+        }
+    }
+    let day = bytes(&world) - before;
+    assert!(10 * NETWORKS * day < DATABASE, "{day} bytes a day of one network");
+    assert!(world.register_body(&registered(9_999)).is_err(), "nothing new that day");
+    assert!(world.register_body(&again).is_ok(), "what is registered already takes nothing");
+    world.wait(24 * 60 * 60 * 1_000);
+    assert!(world.register_body(&registered(9_999)).is_ok());
 }
 
 /// One network has approved as many as it may, but so many.

@@ -169,7 +169,7 @@ impl World {
 
     pub fn register_body(&self, body: &Value) -> Result<Value, OAuthError> {
         let metadata = ClientMetadata::from_registration(body.to_string().as_bytes())?;
-        let answer = block_on(client::register(&self.db, &metadata, self.now()))?;
+        let answer = block_on(client::register(&self.db, &metadata, "203.0.113.7", self.now()))?;
         Ok(serde_json::from_str(&answer).unwrap())
     }
 

@@ -284,11 +284,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let clearing = housekeeping::statements(self.now, &view.tip);
         let done = match self.database.batch([statements.as_slice(), &clearing].concat()).await {
             Ok(done) => done,
-            // What cannot be cleared away must not keep from acting.
+            // What cannot be cleared away must not keep from acting; nor what can from being so, where there is no room for
+            // anything new.
             Err(_) => {
-                let done = self.database.batch(statements).await?;
                 self.write_each(clearing.into_iter().map(|statement| vec![statement]).collect(), report).await;
-                done
+                self.database.batch(statements).await?
             }
         };
         let [_, block, _, _, _, due, owed, doubtful, ..] = done.as_slice() else {
