@@ -30,7 +30,7 @@ use sql::{Database, DatabaseError, Rows, Statement};
 use crate::{
     app::App,
     error::ApiError,
-    limits::{self, Limiter},
+    limits::{self, Cost, Limiter},
 };
 
 /// How long a state is believed, in ms.
@@ -177,13 +177,15 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 pub async fn answer<R>(
     app: &App,
     request: &Request,
-    limiter: Limiter,
+    cost: impl Into<Cost>,
     name: &str,
     read: impl FnOnce(Rc<Telling>) -> R,
 ) -> Result<Option<KeptPage>, ApiError>
 where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
+    let cost = cost.into();
+    let limiter = cost.limiter;
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
     let now = app.now_ms();
     let free = kept.is_some() && (fresh(now).is_some() || first_to_ask(now));
@@ -206,6 +208,7 @@ where
     {
         return Ok(Some(kept.it));
     }
+    cost.of_looks(app, request).await?;
     let telling = Rc::new(Telling::new(app));
     let Some(page) = read(telling.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.
@@ -272,7 +275,9 @@ pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Pa
         return Ok(kept.it);
     }
     // Calls are limited by who was let in: one client may be as many as it likes.
-    let _place = app.limit_read(Limiter::of_listings(filter.most()), request).await?;
+    let cost = Cost::of(filter);
+    cost.of_looks(app, request).await?;
+    let _place = app.limit_read(cost.limiter, request).await?;
     let telling = Telling::new(app);
     let page = Rc::new(catalogue::page(&telling, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.

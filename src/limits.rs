@@ -8,11 +8,13 @@ use std::cell::RefCell;
 use cardano::chain::ChainError;
 use edge::{
     places::{Place, Places},
+    serve::Request,
     settings::SettingError,
 };
+use market::catalogue::Filter;
 use worker::Env;
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError};
 
 pub use edge::{answer::PERIOD_SECONDS, client::client};
 
@@ -97,6 +99,35 @@ impl Limiter {
 
     fn binding(self) -> &'static str {
         LIMITS.iter().find(|(limiter, ..)| *limiter == self).map_or("", |(_, binding, _)| binding)
+    }
+}
+
+/// What a read of the database costs a client, where it is not known from memory: one of what it may ask for, and one for each
+/// further look through the full-text index.
+#[derive(Clone, Copy)]
+pub struct Cost {
+    pub limiter: Limiter,
+    looks: usize,
+}
+
+impl Cost {
+    /// Of a page of listings.
+    pub fn of(filter: &Filter) -> Self {
+        Self { limiter: Limiter::of_listings(filter.most()), looks: filter.looks().saturating_sub(1) }
+    }
+
+    /// Takes what the further looks cost.
+    pub async fn of_looks(self, app: &App, request: &Request) -> Result<(), ApiError> {
+        for _ in 0..self.looks {
+            app.limit_client(Limiter::Search, request).await?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Limiter> for Cost {
+    fn from(limiter: Limiter) -> Self {
+        Self { limiter, looks: 0 }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     app::App,
     error::ApiError,
     known::{self, Telling},
-    limits::{Limiter, client},
+    limits::{Cost, Limiter, client},
     respond,
     session::{MaybeSession, Session},
 };
@@ -61,8 +61,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
         None => known::newest(app, request).await?,
         Some(filter) => {
             let read = async |telling: Rc<Telling>| catalogue::page(&*telling, &filter).await.map(Some);
-            let limiter = Limiter::of_listings(filter.most());
-            let page = known::answer(app, request, limiter, &format!("/listings?{query}"), read).await?;
+            let page = known::answer(app, request, Cost::of(&filter), &format!("/listings?{query}"), read).await?;
             page.ok_or_else(|| Fault::Inconsistent("a page without listings".into()))?
         }
     };

@@ -26,7 +26,7 @@ use crate::{
     app::App,
     endpoint::Endpoint,
     error::ApiError,
-    limits::Limiter,
+    limits::{Cost, Limiter},
     openapi, respond,
     routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
     session::Shown,
@@ -107,7 +107,9 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let _place = app.limit_read(Limiter::Search, request).await?;
+    let cost = Cost::of(&filter);
+    cost.of_looks(app, request).await?;
+    let _place = app.limit_read(cost.limiter, request).await?;
     let Page { json, next } = catalogue::page(&app.database(), &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     kept(request, home::page(&app.public_origin(request)?, &asked, &listings, next.as_deref()))

@@ -91,6 +91,32 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
     }
   });
 
+  it("cost as much as the words that are looked for", async () => {
+    await list(world.api, world.person("seller"));
+    const words = "hero of the and to a in is for with that odd".split(" ");
+    const asked: Record<string, (text: string, n: number) => string> = {
+      "a search": (text, n) => `/listings?limit=50&n=${n}&q=${text}`,
+      "the home page": (text, n) => `/?n=${n}&q=${text}`,
+    };
+    for (const [place, [what, path]] of Object.entries(asked).entries()) {
+      const ask = (text: string, who: number, n = 0) =>
+        send(`${world.api}${path(encodeURIComponent(text), n)}`, {
+          headers: { accept: "text/html", "cf-connecting-ip": `203.0.113.${210 + 2 * place + who}` },
+        });
+      let refused = 0;
+      // A minute may begin in between.
+      for (let n = 0; n < 4; n++) refused += (await ask(words.toReversed().join(" "), 0, n)).status === 429 ? 1 : 0;
+      assert.ok(refused >= 2, `${what}: ${refused} of four were refused`);
+      for (let n = 0; n < 4; n++) {
+        assert.equal(
+          (await ask(Array(12).fill("hero").join(" "), 1, n)).status,
+          200,
+          `${what}: said again is one word`,
+        );
+      }
+    }
+  });
+
   it("cost nothing where what all may read has not changed, however long it is", async () => {
     await list(world.api, world.person("seller"));
     const headers = { "cf-connecting-ip": "203.0.113.200" };

@@ -314,11 +314,19 @@ impl Filter {
     }
 }
 
-/// The first words of a text for a full-text query. What is one here is one to the index, too: of several it would be a
+/// The first words of a text for a full-text query, each once. What is one here is one to the index, too: of several it would be a
 /// phrase, looked for in all places that its words have.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c: char| !c.is_alphanumeric() || is_framed(c)).filter(|word| !word.is_empty());
-    words.take(MAX_WORDS)
+fn words(text: &str) -> Vec<&str> {
+    let mut found = vec![];
+    for word in text.split(|c: char| !c.is_alphanumeric() || is_framed(c)).filter(|word| !word.is_empty()) {
+        if found.len() == MAX_WORDS {
+            break;
+        }
+        // Said again it means no more, and costs another look. The last may be a beginning: it stays last.
+        found.retain(|known: &&str| !known.eq_ignore_ascii_case(word));
+        found.push(word);
+    }
+    found
 }
 
 /// A word of which no character is an operator.

@@ -138,7 +138,7 @@ impl Question {
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let short = text.chars().count() <= MAX_QUERY;
-        short.then(|| Self(words(text).map(quoted).collect()))
+        short.then(|| Self(words(text).into_iter().map(quoted).collect()))
     }
 }
 

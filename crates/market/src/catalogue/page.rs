@@ -97,9 +97,15 @@ impl Filter {
         self.limit.unwrap_or(MAX_PAGE)
     }
 
+    /// Looks through the full-text index that a page of it takes: one for each word.
+    #[must_use]
+    pub fn looks(&self) -> usize {
+        self.words.as_deref().map_or(0, |text| words(text).len())
+    }
+
     /// The full-text query: all of the words; the last may be a beginning, of as many letters as the index has.
     fn match_text(&self) -> Option<String> {
-        let mut words: Vec<&str> = words(self.words.as_deref()?).collect();
+        let mut words = words(self.words.as_deref()?);
         let last = words.last_mut()?;
         if let Some((end, _)) = last.char_indices().nth(INDEXED) {
             *last = last.get(..end)?;
