@@ -237,6 +237,16 @@ test("a faucet's coins are in a block at once, also beside a mempool that stays"
   assert.equal((await devnet.get(`/addresses/${carol.text}/utxos`)).body.length, 2);
 });
 
+test("a faucet's coins stay given when a rollback took their block and more are given before the next", async () => {
+  const [erin, frank] = [walletOf("erin"), walletOf("frank")];
+  await devnet.control("/faucet", { address: erin.text, lovelace: "3000000" });
+  await devnet.control("/rollback", { blocks: 1, keep: true });
+  await devnet.control("/faucet", { address: frank.text, lovelace: "3000000" });
+  for (const { text } of [erin, frank]) {
+    assert.equal((await devnet.get(`/addresses/${text}/utxos`)).body[0]?.amount[0].quantity, "3000000");
+  }
+});
+
 test("a burst of faucets never leads the clock by more than twenty slots", async () => {
   const calls = Array.from({ length: 22 - devnet.ledger.lead }, () =>
     devnet.control("/faucet", { address: bob.text, lovelace: "2000000" }),
