@@ -22,7 +22,7 @@ dev: build ## run everything here until Ctrl-C: API :8787, arbiter :8788, watche
 
 test: lint unit fuzz-short e2e ## everything that CI runs
 
-lint: setup ## formatting, lints, types, licences and origins of dependencies
+lint: ## formatting, lints, types, licences and origins of dependencies
 	@scripts/setup.sh deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings

@@ -30,25 +30,27 @@ fi
 # has COMMAND VERSION: whether it is there at exactly this version.
 has() { [[ " $("$1" --version 2>/dev/null) " == *" $2 "* ]]; }
 
-# cargo_tool COMMAND VERSION PACKAGE [OPTIONS]: installs it. They run for a second a day: compiled in the least time, except
-# for the crates that read and write whole modules.
+# cargo_tool KIND COMMAND VERSION PACKAGE [OPTIONS]: installs it; of each kind one is built at a time. They run for a second a
+# day: compiled in the least time, except for the crates that read and write whole modules.
 hot=()
 for crate in walrus wasmparser wasm-encoder wasm-bindgen-cli-support; do
   hot+=(--config "profile.release.package.$crate.opt-level=1")
 done
 cargo_tool() {
-  local command=$1 version=$2 package=$3
-  shift 3
+  local kind=$1 command=$2 version=$3 package=$4
+  shift 4
   has "$command" "$version" && return
-  CARGO_TARGET_DIR="$root/target/tools" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+  CARGO_TARGET_DIR="$root/target/tools/$kind" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0 \
     cargo install --locked --force --root "$tools" --bin "$command" "${hot[@]}" "$@" "$package" --version "$version"
 }
 cargo_tools() {
-  cargo_tool wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli --no-default-features || return
-  cargo_tool worker-build "$WORKER_BUILD" worker-build || return
-  rm -rf "$root/target/tools"
+  cargo_tool build wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli --no-default-features || return
+  cargo_tool build worker-build "$WORKER_BUILD" worker-build || return
 }
+
+# What looks after the dependencies' licences and origins.
+deny() { cargo_tool deny cargo-deny "$CARGO_DENY" cargo-deny; }
 
 npm_packages() {
   # Not an npm that a package brings along.
@@ -63,6 +65,7 @@ missing=()
 # The installed packages are the lock file's when npm's own copy of it is not older.
 [ node_modules/.package-lock.json -nt package-lock.json ] || missing+=(npm_packages)
 { has worker-build "$WORKER_BUILD" && has wasm-bindgen "$WASM_BINDGEN"; } || missing+=(cargo_tools)
+[[ " $* " != *" deny "* ]] || has cargo-deny "$CARGO_DENY" || missing+=(deny)
 
 if [ ${#missing[@]} -gt 0 ]; then
   say "installing what is missing (a few minutes, once)"
@@ -77,15 +80,15 @@ if [ ${#missing[@]} -gt 0 ]; then
     while running "${ids[$index]}"; do
       sleep 1
       [ $((++seconds % 5)) -eq 0 ] || continue
-      compiled=$(cat "$logs/cargo_tools" 2>/dev/null | grep -c Compiling || true)
+      compiled=$(cat "$logs/cargo_tools" "$logs/deny" 2>/dev/null | grep -c Compiling || true)
       case ${missing[$index]} in
         npm_packages) say "$seconds s: npm packages, and $compiled crates of the build tools compiled" ;;
-        cargo_tools) say "$seconds s: $compiled of some 310 crates of the build tools compiled" ;;
+        *) say "$seconds s: $compiled crates of the build tools compiled" ;;
       esac
     done
     wait "${ids[$index]}" || { cat "$logs/${missing[$index]}" >&2; echo "setup: ${missing[$index]} failed" >&2; exit 1; }
   done
-  rm -rf "$logs"
+  rm -rf "$logs" "$root/target/tools"
   hash -r
 fi
 node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a < 22 || (a === 22 && b < 18)) { console.error("setup: Node >= 22.18 is needed, found " + process.version); process.exit(1) }'
@@ -125,17 +128,10 @@ EOF
   "$python" -m pip install --quiet --disable-pip-version-check "mcp==$PYTHON_SDK" "schemathesis==$SCHEMATHESIS"
 }
 
-# What looks after the dependencies' licences and origins.
-deny() {
-  has cargo-deny "$CARGO_DENY" && return
-  say "installing cargo-deny (a few minutes, once)"
-  cargo_tool cargo-deny "$CARGO_DENY" cargo-deny --quiet
-  rm -rf "$root/target/tools"
-}
-
 for part in "$@"; do
   case $part in
-    browser | clients | deny) "$part" ;;
+    browser | clients) "$part" ;;
+    deny) ;;
     *) echo "setup: unknown part $part" >&2; exit 1 ;;
   esac
 done
