@@ -69,6 +69,7 @@ export interface Tick {
   confirmed: number;
   rolledBack: boolean;
   acted: string[];
+  alarms: string[];
   notes: string[];
   batches: number;
   statements: number;
@@ -178,6 +179,7 @@ async function tick(watcher: string, { reads = false, signal }: TickOptions = {}
   if (!watcher) throw new Error("the watcher does not run");
   const response = await fetch(`${watcher}/tick${reads ? "?reads" : ""}`, {
     method: "POST",
+    headers: { connection: "close" },
     ...(signal && { signal }),
   });
   const text = await response.text();

@@ -15,6 +15,7 @@ use edge::{
 use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
     challenge::Challenger,
+    room::Room,
 };
 use worker::Env;
 
@@ -102,6 +103,17 @@ impl App {
 
     pub fn database(&self) -> D1 {
         D1::new(&self.env, "DB", self.usage.clone())
+    }
+
+    /// Whether the database has room for what comes in for nothing. An isolate that asked it for nothing yet learns that by what
+    /// it writes.
+    pub fn room(&self) -> Result<Room, ApiError> {
+        Ok(Room::of(edge::d1::size(), self.settings()?.database_bytes))
+    }
+
+    /// The same for what is written only where it has.
+    pub fn ample_room(&self) -> Result<(), ApiError> {
+        if self.room()? == Room::Short { Err(ApiError::NoRoom) } else { Ok(()) }
     }
 
     /// What is sold, of which this request's client may read so much and no more.

@@ -26,6 +26,9 @@ use crate::{
     },
 };
 
+/// Seconds after which there may be room again: an operator has to make it.
+const NO_ROOM_RETRY: u64 = 3_600;
+
 /// Why a request is not answered as it asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -41,6 +44,11 @@ pub enum ApiError {
     /// Asked for too often.
     #[error("asked for too often")]
     TooMany,
+    /// The database has room only for what is paid for.
+    #[error(
+        "the service has no room for new listings, accounts and agents at the moment: what is listed can be bought, and who has an account can sign in"
+    )]
+    NoRoom,
     /// A body that cannot be read.
     #[error(transparent)]
     Body(#[from] BodyError),
@@ -88,6 +96,7 @@ impl ApiError {
             Self::WrongMethod(allowed) => ErrorAnswer::wrong_method(allowed),
             Self::NotSignedIn => ErrorAnswer::unauthorized(text()),
             Self::TooMany => ErrorAnswer::too_many(PERIOD_SECONDS),
+            Self::NoRoom => ErrorAnswer::unavailable_for(NO_ROOM_RETRY, text()),
             Self::Body(error) => error.into(),
             Self::Field(_) => ErrorAnswer::bad_request(text()),
             Self::SignIn(error) => match error {

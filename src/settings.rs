@@ -25,6 +25,8 @@ pub struct Settings {
     pub shows_usage: bool,
     /// What sellers may take up.
     pub quota: Quota,
+    /// What the database can hold, in bytes.
+    pub database_bytes: u64,
     /// How far the chain's clock may be ahead of ours.
     pub lead: Lead,
 }
@@ -57,6 +59,7 @@ impl Settings {
                 bytes: quota("MAX_BYTES_PER_SELLER", default.bytes)?,
                 daily_bytes: quota("MAX_BYTES_PER_DAY", default.daily_bytes)?,
             },
+            database_bytes: settings::database_bytes(lookup)?,
             lead: edge::settings::lead(lookup)?,
         })
     }

@@ -7,7 +7,10 @@ use cardano::{
 };
 use edge::serve::{Request, Response};
 use edge::{answer, ed25519::WebCrypto};
-use market::account::{self, NewWallet, Token};
+use market::{
+    account::{self, NewWallet, Token},
+    room::Room,
+};
 use serde_json::json;
 
 use crate::{app::App, body::JsonBody, error::ApiError, limits::Limiter, session::Shown};
@@ -59,11 +62,15 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     let key_version = keys.current_version()?;
     let address = keys.wallet(key_version, &owner.to_string())?.enterprise_address();
     let wallet = NewWallet { address, key_version };
-    let account = account::sign_in(&app.database(), &challenge, &wallet, &token, app.now_ms()).await?;
-    let account = account.ok_or(SignInError::NoChallenge)?;
+    let room = app.room()?;
+    let account = account::sign_in(&app.database(), &challenge, &wallet, &token, room, app.now_ms()).await?;
+    let account = account.ok_or_else(|| match room {
+        Room::Ample => ApiError::from(SignInError::NoChallenge),
+        Room::Short => ApiError::NoRoom,
+    })?;
     let answer = json!({
         "token": token.reveal(),
-        "expiresAt": app.now_ms().saturating_add(account::SESSION_MS),
+        "expiresAt": app.now_ms().saturating_add(account::session_ms(room)),
         "account": { "owner": account.owner, "walletAddress": account.wallet_address },
     });
     Ok(answer::private_json(answer.to_string())?)

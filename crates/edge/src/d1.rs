@@ -10,12 +10,19 @@ use crate::usage::Usage;
 
 thread_local! {
     static WRITES: Cell<u64> = const { Cell::new(0) };
+    static SIZE: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A number that changes whenever this isolate writes to a database: what was read at another one may be old.
 #[must_use]
 pub fn writes() -> u64 {
     WRITES.get()
+}
+
+/// Bytes that the database takes up, by the last answer that this isolate had of it; 0 before the first.
+#[must_use]
+pub fn size() -> u64 {
+    SIZE.get()
 }
 
 /// A batch that writes, from its beginning to its end, whichever that is.
@@ -68,6 +75,9 @@ impl D1 {
             let meta = result.meta()?;
             let count = |rows: Option<usize>| u64::try_from(rows.unwrap_or_default()).unwrap_or(u64::MAX);
             let read = count(meta.as_ref().and_then(|meta| meta.rows_read));
+            if let Some(size) = meta.as_ref().and_then(|meta| meta.size_after) {
+                SIZE.set(count(Some(size)));
+            }
             self.usage.rows(read, count(meta.and_then(|meta| meta.rows_written)));
             if let Some(sql) = texts.get(place) {
                 self.usage.read(sql, read);

@@ -105,6 +105,16 @@ pub fn lead(lookup: &Lookup<'_>) -> Result<Lead, SettingError> {
     Ok(if switch(lookup, "LOCAL_LEDGER", false)? { Lead::LocalLedger } else { Lead::Bounded })
 }
 
+/// What the database can hold, in bytes: `MAX_DATABASE_BYTES`, or what D1 lets a database of the paid plan have.
+///
+/// # Errors
+/// It is set to what is no size of a database.
+pub fn database_bytes(lookup: &Lookup<'_>) -> Result<u64, SettingError> {
+    const MAX: u64 = 10_000_000_000;
+    let problem = "must be a whole number of bytes, from 1000000 to what D1 lets a database have (10000000000)";
+    whole_number(lookup, "MAX_DATABASE_BYTES", MAX, 1_000_000..=MAX, problem)
+}
+
 /// A secret of hexadecimal digits, as bytes that are wiped when dropped.
 ///
 /// # Errors

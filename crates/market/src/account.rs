@@ -7,10 +7,12 @@ use cardano::{Address, ContentHash, Lovelace};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{catalogue, challenge::Challenge, purchase::PURCHASE_JSON};
+use crate::{catalogue, challenge::Challenge, purchase::PURCHASE_JSON, room::Room};
 
 /// How long a session lasts, in ms.
 pub const SESSION_MS: u64 = 7 * DAY_MS;
+/// How long one lasts that begins while the database has little room left, in ms.
+const SHORT_SESSION_MS: u64 = 60 * 60 * 1_000;
 /// A UTC day, in ms: daily budgets begin anew at midnight UTC.
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// What a new account may spend per purchase.
@@ -27,6 +29,15 @@ pub const DEMO_OWNER: &str = "demo";
 pub const DEMO_KEY_VERSION: u32 = 0;
 /// Purchases that an account's page shows at most.
 const MAX_SHOWN: u32 = 1_000;
+
+/// How long a session lasts that begins now, in ms.
+#[must_use]
+pub const fn session_ms(room: Room) -> u64 {
+    match room {
+        Room::Ample => SESSION_MS,
+        Room::Short => SHORT_SESSION_MS,
+    }
+}
 
 /// The UTC day of a time.
 #[must_use]
@@ -102,7 +113,7 @@ pub struct NewWallet {
 }
 
 /// Opens a session for whoever answers this challenge first, with the account on the first sign-in.
-/// `None` when the challenge was answered before.
+/// `None` when the challenge was answered before, or where there is no account yet and no room for one.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -111,6 +122,7 @@ pub async fn sign_in(
     challenge: &Challenge,
     wallet: &NewWallet,
     token: &Token,
+    room: Room,
     now_ms: u64,
 ) -> Result<Option<Account>, DatabaseError> {
     let (owner, hash, digest) = (challenge.owner.to_string(), token.hash(), challenge.digest.to_string());
@@ -124,7 +136,7 @@ pub async fn sign_in(
     let account = statement!(
         "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
          SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6 \
-         WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?7 AND claimed_by = ?8) ON CONFLICT DO NOTHING",
+         WHERE ?9 AND EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?7 AND claimed_by = ?8) ON CONFLICT DO NOTHING",
         owner.as_str(),
         wallet.address.to_string(),
         i64::from(wallet.key_version),
@@ -133,13 +145,14 @@ pub async fn sign_in(
         now_ms,
         digest.as_str(),
         hash.as_str(),
+        room == Room::Ample,
     );
     let session = statement!(
-        "INSERT INTO sessions (token_hash, owner, expires_at_ms) SELECT ?1, ?2, ?3 \
-         WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?4 AND claimed_by = ?1)",
+        "INSERT INTO sessions (token_hash, owner, expires_at_ms) SELECT ?1, owner, ?3 FROM accounts WHERE owner = ?2 \
+         AND EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?4 AND claimed_by = ?1)",
         hash.as_str(),
         owner.as_str(),
-        now_ms.saturating_add(SESSION_MS),
+        now_ms.saturating_add(session_ms(room)),
         digest.as_str(),
     );
     let statements = vec![claim, account, session, by_session(&hash, now_ms)];

@@ -19,6 +19,7 @@ pub mod network;
 pub mod payment;
 pub mod proof;
 pub mod purchase;
+pub mod room;
 pub mod schema;
 pub mod state;
 pub mod transitions;

@@ -8,6 +8,7 @@ use cardano::Lovelace;
 use market::{
     account::{self, DAY_MS, NewWallet, SESSION_MS},
     challenge::CHALLENGE_MS,
+    room::Room,
 };
 use sql::{Database, sqlite::Sqlite, statement};
 use support::{NOON, block, challenge, one, person, sign_up, token};
@@ -21,7 +22,7 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
     let opened = (1..=50).filter(|number| {
-        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), NOON)).unwrap().is_some()
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), Room::Ample, NOON)).unwrap().is_some()
     });
     assert_eq!(opened.collect::<Vec<u8>>(), [1]);
     assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
@@ -32,7 +33,9 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
 fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
-    let answer = |number, now| block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), now)).unwrap();
+    let answer = |number, now| {
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), Room::Ample, now)).unwrap()
+    };
     assert!(answer(1, NOON).is_some());
     assert!(answer(2, NOON + CHALLENGE_MS + 60_000).is_none());
     assert!(answer(3, NOON + DAY_MS - 1).is_none());
@@ -45,7 +48,8 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let limits = account::limits(Some(3), Some(4)).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let challenge = challenge(person(1).enterprise_address(), 2, NOON);
-    let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), NOON)).unwrap().unwrap();
+    let again =
+        block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), Room::Ample, NOON)).unwrap().unwrap();
     assert_eq!((again.wallet_address, again.key_version), (first.wallet_address, 1));
     assert_eq!((again.max_per_payment, again.daily_budget), limits);
 }
@@ -60,6 +64,23 @@ fn a_session_is_live_until_its_last_millisecond() {
     let limits = account::limits(Some(1), Some(1)).unwrap();
     assert!(!block(account::set_limits(&db, &token(1), limits, NOON + SESSION_MS)).unwrap());
     assert!(!block(account::sign_out(&db, &token(1), NOON + SESSION_MS)).unwrap());
+}
+
+#[test]
+fn where_room_is_short_nobody_new_comes_in_and_sessions_are_short() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let (owner, _) = sign_up(&db, 1, NOON);
+    let sign_in = |number: u8, place: u8| {
+        let challenge = challenge(person(number).enterprise_address(), place, NOON);
+        let token = token(100 + number);
+        block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token, Room::Short, NOON)).unwrap()
+    };
+    assert_eq!(sign_in(2, 1), None);
+    assert_eq!(sign_in(1, 2).map(|account| account.wallet_address), Some(owner.wallet_address));
+    assert_eq!(one(&db, "SELECT group_concat(owner) FROM accounts"), owner.owner);
+    let live = |now| block(account::view(&db, &token(101), now)).unwrap().is_some();
+    assert!(live(NOON + account::session_ms(Room::Short) - 1));
+    assert!(!live(NOON + account::session_ms(Room::Short)));
 }
 
 #[test]

@@ -705,7 +705,8 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
         )
     };
     assert_eq!(left("id", "oauth_clients"), "approved new");
-    assert_eq!(left("id", "oauth_grants"), "live spent");
+    assert_eq!(left("id", "oauth_grants"), "live");
+    assert_eq!(left("tx_id", "agent_spends"), "");
     assert_eq!(left("url", "oauth_documents"), "fresh");
     assert_eq!(left("digest", "oauth_assertions"), "");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM listed_days WHERE day = 1"), "0");

@@ -241,7 +241,7 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
         ],
         Decision::Refuse(reason) => vec![
             statement!(
-                "UPDATE outbox SET state = 'refused', was_public = was_public OR unanswered, reason = ?3, cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
+                "UPDATE outbox SET state = 'refused', was_public = was_public OR unanswered, reason = substr(?3, 1, 300), cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",
                 tx,
                 entry.attempts,

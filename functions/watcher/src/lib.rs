@@ -105,9 +105,11 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, now: u64) -> 
     };
     let keys = PlatformKeys::new(settings::keys(env)?)?;
     let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage };
-    watch.tick(&keys, &arbiter).await.map_err(|error| match error {
+    let mut report = watch.tick(&keys, &arbiter).await.map_err(|error| match error {
         TickError::Database(error) => Fault::from(error),
         TickError::Chain(error) => error.into(),
         TickError::Contents(error) => error.into(),
-    })
+    })?;
+    report.alarms.extend(market::room::alarm(edge::d1::size(), settings.database_bytes));
+    Ok(report)
 }

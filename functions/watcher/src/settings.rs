@@ -23,6 +23,8 @@ pub struct WatcherSettings {
     pub sells: bool,
     /// Outside calls that a tick may make: as many as Workers' free plan allows, unless the operator has a larger one.
     pub calls_per_tick: u32,
+    /// What the database can hold, in bytes.
+    pub database_bytes: u64,
     /// How far the chain's clock may be ahead of ours.
     pub lead: Lead,
     pub arbiter_token: Option<String>,
@@ -52,6 +54,7 @@ impl WatcherSettings {
             deployment: settings::deployment(lookup)?,
             sells: settings::switch(lookup, "SELLER_AGENT", true)?,
             calls_per_tick: u32::try_from(calls).map_err(|_| unusable)?,
+            database_bytes: settings::database_bytes(lookup)?,
             lead: settings::lead(lookup)?,
             arbiter_token: lookup("ARBITER_TOKEN"),
             answers: lookup("DEV").is_some(),

@@ -5,8 +5,8 @@ use sql::{Statement, statement};
 
 /// Blocks that a rollback can undo at most (the security parameter of the network): older ones need not be remembered.
 const SECURITY_BLOCKS: u64 = 2_160;
-/// Rows that one statement removes at most: more than clients' rates let three of them write between two ticks.
-const MAX_ROWS: u32 = 1_000;
+/// Rows that one statement removes at most: more than clients' rates let eight of them write between two ticks.
+const MAX_ROWS: u32 = 5_000;
 const DAY_MS: Millis = 24 * 60 * 60 * 1_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.
@@ -71,7 +71,8 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
     ]
 }
 
-/// What agents' programs left that nobody approved, and what their owners ended. What a grant spent stays, and so does it.
+/// What agents' programs left that nobody approved, and what their owners ended: a grant, once which spends were made with it
+/// is told to nobody and gone.
 fn agents(now: Millis) -> Vec<Statement> {
     let due =
         format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
@@ -86,6 +87,15 @@ fn agents(now: Millis) -> Vec<Statement> {
             now.saturating_sub(GRANT_MS)
         )
     };
+    let spends = |column: &str| {
+        statement!(
+            format!(
+                "DELETE FROM agent_spends WHERE tx_id IN (SELECT s.tx_id FROM oauth_grants g CROSS JOIN agent_spends s \
+                 ON s.grant_id = g.id WHERE g.{column} < ?1 ORDER BY g.{column} LIMIT {MAX_ROWS})"
+            ),
+            now.saturating_sub(GRANT_MS)
+        )
+    };
     vec![
         statement!(format!("DELETE FROM oauth_clients WHERE id IN {due} AND NOT {named}"), now),
         statement!(
@@ -95,7 +105,9 @@ fn agents(now: Millis) -> Vec<Statement> {
         ),
         older("oauth_documents", "url", "fresh_until_ms", now),
         older("oauth_assertions", "digest", "expires_at_ms", now),
+        spends("revoked_at_ms"),
         ended("revoked_at_ms"),
+        spends("rotated_at_ms"),
         ended("rotated_at_ms"),
     ]
 }
