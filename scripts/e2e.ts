@@ -1,6 +1,7 @@
 // The end-to-end tests, JOBS files at a time: those that take longest begin first, so that none is left alone at the end.
 // Words after the name choose the files whose paths have one of them: node scripts/e2e.ts security chaos
 import { globSync } from "node:fs";
+import { resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 
@@ -34,6 +35,9 @@ if (gone.length > 0) throw new Error(`there is no ${gone.join(", ")}: see LONG i
 const ordered = [...LONG, ...found.filter((file) => !LONG.includes(file))];
 const files = ordered.filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)));
 if (files.length === 0) throw new Error(`no test file's path has ${wanted.join(" or ")}`);
+
+// Each file starts programs of its own, and most of that is compiling the same modules.
+process.env.NODE_COMPILE_CACHE ??= resolve("target/compile-cache");
 
 run({ files, concurrency: Number(process.env.JOBS ?? 8) })
   .on("test:fail", ({ todo }) => {

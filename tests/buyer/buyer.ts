@@ -39,5 +39,14 @@ export function payingFetch(wallet: Wallet, options: BuyerOptions): PayingFetch 
       payloads.push(paymentPayload as PaymentPayload);
     });
   for (const network of networks) client.register(network, scheme);
-  return { fetch: wrapFetchWithPayment(globalThis.fetch, client), payloads };
+  return { fetch: wrapFetchWithPayment(overOwnConnections(globalThis.fetch), client), payloads };
+}
+
+/** A wallet may take as long to sign as the local runtime leaves a connection open that rests. */
+function overOwnConnections(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  return (input, init) => {
+    const request = new Request(input, init);
+    request.headers.set("connection", "close");
+    return fetch(request);
+  };
 }

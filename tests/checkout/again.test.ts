@@ -28,6 +28,12 @@ describe("paying again", () => {
     const seller = world.person("seller");
     return { seller, listing: await list(world.api, seller), payer: await world.buyer() };
   };
+  /** One after another: each is valid until another moment, however long they take. */
+  const different = async (count: number, payer: Wallet, listing: Listing): Promise<Payment[]> => {
+    const payments: Payment[] = [];
+    for (let n = 0; n < count; n++) payments.push(await makeOut(world, payer, listing, { ttl: 200 + n }));
+    return payments;
+  };
   const paidTo = async (seller: Wallet): Promise<number> => {
     const answer = await send(`${world.ledger.blockfrost}/addresses/${seller.address}/transactions`);
     return answer.status === 404 ? 0 : json<unknown[]>(answer).length;
@@ -50,9 +56,7 @@ describe("paying again", () => {
     const first = await makeOut(world, payer, listing);
     await assertSettled(world, await settle(world, listing, first), { listing, payment: first, payer });
 
-    const again = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => makeOut(world, payer, listing, { ttl: 200 + i })),
-    );
+    const again = await different(10, payer, listing);
     assert.equal(new Set(again.map(({ tx }) => tx)).size, 10);
     const answers = await Promise.all(again.map((payment) => present(world, listing, payment)));
     for (const answer of answers) await assertSettled(world, answer, { listing, payment: first, payer });
@@ -68,9 +72,7 @@ describe("paying again", () => {
 
   it("while the first payment is on its way waits for that one, and pays once", async () => {
     const { seller, listing, payer } = await sold();
-    const payments = await Promise.all(
-      Array.from({ length: 4 }, (_, i) => makeOut(world, payer, listing, { ttl: 200 + i })),
-    );
+    const payments = await different(4, payer, listing);
     // Each request looks its input up once: none of them may do so after the block.
     const [input] = `${payments[0]?.payload.payload.nonce}`.split("#");
     const looks = await world.ledger.fault({ endpoint: `/txs/${input}/utxos`, latencyMs: 1, times: payments.length });
