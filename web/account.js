@@ -6,6 +6,7 @@ import {
   complain,
   doing,
   element,
+  exact,
   fail,
   kept,
   offerCopies,
@@ -59,8 +60,7 @@ const deeds = {
     return "The agent is removed.";
   },
   read: async ({ dataset }) => {
-    const text = await (await call(`/me/purchases/${dataset.purchase}/content`)).text();
-    element("content").textContent = text;
+    element("content").textContent = await exact(await call(`/me/purchases/${dataset.purchase}/content`));
     reveal("read");
     element("read").focus();
   },

@@ -54,6 +54,13 @@ export function kept(name, value, area = "sessionStorage") {
 }
 
 /**
+ * What an answer says to the last byte: `Response.text` leaves a byte order mark out.
+ * @param {Response | null} answer
+ */
+export const exact = async (answer) =>
+  new TextDecoder("utf-8", { ignoreBOM: true }).decode(await answer?.arrayBuffer());
+
+/**
  * @param {string} tag
  * @param {object} properties
  */
@@ -68,11 +75,12 @@ export function say(text) {
 /** @param {unknown} error */
 export function complain(error) {
   say("");
-  if (!(error instanceof Problem)) console.warn(error);
+  const known = error instanceof Problem;
+  if (!known) console.warn(error);
   // Nothing is to be signed any more.
   document.getElementById("draft")?.setAttribute("hidden", "");
   const problem = element("problem");
-  problem.textContent = error instanceof Problem ? error.message : "Something went wrong. Reload the page.";
+  problem.textContent = known ? error.message : "Something went wrong. Reload the page.";
   problem.scrollIntoView({ block: "nearest" });
 }
 
@@ -117,7 +125,7 @@ export async function askWallet(refused, what) {
     if (code === refused || code === REFUSED.access) {
       fail("You refused in the wallet, so nothing was approved.");
     }
-    fail(`The wallet could not do this: ${info ?? message ?? "unknown reason"}`);
+    fail(`The wallet could not do this: ${info ?? message ?? "no reason"}`);
   }
 }
 
@@ -131,16 +139,15 @@ async function connect(wallet) {
   return askWallet(REFUSED.access, async () => {
     const api = await wallet.enable();
     if ((await api.getNetworkId()) !== TEST_NETWORK) {
-      fail(`${name} is on mainnet. Switch it to the test network preprod.`);
+      fail(`${name} is on mainnet. Switch it to preprod.`);
     }
-    const known = new Set([
+    const all = new Set([
       ...(await api.getUsedAddresses()),
       await api.getChangeAddress(),
       ...((await api.getUnusedAddresses?.()) ?? []),
     ]);
-    const keys = [...known].filter((hex) => KEY_ADDRESS.test(hex)).slice(0, MOST);
-    const addresses = keys.map((hex) => ({ hex, text: bech32(hex) }));
-    return { name, api, addresses };
+    const keys = [...all].filter((hex) => KEY_ADDRESS.test(hex)).slice(0, MOST);
+    return { name, api, addresses: keys.map((hex) => ({ hex, text: bech32(hex) })) };
   });
 }
 
@@ -216,9 +223,8 @@ export function offerWallets(verb, read, use, place = "wallets") {
     /** @type {import("./types.d.ts").Wallet[]} */
     const found = Object.values(Reflect.get(window, "cardano") ?? {});
     for (const wallet of found) {
-      const usable = typeof wallet?.enable === "function" && typeof wallet.name === "string";
       // Some wallets are there under two names.
-      if (!usable || shown.has(wallet.name)) continue;
+      if (!wallet?.enable || !wallet.name || shown.has(wallet.name)) continue;
       shown.add(wallet.name);
       const button = make("button", { type: "button", disabled: "over" in element("main").dataset });
       if (wallet.icon?.startsWith("data:image/")) button.append(make("img", { src: wallet.icon, alt: "" }));
@@ -236,8 +242,8 @@ const encoded = (text) => new TextEncoder().encode(text);
 
 /** @param {string} text */
 export async function sha256(text) {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", encoded(text)));
-  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hash = await crypto.subtle.digest("SHA-256", encoded(text));
+  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** @param {Uint8Array} bytes No more than a transaction's few thousand. */

@@ -12,6 +12,7 @@ import {
   complain,
   doing,
   element,
+  exact,
   fail,
   kept,
   offerWallets,
@@ -91,7 +92,7 @@ async function deliver(payment) {
   const [own] = ownPayment(payment);
   for (;;) {
     const answer = await (own ? present(own) : spend(payment)).catch(() => null);
-    const text = await answer?.text().catch(() => null);
+    const text = await exact(answer).catch(() => null);
     if (!answer || text == null) {
       say("The connection broke. Asking again with the same payment: do not pay a second time.");
     } else if (answer.ok) {
@@ -164,7 +165,7 @@ offerWallets(
       fail(`${wallet.name} has not bought this listing, or was refunded. Its addresses: ${buyers.join(", ")}`);
     }
     const answer = await present(header, proof);
-    const text = await answer.text();
+    const text = await exact(answer);
     if (!answer.ok) fail(refusalIn(text) ?? "Try again.");
     return show(text, purchaseIn(answer));
   },
