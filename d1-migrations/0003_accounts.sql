@@ -17,6 +17,14 @@ CREATE TABLE sessions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_expiry ON sessions (expires_at_ms);
 
+-- How often each network signed in on each day (days since 1970-01-01, UTC). Yesterday's leave, by the watcher.
+CREATE TABLE signed_in_days (
+  day INTEGER NOT NULL,
+  network TEXT NOT NULL,                         -- a digest of the day and the network
+  sign_ins INTEGER NOT NULL CHECK (sign_ins >= 0),
+  PRIMARY KEY (day, network)
+) STRICT;
+
 -- A challenge is answered once: whoever inserts its row first has answered it.
 CREATE TABLE challenge_claims (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),

@@ -17,6 +17,7 @@ use market::{
     challenge::Challenger,
     room::Room,
 };
+use sql::{Database, statement};
 use worker::Env;
 
 use crate::{
@@ -105,15 +106,19 @@ impl App {
         D1::new(&self.env, "DB", self.usage.clone())
     }
 
-    /// Whether the database has room for what comes in for nothing. An isolate that asked it for nothing yet learns that by what
-    /// it writes.
-    pub fn room(&self) -> Result<Room, ApiError> {
-        Ok(Room::of(edge::d1::size(), self.settings()?.database_bytes))
+    /// Whether the database has room for what comes in for nothing, by what it last said. An isolate that asked it for nothing
+    /// yet learns that by what it writes; where it has not, it is asked again, for an operator may have made room.
+    pub async fn room(&self) -> Result<Room, ApiError> {
+        let most = self.settings()?.database_bytes;
+        if Room::of(edge::d1::size(), most) == Room::Short {
+            self.database().run(statement!("SELECT 'how large it is'")).await?;
+        }
+        Ok(Room::of(edge::d1::size(), most))
     }
 
     /// The same for what is written only where it has.
-    pub fn ample_room(&self) -> Result<(), ApiError> {
-        if self.room()? == Room::Short { Err(ApiError::NoRoom) } else { Ok(()) }
+    pub async fn ample_room(&self) -> Result<(), ApiError> {
+        if self.room().await? == Room::Short { Err(ApiError::NoRoom) } else { Ok(()) }
     }
 
     /// What is sold, of which this request's client may read so much and no more.

@@ -101,6 +101,7 @@ impl ApiError {
             Self::Field(_) => ErrorAnswer::bad_request(text()),
             Self::SignIn(error) => match error {
                 SignInError::Address(..) => ErrorAnswer::bad_request(text()),
+                SignInError::NoMoreToday(_, wait_s) => ErrorAnswer::unavailable_for(*wait_s, text()),
                 SignInError::Signature(_) | SignInError::NoChallenge => ErrorAnswer::unauthorized(text()),
             },
             Self::Listing(error) => match error {

@@ -7,13 +7,16 @@ use cardano::{
 };
 use edge::serve::{Request, Response};
 use edge::{answer, ed25519::WebCrypto};
-use market::{
-    account::{self, NewWallet, Token},
-    room::Room,
-};
+use market::account::{self, NewWallet, NotSignedIn, Token};
 use serde_json::json;
 
-use crate::{app::App, body::JsonBody, error::ApiError, limits::Limiter, session::Shown};
+use crate::{
+    app::App,
+    body::JsonBody,
+    error::ApiError,
+    limits::{Limiter, client},
+    session::Shown,
+};
 
 /// Why nobody is signed in.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +30,9 @@ pub enum SignInError {
     /// Answered before, expired, or never given.
     #[error("no live challenge for this address: ask for a new one (POST /auth/challenge)")]
     NoChallenge,
+    /// The network has used its day up; for how many seconds.
+    #[error("{0}")]
+    NoMoreToday(NotSignedIn, u64),
 }
 
 /// A challenge for an address.
@@ -62,11 +68,13 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     let key_version = keys.current_version()?;
     let address = keys.wallet(key_version, &owner.to_string())?.enterprise_address();
     let wallet = NewWallet { address, key_version };
-    let room = app.room()?;
-    let account = account::sign_in(&app.database(), &challenge, &wallet, &token, room, app.now_ms()).await?;
-    let account = account.ok_or_else(|| match room {
-        Room::Ample => ApiError::from(SignInError::NoChallenge),
-        Room::Short => ApiError::NoRoom,
+    let (room, network) = (app.room().await?, client(&request)?);
+    let signed = account::sign_in(&app.database(), &challenge, &wallet, &token, room, &network, app.now_ms()).await;
+    let account = signed.map_err(|error| match error {
+        NotSignedIn::Answered => SignInError::NoChallenge.into(),
+        NotSignedIn::NoRoom => ApiError::NoRoom,
+        NotSignedIn::NoMoreToday { wait_s } => SignInError::NoMoreToday(error, wait_s).into(),
+        NotSignedIn::Database(error) => error.into(),
     })?;
     let answer = json!({
         "token": token.reveal(),

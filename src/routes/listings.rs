@@ -133,7 +133,7 @@ impl Seller {
 /// A new listing: the session's owner sells, or the address that signed the offer.
 pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Offer, &request).await?;
-    app.ample_room()?;
+    app.ample_room().await?;
     let seller = Seller::of(app, &request).await?;
     let offer = read(&mut request, seller.owner()).await?;
     let proof = seller.check(&offer, app.now_ms()).await.map_err(ListingError::from)?;

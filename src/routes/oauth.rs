@@ -58,7 +58,7 @@ pub fn server_metadata(app: &App, request: &Request) -> Result<Response, ApiErro
 /// RFC 7591.
 pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Register, &request).await?;
-    if let Err(error) = app.ample_room() {
+    if let Err(error) = app.ample_room().await {
         return refuse(app, &OAuthError::new(ErrorCode::TemporarilyUnavailable, error.to_string()));
     }
     let body = match http::read_request(&mut request, MAX_REGISTRATION_BYTES).await {
@@ -119,7 +119,7 @@ pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiErro
 /// The owner's answer.
 pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::SignIn, &request).await?;
-    app.ample_room()?;
+    app.ample_room().await?;
     let authority = app.authority(&request)?;
     // Simple requests of other pages' forms have neither this origin nor this type.
     if request.headers().get("origin")?.is_some_and(|origin| origin != authority.issuer()) {

@@ -1,6 +1,6 @@
 // A database that fills up keeps its last part for what is paid for. Real workers, local ledger.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { answerOf, challenge, type SignedIn, signIn, verify } from "../accounts/account.ts";
 import { inDatabase } from "../helpers/database.ts";
@@ -13,6 +13,19 @@ import { approve, register, requestOn, start } from "../oauth/client.ts";
 /** More than an empty database takes up, and less than one with some mebibytes of contents. */
 const MOST = 5_000_000;
 const HOUR_MS = 60 * 60 * 1_000;
+
+/** Adds empty pages to an SQLite file, without writing them (https://www.sqlite.org/fileformat2.html#the_database_header). */
+function enlarge(path: string, bytes: number): void {
+  const file = openSync(path, "r+");
+  const header = Buffer.alloc(100);
+  readSync(file, header, 0, header.length, 0);
+  const pageSize = header.readUInt16BE(16);
+  const pages = Math.ceil(bytes / pageSize);
+  header.writeUInt32BE(pages, 28);
+  writeSync(file, header, 0, header.length, 0);
+  ftruncateSync(file, pages * pageSize);
+  closeSync(file);
+}
 
 describe("a database with little room", { timeout: 120_000 }, () => {
   let world: World;
@@ -71,5 +84,27 @@ describe("a database with little room", { timeout: 120_000 }, () => {
     json(await send(`${world.api}/me`, { headers: { authorization: `Bearer ${again.token}` } }));
     await list(world.api, seller);
     assert.equal((await comeBack(world, buyer, listing)).text, listing.content, "what was bought is there");
+  });
+
+  it("is served as any other, and told of, where it takes up more than 32 bits count", async () => {
+    const large = await startWorld({ blockTime: 0, watcher: {} });
+    try {
+      const [seller, buyer] = [large.person("seller"), await large.buyer()];
+      const listing = await list(large.api, seller);
+      await large.stack.killWorkers();
+      inDatabase(large, (db) => {
+        // Without a log beside it, its first page alone says how many it has.
+        db.exec("PRAGMA journal_mode = DELETE");
+        enlarge(db.location() ?? "", 6_500_000_000);
+      });
+      await large.stack.startWorkers();
+      const { token } = await signIn(large.api, seller);
+      json(await send(`${large.api}/me`, { headers: { authorization: `Bearer ${token}` } }));
+      const payment = await makeOut(large, buyer, listing);
+      await assertSettled(large, await settle(large, listing, payment), { listing, payment, payer: buyer });
+      assert.match((await large.tick()).alarms.join(), /takes up 65\d{8} of 10000000000 bytes/);
+    } finally {
+      await large.stop();
+    }
   });
 });

@@ -1,9 +1,11 @@
 //! The database port on D1.
 
-use std::{cell::Cell, collections::HashMap};
+use std::cell::Cell;
 
+use js_sys::{Array, Object, Promise};
 use sql::{Database, DatabaseError, Param, Rows, Statement};
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use wasm_bindgen_futures::JsFuture;
 use worker::{D1Database, D1PreparedStatement, Env};
 
 use crate::usage::Usage;
@@ -49,6 +51,34 @@ impl Drop for Writing {
     }
 }
 
+// Cloudflare's D1 worker API: https://developers.cloudflare.com/d1/worker-api/. The `worker` crate reads counts as `usize`, which
+// has 32 bits here: from 4 GiB on it could not read an answer.
+#[wasm_bindgen]
+extern "C" {
+    /// `D1Database`.
+    type Binding;
+    #[wasm_bindgen(method, catch)]
+    fn batch(this: &Binding, statements: Vec<JsValue>) -> Result<Promise, JsValue>;
+
+    /// `D1Result`.
+    type Answer;
+    #[wasm_bindgen(method, getter)]
+    fn results(this: &Answer) -> Option<Array>;
+    #[wasm_bindgen(method, getter)]
+    fn error(this: &Answer) -> Option<String>;
+    #[wasm_bindgen(method, getter)]
+    fn meta(this: &Answer) -> Option<Meta>;
+
+    /// What a statement took.
+    type Meta;
+    #[wasm_bindgen(method, getter)]
+    fn rows_read(this: &Meta) -> Option<f64>;
+    #[wasm_bindgen(method, getter)]
+    fn rows_written(this: &Meta) -> Option<f64>;
+    #[wasm_bindgen(method, getter)]
+    fn size_after(this: &Meta) -> Option<f64>;
+}
+
 /// A D1 database, with the request's counts. The binding is looked up when something is asked: many a request asks nothing.
 pub struct D1 {
     env: Env,
@@ -69,29 +99,55 @@ impl D1 {
             false => vec![],
         };
         let database = self.env.d1(self.binding)?;
-        let prepared = statements.into_iter().map(|statement| prepare(&database, statement));
-        let results = database.batch(prepared.collect::<Result<_, _>>()?).await?;
-        for (place, result) in results.iter().enumerate() {
-            let meta = result.meta()?;
-            let count = |rows: Option<usize>| u64::try_from(rows.unwrap_or_default()).unwrap_or(u64::MAX);
-            let read = count(meta.as_ref().and_then(|meta| meta.rows_read));
-            if let Some(size) = meta.as_ref().and_then(|meta| meta.size_after) {
-                SIZE.set(count(Some(size)));
-            }
-            self.usage.rows(read, count(meta.and_then(|meta| meta.rows_written)));
-            if let Some(sql) = texts.get(place) {
-                self.usage.read(sql, read);
-            }
-        }
-        let outcome = |result: worker::D1Result| {
-            if let Some(error) = result.error() {
+        let prepared = statements.into_iter().map(|statement| Ok(prepare(&database, statement)?.inner().into()));
+        let prepared: Vec<JsValue> = prepared.collect::<worker::Result<_>>()?;
+        let answers = JsFuture::from(database.unchecked_ref::<Binding>().batch(prepared)?).await?;
+        let mut rows = vec![];
+        for (place, answer) in answers.dyn_into::<Array>()?.iter().enumerate() {
+            let answer = answer.unchecked_into::<Answer>();
+            if let Some(error) = answer.error() {
                 return Err(worker::Error::RustError(error));
             }
-            let rows: Vec<HashMap<String, Option<String>>> = result.results()?;
-            Ok(Rows { rows: rows.into_iter().filter_map(|row| row.into_values().next().flatten()).collect() })
-        };
-        results.into_iter().map(outcome).collect()
+            if let Some(meta) = answer.meta() {
+                self.count(&meta, texts.get(place).map(AsRef::as_ref));
+            }
+            rows.push(Rows {
+                rows: answer
+                    .results()
+                    .iter()
+                    .flat_map(|rows| rows.iter())
+                    .filter_map(|row| text(&row).transpose())
+                    .collect::<Result<_, _>>()?,
+            });
+        }
+        Ok(rows)
     }
+
+    /// Notes what a statement took, and how large the database is.
+    fn count(&self, meta: &Meta, sql: Option<&str>) {
+        let read = whole(meta.rows_read()).unwrap_or_default();
+        self.usage.rows(read, whole(meta.rows_written()).unwrap_or_default());
+        if let Some(sql) = sql {
+            self.usage.read(sql, read);
+        }
+        if let Some(size) = whole(meta.size_after()) {
+            SIZE.set(size);
+        }
+    }
+}
+
+/// A number of JavaScript's, of which none that counts something is out of range: an `usize` has 32 bits here.
+fn whole(number: Option<f64>) -> Option<u64> {
+    number.map(|number| number as u64)
+}
+
+/// The text of a row's only column; `None` for NULL.
+fn text(row: &JsValue) -> worker::Result<Option<String>> {
+    let value: JsValue = Object::values(row.unchecked_ref::<Object>()).get(0);
+    if value.is_null() {
+        return Ok(None);
+    }
+    value.as_string().map(Some).ok_or_else(|| worker::Error::RustError("a row that is no text".into()))
 }
 
 fn prepare(database: &D1Database, statement: Statement) -> worker::Result<D1PreparedStatement> {

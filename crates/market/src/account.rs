@@ -7,7 +7,7 @@ use cardano::{Address, ContentHash, Lovelace};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{catalogue, challenge::Challenge, purchase::PURCHASE_JSON, room::Room};
+use crate::{catalogue, challenge::Challenge, network, purchase::PURCHASE_JSON, room::Room};
 
 /// How long a session lasts, in ms.
 pub const SESSION_MS: u64 = 7 * DAY_MS;
@@ -112,31 +112,71 @@ pub struct NewWallet {
     pub key_version: u32,
 }
 
-/// Opens a session for whoever answers this challenge first, with the account on the first sign-in.
-/// `None` when the challenge was answered before, or where there is no account yet and no room for one.
+/// How long it is kept who answered a challenge, in ms: longer than the challenge can live by any clock.
+const CLAIM_MS: u64 = 60 * 60 * 1_000;
+/// Sign-ins of one network on one day (UTC): what each leaves for an hour or a week, and an account for good, is little, and
+/// nobody pays for it.
+pub const MAX_SIGN_INS_A_DAY: u32 = 20_000;
+
+/// Why nobody is signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum NotSignedIn {
+    /// The challenge was answered before.
+    #[error("the challenge was answered before")]
+    Answered,
+    /// The database has no room for another account.
+    #[error("there is no room for a new account")]
+    NoRoom,
+    /// The network has used its day up.
+    #[error(
+        "your network has signed in {MAX_SIGN_INS_A_DAY} times today, the most that one may: sign in after 00:00 UTC, or from \
+         another network"
+    )]
+    NoMoreToday {
+        /// Until the next day.
+        wait_s: u64,
+    },
+    /// The database cannot be asked.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+/// Opens a session for whoever answers this challenge first, with the account on the first sign-in. `network` is whose share
+/// of the day it takes. Who is refused leaves nothing but that.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// See [`NotSignedIn`].
 pub async fn sign_in(
     db: &impl Database,
     challenge: &Challenge,
     wallet: &NewWallet,
     token: &Token,
     room: Room,
+    network: &str,
     now_ms: u64,
-) -> Result<Option<Account>, DatabaseError> {
+) -> Result<Account, NotSignedIn> {
     let (owner, hash, digest) = (challenge.owner.to_string(), token.hash(), challenge.digest.to_string());
+    let share = statement!(
+        "INSERT INTO signed_in_days (day, network, sign_ins) SELECT ?1, ?2, 1 \
+         WHERE coalesce((SELECT sign_ins FROM signed_in_days WHERE day = ?1 AND network = ?2), 0) < ?3 \
+         ON CONFLICT (day, network) DO UPDATE SET sign_ins = sign_ins + 1 RETURNING 'counted'",
+        day(now_ms),
+        network::kept(network, now_ms),
+        MAX_SIGN_INS_A_DAY,
+    );
     let claim = statement!(
-        "INSERT INTO challenge_claims (digest, claimed_by, expires_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        "INSERT INTO challenge_claims (digest, claimed_by, expires_at_ms) SELECT ?1, ?2, ?3 \
+         WHERE changes() > 0 AND (?4 OR EXISTS (SELECT 1 FROM accounts WHERE owner = ?5)) ON CONFLICT DO NOTHING",
         digest.as_str(),
         hash.as_str(),
-        // Kept longer than the challenge can live by any clock.
-        now_ms.saturating_add(DAY_MS),
+        now_ms.saturating_add(CLAIM_MS),
+        room == Room::Ample,
+        owner.as_str(),
     );
     let account = statement!(
         "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
          SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6 \
-         WHERE ?9 AND EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?7 AND claimed_by = ?8) ON CONFLICT DO NOTHING",
+         WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?7 AND claimed_by = ?8) ON CONFLICT DO NOTHING",
         owner.as_str(),
         wallet.address.to_string(),
         i64::from(wallet.key_version),
@@ -145,19 +185,23 @@ pub async fn sign_in(
         now_ms,
         digest.as_str(),
         hash.as_str(),
-        room == Room::Ample,
     );
     let session = statement!(
-        "INSERT INTO sessions (token_hash, owner, expires_at_ms) SELECT ?1, owner, ?3 FROM accounts WHERE owner = ?2 \
-         AND EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?4 AND claimed_by = ?1)",
+        "INSERT INTO sessions (token_hash, owner, expires_at_ms) SELECT ?1, ?2, ?3 \
+         WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?4 AND claimed_by = ?1)",
         hash.as_str(),
         owner.as_str(),
         now_ms.saturating_add(session_ms(room)),
         digest.as_str(),
     );
-    let statements = vec![claim, account, session, by_session(&hash, now_ms)];
-    let [_, _, _, account] = exactly(db.batch(statements).await?)?;
-    account.first_json()
+    let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner);
+    let statements = vec![share, claim, account, session, by_session(&hash, now_ms), known];
+    let [counted, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
+    if counted.first().is_none() {
+        return Err(NotSignedIn::NoMoreToday { wait_s: DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000) });
+    }
+    let refused = if known.first().is_none() { NotSignedIn::NoRoom } else { NotSignedIn::Answered };
+    account.first_json()?.ok_or(refused)
 }
 
 /// The statement that reads the account of a live session as [`Account`].

@@ -6,12 +6,14 @@ mod support;
 
 use cardano::Lovelace;
 use market::{
-    account::{self, DAY_MS, NewWallet, SESSION_MS},
+    account::{self, DAY_MS, MAX_SIGN_INS_A_DAY, NewWallet, NotSignedIn, SESSION_MS},
     challenge::CHALLENGE_MS,
     room::Room,
 };
 use sql::{Database, sqlite::Sqlite, statement};
 use support::{NOON, block, challenge, one, person, sign_up, token};
+
+const HERE: &str = "203.0.113.1";
 
 fn wallet(number: u8, key_version: u32) -> NewWallet {
     NewWallet { address: person(number).enterprise_address(), key_version }
@@ -22,7 +24,7 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
     let opened = (1..=50).filter(|number| {
-        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), Room::Ample, NOON)).unwrap().is_some()
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), Room::Ample, HERE, NOON)).is_ok()
     });
     assert_eq!(opened.collect::<Vec<u8>>(), [1]);
     assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
@@ -33,12 +35,13 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
 fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
-    let answer = |number, now| {
-        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), Room::Ample, now)).unwrap()
-    };
-    assert!(answer(1, NOON).is_some());
-    assert!(answer(2, NOON + CHALLENGE_MS + 60_000).is_none());
-    assert!(answer(3, NOON + DAY_MS - 1).is_none());
+    let answer =
+        |number, now| block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), Room::Ample, HERE, now));
+    assert!(answer(1, NOON).is_ok());
+    assert!(matches!(answer(2, NOON + CHALLENGE_MS + 60_000), Err(NotSignedIn::Answered)));
+    assert!(matches!(answer(3, NOON + 4 * CHALLENGE_MS), Err(NotSignedIn::Answered)));
+    let kept: u64 = one(&db, "SELECT CAST(expires_at_ms AS TEXT) FROM challenge_claims").parse().unwrap();
+    assert!(kept > NOON + 4 * CHALLENGE_MS);
 }
 
 #[test]
@@ -48,8 +51,7 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let limits = account::limits(Some(3), Some(4)).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let challenge = challenge(person(1).enterprise_address(), 2, NOON);
-    let again =
-        block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), Room::Ample, NOON)).unwrap().unwrap();
+    let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), Room::Ample, HERE, NOON)).unwrap();
     assert_eq!((again.wallet_address, again.key_version), (first.wallet_address, 1));
     assert_eq!((again.max_per_payment, again.daily_budget), limits);
 }
@@ -70,17 +72,38 @@ fn a_session_is_live_until_its_last_millisecond() {
 fn where_room_is_short_nobody_new_comes_in_and_sessions_are_short() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (owner, _) = sign_up(&db, 1, NOON);
-    let sign_in = |number: u8, place: u8| {
+    let sign_in = |number: u8, place: u8, shown: u8| {
         let challenge = challenge(person(number).enterprise_address(), place, NOON);
-        let token = token(100 + number);
-        block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token, Room::Short, NOON)).unwrap()
+        block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token(shown), Room::Short, HERE, NOON))
     };
-    assert_eq!(sign_in(2, 1), None);
-    assert_eq!(sign_in(1, 2).map(|account| account.wallet_address), Some(owner.wallet_address));
+    for place in 2..100 {
+        assert!(matches!(sign_in(2, place, place), Err(NotSignedIn::NoRoom)));
+    }
+    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM challenge_claims"), "1", "who is refused leaves nothing");
+    assert_eq!(sign_in(1, 1, 101).unwrap().wallet_address, owner.wallet_address);
+    assert!(matches!(sign_in(1, 1, 102), Err(NotSignedIn::Answered)));
     assert_eq!(one(&db, "SELECT group_concat(owner) FROM accounts"), owner.owner);
     let live = |now| block(account::view(&db, &token(101), now)).unwrap().is_some();
     assert!(live(NOON + account::session_ms(Room::Short) - 1));
     assert!(!live(NOON + account::session_ms(Room::Short)));
+}
+
+#[test]
+fn a_network_signs_in_so_often_a_day_whichever_of_its_addresses_it_uses() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let sign_in = |place: u8, network: &str, now: u64| {
+        let challenge = challenge(person(1).enterprise_address(), place, now);
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(place), Room::Ample, network, now))
+    };
+    assert!(sign_in(1, "2001:db8:1:1::/64", NOON).is_ok());
+    let most = format!("UPDATE signed_in_days SET sign_ins = {MAX_SIGN_INS_A_DAY} - 1");
+    block(db.run(statement!(most))).unwrap();
+    assert!(sign_in(2, "2001:db8:1:2::/64", NOON).is_ok());
+    let refused = sign_in(3, "2001:db8:1:3::/64", NOON);
+    assert!(matches!(refused, Err(NotSignedIn::NoMoreToday { wait_s: 43_200 })), "{refused:?}");
+    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM challenge_claims"), "2", "and leaves nothing");
+    assert!(sign_in(3, "2001:db8:2:3::/64", NOON).is_ok());
+    assert!(sign_in(4, "2001:db8:1:3::/64", NOON + DAY_MS / 2).is_ok());
 }
 
 #[test]

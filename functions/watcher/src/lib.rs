@@ -65,7 +65,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     let usage = Usage::new(settings.as_ref().map_or(0, |settings| settings.calls_per_tick), reads);
     let line = Line::begin("tick", now, usage.clone());
     let ticked = match settings {
-        Ok(settings) => run(env, &settings, &usage, now).await,
+        Ok(settings) => run(env, &settings, &usage, &line, now).await,
         Err(error) => Err(error.into()),
     };
     match ticked {
@@ -88,7 +88,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     }
 }
 
-async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, now: u64) -> Result<Report, Fault> {
+async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, now: u64) -> Result<Report, Fault> {
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .leading(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
@@ -105,11 +105,23 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, now: u64) -> 
     };
     let keys = PlatformKeys::new(settings::keys(env)?)?;
     let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage };
-    let mut report = watch.tick(&keys, &arbiter).await.map_err(|error| match error {
-        TickError::Database(error) => Fault::from(error),
-        TickError::Chain(error) => error.into(),
-        TickError::Contents(error) => error.into(),
-    })?;
-    report.alarms.extend(market::room::alarm(edge::d1::size(), settings.database_bytes));
-    Ok(report)
+    let ticked = watch.tick(&keys, &arbiter).await;
+    let alarm = market::room::alarm(edge::d1::size(), settings.database_bytes);
+    match ticked {
+        Ok(mut report) => {
+            report.alarms.extend(alarm);
+            Ok(report)
+        }
+        Err(error) => {
+            // A full database may be why: nothing but its line tells.
+            if let Some(alarm) = alarm {
+                line.note("alarms", &alarm);
+            }
+            Err(match error {
+                TickError::Database(error) => error.into(),
+                TickError::Chain(error) => error.into(),
+                TickError::Contents(error) => error.into(),
+            })
+        }
+    }
 }

@@ -33,6 +33,7 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         older("reservations", "tx_in", "over_at_ms", now),
         older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
         older("listed_days", "rowid", "day", now / DAY_MS),
+        older("signed_in_days", "rowid", "day", now / DAY_MS),
         older("granted_days", "rowid", "day", now / DAY_MS),
         older("registered_days", "rowid", "day", now / DAY_MS),
         statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
@@ -50,6 +51,14 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
                  FROM payment_identifiers WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_ROWS})"
             ),
             now.saturating_sub(IDENTIFIER_MS)
+        ),
+        statement!(
+            format!(
+                "DELETE FROM payment_identifiers WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} \
+                 ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
+            ),
+            yesterday,
+            OWN_SLOTS
         ),
         statement!(
             format!(
