@@ -1,9 +1,9 @@
 // How a worker of this repository is run by Miniflare: its options as wrangler reads them, its databases migrated.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Miniflare, V4MiniflareOptions } from "miniflare";
-import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
+import type { V4MiniflareOptions } from "miniflare";
+import { statementsIn, workerOptions, workerSettings } from "./wrangler.ts";
 
 export interface Worker {
   /** Its wrangler.toml. */
@@ -16,7 +16,10 @@ export interface Worker {
   readonly limits?: Readonly<Record<string, number>>;
 }
 
-type D1Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
+/** Runs statements with their parameters in one transaction. */
+export type Batch = (
+  statements: readonly (readonly [sql: string, ...params: string[]])[],
+) => Promise<readonly { readonly results?: unknown }[]>;
 export type WorkerOptions = Extract<V4MiniflareOptions, { workers: unknown }>["workers"][number];
 
 /** The program, as scripts/build-worker.sh leaves it: what starts it first, its other modules and its WebAssembly beside. */
@@ -31,9 +34,9 @@ function modulesOf(main: string): { type: "ESModule" | "CompiledWasm"; path: str
 }
 
 /** A worker's options, as wrangler reads them in its file. `entry`: what asks for it passes through Miniflare's front. */
-export function optionsOf(worker: Worker, running: ReadonlySet<string>, entry: boolean): WorkerOptions {
-  const { name, main, own } = settingsOf(worker);
-  const { modulesRules: _, ...options } = unstable_getMiniflareWorkerOptions(worker.config).workerOptions;
+export async function optionsOf(worker: Worker, running: ReadonlySet<string>, entry: boolean): Promise<WorkerOptions> {
+  const { name, main, own } = await settingsOf(worker);
+  const { modulesRules: _, ...options } = await workerOptions(worker.config);
   const limits = (options.ratelimits ?? {}) as Record<string, { simple: { limit: number } }>;
   for (const [name, { simple }] of Object.entries(limits)) simple.limit = worker.limits?.[name] ?? simple.limit;
   const bound = Object.entries((options.serviceBindings ?? {}) as Record<string, { name: string }>);
@@ -54,29 +57,43 @@ export function optionsOf(worker: Worker, running: ReadonlySet<string>, entry: b
   } as WorkerOptions;
 }
 
-export function settingsOf({ config }: Worker) {
-  const { name, main, vars, d1_databases: databases } = unstable_readConfig({ config });
+export async function settingsOf({ config }: Worker) {
+  const { name, main, vars, databases } = await workerSettings(config);
   if (!name || !main) throw new Error(`${config} names no worker, or no program`);
-  return { name, main, own: vars as Record<string, string>, databases };
+  return { name, main, own: vars, databases };
 }
 
 /** In the place of a bound worker that does not run. */
 const absent = () => new Response("this worker does not run", { status: 503 });
 
+/** A worker that hands batches to a database: calls of Miniflare's own for it cross into the runtime for each statement. */
+const BATCHES = `export default {
+  fetch: async (request, { DB }) =>
+    Response.json(await DB.batch((await request.json()).map(([sql, ...params]) => DB.prepare(sql).bind(...params)))),
+}`;
+
+/** Such a worker for a database, as Miniflare's options name that. */
+export const batchesInto = (name: string, database: unknown): WorkerOptions =>
+  ({
+    name,
+    compatibilityDate: "2026-11-01",
+    modules: [{ type: "ESModule", path: "batches.js", contents: BATCHES }],
+    d1Databases: { DB: database },
+  }) as WorkerOptions;
+
 /** Applies what is missing of a database's migrations, and notes it where wrangler does. */
-export async function migrate(db: D1Database, folder: string): Promise<void> {
-  await db
-    .prepare(
+export async function migrate(batch: Batch, folder: string): Promise<void> {
+  const [, applied] = await batch([
+    [
       `CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE,
        applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)`,
-    )
-    .run();
-  const { results } = await db.prepare("SELECT name FROM d1_migrations").all();
-  const applied = new Set((results as { name: string }[]).map(({ name }) => name));
-  const files = readdirSync(folder).filter((file) => file.endsWith(".sql") && !applied.has(file));
+    ],
+    ["SELECT name FROM d1_migrations"],
+  ]);
+  const names = new Set((applied?.results as { name: string }[]).map(({ name }) => name));
+  const files = readdirSync(folder).filter((file) => file.endsWith(".sql") && !names.has(file));
   for (const file of files.sort()) {
-    const statements = unstable_splitSqlQuery(readFileSync(join(folder, file), "utf8"));
-    const note = db.prepare("INSERT INTO d1_migrations (name) VALUES (?)").bind(file);
-    await db.batch([...statements.map((statement) => db.prepare(statement)), note]);
+    const statements = await statementsIn(join(folder, file));
+    await batch([...statements.map((sql) => [sql] as const), ["INSERT INTO d1_migrations (name) VALUES (?)", file]]);
   }
 }

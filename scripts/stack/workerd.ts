@@ -3,7 +3,7 @@
 
 import { dirname, resolve } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { migrate, optionsOf, settingsOf, type Worker } from "./runtime.ts";
+import { batchesInto, migrate, optionsOf, settingsOf, type Worker, type WorkerOptions } from "./runtime.ts";
 
 /** What to run: the first worker is the one that the Internet would see. */
 export interface Run {
@@ -19,7 +19,19 @@ export type Outcome = { readonly ports: readonly number[] } | { readonly failed:
 
 /** Runs the workers; resolves when all serve, on databases with every migration. */
 async function serve({ workers, storage }: Run): Promise<{ runtime: Miniflare; ports: number[] }> {
-  const running = new Set(workers.map((worker) => settingsOf(worker).name));
+  const settings = await Promise.all(workers.map(settingsOf));
+  const running = new Set(settings.map(({ name }) => name));
+  const ours = await Promise.all(workers.map((worker, index) => optionsOf(worker, running, index === 0)));
+  // By its name for Miniflare: two workers may have the same database.
+  const databases = new Map<string, { options: WorkerOptions; migrations: string }>();
+  for (const [index, { config }] of workers.entries()) {
+    const bound = ours[index]?.d1Databases as Record<string, unknown> | undefined;
+    for (const { binding, migrations_dir: migrations = "migrations" } of settings[index]?.databases ?? []) {
+      const name = `batches into ${JSON.stringify(bound?.[binding])}`;
+      const options = batchesInto(name, bound?.[binding]);
+      databases.set(name, { options, migrations: resolve(dirname(config), migrations) });
+    }
+  }
   const runtime = new Miniflare(
     convertV4MiniflareOptions({
       host: "127.0.0.1",
@@ -29,16 +41,19 @@ async function serve({ workers, storage }: Run): Promise<{ runtime: Miniflare; p
       logRequests: false,
       // Where a client is: nothing here asks for it.
       cf: false,
-      workers: workers.map((worker, index) => optionsOf(worker, running, index === 0)),
+      workers: [...ours, ...[...databases.values()].map(({ options }) => options)],
     }),
   );
   const urls = [await runtime.ready];
-  for (const [index, worker] of workers.entries()) {
-    const { name, databases } = settingsOf(worker);
-    if (index > 0) urls.push(await runtime.unsafeGetDirectURL(name));
-    for (const { binding, migrations_dir: migrations = "migrations" } of databases) {
-      await migrate(await runtime.getD1Database(binding, name), resolve(dirname(worker.config), migrations));
-    }
+  for (const { name } of settings.slice(1)) urls.push(await runtime.unsafeGetDirectURL(name));
+  for (const [name, { migrations }] of databases) {
+    // Miniflare's type for a worker is not that of what it gives.
+    const worker = (await runtime.getWorker(name)) as unknown as { fetch: typeof fetch };
+    await migrate(async (statements) => {
+      const answer = await worker.fetch("http://batches", { method: "POST", body: JSON.stringify(statements) });
+      if (!answer.ok) throw new Error(`the migrations of ${migrations}: ${await answer.text()}`);
+      return (await answer.json()) as { results?: unknown }[];
+    }, migrations);
   }
   return { runtime, ports: urls.map(({ port }) => Number(port)) };
 }

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
-import { migrate, optionsOf, type WorkerOptions } from "../../scripts/stack/runtime.ts";
+import { type Batch, migrate, optionsOf, type WorkerOptions } from "../../scripts/stack/runtime.ts";
 import { root } from "../../scripts/stack.ts";
 import { cpuOf, runtimeOf } from "../scale/cpu.ts";
 
@@ -69,11 +69,9 @@ export async function startBench(): Promise<Bench> {
     WALLET_MASTER_SECRET: secret(),
   };
   const config = join(root, "wrangler.toml");
-  const ours = (name: string, more: Record<string, string>): WorkerOptions => {
-    const options = optionsOf({ config, port: 0, vars: { ...vars, ...more } }, new Set(), false) as Record<
-      string,
-      unknown
-    >;
+  const ours = async (name: string, more: Record<string, string>): Promise<WorkerOptions> => {
+    const worker = { config, port: 0, vars: { ...vars, ...more } };
+    const options = (await optionsOf(worker, new Set(), false)) as Record<string, unknown>;
     const limits = Object.keys((options.ratelimits ?? {}) as object);
     const [main, ...beside] = options.modules as { path: string }[];
     const limited = {
@@ -91,7 +89,7 @@ export async function startBench(): Promise<Bench> {
       ...DIRECT,
       ...more,
     }) as unknown as WorkerOptions;
-  const api = ours("ours", {});
+  const api = await ours("ours", {});
   const runtime = new Miniflare(
     convertV4MiniflareOptions({
       host: "127.0.0.1",
@@ -107,14 +105,16 @@ export async function startBench(): Promise<Bench> {
       workers: [
         plain("front", readFileSync(join(import.meta.dirname, "floor.js"), "utf8"), {}),
         api,
-        ours("counted", { SHOW_USAGE: "1" }),
+        await ours("counted", { SHOW_USAGE: "1" }),
         plain("hono", bundled("hono.ts"), { d1Databases: (api as { d1Databases?: unknown }).d1Databases }),
       ],
     } as V4MiniflareOptions),
   );
   await runtime.ready;
   const database = await runtime.getD1Database("DB", "ours");
-  await migrate(database, join(root, "d1-migrations"));
+  const batch: Batch = (statements) =>
+    database.batch(statements.map(([sql, ...params]) => database.prepare(sql).bind(...params)));
+  await migrate(batch, join(root, "d1-migrations"));
   const at = async (name: string) => (await runtime.unsafeGetDirectURL(name)).origin;
   const pid = runtimeOf(process.pid);
   return {

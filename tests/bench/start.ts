@@ -50,7 +50,7 @@ export async function startUp(): Promise<StartUp | undefined> {
     modules: [{ type: "ESModule", path: "floor.js", contents: script }],
   } as unknown as WorkerOptions;
   const vars = { BLOCKFROST_URL: "http://127.0.0.1:9" };
-  const ours = optionsOf({ config: join(root, "wrangler.toml"), port: 0, vars }, new Set(), true);
+  const ours = await optionsOf({ config: join(root, "wrangler.toml"), port: 0, vars }, new Set(), true);
   const beyond: { ms: number; mb: number }[] = [];
   for (let run = 0; run < RUNS; run++) {
     const [least, taken] = [await once(floor), await once(ours)];
