@@ -74,7 +74,7 @@ describe("the preview environment", () => {
   });
 });
 
-describe("what is deployed", { timeout: 120_000 }, () => {
+describe("what is deployed", { timeout: 300_000 }, () => {
   it("answers as it is now, and in no version that came before", () => {
     for (const worker of WORKERS) {
       for (const env of [undefined, "preview"]) assert.equal(read(worker, env).preview_urls, false, worker.role);

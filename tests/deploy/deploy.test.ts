@@ -42,7 +42,7 @@ function checkout(blockfrost: string): string {
   return folder;
 }
 
-describe("make deploy on an empty account", { timeout: 300_000 }, () => {
+describe("make deploy on an empty account", { timeout: 600_000 }, () => {
   let account: Account;
   let ledger: Ledger;
   let folder: string;

@@ -15,12 +15,12 @@ export interface ProgramOptions {
   readonly heard?: (text: string) => void;
   readonly input?: string;
   readonly env?: Record<string, string>;
-  /** It is ended after this many seconds; 120 by default. */
+  /** It is ended after this many seconds; 300 by default. */
   readonly patience?: number;
 }
 
 export function run(command: string, args: readonly string[], options: ProgramOptions = {}): Promise<Ran> {
-  const { heard = () => {}, input = "", env = {}, patience = 120 } = options;
+  const { heard = () => {}, input = "", env = {}, patience = 300 } = options;
   return new Promise((resolve, reject) => {
     const program = spawn(command, args, {
       cwd: root,
