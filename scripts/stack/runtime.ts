@@ -90,7 +90,7 @@ export async function migrate(batch: Batch, folder: string): Promise<void> {
     ],
     ["SELECT name FROM d1_migrations"],
   ]);
-  const names = new Set((applied?.results as { name: string }[]).map(({ name }) => name));
+  const names = new Set(((applied?.results ?? []) as { name: string }[]).map(({ name }) => name));
   const files = readdirSync(folder).filter((file) => file.endsWith(".sql") && !names.has(file));
   for (const file of files.sort()) {
     const statements = await statementsIn(join(folder, file));
