@@ -39,7 +39,7 @@ if (files.length === 0) throw new Error(`no test file's path has ${wanted.join("
 // Each file starts programs of its own, and most of that is compiling the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve("target/compile-cache");
 
-run({ files, concurrency: Number(process.env.JOBS ?? 10) })
+run({ files, concurrency: Number(process.env.JOBS ?? 8) })
   .on("test:fail", ({ todo }) => {
     if (todo === undefined || todo === false) process.exitCode = 1;
   })

@@ -113,7 +113,7 @@ browser() {
 # What the API is tested with out of Python, where there is Python: MCP's SDK, and a generator of requests.
 clients() {
   local python=$tools/python/bin/python
-  "$python" - "$PYTHON_SDK" "$SCHEMATHESIS" 2>/dev/null <<'EOF' && return
+  "$python" - "$PYTHON_SDK" "$SCHEMATHESIS" 2>/dev/null <<'EOF' && "$tools/python/bin/schemathesis" --version >/dev/null 2>&1 && return
 import sys
 from importlib.metadata import version
 assert [version("mcp"), version("schemathesis")] == sys.argv[1:]

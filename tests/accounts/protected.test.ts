@@ -2,7 +2,7 @@
 // twice, and the same request again gets what was asked for.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Answer, errorOf, json, send } from "../helpers/http.ts";
+import { type Answer, errorOf, json, send, untilAnswered } from "../helpers/http.ts";
 import type { Fault } from "../helpers/ledger.ts";
 import { type Account, type Bought, open } from "./account.ts";
 import { balanced, everyInputOnce, spentFrom } from "./chain.ts";
@@ -47,7 +47,7 @@ describe("protected purchases at once", () => {
   it("of different listings are as many as the daily budget allows, each from inputs of its own", async () => {
     const listings = await Promise.all(Array.from({ length: 12 }, offer));
     const account = await funded(60n * ADA, 20n * ADA, 20n * ADA);
-    const answers = await Promise.all(listings.map(({ id }) => account.tryBuy(id, "protected")));
+    const answers = await Promise.all(listings.map(({ id }) => untilAnswered(() => account.tryBuy(id, "protected"))));
     const bought = answers.filter(({ status }) => status === 200).map((answer) => json<Bought>(answer));
     assert.equal(bought.length, AFFORDABLE, JSON.stringify(answers.map(({ text }) => text.slice(0, 200))));
     for (const answer of answers.filter(({ status }) => status !== 200))
@@ -68,7 +68,9 @@ describe("protected purchases at once", () => {
   it("of one listing are one purchase, locked once, and everybody gets the content", async () => {
     const wanted = await offer();
     const account = await funded(20n * ADA, 20n * ADA, 20n * ADA);
-    const answers = await Promise.all(Array.from({ length: 12 }, () => account.tryBuy(wanted.id, "protected")));
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => untilAnswered(() => account.tryBuy(wanted.id, "protected"))),
+    );
     for (const answer of answers) assert.equal(json<Bought>(answer).content, wanted.content);
     assert.equal(new Set(answers.map((answer) => json<Bought>(answer).purchase.id)).size, 1);
     assert.equal((await spentFrom(world.ledger, account.address)).transactions.length, 1);

@@ -1,7 +1,7 @@
 // Many requests at once: limits, single use and idempotence must hold however they interleave.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Answer, errorOf, json } from "../helpers/http.ts";
+import { type Answer, errorOf, json, untilAnswered } from "../helpers/http.ts";
 import { Account, answerOf, type Bought, challenge, open, type SignedIn, verify } from "./account.ts";
 import { balanced, everyInputOnce, paidTo, spentFrom } from "./chain.ts";
 import { type Listed, startWorld, type World } from "./world.ts";
@@ -39,7 +39,7 @@ describe("races", () => {
     const funds = 60n * ADA;
     await world.ledger.faucet(account.address, funds);
     const started = performance.now();
-    const answers = await Promise.all(for200.map(({ id }) => account.tryBuy(id)));
+    const answers = await Promise.all(for200.map(({ id }) => untilAnswered(() => account.tryBuy(id))));
     const seconds = (performance.now() - started) / 1_000;
     const bought = answers.filter(({ status }) => status === 200).map((answer) => json<Bought>(answer));
     const me = await account.me();
@@ -67,7 +67,7 @@ describe("races", () => {
     const ten = await listings(10, `${2n * ADA}`);
     const account = await open(world.api, world.person("short owner"));
     await world.ledger.faucet(account.address, 9n * ADA);
-    const answers = await Promise.all(ten.map(({ id }) => account.tryBuy(id)));
+    const answers = await Promise.all(ten.map(({ id }) => untilAnswered(() => account.tryBuy(id))));
     const bought = answers.filter(({ status }) => status === 200);
     assert.ok(bought.length >= 3 && bought.length <= 4, JSON.stringify(counts(answers)));
     for (const answer of answers.filter(({ status }) => status !== 200))
@@ -80,7 +80,7 @@ describe("races", () => {
     const account = await open(world.api, world.person("impatient owner"));
     // Several outputs, so that equal purchases could be paid from different inputs.
     for (let i = 0; i < 5; i += 1) await world.ledger.faucet(account.address, 10n * ADA);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => account.tryBuy(wanted.id)));
+    const answers = await Promise.all(Array.from({ length: 50 }, () => untilAnswered(() => account.tryBuy(wanted.id))));
     for (const answer of answers) assert.equal(json<Bought>(answer).content, wanted.content);
     const ids = new Set(answers.map((answer) => json<Bought>(answer).purchase.id));
     assert.equal(ids.size, 1);
@@ -119,8 +119,8 @@ describe("races", () => {
     const account = await open(world.api, wallet);
     for (let i = 0; i < 3; i += 1) await world.ledger.faucet(account.address, 10n * ADA);
     const [bought, withdrawn] = await Promise.all([
-      Promise.all(some.map(({ id }) => account.tryBuy(id))),
-      Promise.all(Array.from({ length: 3 }, () => account.withdraw())),
+      Promise.all(some.map(({ id }) => untilAnswered(() => account.tryBuy(id)))),
+      Promise.all(Array.from({ length: 3 }, () => untilAnswered(() => account.withdraw()))),
     ]);
     for (const answer of [...bought, ...withdrawn]) assert.ok([200, 400].includes(answer.status), answer.text);
     await world.ledger.block();

@@ -48,6 +48,20 @@ export async function untilRead(request: () => Promise<Answer>): Promise<Answer>
   }
 }
 
+/** How long a request is made again that is answered 503. */
+const ANSWERING_MS = 120_000;
+
+/**
+ * The answer to a request that is made again as long as it is 503, as each such answer asks for: on a busy machine
+ * the local ledger may take longer than the service waits for any provider.
+ */
+export async function untilAnswered(request: () => Promise<Answer>): Promise<Answer> {
+  for (const deadline = Date.now() + ANSWERING_MS; ; ) {
+    const answer = await request();
+    if (answer.status !== 503 || Date.now() > deadline) return answer;
+  }
+}
+
 /** The JSON of an answer that must have this status. */
 export function json<T>(answer: Answer, status = 200): T {
   if (answer.status !== status) {

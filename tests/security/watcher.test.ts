@@ -15,7 +15,19 @@ import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { account, balance, buy, CREATORS_PART, lock, offer, passTo, purchase, told, until } from "../watcher/sale.ts";
+import {
+  account,
+  balance,
+  buy,
+  CREATORS_PART,
+  lock,
+  lockAll,
+  offer,
+  passTo,
+  purchase,
+  told,
+  until,
+} from "../watcher/sale.ts";
 import { laden, type Ref, Stranger } from "./stranger.ts";
 
 /** Outputs with 1,100 tokens each that one transaction refers to. */
@@ -117,7 +129,7 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
   it(`${JUDGED} purchases judged before each tick keep nobody else's result waiting`, async (t) => {
     const buyers = await world.buyers(JUDGED);
     const listing = await offer(world, world.person("creator"));
-    const ids = await Promise.all(buyers.map((buyer) => lock(world, listing, buyer)));
+    const ids = await lockAll(world, listing, buyers);
     for (const id of ids) await until(world, id, "ResultSubmitted");
     // What the flood left is read by now.
     for (let left = 40; left > 0 && (await tick()).read > 0; left--);

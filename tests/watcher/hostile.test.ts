@@ -13,7 +13,7 @@ import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, offer, purchase, sellerDoes, told, until } from "./sale.ts";
+import { lock, lockAll, offer, purchase, sellerDoes, told, until } from "./sale.ts";
 
 /** More than one tick can ask about. */
 const MANY = 20;
@@ -41,7 +41,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
     const buyers = await Promise.all(
       Array.from({ length: MANY }, () => world.buyer(50_000_000n, { kind: "enterprise" })),
     );
-    const ids = await Promise.all(buyers.map((buyer) => lock(world, listing, buyer)));
+    const ids = await lockAll(world, listing, buyers);
     await world.tick();
     await Promise.all(ids.map((id, n) => requestRefund(world, id, buyers[n] as Wallet)));
     const requested = async () =>
