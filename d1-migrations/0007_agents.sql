@@ -61,12 +61,14 @@ CREATE TABLE oauth_documents (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_documents_by_end ON oauth_documents (fresh_until_ms);
 
--- A client's assertion is used once: whoever inserts its row first has used it.
+-- A client's assertion is used once, for a grant: whoever inserts its row first has used it.
 CREATE TABLE oauth_assertions (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
+  grant_id TEXT NOT NULL CHECK (length(grant_id) = 32),
   expires_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_assertions_by_end ON oauth_assertions (expires_at_ms);
+CREATE INDEX oauth_assertions_by_grant ON oauth_assertions (grant_id);
 
 -- Which grant a spend was made with: owners see what each agent spent.
 CREATE TABLE agent_spends (

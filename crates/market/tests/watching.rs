@@ -694,7 +694,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
         &sales,
         &format!("INSERT INTO oauth_documents VALUES ('old', '', 0, {}), ('fresh', '', 0, {})", NOON - 1, NOON + day),
     );
-    run(&sales, &format!("INSERT INTO oauth_assertions VALUES (printf('%064d', 1), {})", NOON - 1));
+    run(&sales, &format!("INSERT INTO oauth_assertions VALUES (printf('%064d', 1), printf('%032d', 1), {})", NOON - 1));
     run(&sales, "INSERT INTO listed_days VALUES (1, '', 5)");
     run(&sales, "INSERT INTO registered_days VALUES (1, '', 5)");
     run(&sales, "INSERT INTO signed_in_days VALUES (1, '', 5)");

@@ -7,12 +7,13 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use cardano::ContentHash;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use sql::{Database, statement};
+use sql::{Database, exactly, statement};
 
 use super::{
-    Authority, OAuthError,
+    Authority, ErrorCode, OAuthError,
     client::{Client, KeySource},
     document::{self, DocumentUrl, Documents},
+    token::GrantId,
 };
 
 /// What `client_assertion_type` says.
@@ -23,6 +24,8 @@ pub const MAX_ASSERTION: usize = 4 * 1_024;
 const MAX_LIFE_S: u64 = 60 * 60;
 /// How far clocks may differ, in seconds.
 const LEEWAY_S: u64 = 60;
+/// Assertions of one grant that are remembered at a time: its client asks for tokens once in some days.
+const MAX_KEPT: u32 = 100;
 /// Keys of a set that are looked at.
 const MAX_KEYS: usize = 20;
 /// A key set is fetched again for a key that it lacks, if it was fetched at least this long ago, in ms.
@@ -103,7 +106,7 @@ fn refused(why: &str) -> OAuthError {
     OAuthError::invalid_client(format!("client_assertion: {why}"))
 }
 
-/// The client that an assertion says it is of, for requests without `client_id`. Proven only by [`authenticate`].
+/// The client that an assertion says it is of, for requests without `client_id`. Proven only by [`verify`].
 pub(super) fn claimed_client(assertion: &str) -> Result<String, OAuthError> {
     parse(assertion).map(|parsed| parsed.claims.sub)
 }
@@ -187,11 +190,21 @@ fn public_key(key: &Map<String, Value>, alg: &str) -> Option<PublicJwk> {
     }
 }
 
-/// That the assertion was made by this client, for us, now, and is used for the first time.
+/// An assertion that its client made, for us, now. Nothing is entitled by it before it is claimed.
+#[must_use]
+pub(super) struct Verified {
+    client_id: String,
+    /// Hex, of the client and the assertion's `jti`.
+    digest: String,
+    /// Until when its use is remembered.
+    end_ms: u64,
+}
+
+/// That the assertion was made by this client, for us, now.
 ///
 /// # Errors
 /// `invalid_client`.
-pub async fn authenticate(
+pub(super) async fn verify(
     db: &impl Database,
     documents: &impl Documents,
     port: &impl VerifyJws,
@@ -199,7 +212,7 @@ pub async fn authenticate(
     client: &Client,
     assertion: &str,
     now_ms: u64,
-) -> Result<(), OAuthError> {
+) -> Result<Verified, OAuthError> {
     let parsed = parse(assertion)?;
     parsed.claims.check(&client.id, authority, now_ms / 1_000)?;
     let keys = match &client.metadata.keys {
@@ -214,7 +227,9 @@ pub async fn authenticate(
     if !verified {
         return Err(refused("its signature is not one of the client's keys (RS256 or ES256)"));
     }
-    claim(db, &client.id, &parsed.claims).await
+    let digest = ContentHash::of(format!("{}\n{}", client.id, parsed.claims.jti).as_bytes()).to_string();
+    let end_ms = parsed.claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
+    Ok(Verified { client_id: client.id.clone(), digest, end_ms })
 }
 
 async fn published_keys(
@@ -237,14 +252,49 @@ async fn published_keys(
     Ok(candidates(&body, header))
 }
 
-/// Single use, by unique key.
-async fn claim(db: &impl Database, client_id: &str, claims: &AssertionClaims) -> Result<(), OAuthError> {
-    let digest = ContentHash::of(format!("{client_id}\n{}", claims.jti).as_bytes()).to_string();
-    let end_ms = claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
-    let claim = statement!(
-        "INSERT INTO oauth_assertions (digest, expires_at_ms) VALUES (?1, ?2) ON CONFLICT DO NOTHING RETURNING digest",
-        digest,
-        end_ms,
-    );
-    db.run(claim).await?.first().map(|_| ()).ok_or_else(|| refused("it was used before"))
+impl Verified {
+    /// Uses the assertion, once, for a grant of this client that lives, with a code that is not redeemed yet or after it
+    /// was. Where there is no such grant, nothing is written: `false`, and there is nothing to give out, now or later.
+    ///
+    /// # Errors
+    /// `invalid_client` for an assertion that was used before, `temporarily_unavailable` for one too many of this grant.
+    pub(super) async fn claim(&self, db: &impl Database, grant: &GrantId, redeemed: bool) -> Result<bool, OAuthError> {
+        const LIVE: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE id = ?2 AND client_id = ?3 \
+             AND revoked_at_ms IS NULL AND (generation > 0) = ?4)";
+        let (digest, grant) = (self.digest.as_str(), grant.to_string());
+        // Single use, by unique key.
+        let claim = statement!(
+            format!(
+                "INSERT INTO oauth_assertions (digest, grant_id, expires_at_ms) SELECT ?1, ?2, ?5 WHERE {LIVE} \
+                   AND (SELECT count(*) FROM oauth_assertions WHERE grant_id = ?2) < ?6 \
+                 ON CONFLICT DO NOTHING RETURNING digest"
+            ),
+            digest,
+            grant.as_str(),
+            self.client_id.as_str(),
+            u32::from(redeemed),
+            self.end_ms,
+            MAX_KEPT,
+        );
+        let used = statement!("SELECT 'used' FROM oauth_assertions WHERE digest = ?1", digest);
+        let live = statement!(
+            format!("SELECT 'live' WHERE ?1 IS NOT NULL AND {LIVE}"),
+            digest,
+            grant.as_str(),
+            self.client_id.as_str(),
+            u32::from(redeemed),
+        );
+        let [claimed, used, live] = exactly(db.batch(vec![claim, used, live]).await?)?;
+        if claimed.first().is_some() {
+            Ok(true)
+        } else if used.first().is_some() {
+            Err(refused("it was used before"))
+        } else if live.first().is_some() {
+            let text =
+                format!("{MAX_KEPT} assertions came for this sign-in within an hour: wait for the oldest to expire");
+            Err(OAuthError::new(ErrorCode::TemporarilyUnavailable, text))
+        } else {
+            Ok(false)
+        }
+    }
 }

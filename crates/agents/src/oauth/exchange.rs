@@ -157,7 +157,12 @@ pub async fn exchange(
         None => "none",
         Some(assertion) => {
             let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
-            assertion::authenticate(db, documents, port, authority, &client, assertion, now_ms).await?;
+            let verified = assertion::verify(db, documents, port, authority, &client, assertion, now_ms).await?;
+            let redeemed = matches!(request.exchange, Exchange::Refresh { .. });
+            if !verified.claim(db, &claims.grant, redeemed).await? {
+                db.run(if redeemed { revoke_stale(&claims, now_ms) } else { revoke_redeemed(&claims, now_ms) }).await?;
+                return Err(OAuthError::invalid_grant());
+            }
             "private_key_jwt"
         }
     };
@@ -247,6 +252,19 @@ fn redeem(
     )
 }
 
+/// A refresh token that comes back after its successor was used, or long after it was used itself, ends its grant
+/// (RFC 9700 section 4.14.2), whoever brings it.
+fn revoke_stale(claims: &Claims, now_ms: u64) -> Statement {
+    statement!(
+        "UPDATE oauth_grants SET revoked_at_ms = ?3 WHERE id = ?1 AND revoked_at_ms IS NULL \
+           AND (generation - 1 > ?2 OR (generation - 1 = ?2 AND rotated_at_ms <= ?4))",
+        claims.grant.to_string(),
+        claims.generation,
+        now_ms,
+        now_ms.saturating_sub(RETRY_MS),
+    )
+}
+
 async fn refresh(
     db: &impl Database,
     claims: &Claims,
@@ -257,14 +275,6 @@ async fn refresh(
 ) -> Result<Rows, OAuthError> {
     let next = claims.generation.checked_add(1).ok_or_else(OAuthError::invalid_grant)?;
     let grant = claims.grant.to_string();
-    let revoke = statement!(
-        "UPDATE oauth_grants SET revoked_at_ms = ?3 WHERE id = ?1 AND revoked_at_ms IS NULL \
-           AND (generation > ?2 OR (generation = ?2 AND rotated_at_ms <= ?4))",
-        grant.as_str(),
-        next,
-        now_ms,
-        now_ms.saturating_sub(RETRY_MS),
-    );
     // A client that proved who it is when it redeemed the code has to at every refresh.
     let rotate = statement!(
         "UPDATE oauth_grants SET generation = ?2, rotated_at_ms = ?5, used_at_ms = ?5 \
@@ -289,7 +299,7 @@ async fn refresh(
         client_auth,
         authority.resource(),
     );
-    let [_, _, newest] = exactly(db.batch(vec![revoke, rotate, read]).await?)?;
+    let [_, _, newest] = exactly(db.batch(vec![revoke_stale(claims, now_ms), rotate, read]).await?)?;
     Ok(newest)
 }
 

@@ -67,6 +67,47 @@ fn an_assertion_is_used_once() {
 }
 
 #[test]
+fn assertions_leave_nothing_for_codes_that_are_over_and_little_for_a_grant_that_lives() {
+    const REQUESTS: usize = 150;
+    let keyed = Keyed::new(ClientKey::es256());
+    let rows = || {
+        let counted = keyed.world.db.run(statement!("SELECT CAST(count(*) AS TEXT) FROM oauth_assertions"));
+        block_on(counted).unwrap().first().unwrap().parse::<usize>().unwrap()
+    };
+    let assertion = || keyed.assertion(&keyed.header(), &keyed.claims());
+
+    let code = keyed.world.code(DOCUMENT);
+    assert!(keyed.redeem(&code, &assertion()).is_ok());
+    for _ in 0..REQUESTS {
+        assert_eq!(keyed.redeem(&code, &assertion()).unwrap_err().code, ErrorCode::InvalidGrant);
+    }
+    assert_eq!(rows(), 1, "the code was redeemed");
+
+    // Whoever knows a code, but not its verifier.
+    let (code, other) = (keyed.world.code(DOCUMENT), "x".repeat(VERIFIER.len()));
+    let guess = || {
+        let assertion = assertion();
+        let mut form = redemption(DOCUMENT, &code);
+        form.retain(|(name, _)| *name != "code_verifier");
+        form.extend([("code_verifier", other.as_str())]);
+        form.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion.as_str())]);
+        keyed.world.token(&form).unwrap_err().code
+    };
+    let refused: Vec<_> = (0..REQUESTS).map(|_| guess()).collect();
+    let of = |code| refused.iter().filter(|refused| **refused == code).count();
+    assert_eq!((of(ErrorCode::InvalidGrant), of(ErrorCode::TemporarilyUnavailable)), (100, REQUESTS - 100));
+    assert_eq!(rows(), 101);
+
+    // Its grant leaves with the next approval.
+    keyed.world.wait(25 * 60 * 60 * 1_000);
+    let _ = keyed.world.code(DOCUMENT);
+    for _ in 0..REQUESTS {
+        assert_eq!(keyed.redeem(&code, &assertion()).unwrap_err().code, ErrorCode::InvalidGrant);
+    }
+    assert_eq!(rows(), 101);
+}
+
+#[test]
 fn assertions_for_others_or_other_times_are_refused() {
     let keyed = Keyed::new(ClientKey::es256());
     let now = keyed.world.now() / 1_000;
