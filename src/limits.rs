@@ -146,10 +146,14 @@ pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError
 const LONG_AT_ONCE: usize = 4;
 /// The same of up to [`WIDE`] listings, half a megabyte at their longest.
 const SEARCHES_AT_ONCE: usize = 6;
+/// Drafts that are made at once: a wallet may say that it holds [`market::cip30::MAX_TOKENS`] tokens, and as many as
+/// collateral, in four megabytes.
+const DRAFTS_AT_ONCE: usize = 8;
 
 thread_local! {
     static LONG: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
     static SEARCHES: RefCell<Places> = const { RefCell::new(Places::new(SEARCHES_AT_ONCE)) };
+    static DRAFTS: RefCell<Places> = const { RefCell::new(Places::new(DRAFTS_AT_ONCE)) };
     /// Of those who ask for the newest listings, at the rate of short answers: most have what another read.
     static NEWEST: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
 }
@@ -160,6 +164,7 @@ pub async fn place(limiter: Limiter) -> Result<Option<Place>, ApiError> {
     let places = match limiter {
         Limiter::Page => &LONG,
         Limiter::Search => &SEARCHES,
+        Limiter::Draft => &DRAFTS,
         _ => return Ok(None),
     };
     Place::wait(places).await.ok_or(ApiError::TooMany).map(Some)

@@ -27,7 +27,7 @@ use crate::{
     app::App,
     body::{FieldError, JsonBody},
     error::ApiError,
-    limits::Limiter,
+    limits::{self, Limiter},
     paywall::{self, Priced},
     routes::purchases::PurchaseError,
 };
@@ -64,11 +64,11 @@ pub enum DraftingError {
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
-    let (mode, wallet) = {
-        let body = JsonBody::read_with_wallet(&mut request).await?;
-        let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
-        (mode, wallet(&body)?)
-    };
+    let body = JsonBody::read_with_wallet(&mut request).await?;
+    let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
+    let _place = limits::place(Limiter::Draft).await?;
+    let wallet = wallet(&body)?;
+    drop(body);
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
@@ -94,16 +94,12 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let wanted = {
-        let body = JsonBody::read_with_wallet(&mut request).await?;
-        match body.optional_text("action")? {
-            None => None,
-            Some(name) => {
-                let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action)?;
-                Some((action, wallet(&body)?))
-            }
-        }
-    };
+    let body = JsonBody::read_with_wallet(&mut request).await?;
+    let action = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
+    let action = body.optional_text("action")?.map(action).transpose()?;
+    let _place = limits::place(Limiter::Draft).await?;
+    let wanted = action.map(|action| Ok::<_, ApiError>((action, wallet(&body)?))).transpose()?;
+    drop(body);
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let actions = Actions {

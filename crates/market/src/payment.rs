@@ -533,6 +533,13 @@ fn records() -> String {
     )
 }
 
+/// How many payments that took no effect, for all that is known, are looked for at each request of whoever made them.
+const LOOKED_FOR: usize = 4;
+/// SQL for their order: the oldest and the newest come first. Who tries again spends what the first try spent, so that this
+/// is the one which a provider that refused it may have passed on; and the newest a provider that is behind does not show yet.
+const ENDS_FIRST: &str =
+    "min(row_number() OVER (ORDER BY created_at_ms), row_number() OVER (ORDER BY created_at_ms DESC))";
+
 /// The statement that reads the payment by a transaction, as [`PaymentRecord`].
 #[must_use]
 pub fn record(tx: &TxHash) -> Statement {
@@ -569,23 +576,27 @@ pub(crate) fn open_in(mode: DeliveryMode, most: u32) -> Statement {
 #[must_use]
 pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
     statement!(
-        records()
-            + "p.listing_id = ?1 AND p.payer IN (SELECT value FROM json_each(?2)) AND outbox.state <> 'included' \
-               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, created_at_ms DESC LIMIT 3",
+        format!(
+            "{} p.listing_id = ?1 AND p.payer IN (SELECT value FROM json_each(?2)) AND outbox.state <> 'included' \
+               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {ENDS_FIRST} LIMIT {LOOKED_FOR}",
+            records()
+        ),
         listing,
         json!(buyers).to_string()
     )
 }
 
-/// The statement that reads the newest payments of this payer for a listing that took no effect for all that is known, and
-/// may be in a block: the provider was behind when their time was over, or somebody else handed them in before us, so that
-/// a node refused them. These come last: who tries again mostly spends what the others spent. As [`PaymentRecord`]s.
+/// The statement that reads the oldest and the newest payments of this payer for a listing that took no effect for all that is
+/// known, and may be in a block: the provider was behind when their time was over, or somebody else handed them in before us,
+/// so that a node refused them. As [`PaymentRecord`]s.
 #[must_use]
 pub fn lost(listing: &str, payer: &str) -> Statement {
     statement!(
-        records()
-            + "p.listing_id = ?1 AND p.payer = ?2 AND (outbox.state = 'refused' AND outbox.was_public \
-               OR outbox.state = 'expired') ORDER BY outbox.state = 'refused', created_at_ms DESC LIMIT 3",
+        format!(
+            "{} p.listing_id = ?1 AND p.payer = ?2 AND (outbox.state = 'refused' AND outbox.was_public \
+               OR outbox.state = 'expired') ORDER BY {ENDS_FIRST} LIMIT {LOOKED_FOR}",
+            records()
+        ),
         listing,
         payer
     )
@@ -609,15 +620,17 @@ pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
     )
 }
 
-/// The statement that reads the newest payments of a service wallet for a listing that took no effect, for all that was
-/// known, longer ago: nothing keeps them out any more, and a provider that erred then shows where they are by now. As
-/// [`PaymentRecord`]s.
+/// The statement that reads the payments of a service wallet for a listing that took no effect, for all that was known, longer
+/// ago: nothing keeps them out any more, and a provider that erred then shows where they are by now. Of an hour there are
+/// [`MAX_ENDED`] at most, and who buys again looks for them before more are made. As [`PaymentRecord`]s.
 #[must_use]
 pub fn ended_before(wallet: &Address, listing: &str, now: Millis) -> Statement {
     statement!(
-        records()
-            + "p.payer = ?1 AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
-               AND outbox.created_at_ms <= ?3 ORDER BY created_at_ms DESC LIMIT 3",
+        format!(
+            "{} p.payer = ?1 AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
+               AND outbox.created_at_ms <= ?3 ORDER BY {ENDS_FIRST} LIMIT {MAX_ENDED}",
+            records()
+        ),
         wallet,
         listing,
         now.saturating_sub(MAX_LAG_MS)

@@ -20,7 +20,7 @@ use cardano::{
     chain::ChainError,
     slots::{Millis, SlotConfig},
 };
-pub use facts::{Facts, InputState, MAX_INPUT_TRANSACTIONS};
+pub use facts::{Facts, InputState, MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS};
 pub use judge::{verify, verify_with_facts};
 pub use payment::{InvalidPayload, Payment};
 pub use rules::{PaymentContext, Situation};

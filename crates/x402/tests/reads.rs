@@ -24,7 +24,7 @@ use support::*;
 use x402_cardano::{
     Refusal,
     exact::{
-        self, InputState, MAX_INPUT_TRANSACTIONS, VerifiedPayment, VerifyError,
+        self, InputState, MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS, VerifiedPayment, VerifyError,
         rules::{InvalidInputs, InvalidNonce, InvalidWitnesses},
     },
     wire::PaymentPayload,
@@ -161,6 +161,27 @@ fn the_outside_calls_of_a_payment_stay_within_their_budget() {
     let chain = Asked::about(of_transactions(MAX_INPUT_TRANSACTIONS + 1));
     assert_eq!(chain.verify(), Err(Refusal::from(InvalidInputs::TooManyTransactions { found: 17, most: 16 }).into()));
     assert_eq!(chain.calls.get(), 0);
+}
+
+#[test]
+fn inputs_full_of_tokens_are_refused_before_all_of_them_are_read() {
+    let names: Vec<String> = (0..1_136).map(|name| format!("{name:04x}")).collect();
+    let full: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    let with = |laden: usize| {
+        let mut payment = of_transactions(MAX_INPUT_TRANSACTIONS);
+        for input in payment.inputs.iter_mut().rev().take(laden) {
+            input.state = InputState::Unspent(utxo(input.reference, &address(BUYER).to_string(), 1_000_000, &full));
+        }
+        Asked::about(payment)
+    };
+    let refused = |laden| {
+        let chain = with(laden);
+        (chain.verify() == Err(Refusal::from(InvalidInputs::TooManyTokens(MAX_INPUT_TOKENS)).into()), chain.calls.get())
+    };
+    assert_eq!(refused(1), (false, 19), "one output may have as many as the ledger lets it");
+    assert_eq!(refused(2), (true, 19));
+    let (is_refused, calls) = refused(15);
+    assert!(is_refused && calls <= 8, "{calls} calls");
 }
 
 #[test]

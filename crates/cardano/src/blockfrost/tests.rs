@@ -174,7 +174,7 @@ fn a_wallet_full_of_tokens_is_read_in_bounded_memory() {
         }
         assert!(holdings.take(End::Oldest, page(&outputs), 20));
         let tokens: usize = holdings.utxos().iter().map(|utxo| utxo.value.assets.len()).sum();
-        assert!(tokens <= 20_000, "{tokens} tokens after page {number}");
+        assert!(tokens <= 2_000, "{tokens} tokens after page {number}");
     }
     let utxos = holdings.into_utxos();
     assert_eq!(utxos.iter().filter(|utxo| utxo.value.assets.is_empty()).count(), 3, "nothing plain is let go");

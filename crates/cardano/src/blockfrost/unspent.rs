@@ -21,9 +21,9 @@ pub(super) const MAX_OUTPUTS: usize = 1_000;
 /// than one for each 3 bytes.
 const MAX_ASSETS: usize = 2_000;
 
-/// Tokens that are held in memory at most, of all outputs that are read together: about 3 MB. One output has 1,600 at
-/// most, and a transaction spends fewer than ten such.
-const MAX_TOKENS: usize = 20_000;
+/// Tokens that are held in memory at most, of all outputs that are read together: some 400 kB, for dozens of requests may read
+/// at once. One output has 1,600 at most.
+const MAX_TOKENS: usize = 2_000;
 
 #[derive(Deserialize)]
 struct QuantityJson {

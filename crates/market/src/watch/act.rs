@@ -40,6 +40,8 @@ use super::{
 };
 use crate::contents::Contents;
 
+/// Outside calls for asking the arbiter: what became of the escrow, and the question.
+const CALLS_TO_ASK: u32 = 4;
 /// Outside calls for one action, a second try, and the wallet.
 const CALLS_PER_JOB: u32 = 8;
 /// The same where the wallet is known.
@@ -214,7 +216,7 @@ impl Task {
 
     fn calls(&self, knows_wallet: bool) -> u32 {
         match self {
-            Self::Do(job) if job.asks() => 1,
+            Self::Do(job) if job.asks() => CALLS_TO_ASK,
             _ if knows_wallet => CALLS_WITH_WALLET,
             _ => CALLS_PER_JOB,
         }

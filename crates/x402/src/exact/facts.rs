@@ -7,7 +7,10 @@ use cardano::{
     chain::{Chain, ChainError, Tip, TracedOutput, Utxo},
     params::ProtocolParameters,
 };
-use futures_util::future::{try_join_all, try_join3};
+use futures_util::{
+    future::try_join3,
+    stream::{self, StreamExt, TryStreamExt},
+};
 use serde::{Deserialize, Serialize};
 
 use super::Payment;
@@ -15,6 +18,13 @@ use super::Payment;
 /// Transactions whose outputs are looked up for one payment. With the newest block, the protocol parameters, the
 /// submission and the watching after it, a request stays under 40 calls to the outside.
 pub const MAX_INPUT_TRANSACTIONS: usize = 16;
+
+/// Native tokens of all outputs that one payment spends: an output has 1,600 at most, by the ledger's limit of its size. They
+/// are held until the payment is judged, beside those of other payments.
+pub const MAX_INPUT_TOKENS: usize = 2_000;
+
+/// Transactions whose outputs are looked up at once: each may have made three outputs full of tokens.
+const LOOKUPS_AT_ONCE: usize = 2;
 
 /// The chain around a transaction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,29 +67,42 @@ impl Facts {
             try_join3(chain.in_mempool(&payment.tx.id), chain.protocol_parameters(), chain.tip()).await?;
         let outputs = chain.outputs_of(&payment.nonce.tx).await?;
         let mut facts = Self { inputs: BTreeMap::new(), parameters, tip, in_mempool };
-        facts.note(&payment.nonce.tx, &outputs.unwrap_or_default(), payment);
+        facts.note(&payment.nonce.tx, outputs.unwrap_or_default(), payment);
         Ok(facts)
     }
 
-    /// Adds every other input's state, all at once.
+    /// Adds every other input's state, or as many until these have more tokens than a payment may spend.
     ///
     /// # Errors
     /// As [`Facts::of_payer`].
     pub async fn complete(&mut self, chain: &impl Chain, payment: &Payment) -> Result<(), ChainError> {
         let sources = payment.sources();
         let lookups = sources.iter().filter(|tx| **tx != payment.nonce.tx).map(|tx| async move {
-            let outputs = chain.outputs_of(tx).await?;
-            Ok::<_, ChainError>((tx, outputs.unwrap_or_default()))
+            let mut outputs = chain.outputs_of(tx).await?.unwrap_or_default();
+            outputs.retain(|output| payment.tx.inputs.contains(&output.utxo.reference));
+            Ok::<_, ChainError>((tx, outputs))
         });
-        for (tx, outputs) in try_join_all(lookups).await? {
-            self.note(tx, &outputs, payment);
+        let mut looked_up = stream::iter(lookups).buffered(LOOKUPS_AT_ONCE);
+        while self.tokens() <= MAX_INPUT_TOKENS
+            && let Some((tx, outputs)) = looked_up.try_next().await?
+        {
+            self.note(tx, outputs, payment);
         }
         Ok(())
     }
 
-    fn note(&mut self, tx: &TxHash, outputs: &[TracedOutput], payment: &Payment) {
+    /// How many native tokens the outputs hold that are known so far.
+    pub(super) fn tokens(&self) -> usize {
+        let held = self.inputs.values().map(|state| match state {
+            InputState::Unspent(utxo) | InputState::SpentByPayment(utxo) => utxo.value.assets.len(),
+            InputState::Spent(_) | InputState::Unknown => 0,
+        });
+        held.sum()
+    }
+
+    fn note(&mut self, tx: &TxHash, mut outputs: Vec<TracedOutput>, payment: &Payment) {
         let from_it = payment.tx.inputs.iter().filter(|input| input.tx == *tx);
-        self.inputs.extend(from_it.map(|input| (*input, state(outputs, input, &payment.tx.id))));
+        self.inputs.extend(from_it.map(|input| (*input, state(&mut outputs, input, &payment.tx.id))));
     }
 
     /// Whether a block or the mempool had the payment already.
@@ -90,14 +113,12 @@ impl Facts {
 }
 
 /// Outputs that the provider lists but that are not real (see [`TracedOutput::collateral`]) count as absent.
-fn state(outputs: &[TracedOutput], input: &TxRef, payment: &TxHash) -> InputState {
-    let found = outputs.iter().find(|output| output.utxo.reference == *input && !output.collateral);
-    match found {
+fn state(outputs: &mut Vec<TracedOutput>, input: &TxRef, payment: &TxHash) -> InputState {
+    let found = outputs.iter().position(|output| output.utxo.reference == *input && !output.collateral);
+    match found.map(|found| outputs.swap_remove(found)) {
         None => InputState::Unknown,
-        Some(TracedOutput { spent_by: Some(by), utxo, .. }) if by == payment => {
-            InputState::SpentByPayment(utxo.clone())
-        }
-        Some(TracedOutput { spent_by: Some(by), .. }) => InputState::Spent(*by),
-        Some(output) => InputState::Unspent(output.utxo.clone()),
+        Some(TracedOutput { spent_by: Some(by), utxo, .. }) if by == *payment => InputState::SpentByPayment(utxo),
+        Some(TracedOutput { spent_by: Some(by), .. }) => InputState::Spent(by),
+        Some(output) => InputState::Unspent(output.utxo),
     }
 }

@@ -48,6 +48,7 @@ const PAYER_RULES: &[ChainRule] = &[
 
 /// Rules that need every input.
 const LEDGER_RULES: &[ChainRule] = &[
+    inputs::hold_few_tokens,
     inputs::are_unspent,
     inputs::are_key_locked,
     inputs::carry_no_script,

@@ -1,13 +1,18 @@
 //! Asking the arbiter to settle a dispute.
 
-use cardano::{chain::Chain, evaluation::Evaluate, history::History, slots::Millis};
+use cardano::{
+    chain::{Chain, ChainError},
+    evaluation::Evaluate,
+    history::History,
+    slots::Millis,
+};
 use escrow::evidence::EVIDENCE_GRACE_MS;
 use sql::Database;
 
 use super::{Judged, Means};
 use crate::{
     contents::Contents,
-    watch::{ArbiterClient, Dispute, Keys, Report, TickError, Watch, due},
+    watch::{ArbiterClient, Dispute, Keys, Report, TickError, Watch, due, follow::Fate},
 };
 
 /// How often the arbiter is asked again.
@@ -16,7 +21,8 @@ const ASK_AGAIN_MS: Millis = 60_000;
 const NO_VERDICT: &str = "no_verdict";
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Asks. As long as nothing is proven asking again changes nothing, until there is no more to wait for.
+    /// Asks, unless the dispute is settled: no transaction of ours would be refused for that, and say so. As long as nothing
+    /// is proven asking again changes nothing, until there is no more to wait for.
     pub(super) async fn ask(
         &self,
         judged: &Judged,
@@ -25,6 +31,16 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<(), TickError> {
         let due = &judged.due;
         let purchase = due.purchase;
+        if due.may_be_gone(means.view.read_to) {
+            match self.follow(&due.utxo, means.view, report).await {
+                Ok(Fate::Spent) => return Ok(()),
+                Ok(Fate::Unspent | Fate::Unknown) => {}
+                Err(error @ (TickError::Database(_) | TickError::Chain(ChainError::BudgetExhausted))) => {
+                    return Err(error);
+                }
+                Err(error) => report.note(&purchase, &error),
+            }
+        }
         let Some(output) = self.contents.get(&due.content_hash).await? else {
             report.note(&purchase, &"what was sold is not there");
             self.database.run(due::put_off(due, means.view.clock)).await?;

@@ -5,7 +5,7 @@ use cardano::{Address, TxHash, TxRef, chain::Utxo};
 use super::{PaymentContext, Situation};
 use crate::{
     Refusal,
-    exact::{InputState, MAX_INPUT_TRANSACTIONS},
+    exact::{InputState, MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS},
 };
 
 refusals! {
@@ -20,6 +20,9 @@ refusals! {
             /// How many may.
             most: usize,
         } => "invalid_exact_cardano_payload_too_many_inputs",
+        /// More native tokens in what is spent than a request may hold.
+        #[error("the inputs hold more than {0} native tokens: spend outputs with fewer")]
+        TooManyTokens(usize) => "invalid_exact_cardano_payload_too_many_inputs",
         /// An input that is in no block yet, or never was.
         #[error("input {0} is not on the chain: wait until the transaction that makes it is in a block")]
         Unknown(TxRef) => "invalid_exact_cardano_payload_input_not_available",
@@ -48,6 +51,12 @@ pub fn are_few(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     } else {
         Err(InvalidInputs::TooManyTransactions { found, most: MAX_INPUT_TRANSACTIONS }.into())
     }
+}
+
+/// They hold few enough native tokens. Before any other rule about all of them: what comes after is not looked up.
+pub fn hold_few_tokens(situation: &Situation<'_>) -> Result<(), Refusal> {
+    let few = situation.facts.tokens() <= MAX_INPUT_TOKENS;
+    if few { Ok(()) } else { Err(InvalidInputs::TooManyTokens(MAX_INPUT_TOKENS).into()) }
 }
 
 /// Every input is there to be spent.

@@ -1,0 +1,494 @@
+//! Hostile reading: whatever a provider says, an account pays for a listing once, within its limits.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::panic,
+    reason = "test"
+)]
+mod support;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Address, Lovelace,
+    chain::Utxo,
+    keys::{Native, SigningKey},
+    params::ProtocolParameters,
+    tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
+};
+use market::{
+    DeliveryMode, ListingId,
+    account::{self, Account},
+    catalogue::{self, ListingTerms},
+    chain_state::Lead,
+    checkout::{Checkout, Order, Presented},
+    contents::InDatabase,
+    watch::Watch,
+    withdraw::withdraw,
+};
+use proptest::prelude::*;
+use serde_json::json;
+use sql::{Database, sqlite::Sqlite, statement};
+use support::{
+    NOON, SELLER, block,
+    interrupted::Interrupted,
+    ledger::{CALLS, Ledger, Tx, faucets},
+    list,
+    nobody::Nobody,
+    person,
+    provider::{Handing, Meanwhile, Provider},
+    reread,
+    sales::output,
+    sign_up,
+};
+use x402_cardano::{
+    method::{DefaultMethod, PaymentMethod},
+    wire::ConfirmationPolicy,
+};
+
+#[derive(Clone, Debug)]
+enum Ev {
+    Buy(usize, u8, bool),
+    Beside(usize, usize, u8, u8, u8, bool),
+    Withdraw(u8),
+    Own(usize, u8, usize),
+    Mine(u8),
+    Back(usize, u64),
+    Tick,
+    Still,
+    CatchUp,
+    Fund(u32),
+    Forget,
+}
+
+fn ev() -> impl Strategy<Value = Ev> {
+    prop_oneof![
+        8 => (0..3usize, 0..10u8, any::<bool>()).prop_map(|(l, h, m)| Ev::Buy(l, h, m)),
+        5 => (0..3usize, 0..3usize, 0..5u8, 0..10u8, 0..10u8, any::<bool>()).prop_map(|(a, b, at, h, g, m)| Ev::Beside(a, b, at, h, g, m)),
+        1 => (0..10u8).prop_map(Ev::Withdraw),
+        4 => (0..3usize, 0..10u8, any::<usize>()).prop_map(|(l, h, c)| Ev::Own(l, h, c)),
+        6 => (1..3u8).prop_map(Ev::Mine),
+        4 => (13..25u8).prop_map(Ev::Mine),
+        1 => (100..200u8).prop_map(Ev::Mine),
+        1 => (1..3usize, any::<u64>()).prop_map(|(b, c)| Ev::Back(b, c)),
+        5 => Just(Ev::Tick), 2 => Just(Ev::Still), 2 => Just(Ev::CatchUp), 2 => (3..30u32).prop_map(Ev::Fund), 1 => Just(Ev::Forget),
+    ]
+}
+
+const fn handing(number: u8) -> Handing {
+    match number {
+        0 => Handing::Limited,
+        1 => Handing::Late,
+        2 => Handing::Lost,
+        3 | 4 => Handing::Denied,
+        _ => Handing::Answered,
+    }
+}
+
+struct World {
+    db: Sqlite,
+    provider: Provider,
+    method: DefaultMethod,
+    terms: Vec<ListingTerms>,
+    account: Account,
+    key: SigningKey,
+    still: std::cell::Cell<Option<u64>>,
+    count: std::cell::Cell<u32>,
+    own: bool,
+    log: std::cell::RefCell<Vec<String>>,
+    secret: std::cell::Cell<u32>,
+    later: std::cell::Cell<u64>,
+}
+
+fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
+    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+}
+
+impl World {
+    fn new(own: bool) -> Self {
+        let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+        let (account, key) = sign_up(&db, 1, NOON);
+        block(db.run(statement!("UPDATE accounts SET daily_budget = 500000000, max_per_payment = 100000000"))).unwrap();
+        let own_address = person(1).enterprise_address().to_string();
+        assert_eq!(own_address, account.owner);
+        let mut coins: Vec<Utxo> = [8, 9, 30, 15]
+            .iter()
+            .map(|ada| output(account.wallet_address.to_string(), Lovelace::from_ada(*ada), None))
+            .collect();
+        coins.extend([20, 25, 30].iter().map(|ada| output(own_address.clone(), Lovelace::from_ada(*ada), None)));
+        assert!(ledger.hand_in(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));
+        ledger.mine();
+        let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+        let terms =
+            (1..).zip([5, 6, 7]).map(|(n, ada): (u8, u64)| terms_of(&db, &list(&db, n, ada * 1_000_000))).collect();
+        let account = reread(&db, 1, NOON);
+        let provider = Provider::new(ledger);
+        provider.shows_mempool.set(true);
+        Self {
+            provider,
+            db,
+            method,
+            terms,
+            account,
+            key,
+            still: Default::default(),
+            count: std::cell::Cell::new(10),
+            own,
+            log: Default::default(),
+            secret: Default::default(),
+            later: Default::default(),
+        }
+    }
+    fn now(&self) -> u64 {
+        self.provider.ledger.tip().time_ms + self.later.get()
+    }
+    fn unique(&self) -> u32 {
+        self.count.set(self.count.get() + 1);
+        self.count.get()
+    }
+    fn buy_on(&self, database: &impl Database, listing: usize, mines: bool) {
+        self.provider.ledger.calls.set(0);
+        let now = self.now();
+        let mine = || {
+            if mines {
+                self.provider.ledger.mine()
+            }
+        };
+        let ways: [(DeliveryMode, &dyn PaymentMethod); 1] = [(DeliveryMode::Instant, &self.method)];
+        let sleep = Meanwhile(&mine);
+        let contents = InDatabase(&self.db);
+        let checkout = Checkout {
+            database,
+            chain: &self.provider,
+            signatures: &Native,
+            sleep: &sleep,
+            contents: &contents,
+            ways: &ways,
+            now,
+            clock: now,
+            schedule: &[500, 500],
+            confirmations: 0,
+            hung_up: &|| false,
+        };
+        let mut nonce = [0; 32];
+        nonce[..4].copy_from_slice(&self.unique().to_be_bytes());
+        let order = Order {
+            account: &self.account,
+            key: &self.key,
+            terms: &self.terms[listing],
+            mode: DeliveryMode::Instant,
+            nonce,
+            network: "",
+        };
+        let done = block(checkout.buy(&order));
+        self.log.borrow_mut().push(format!("buy {listing}: {done:?}"));
+    }
+    fn own(&self, listing: usize, which: usize) {
+        let ledger = &self.provider.ledger;
+        ledger.calls.set(0);
+        let key = person(1);
+        let address = key.enterprise_address();
+        let coins: Vec<Utxo> = ledger
+            .unspent()
+            .into_iter()
+            .filter(|utxo| utxo.address == address.to_string() && utxo.value.lovelace > Lovelace::from_ada(9))
+            .collect();
+        if coins.is_empty() {
+            return;
+        }
+        self.own_with(listing, coins[which % coins.len()].clone());
+    }
+    fn own_with(&self, listing: usize, coin: Utxo) {
+        let ledger = &self.provider.ledger;
+        ledger.calls.set(0);
+        let key = person(1);
+        let address = key.enterprise_address();
+        let terms = &self.terms[listing];
+        let plan = TxPlan {
+            outputs: vec![NewOutput::pay(SELLER.parse::<Address>().unwrap(), terms.price_lovelace)],
+            validity: Validity { from: None, until: ledger.tip().slot + 200 + u64::from(self.unique() % 20) },
+            ..TxPlan::default()
+        };
+        let wallet = Wallet { address, utxos: &[coin], reserved: &[].into() };
+        let Ok(built) = build(&plan, &wallet, &ProtocolParameters::preprod()).and_then(|b| b.sign(&[&key])) else {
+            return;
+        };
+        self.secret.set(self.secret.get() + 1);
+        let header = json!({ "x402Version": 2, "accepted": self.method.listed(&terms.sale()).unwrap(), "payload": { "transaction": STANDARD.encode(&built.cbor), "nonce": built.facts.inputs.first().unwrap().to_string() }, "extensions": { "request-binding": { "info": { "secret": format!("0123456789abcdef{}", self.secret.get()) } } } });
+        let header = STANDARD.encode(header.to_string());
+        let now = self.now();
+        let ways: [(DeliveryMode, &dyn PaymentMethod); 1] = [(DeliveryMode::Instant, &self.method)];
+        let contents = InDatabase(&self.db);
+        let none = || ();
+        let sleep = Meanwhile(&none);
+        let checkout = Checkout {
+            database: &self.db,
+            chain: &self.provider,
+            signatures: &Native,
+            sleep: &sleep,
+            contents: &contents,
+            ways: &ways,
+            now,
+            clock: now,
+            schedule: &[500],
+            confirmations: 0,
+            hung_up: &|| false,
+        };
+        let done = block(checkout.pay(terms, &Presented::read(&header, "network").unwrap(), None));
+        self.log.borrow_mut().push(format!("own {listing} {}: {done:?}", built.facts.tx_id));
+    }
+    fn tick(&self) {
+        let ledger = &self.provider.ledger;
+        ledger.calls.set(0);
+        let watch = Watch {
+            database: &self.db,
+            chain: ledger,
+            contents: &InDatabase(&self.db),
+            deployment: None,
+            sells: true,
+            lead: Lead::Bounded,
+            now: self.now(),
+            calls_left: &|| CALLS.saturating_sub(ledger.calls.get()),
+        };
+        let _ = block(watch.tick(&Nobody, &Nobody));
+    }
+    fn withdraw(&self) {
+        self.provider.ledger.calls.set(0);
+        let done = block(withdraw(&self.db, &self.provider, &self.account, &self.key, self.now()));
+        self.log.borrow_mut().push(format!("withdraw: {done:?}"));
+    }
+    fn paid(&self, listing: usize) -> usize {
+        let terms = &self.terms[listing];
+        let pays = |made: &Utxo| {
+            made.address == terms.seller_address.to_string() && made.value.lovelace == terms.price_lovelace
+        };
+        let blocks = self.provider.ledger.blocks.borrow();
+        blocks.iter().flat_map(|b| &b.txs).filter(|tx| tx.utxos.made.iter().any(pays)).count()
+    }
+    fn happens(&self, event: &Ev) {
+        let ledger = &self.provider.ledger;
+        if self.still.get().is_some_and(|since| self.now() > since + 30 * 60_000) {
+            ledger.catch_up();
+            self.still.set(None)
+        }
+        const AT: [&str; 5] = [
+            "INSERT INTO outbox ",
+            "UPDATE outbox SET state",
+            "UPDATE outbox SET attempts",
+            "UPDATE outbox SET was_public",
+            "SELECT json_object('tx'",
+        ];
+        match *event {
+            Ev::Buy(listing, how, mines) => {
+                self.provider.handing.set(handing(how));
+                self.buy_on(&self.db, listing, mines)
+            }
+            Ev::Beside(a, b, at, how, other, mines) => {
+                self.provider.handing.set(handing(how));
+                let beside = || {
+                    self.provider.handing.set(handing(other));
+                    if b == 2 && other == 9 {
+                        self.withdraw()
+                    } else {
+                        self.buy_on(&self.db, b, mines)
+                    }
+                    self.provider.handing.set(handing(how))
+                };
+                self.buy_on(&Interrupted::before(&self.db, AT[usize::from(at)], beside), a, false)
+            }
+            Ev::Withdraw(how) => {
+                self.provider.handing.set(handing(how));
+                self.withdraw()
+            }
+            Ev::Own(listing, how, which) => {
+                if self.own
+                    && block(self.db.run(statement!(
+                        "SELECT tx_id FROM payments WHERE owner IS NOT NULL AND listing_id = ?1",
+                        self.terms[listing].id.as_str()
+                    )))
+                    .unwrap()
+                    .first()
+                    .is_none()
+                {
+                    self.provider.handing.set(handing(how));
+                    self.own(listing, which)
+                }
+            }
+            Ev::Mine(count) => {
+                for _ in 0..count {
+                    if self.still.get().is_some_and(|since| self.now() > since + 30 * 60_000) {
+                        ledger.catch_up();
+                        self.still.set(None)
+                    }
+                    ledger.mine()
+                }
+            }
+            Ev::Back(blocks, coins) => {
+                if self.still.get().is_none() && ledger.blocks.borrow().len() > 8 {
+                    ledger.roll_back(blocks, coins | 1);
+                    for _ in 0..=blocks {
+                        ledger.mine()
+                    }
+                }
+            }
+            Ev::Tick => {
+                self.provider.handing.set(Handing::Answered);
+                self.tick()
+            }
+            Ev::Still => {
+                if self.still.get().is_none() && !self.own {
+                    ledger.stand_still();
+                    self.still.set(Some(self.now()))
+                }
+            }
+            Ev::CatchUp => {
+                ledger.catch_up();
+                self.still.set(None)
+            }
+            Ev::Fund(ada) => {
+                let coin = output(self.account.wallet_address.to_string(), Lovelace::from_ada(ada), None);
+                ledger.hand_in(Tx::unsigned(self.unique().into(), &[faucets(self.unique())], &[coin], u64::MAX));
+            }
+            Ev::Forget => {
+                if !self.own {
+                    ledger.mempool.borrow_mut().clear()
+                }
+            }
+        }
+    }
+}
+
+fn check(own: bool, events: &[Ev]) -> Result<(), TestCaseError> {
+    let world = World::new(own);
+    for event in events {
+        world.log.borrow_mut().push(format!("-- {event:?} at {} s", (world.now() - NOON) / 1_000));
+        world.happens(event);
+    }
+    world.provider.ledger.catch_up();
+    world.provider.handing.set(Handing::Answered);
+    for _ in 0..10 {
+        world.provider.ledger.mine();
+        world.tick()
+    }
+    for _ in 0..20 {
+        for _ in 0..3 {
+            world.provider.ledger.mine()
+        }
+        world.tick()
+    }
+    for listing in 0..3 {
+        let paid = world.paid(listing);
+        // The known one: the newest three are looked for.
+        let ended: u32 = block(world.db.run(statement!("SELECT CAST(count(*) AS TEXT) FROM payments p JOIN outbox o USING (tx_id) WHERE p.listing_id = ?1 AND o.state IN ('refused', 'expired')", world.terms[listing].id.as_str()))).unwrap().first().unwrap().parse().unwrap();
+        if ended > 3 {
+            continue;
+        }
+        prop_assert!(paid <= 1, "listing {} paid {} times\n{}", listing, paid, world.log.borrow().join("\n"));
+        // What is in a block is known for what it is, by who comes back.
+        if paid == 1 && !own {
+            world.buy_on(&world.db, listing, true);
+            world.buy_on(&world.db, listing, true);
+            let last = world.log.borrow().last().unwrap().clone();
+            prop_assert!(last.contains("Ok("), "listing {}\n{}", listing, world.log.borrow().join("\n"));
+            prop_assert_eq!(world.paid(listing), 1, "paid again\n{}", world.log.borrow().join("\n"));
+        }
+    }
+    // Sums: what is counted today is what was paid out of the wallet.
+    let spent = block(account::view(&world.db, &support::token(1), NOON)).unwrap().unwrap().spent_today.get();
+    let mut out = 0;
+    for tx in world.provider.ledger.blocks.borrow().iter().flat_map(|b| &b.txs) {
+        let ours: Option<String> = block(world.db.run(statement!("SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = ?1 AND owner IS NOT NULL AND o.state = 'included'", tx.id))).unwrap().first().map(str::to_owned);
+        if ours.is_some() {
+            out += tx.utxos.made.iter().filter(|m| m.address == SELLER).map(|m| m.value.lovelace.get()).sum::<u64>()
+        }
+    }
+    prop_assert!(spent >= out, "counted {spent}, paid {out}\n{}", world.log.borrow().join("\n"));
+    Ok(())
+}
+
+fn cases() -> ProptestConfig {
+    ProptestConfig {
+        cases: std::env::var("H_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(32),
+        max_shrink_iters: 3000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+    #[test]
+    fn behind(events in proptest::collection::vec(ev(), 3..50)) { check(false, &events)?; }
+    #[test]
+    fn beside_ones_own(events in proptest::collection::vec(ev(), 3..50)) { check(true, &events)?; }
+}
+
+/// What a provider denied and passed on, asked for again three times within a minute, and once more hours later.
+#[test]
+fn three_retries_hide_what_was_paid_hours_ago() {
+    for retries in [2, 3] {
+        let world = World::new(false);
+        world.provider.shows_mempool.set(true);
+        world.provider.handing.set(Handing::Denied);
+        world.buy_on(&world.db, 0, false);
+        world.provider.handing.set(Handing::Answered);
+        for _ in 0..retries {
+            world.later.set(world.later.get() + 4_000);
+            world.buy_on(&world.db, 0, false);
+        }
+        world.later.set(0);
+        world.provider.ledger.mine();
+        assert_eq!(world.paid(0), 1);
+        // Nothing is behind, and ticks run.
+        for _ in 0..65 {
+            for _ in 0..3 {
+                world.provider.ledger.mine()
+            }
+            world.tick();
+        }
+        world.buy_on(&world.db, 0, true);
+        world.buy_on(&world.db, 0, true);
+        world.provider.ledger.mine();
+        println!("{retries} retries: paid {} times\n{}", world.paid(0), world.log.borrow().join("\n"));
+        assert_eq!(world.paid(0), 1, "after {retries} retries");
+    }
+}
+
+/// The same of a payer's own wallet, minutes later: what the ledger refused three times spent the same coin.
+#[test]
+fn three_retries_hide_what_the_payer_paid() {
+    for retries in [2, 3] {
+        let world = World::new(true);
+        world.provider.shows_mempool.set(false);
+        let coins = || {
+            world
+                .provider
+                .ledger
+                .unspent()
+                .into_iter()
+                .filter(|utxo| utxo.address == world.account.owner)
+                .collect::<Vec<_>>()
+        };
+        let coins = coins();
+        world.provider.handing.set(Handing::Denied);
+        world.own_with(0, coins[0].clone());
+        world.provider.handing.set(Handing::Answered);
+        for _ in 0..retries {
+            world.later.set(world.later.get() + 4_000);
+            world.own_with(0, coins[0].clone());
+        }
+        world.later.set(0);
+        world.provider.ledger.mine();
+        assert_eq!(world.paid(0), 1);
+        for _ in 0..3 {
+            world.provider.ledger.mine();
+        }
+        // The provider shows the block, and its mempool.
+        world.provider.shows_mempool.set(true);
+        world.own_with(0, coins[1].clone());
+        world.provider.ledger.mine();
+        println!("{retries} retries: paid {} times\n{}", world.paid(0), world.log.borrow().join("\n"));
+        assert_eq!(world.paid(0), 1, "after {retries} retries");
+    }
+}
