@@ -39,6 +39,9 @@ if (files.length === 0) throw new Error(`no test file's path has ${wanted.join("
 // Each file starts programs of its own, and most of that is compiling the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve("target/compile-cache");
 
+// Nothing here runs long enough for what V8 optimises of a worker to pay.
+process.env.MINIFLARE_WORKERD_V8_FLAGS ??= "--liftoff-only";
+
 run({ files, concurrency: Number(process.env.JOBS ?? 8) })
   .on("test:fail", ({ todo }) => {
     if (todo === undefined || todo === false) process.exitCode = 1;

@@ -3,16 +3,25 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { parseText } from "../../devnet/cardano/address.ts";
+import { write } from "../../devnet/cardano/cbor.ts";
+import { hex } from "../../devnet/cardano/hash.ts";
+import { encodeInput } from "../../devnet/ledger/emulator.ts";
 import { errorOf, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { makeOut, settle, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { unlockProof } from "../wallets/proof.ts";
+import { lock, offer } from "../watcher/sale.ts";
 
 /** Messages of one network that arrive at once: together less than its share of bodies. */
 const MESSAGES = 50;
 /** Several times as many as are read at once. */
 const DELIVERIES = 40;
+/** Of one network, in less than a minute's rate. */
+const DRAFTS = 120;
+/** Outputs of a wallet that somebody made up, and tokens in each: as many as the ledger lets one have, of short names. */
+const [MADE_UP, TOKENS] = [8, 1_136];
 /** What they may take of the 128 MB that an isolate has. */
 const MOST_MB = 64;
 
@@ -104,5 +113,53 @@ describe("messages that are small to send", { timeout: 120_000 }, () => {
     const ask = () => send(unlockUrl(world, listing), { headers });
     const answers = await Promise.all(Array.from({ length: DELIVERIES }, ask));
     assert.ok(answers.every(({ status, text }) => status === 200 && text === content));
+  });
+});
+
+/** An output that nobody ever made, as CIP-30 gives it. */
+function madeUp(index: number, owner: string): string {
+  const named = parseText(owner);
+  assert.ok(named && "address" in named);
+  const names = Array.from({ length: TOKENS }, (_, n) => n.toString(16).padStart(n < 256 ? 2 : 4, "0"));
+  const quantities = names.map((name) => [write.bytes(Buffer.from(name, "hex")), write.int(1)] as const);
+  const tokens = write.map([[write.bytes(Buffer.alloc(28, 7)), write.map(quantities)]]);
+  const value = write.array([write.int(30_000_000n), tokens]);
+  const output = write.map([
+    [write.int(0), write.bytes(named.address.bytes)],
+    [write.int(1), value],
+  ]);
+  return hex(write.array([encodeInput({ txHash: "ab".repeat(32), index }), output]));
+}
+
+describe("drafts for a wallet full of tokens that nobody has", { timeout: 120_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ escrow: true });
+  });
+  after(() => world?.stop());
+
+  it("take no more memory than there is, and keep nobody else from buying", async () => {
+    const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const changeAddress = world.person("nobody").address;
+    const utxos = Array.from({ length: MADE_UP }, (_, index) => madeUp(index, changeAddress));
+    const body = JSON.stringify({ action: "SetRefundRequested", changeAddress, utxos });
+    const headers = { "content-type": "application/json", "cf-connecting-ip": "203.0.113.9" };
+    const ask = () => send(`${world.api}/purchases/${id}/action-draft`, { method: "POST", headers, body });
+    assert.match(errorOf(await ask(), 403), /buyer/);
+    const listing = await list(world.api, world.person("seller"));
+    const payment = await makeOut(world, await world.buyer(), listing);
+    await world.ledger.fault({ endpoint: "/txs/**", latencyMs: 100 });
+    const before = workersMemory();
+    let most = before;
+    const watching = setInterval(() => {
+      most = Math.max(most, workersMemory());
+    }, 50);
+    const drafts = Promise.all(Array.from({ length: DRAFTS }, ask));
+    assert.equal((await settle(world, listing, payment)).status, 200);
+    const answers = await drafts;
+    clearInterval(watching);
+    // Who found no place for ten seconds is told to come back.
+    for (const { status, text } of answers) assert.ok(status === 403 || status === 429, text);
+    assert.ok(most - before < MOST_MB, `${DRAFTS} drafts took ${Math.round(most - before)} MB`);
   });
 });

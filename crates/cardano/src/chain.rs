@@ -1,6 +1,6 @@
 //! The port to the chain. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,30 @@ pub struct TracedOutput {
     pub collateral: bool,
 }
 
+/// Keeps the tokens of one output after another, as long as they are not too many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FewTokens {
+    most: usize,
+    held: usize,
+}
+
+impl FewTokens {
+    pub const fn new(most: usize) -> Self {
+        Self { most, held: 0 }
+    }
+
+    /// The output; without the tokens that come after the first one too many.
+    pub fn of(&mut self, mut output: TracedOutput) -> TracedOutput {
+        let assets = &mut output.utxo.value.assets;
+        let left = self.most.saturating_add(1).saturating_sub(self.held);
+        if assets.len() > left {
+            *assets = std::mem::take(assets).into_iter().take(left).collect();
+        }
+        self.held = self.held.saturating_add(assets.len());
+        output
+    }
+}
+
 /// A transaction in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inclusion {
@@ -140,6 +164,21 @@ pub trait Chain {
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
     /// The outputs of a transaction that is in a block; `None` where the provider does not know it.
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError>;
+    /// Those of its outputs that are named: what the others hold is not kept. From where the tokens of these are more than
+    /// `most_tokens` on, tokens are missing.
+    async fn outputs_among(
+        &self,
+        tx: &TxHash,
+        named: &BTreeSet<TxRef>,
+        most_tokens: usize,
+    ) -> Result<Option<Vec<TracedOutput>>, ChainError> {
+        let outputs = self.outputs_of(tx).await?;
+        Ok(outputs.map(|outputs| {
+            let mut few = FewTokens::new(most_tokens);
+            let named = outputs.into_iter().filter(|output| named.contains(&output.utxo.reference));
+            named.map(|output| few.of(output)).collect()
+        }))
+    }
     /// The bytes of a transaction that is in a block, of which the id is the hash of the body; `None` where the provider
     /// does not know it.
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError>;

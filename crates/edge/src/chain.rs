@@ -4,12 +4,12 @@ mod known;
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
 use cardano::{
-    Lovelace, TxHash,
+    Lovelace, TxHash, TxRef,
     blockfrost::{self, AnswerReader, Collect, End, Holdings, LovelaceReader, TransactionOutputs, UnspentPage},
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation},
@@ -254,6 +254,16 @@ impl Chain for Blockfrost {
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         self.collect(&format!("/txs/{tx}/utxos"), || TransactionOutputs::of(*tx)).await
+    }
+
+    async fn outputs_among(
+        &self,
+        tx: &TxHash,
+        named: &BTreeSet<TxRef>,
+        most_tokens: usize,
+    ) -> Result<Option<Vec<TracedOutput>>, ChainError> {
+        let path = format!("/txs/{tx}/utxos");
+        self.collect(&path, || TransactionOutputs::among(*tx, named.clone(), most_tokens)).await
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {

@@ -534,7 +534,7 @@ fn records() -> String {
 }
 
 /// How many payments that took no effect, for all that is known, are looked for at each request of whoever made them.
-const LOOKED_FOR: usize = 4;
+pub(crate) const LOOKED_FOR: u32 = 8;
 /// SQL for their order: the oldest and the newest come first. Who tries again spends what the first try spent, so that this
 /// is the one which a provider that refused it may have passed on; and the newest a provider that is behind does not show yet.
 const ENDS_FIRST: &str =

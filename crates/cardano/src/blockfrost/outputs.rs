@@ -6,7 +6,12 @@ use super::{
     stream::{self, Collect},
     unspent::{MAX_OUTPUTS, OutputJson},
 };
-use crate::{chain::TracedOutput, hash::TxHash};
+use std::collections::BTreeSet;
+
+use crate::{
+    chain::{FewTokens, TracedOutput},
+    hash::{TxHash, TxRef},
+};
 
 /// Bytes of the outputs' JSON that are read: 16 kB of transaction hold fewer than 5,500 tokens (3 bytes each at least),
 /// about 100 bytes of JSON each, or fewer than 500 outputs of about 400 bytes.
@@ -19,13 +24,21 @@ pub struct TransactionOutputs {
     answered: bool,
     outputs: Vec<TracedOutput>,
     bytes: usize,
+    /// Which are kept, and how many of their tokens; all, where this is not said.
+    among: Option<(BTreeSet<TxRef>, FewTokens)>,
 }
 
 impl TransactionOutputs {
     /// For the answer about this transaction.
     #[must_use]
     pub const fn of(asked: TxHash) -> Self {
-        Self { asked, answered: false, outputs: Vec::new(), bytes: 0 }
+        Self { asked, answered: false, outputs: Vec::new(), bytes: 0, among: None }
+    }
+
+    /// The same, of which only these are kept ([`crate::chain::Chain::outputs_among`]).
+    #[must_use]
+    pub fn among(asked: TxHash, named: BTreeSet<TxRef>, most_tokens: usize) -> Self {
+        Self { among: Some((named, FewTokens::new(most_tokens))), ..Self::of(asked) }
     }
 }
 
@@ -53,7 +66,12 @@ impl Collect for TransactionOutputs {
             return malformed("an output without an address");
         }
         let (spent_by, collateral) = (output.consumed_by_tx, output.collateral);
-        self.outputs.push(TracedOutput { utxo: output.utxo(self.asked, "")?, spent_by, collateral });
+        let output = TracedOutput { utxo: output.utxo(self.asked, "")?, spent_by, collateral };
+        match &mut self.among {
+            None => self.outputs.push(output),
+            Some((named, few)) if named.contains(&output.utxo.reference) => self.outputs.push(few.of(output)),
+            Some(_) => {}
+        }
         Ok(true)
     }
 

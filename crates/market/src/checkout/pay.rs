@@ -28,7 +28,7 @@ use crate::{
     catalogue::ListingTerms,
     contents::Contents,
     listing::DeliveryMode,
-    payment::{self, Claim, Identified, Identifier, MAX_REFUSED, NewPayment, PaymentRecord},
+    payment::{self, Claim, Identified, Identifier, LOOKED_FOR, MAX_REFUSED, NewPayment, PaymentRecord},
     purchase::{self, Owned},
     transitions::Transitions,
 };
@@ -119,8 +119,8 @@ pub enum PayError {
     Public,
     /// Many payments of this payer took no effect lately.
     #[error(
-        "{} payments of this payer took no effect within a day: no other is taken until they are a day old",
-        MAX_REFUSED
+        "{MAX_REFUSED} payments of this payer, or more than {LOOKED_FOR} for this listing, took no effect within a day: no other \
+         is taken until they are a day old"
     )]
     TooManyRefused,
     /// A lock that would hardly be in a block in time: whoever hands in many of them locks nothing, and keeps others out.
@@ -406,6 +406,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                         self.must_not_wait(&lost, &payer).await?;
                     }
                     new.looked = count.first_json()?.unwrap_or(0);
+                    if new.looked > LOOKED_FOR {
+                        return Err(PayError::TooManyRefused);
+                    }
                 }
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
                 Claim::Paying(other) => {

@@ -171,8 +171,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         };
         match read {
             Ok(Some(found)) => Read::Found(Box::new(found)),
-            Ok(None) if entry.state.is_open() => Read::NotNow,
-            Ok(None) => Read::Passed,
+            // The history lists it: what shows no block of it is behind that, whatever the entry came to meanwhile.
+            Ok(None) => Read::NotNow,
             Err(error) => {
                 report.note(&entry.tx, &error);
                 Read::NotNow

@@ -19,9 +19,9 @@ use super::Payment;
 /// submission and the watching after it, a request stays under 40 calls to the outside.
 pub const MAX_INPUT_TRANSACTIONS: usize = 16;
 
-/// Native tokens of all outputs that one payment spends: an output has 1,600 at most, by the ledger's limit of its size. They
-/// are held until the payment is judged, beside those of other payments.
-pub const MAX_INPUT_TOKENS: usize = 2_000;
+/// Native tokens of all outputs that a payment from outside spends. They are held until it is judged, beside those of other
+/// payments; the ledger lets an output have a few hundred of common names, and 1,600 of the shortest.
+pub const MAX_INPUT_TOKENS: usize = 1_000;
 
 /// Transactions whose outputs are looked up at once: each may have made three outputs full of tokens.
 const LOOKUPS_AT_ONCE: usize = 2;
@@ -65,9 +65,9 @@ impl Facts {
     pub async fn of_payer(chain: &impl Chain, payment: &Payment) -> Result<Self, ChainError> {
         let (in_mempool, parameters, tip) =
             try_join3(chain.in_mempool(&payment.tx.id), chain.protocol_parameters(), chain.tip()).await?;
-        let outputs = chain.outputs_of(&payment.nonce.tx).await?;
+        let outputs = looked_up(chain, &payment.nonce.tx, payment).await?;
         let mut facts = Self { inputs: BTreeMap::new(), parameters, tip, in_mempool };
-        facts.note(&payment.nonce.tx, outputs.unwrap_or_default(), payment);
+        facts.note(&payment.nonce.tx, outputs, payment);
         Ok(facts)
     }
 
@@ -77,14 +77,11 @@ impl Facts {
     /// As [`Facts::of_payer`].
     pub async fn complete(&mut self, chain: &impl Chain, payment: &Payment) -> Result<(), ChainError> {
         let sources = payment.sources();
-        let lookups = sources.iter().filter(|tx| **tx != payment.nonce.tx).map(|tx| async move {
-            let mut outputs = chain.outputs_of(tx).await?.unwrap_or_default();
-            outputs.retain(|output| payment.tx.inputs.contains(&output.utxo.reference));
-            Ok::<_, ChainError>((tx, outputs))
-        });
-        let mut looked_up = stream::iter(lookups).buffered(LOOKUPS_AT_ONCE);
+        let others = sources.iter().filter(|tx| **tx != payment.nonce.tx);
+        let lookups = others.map(|tx| async move { Ok((tx, looked_up(chain, tx, payment).await?)) });
+        let mut found = stream::iter(lookups).buffered(LOOKUPS_AT_ONCE);
         while self.tokens() <= MAX_INPUT_TOKENS
-            && let Some((tx, outputs)) = looked_up.try_next().await?
+            && let Some((tx, outputs)) = found.try_next().await?
         {
             self.note(tx, outputs, payment);
         }
@@ -110,6 +107,12 @@ impl Facts {
     pub fn has_payment(&self) -> bool {
         self.in_mempool || self.inputs.values().any(|state| matches!(state, InputState::SpentByPayment(_)))
     }
+}
+
+/// What a payment spends of what a transaction made.
+async fn looked_up(chain: &impl Chain, tx: &TxHash, payment: &Payment) -> Result<Vec<TracedOutput>, ChainError> {
+    let named = payment.tx.inputs.iter().filter(|input| input.tx == *tx).copied().collect();
+    Ok(chain.outputs_among(tx, &named, MAX_INPUT_TOKENS).await?.unwrap_or_default())
 }
 
 /// Outputs that the provider lists but that are not real (see [`TracedOutput::collateral`]) count as absent.

@@ -48,7 +48,6 @@ const PAYER_RULES: &[ChainRule] = &[
 
 /// Rules that need every input.
 const LEDGER_RULES: &[ChainRule] = &[
-    inputs::hold_few_tokens,
     inputs::are_unspent,
     inputs::are_key_locked,
     inputs::carry_no_script,
@@ -80,7 +79,10 @@ pub async fn verify(
     let mut facts = Facts::of_payer(chain, payment).await?;
     judge(PAYER_RULES, &Situation { case: &case, facts: &facts, moment })?;
     facts.complete(chain, payment).await?;
-    Ok(judge_whole(method, &Situation { case: &case, facts: &facts, moment })?)
+    let situation = Situation { case: &case, facts: &facts, moment };
+    // Of these alone not all were looked up.
+    inputs::hold_few_tokens(&situation)?;
+    Ok(judge_whole(method, &situation)?)
 }
 
 /// As [`verify`], with facts that were gathered before.

@@ -9,10 +9,15 @@ use cardano::{
 use escrow::evidence::EVIDENCE_GRACE_MS;
 use sql::Database;
 
-use super::{Judged, Means};
+use super::{Judged, Means, job::Job};
 use crate::{
     contents::Contents,
-    watch::{ArbiterClient, Dispute, Keys, Report, TickError, Watch, due, follow::Fate},
+    watch::{
+        ArbiterClient, Dispute, Keys, Report, TickError, Watch,
+        decide::NextStep,
+        due::{self, Due},
+        follow::Fate,
+    },
 };
 
 /// How often the arbiter is asked again.
@@ -21,19 +26,19 @@ const ASK_AGAIN_MS: Millis = 60_000;
 const NO_VERDICT: &str = "no_verdict";
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Asks, unless the dispute is settled: no transaction of ours would be refused for that, and say so. As long as nothing
-    /// is proven asking again changes nothing, until there is no more to wait for.
+    /// Asks, unless the dispute is over: no transaction of ours would be refused for that, and say so. Then what is due next.
+    /// As long as nothing is proven asking again changes nothing, until there is no more to wait for.
     pub(super) async fn ask(
         &self,
         judged: &Judged,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
         report: &mut Report,
-    ) -> Result<(), TickError> {
+    ) -> Result<Vec<Job>, TickError> {
         let due = &judged.due;
         let purchase = due.purchase;
         if due.may_be_gone(means.view.read_to) {
             match self.follow(&due.utxo, means.view, report).await {
-                Ok(Fate::Spent) => return Ok(()),
+                Ok(Fate::Spent) => return self.next_of(judged, means, report).await,
                 Ok(Fate::Unspent | Fate::Unknown) => {}
                 Err(error @ (TickError::Database(_) | TickError::Chain(ChainError::BudgetExhausted))) => {
                     return Err(error);
@@ -44,7 +49,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let Some(output) = self.contents.get(&due.content_hash).await? else {
             report.note(&purchase, &"what was sold is not there");
             self.database.run(due::put_off(due, means.view.clock)).await?;
-            return Ok(());
+            return Ok(Vec::new());
         };
         let dispute =
             Dispute { escrow: due.utxo, listing_id: &due.listing_id, content_hash: due.content_hash, output: &output };
@@ -61,6 +66,20 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         };
         self.database.run(later).await?;
-        Ok(())
+        Ok(Vec::new())
+    }
+
+    /// What there is to do now on an escrow that went on.
+    async fn next_of(
+        &self,
+        judged: &Judged,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
+        report: &mut Report,
+    ) -> Result<Vec<Job>, TickError> {
+        let due: Vec<Due> = self.database.run(due::due(means.view.clock, 0)).await?.all_json()?;
+        let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(Vec::new()) };
+        let (datum, step, result) = self.judge(&due, means, report).await?;
+        let acts = !matches!(step, NextStep::Wait(_) | NextStep::AskArbiter);
+        Ok(acts.then(|| Job::alone(Judged { due, datum, step, result })).into_iter().collect())
     }
 }

@@ -80,8 +80,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<Vec<Job>, TickError> {
         if let ([judged], true) = (job.cases(), job.asks()) {
-            self.ask(judged, means, report).await?;
-            return Ok(Vec::new());
+            return self.ask(judged, means, report).await;
         }
         let Some(key) = means.keys.seller() else { return Ok(Vec::new()) };
         let platform = self.platform(platform, key, means.needs, means.view).await?;

@@ -82,7 +82,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok((judged, waiting))
     }
 
-    async fn judge(
+    pub(super) async fn judge(
         &self,
         due: &Due,
         means: &Means<'_, impl Keys, impl ArbiterClient>,

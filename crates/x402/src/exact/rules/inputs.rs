@@ -53,7 +53,7 @@ pub fn are_few(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// They hold few enough native tokens. Before any other rule about all of them: what comes after is not looked up.
+/// They hold few enough native tokens to be looked up.
 pub fn hold_few_tokens(situation: &Situation<'_>) -> Result<(), Refusal> {
     let few = situation.facts.tokens() <= MAX_INPUT_TOKENS;
     if few { Ok(()) } else { Err(InvalidInputs::TooManyTokens(MAX_INPUT_TOKENS).into()) }

@@ -1,4 +1,5 @@
-//! Hostile reading: a settlement that the history passed over is never found, for nobody follows what the arbiter is asked about.
+//! Steps that the address's history passed over are found by the escrows' own outputs, whatever state these are in.
+
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -99,8 +100,7 @@ fn settled() -> (Sales, cardano::TxHash) {
 
 fn ends(failures: u32) {
     let (sales, lock) = settled();
-    let report = tick(&sales, &Away(&sales.db, Cell::new(failures)));
-    println!("{failures} failures: {:?} {:?}", report.notes, report.alarms);
+    tick(&sales, &Away(&sales.db, Cell::new(failures)));
     let mut asked = 0;
     for _ in 0..24 * 60 {
         for _ in 0..3 {
@@ -108,9 +108,6 @@ fn ends(failures: u32) {
         }
         let report = tick(&sales, &sales.db);
         asked += report.acted.iter().filter(|it| it.starts_with("asked")).count();
-        if !report.alarms.is_empty() {
-            println!("{:?}", report.alarms);
-        }
         if sales.status(&lock) == "withdrawn" && paid_to_creator(&sales) == 1 {
             return;
         }
@@ -121,11 +118,6 @@ fn ends(failures: u32) {
         paid_to_creator(&sales),
         one(&sales.db, "SELECT json_object('due', creator_due, 'utxo', utxo) FROM escrows")
     );
-}
-
-#[test]
-fn a_settlement_is_found_where_the_database_was_there() {
-    ends(0)
 }
 
 #[test]
@@ -163,9 +155,9 @@ fn a_dispute_is_found_where_the_database_was_away_twice() {
     panic!("{}", sales.status(&lock));
 }
 
-/// Buyer's second dispute is not handed out once, and its release of the money is read before it: both came while no tick ran.
+/// The buyer disputes twice and the arbiter settles while no tick runs; the second dispute is not handed out once.
 #[test]
-fn a_release_behind_a_step_that_was_not_handed_out_once() {
+fn a_settlement_behind_a_step_that_was_not_handed_out_once_is_found() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     for _ in 0..3 {
@@ -182,8 +174,7 @@ fn a_release_behind_a_step_that_was_not_handed_out_once() {
     sales.settles(&lock);
     sales.ledger.mine();
     sales.ledger.withheld.borrow_mut().insert(again);
-    let report = tick(&sales, &sales.db);
-    println!("{:?}", report.notes);
+    tick(&sales, &sales.db);
     sales.ledger.withheld.borrow_mut().clear();
     for _ in 0..24 * 60 {
         for _ in 0..3 {

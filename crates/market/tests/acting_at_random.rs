@@ -1,0 +1,270 @@
+//! Whatever happens to a watcher that acts (killed ticks, two at once, rollbacks, a provider that is behind), each creator is paid
+//! once, and what is told of a sale is what the chain has.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::panic,
+    reason = "test"
+)]
+mod support;
+
+use std::cell::Cell;
+
+use cardano::{Lovelace, chain::Utxo, params::ProtocolParameters, slots::SlotConfig, tx::build::Validity};
+use escrow::{
+    Action, State,
+    dispute::{DisputeWithdrawal, Split},
+    plan::{Escrow, Planner, Step},
+    rules::{Effect, Rule},
+};
+use market::{chain_state::Lead, contents::InDatabase, fees::creator_share, watch::Watch};
+use proptest::prelude::*;
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
+use support::{
+    block,
+    interrupted::Interrupted,
+    ledger::{CALLS, Tx},
+    one, person,
+    sales::{PRICE, Sales, creator, output},
+};
+
+#[derive(Clone, Debug)]
+enum Ev {
+    Sell(u8),
+    Buyer(usize, bool),
+    Settle(usize),
+    Blocks(u8),
+    Back(usize, u64),
+    Tick(u32, u32),
+    Both(u8, bool),
+    Lag,
+    CatchUp,
+    Forget(u64),
+}
+
+fn ev() -> impl Strategy<Value = Ev> {
+    prop_oneof![
+        4 => (11..16u8).prop_map(Ev::Sell),
+        4 => (any::<usize>(), any::<bool>()).prop_map(|(e, d)| Ev::Buyer(e, d)),
+        3 => any::<usize>().prop_map(Ev::Settle),
+        8 => (1..4u8).prop_map(Ev::Blocks),
+        4 => (20..60u8).prop_map(Ev::Blocks),
+        2 => (1..4usize, any::<u64>()).prop_map(|(b, c)| Ev::Back(b, c)),
+        8 => Just(Ev::Tick(u32::MAX, u32::MAX)),
+        3 => (0..12u32, Just(u32::MAX)).prop_map(|(w, c)| Ev::Tick(w, c)),
+        2 => (Just(u32::MAX), 1..25u32).prop_map(|(w, c)| Ev::Tick(w, c)),
+        4 => (0..6u8, any::<bool>()).prop_map(|(a, b)| Ev::Both(a, b)),
+        1 => Just(Ev::Lag),
+        2 => Just(Ev::CatchUp),
+        1 => any::<u64>().prop_map(Ev::Forget),
+    ]
+}
+
+struct Dying<'a>(&'a Sqlite, Cell<u32>);
+impl Database for Dying<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let left = self.1.get().checked_sub(1).ok_or_else(|| DatabaseError("killed".into()))?;
+        self.1.set(left);
+        self.0.batch(statements).await
+    }
+}
+
+fn tick(sales: &Sales, database: &impl Database) {
+    let before = sales.ledger.calls.replace(0);
+    let watch = Watch {
+        database,
+        chain: &sales.ledger,
+        contents: &InDatabase(database),
+        deployment: Some(&sales.deployment),
+        sells: true,
+        lead: Lead::Bounded,
+        now: sales.now(),
+        calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
+    };
+    // A tick that is killed is what this is about.
+    let _ = block(watch.tick(&sales.platform, &sales.platform));
+    sales.ledger.calls.set(before);
+}
+
+fn open(sales: &Sales) -> Vec<Escrow> {
+    sales.ledger.unspent().into_iter().filter_map(|utxo| Escrow::read(utxo, &sales.deployment).ok()).collect()
+}
+
+fn settle(sales: &Sales, escrow: &Escrow) {
+    let (buyer, seller) = (Lovelace::from_ada(1), Lovelace::new(PRICE - 1_000_000).unwrap());
+    let intent = DisputeWithdrawal::new(escrow.utxo.reference, Split { buyer, seller });
+    let parameters = ProtocolParameters::preprod();
+    let planner = Planner { deployment: &sales.deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
+    let step = Step::WithdrawDisputed { intent, signatures: vec![] };
+    let plan = planner.plan_within(escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();
+    let parties = [escrow.datum.buyer_payout_address(), escrow.datum.seller_payout_address()];
+    let made: Vec<Utxo> = plan
+        .outputs
+        .iter()
+        .zip(parties)
+        .map(|(new, to)| output(to.to_string(), new.value.lovelace, new.inline_datum.clone()))
+        .collect();
+    sales.ledger.hand_in(Tx::unsigned(sales.unique().into(), &[escrow.utxo.reference], &made, u64::MAX));
+}
+
+fn disputed_over(sales: &Sales, escrow: &Escrow) -> bool {
+    escrow.datum.state == State::Disputed && sales.now() >= escrow.datum.deadlines.external_dispute_unlock
+}
+
+const AT: [&str; 6] = [
+    "INSERT INTO outbox ",
+    "UPDATE outbox SET state",
+    "UPDATE chain_reading",
+    "INSERT INTO chain_blocks",
+    "INSERT INTO escrow_steps",
+    "SELECT json_object('purchase'",
+];
+
+fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
+    let nth = |at: usize| {
+        let all = open(sales);
+        (!all.is_empty())
+            .then(|| all[at % all.len()].utxo.reference)
+            .map(|r| open(sales).into_iter().find(|e| e.utxo.reference == r).unwrap())
+    };
+    if lag.is_some_and(|since| sales.now() > since + 40 * 60_000) {
+        sales.ledger.catch_up();
+        *lag = None;
+    }
+    match *event {
+        Ev::Sell(buyer) => {
+            if *sold < 12 && lag.is_none() {
+                *sold += 1;
+                // A quote of now: the fixture's deadlines begin at noon.
+                if sales.now() < support::NOON + 200_000 {
+                    sales.sell_another(&person(buyer));
+                }
+            }
+        }
+        Ev::Buyer(at, dispute) => {
+            if let Some(escrow) = nth(at) {
+                let action = if dispute { Action::SetRefundRequested } else { Action::AuthorizeWithdrawal };
+                let Some(rule) = Rule::find(action, &escrow.datum) else { return };
+                if action == Action::SetRefundRequested && sales.now() + 60_000 > escrow.datum.deadlines.unlock {
+                    return;
+                }
+                if escrow.datum.buyer_cooldown > sales.now() {
+                    return;
+                }
+                let Effect::Continue { .. } = rule.effect else { return };
+                let Some(next) = rule.next(&escrow.datum, sales.now(), 60_000, None) else { return };
+                sales.ledger.hand_in(Tx::unsigned(
+                    sales.unique().into(),
+                    &[escrow.utxo.reference],
+                    &[sales.escrow_of(&next)],
+                    u64::MAX,
+                ));
+            }
+        }
+        Ev::Settle(at) => {
+            if let Some(escrow) = nth(at).filter(|escrow| disputed_over(sales, escrow)) {
+                settle(sales, &escrow)
+            }
+        }
+        Ev::Blocks(count) => (0..count).for_each(|_| sales.ledger.mine()),
+        Ev::Back(blocks, coins) => {
+            if lag.is_some() || sales.ledger.blocks.borrow().len() < 8 {
+                return;
+            }
+            sales.ledger.roll_back(blocks, coins);
+            (0..=blocks).for_each(|_| sales.ledger.mine());
+        }
+        Ev::Tick(writes, calls) => {
+            sales.ledger.silent_from.set(calls);
+            tick(sales, &Dying(&sales.db, Cell::new(writes)));
+            sales.ledger.silent_from.set(u32::MAX);
+        }
+        Ev::Both(at, after) => {
+            let at = AT[usize::from(at) % AT.len()];
+            let what = || {
+                sales.ledger.mine();
+                tick(sales, &sales.db)
+            };
+            if after {
+                tick(sales, &Interrupted::after(&sales.db, at, what))
+            } else {
+                tick(sales, &Interrupted::before(&sales.db, at, what))
+            }
+        }
+        Ev::Lag => {
+            if lag.is_none() {
+                sales.ledger.stand_still();
+                *lag = Some(sales.now())
+            }
+        }
+        Ev::CatchUp => {
+            sales.ledger.catch_up();
+            *lag = None
+        }
+        Ev::Forget(coins) => {
+            let mut at = coins;
+            sales.ledger.mempool.borrow_mut().retain(|_| {
+                at = at.rotate_right(1);
+                at & 1 == 1
+            })
+        }
+    }
+}
+
+fn check(events: &[Ev]) -> Result<(), TestCaseError> {
+    let sales = Sales::new();
+    let (mut lag, mut sold) = (None, 0);
+    for buyer in 11..14 {
+        sales.sell_another(&person(buyer));
+    }
+    for event in events {
+        happens(&sales, event, &mut lag, &mut sold);
+    }
+    sales.ledger.catch_up();
+    for _ in 0..110 {
+        for _ in 0..3 {
+            sales.ledger.mine();
+        }
+        for escrow in open(&sales) {
+            if disputed_over(&sales, &escrow) {
+                settle(&sales, &escrow)
+            }
+        }
+        tick(&sales, &sales.db);
+    }
+    for _ in 0..70 {
+        for _ in 0..3 {
+            sales.ledger.mine();
+        }
+        tick(&sales, &sales.db);
+    }
+    let share = creator_share(Lovelace::new(PRICE).unwrap());
+    let blocks = sales.ledger.blocks.borrow();
+    let made: Vec<&Utxo> = blocks.iter().flat_map(|b| &b.txs).flat_map(|tx| &tx.utxos.made).collect();
+    let paid = made.iter().filter(|utxo| utxo.address == creator().to_string() && utxo.value.lovelace == share).count();
+    let fresh = made
+        .iter()
+        .filter_map(|utxo| Escrow::read((*utxo).clone(), &sales.deployment).ok())
+        .filter(|e| e.datum.state == State::FundsLocked)
+        .count();
+    drop(blocks);
+    let left = open(&sales);
+    let withdrawn: usize =
+        one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM purchases WHERE status = 'withdrawn'").parse().unwrap();
+    prop_assert_eq!(paid, fresh - left.len(), "creators paid; {} locks, {} open", fresh, left.len());
+    prop_assert_eq!(withdrawn, fresh - left.len(), "told");
+    let late = left.iter().filter(|e| e.datum.has_result()).count();
+    prop_assert_eq!(late, 0, "stuck with a result: {:?}", left.iter().map(|e| e.datum.state).collect::<Vec<_>>());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn each_creator_is_paid_once(events in proptest::collection::vec(ev(), 5..90)) {
+        check(&events)?;
+    }
+}
