@@ -36,6 +36,8 @@ export interface Draft {
   readonly references?: readonly Ref[];
   /** Outputs of `laden` that are spent beside the purse; their tokens and lovelace go into the change. */
   readonly laden?: readonly Ref[];
+  /** How many tokens each of these has. */
+  readonly tokens?: number;
   /** The slot from which it is not valid any more. */
   readonly ttl?: number;
   /** Fee beyond the least one, so that equal payments differ. */
@@ -49,13 +51,13 @@ function scriptOf(bytes: number): Uint8Array {
   return write.array([write.int(1), write.array(Array<Uint8Array>(count).fill(always))]);
 }
 
-function output({ address, lovelace, datum, script }: Paid, heavy = 0): Uint8Array {
+function output({ address, lovelace, datum, script }: Paid, heavy = 0, tokens = LADEN_NAMES.length): Uint8Array {
   const named = parseText(address);
   if (named === undefined || !("address" in named)) throw new Error(`not an address: ${address}`);
   const coin = write.int(lovelace);
   const fields: [Uint8Array, Uint8Array][] = [
     [write.int(0), write.bytes(named.address.bytes)],
-    [write.int(1), heavy === 0 ? coin : write.array([coin, tokensOf(heavy)])],
+    [write.int(1), heavy === 0 ? coin : write.array([coin, tokensOf(heavy, tokens)])],
   ];
   if (datum)
     fields.push([write.int(2), write.array([write.int(1), write.tag(24, write.bytes(Buffer.from(datum, "hex")))])]);
@@ -65,10 +67,12 @@ function output({ address, lovelace, datum, script }: Paid, heavy = 0): Uint8Arr
   return write.map(fields);
 }
 
-/** So many of each token of a laden output. */
-function tokensOf(quantity: number): Uint8Array {
+/** So many of each of the first tokens of a laden output. */
+function tokensOf(quantity: number, count: number): Uint8Array {
   const policy = Buffer.from(policyOf(FAUCET.direct), "hex");
-  const each = LADEN_NAMES.map((name) => [write.bytes(Buffer.from(name, "hex")), write.int(quantity)] as const);
+  const each = LADEN_NAMES.slice(0, count).map(
+    (name) => [write.bytes(Buffer.from(name, "hex")), write.int(quantity)] as const,
+  );
   return write.map([[write.bytes(policy), write.map(each)]]);
 }
 
@@ -111,6 +115,7 @@ export class Stranger {
     outputs,
     references = [],
     laden = [],
+    tokens = LADEN_NAMES.length,
     ttl,
     extraFee = 0n,
   }: Draft): Made & { change: Ref & { lovelace: bigint } } {
@@ -123,7 +128,10 @@ export class Stranger {
       const change = brought - paid - fee;
       const body = write.map([
         [write.int(0), write.array([purse, ...laden].map(encodeInput))],
-        [write.int(1), write.array([...encoded, output({ address: this.address, lovelace: change }, laden.length)])],
+        [
+          write.int(1),
+          write.array([...encoded, output({ address: this.address, lovelace: change }, laden.length, tokens)]),
+        ],
         [write.int(2), write.int(fee)],
         ...(ttl === undefined ? [] : [[write.int(3), write.int(ttl)] as const]),
         ...(references.length === 0 ? [] : [[write.int(18), write.array(references.map(encodeInput))] as const]),
@@ -170,10 +178,10 @@ export class Stranger {
   }
 }
 
-/** Outputs that no provider likes to show: 1,100 tokens in each. Makes a block for every five. */
-export async function laden(world: World, address: string, count: number): Promise<Ref[]> {
-  const tokens = Object.fromEntries(LADEN_NAMES.map((name) => [name, "1"]));
-  const body = { address, lovelace: `${LADEN_LOVELACE}`, tokens, count };
+/** Outputs that no provider likes to show: 1,100 tokens in each, or fewer. Makes a block for every five. */
+export async function laden(world: World, address: string, count: number, tokens?: number): Promise<Ref[]> {
+  const each = Object.fromEntries(LADEN_NAMES.slice(0, tokens).map((name) => [name, "1"]));
+  const body = { address, lovelace: `${LADEN_LOVELACE}`, tokens: each, count };
   const answer = await fetch(`${world.ledger.url}/control/faucet`, {
     method: "POST",
     headers: { "content-type": "application/json" },

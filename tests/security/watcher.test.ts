@@ -9,7 +9,7 @@ import type { Tick } from "../../scripts/stack.ts";
 import { collateralFor } from "../buyer/escrow/collateral.ts";
 import { escrowDatum } from "../buyer/escrow/datum.ts";
 import { readExtra } from "../buyer/escrow/extra.ts";
-import { json, post, send } from "../helpers/http.ts";
+import { errorOf, json, post, send } from "../helpers/http.ts";
 import { settlementOf, termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
@@ -34,6 +34,8 @@ import { laden, type Ref, Stranger } from "./stranger.ts";
 const LADEN = 150;
 /** Transactions whose outputs a payment may spend. */
 const MOST_INPUTS = 16;
+/** Tokens in each of those beside the first that it may spend: 990 in all. */
+const FEW_TOKENS = 66;
 const COINS_PER_BYTE = 4_310n;
 /** Outside calls of a tick: under the 50 of Workers' free plan. */
 const MAX_CALLS = 40;
@@ -85,9 +87,13 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
   it("a lock out of such outputs is bought, posted, disputed and settled by the arbiter", async () => {
     const buyer = await Stranger.with(world, 100_000_000n);
     const listing = await offer(world, world.person("creator"));
-    const id = await lockByHand(buyer, listing, await laden(world, buyer.address, MOST_INPUTS - 1));
+    const heavy = await laden(world, buyer.address, MOST_INPUTS - 1);
+    const refused = await present(await lockedBy(buyer, listing, { laden: heavy }));
+    assert.match(errorOf(refused, 402), /more than 1000 native tokens/);
+    const light = await laden(world, buyer.address, MOST_INPUTS - 1, FEW_TOKENS);
+    const id = await lockByHand(buyer, listing, { laden: light, tokens: FEW_TOKENS });
     const { bytes } = await send(`${world.ledger.blockfrost}/txs/${id}/utxos`);
-    assert.ok(bytes.length > 1 << 20, `the provider's answer has ${bytes.length} bytes`);
+    assert.ok(bytes.length > 64 << 10, `the provider's answer has ${bytes.length} bytes`);
     await world.ledger.faucet(buyer.address, 50_000_000n);
     await until(world, id, "ResultSubmitted");
     const place = { state: world.state, ledger: world.ledger.url };
@@ -198,7 +204,7 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
   it("a dispute that is lost by a buyer with more collateral than the price pays the creator", async () => {
     const buyer = await Stranger.with(world, 100_000_000n);
     const listing = await offer(world, world.person("creator"));
-    const id = await lockByHand(buyer, listing, [], 30_000_000n);
+    const id = await lockByHand(buyer, listing, { laden: [] }, 30_000_000n);
     await world.ledger.faucet(buyer.address, 50_000_000n);
     const posted = (await until(world, id, "ResultSubmitted")).events.at(-1)?.txHash as string;
     const place = { state: world.state, ledger: world.ledger.url };
@@ -251,13 +257,13 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
     await act(place, "request-refund", await escrowIn(place.ledger, escrow, id), [], seedHex(buyer.keys.payment));
   }
 
-  /** Pays for a listing with a lock out of laden outputs; the purchase's id. */
-  async function lockByHand(
+  /** A lock that spends these beside the purse, which stays as it was. */
+  async function lockedBy(
     buyer: Stranger,
-    listing: { id: string; content: string },
-    inputs: Ref[],
+    listing: { id: string },
+    inputs: { laden: Ref[]; tokens?: number },
     more?: bigint,
-  ): Promise<string> {
+  ) {
     const required = termsOf(await send(unlockUrl(world, listing)));
     const accepted = required.accepts.find(({ extra }) => extra.assetTransferMethod === "escrow");
     assert.ok(accepted);
@@ -269,13 +275,28 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
     const { slot } = await world.ledger.tip();
     const nonce = `${buyer.purse.txHash}#${buyer.purse.index}`;
     const outputs = [{ address: accepted.payTo, lovelace: price + collateral, datum }];
-    const { cbor } = buyer.make({ outputs, laden: inputs, ttl: slot + 200 });
-    const transaction = Buffer.from(cbor).toString("base64");
+    const draft = { outputs, ...inputs, ttl: slot + 200 };
+    const transaction = Buffer.from(buyer.draft(draft).cbor).toString("base64");
     const payload = { transaction, nonce };
     const header = encodePaymentSignatureHeader({ x402Version: 2, resource: required.resource, accepted, payload });
-    const paid = await send(unlockUrl(world, listing), { headers: { "payment-signature": header } });
+    return { listing, header, draft };
+  }
+
+  const present = ({ listing, header }: { listing: { id: string }; header: string }) =>
+    send(unlockUrl(world, listing), { headers: { "payment-signature": header } });
+
+  /** Pays for a listing with a lock out of laden outputs; the purchase's id. */
+  async function lockByHand(
+    buyer: Stranger,
+    listing: { id: string; content: string },
+    inputs: { laden: Ref[]; tokens?: number },
+    more?: bigint,
+  ): Promise<string> {
+    const lock = await lockedBy(buyer, listing, inputs, more);
+    const paid = await present(lock);
     assert.equal(paid.status, 200, paid.text);
     assert.equal(paid.text, listing.content);
+    buyer.make(lock.draft);
     return settlementOf(paid).transaction;
   }
 });

@@ -172,7 +172,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         match read {
             Ok(Some(found)) => Read::Found(Box::new(found)),
             // The history lists it: what shows no block of it is behind that, whatever the entry came to meanwhile.
-            Ok(None) => Read::NotNow,
+            Ok(None) if entry.state != EntryState::Included => Read::NotNow,
+            Ok(None) => Read::Passed,
             Err(error) => {
                 report.note(&entry.tx, &error);
                 Read::NotNow
