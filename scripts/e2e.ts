@@ -42,7 +42,7 @@ process.env.NODE_COMPILE_CACHE ??= resolve("target/compile-cache");
 // Nothing here runs long enough for what V8 optimises of a worker to pay.
 process.env.MINIFLARE_WORKERD_V8_FLAGS ??= "--liftoff-only";
 
-run({ files, concurrency: Number(process.env.JOBS ?? 8) })
+run({ files, concurrency: Number(process.env.JOBS ?? 7) })
   .on("test:fail", ({ todo }) => {
     if (todo === undefined || todo === false) process.exitCode = 1;
   })
