@@ -12,7 +12,7 @@ use cardano::{
     slots::Millis,
     tx::read_unspent,
 };
-use x402_cardano::exact::MAX_INPUT_TRANSACTIONS;
+use x402_cardano::exact::{MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS};
 
 /// Outputs that are read of a wallet at most: ten times what a full one shows, and little work.
 pub const MAX_UTXOS: usize = 500;
@@ -119,7 +119,8 @@ impl Cip30Wallet {
 }
 
 /// The largest of these outputs, the preferred ones first: no more than [`MAX_SPENT`], with the one that is spent in any
-/// case, from no more transactions than a paywall looks up; and what is in the others.
+/// case, from no more transactions and, beyond one output, with no more tokens than a paywall looks up; and what is in the
+/// others.
 pub(crate) fn largest_few(
     utxos: &[&Utxo],
     first: Option<&Utxo>,
@@ -128,10 +129,15 @@ pub(crate) fn largest_few(
     let key = |utxo: &&Utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference);
     let sorted = ordered::by_key(utxos.iter().copied(), key);
     let mut sources = ordered::set(first.iter().map(|utxo| utxo.reference.tx));
+    let mut tokens: usize = first.iter().map(|utxo| utxo.value.assets.len()).sum();
     let (mut few, mut left) = (vec![], vec![]);
     for utxo in sorted {
         let known = sources.contains(&utxo.reference.tx);
-        if few.len() < MAX_SPENT && (known || sources.len() < MAX_INPUT_TRANSACTIONS) {
+        let is_first = first.is_some_and(|first| first.reference == utxo.reference);
+        let with = if is_first { tokens } else { tokens.saturating_add(utxo.value.assets.len()) };
+        let is_light = is_first || with <= MAX_INPUT_TOKENS || (few.is_empty() && tokens == 0);
+        if few.len() < MAX_SPENT && is_light && (known || sources.len() < MAX_INPUT_TRANSACTIONS) {
+            tokens = with;
             sources.insert(utxo.reference.tx);
             few.push(utxo.clone());
         } else {
