@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
 # What Node compiles is kept: each test file loads much the same.
 export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
-# Test files that run at a time: they wait more than they compute.
+# Test files that run at a time: with as many, two cores are never idle.
 E2E_JOBS ?= 7
 
 .PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state

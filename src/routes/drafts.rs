@@ -11,6 +11,7 @@ use cardano::{
     tx::build::UnsignedTx,
 };
 use edge::answer::{self, Fault};
+use edge::places::Place;
 use edge::serve::{Request, Response};
 use escrow::{Action, rules::Timing};
 use market::{
@@ -66,9 +67,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
     let body = JsonBody::read_with_wallet(&mut request).await?;
     let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
-    let _place = limits::place(Limiter::Draft).await?;
-    let wallet = wallet(&body)?;
-    drop(body);
+    let (_place, wallet) = wallet(body).await?;
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
@@ -96,10 +95,13 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = JsonBody::read_with_wallet(&mut request).await?;
     let action = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
-    let action = body.optional_text("action")?.map(action).transpose()?;
-    let _place = limits::place(Limiter::Draft).await?;
-    let wanted = action.map(|action| Ok::<_, ApiError>((action, wallet(&body)?))).transpose()?;
-    drop(body);
+    let wanted = match body.optional_text("action")?.map(action).transpose()? {
+        Some(action) => Some((action, wallet(body).await?)),
+        None => {
+            drop(body);
+            None
+        }
+    };
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let actions = Actions {
@@ -110,7 +112,7 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
         now: app.now_ms(),
         lead: app.settings()?.lead,
     };
-    let Some((action, wallet)) = wanted else {
+    let Some((action, (_place, wallet))) = wanted else {
         return possible(&id, &actions.possible(&id).await.map_err(|error| refused(error.into()))?);
     };
     let draft = actions.draft(&id, action, &wallet).await.map_err(refused)?;
@@ -197,15 +199,16 @@ fn action_summary(draft: &ActionDraft) -> Value {
     ])
 }
 
-/// The wallet in a body.
-fn wallet(body: &JsonBody) -> Result<Cip30Wallet, ApiError> {
+/// The wallet in a body, and the place among those that are held at once.
+async fn wallet(body: JsonBody) -> Result<(Option<Place>, Cip30Wallet), ApiError> {
+    let place = limits::place(Limiter::Draft).await?;
     let described = WalletDescription {
         change_address: body.text("changeAddress")?,
         utxos: body.texts("utxos")?.ok_or(FieldError::Missing("utxos"))?,
         collateral: body.texts("collateral")?.unwrap_or_default(),
         addresses: body.texts("addresses")?.unwrap_or_default(),
     };
-    Ok(Cip30Wallet::read(&described).map_err(DraftingError::from)?)
+    Ok((place, Cip30Wallet::read(&described).map_err(DraftingError::from)?))
 }
 
 /// What a wallet needs to sign, and what is told of it.

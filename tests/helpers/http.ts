@@ -1,6 +1,7 @@
 // Requests as any client makes them, and their answers read whole.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 
 export interface Answer {
@@ -52,13 +53,14 @@ export async function untilRead(request: () => Promise<Answer>): Promise<Answer>
 const ANSWERING_MS = 120_000;
 
 /**
- * The answer to a request that is made again as long as it is 503, as each such answer asks for: on a busy machine
- * the local ledger may take longer than the service waits for any provider.
+ * The answer to a request that is made again as long as it is 503, when each such answer says: on a busy machine the
+ * local ledger may take longer than the service waits for any provider.
  */
 export async function untilAnswered(request: () => Promise<Answer>): Promise<Answer> {
   for (const deadline = Date.now() + ANSWERING_MS; ; ) {
     const answer = await request();
     if (answer.status !== 503 || Date.now() > deadline) return answer;
+    await pause(Number(answer.headers.get("retry-after")) * 1_000);
   }
 }
 

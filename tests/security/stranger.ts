@@ -51,7 +51,8 @@ function scriptOf(bytes: number): Uint8Array {
   return write.array([write.int(1), write.array(Array<Uint8Array>(count).fill(always))]);
 }
 
-function output({ address, lovelace, datum, script }: Paid, heavy = 0, tokens = LADEN_NAMES.length): Uint8Array {
+/** An output; with so many (`heavy`) of each of the first tokens of a laden one. */
+export function output({ address, lovelace, datum, script }: Paid, heavy = 0, tokens = LADEN_NAMES.length): Uint8Array {
   const named = parseText(address);
   if (named === undefined || !("address" in named)) throw new Error(`not an address: ${address}`);
   const coin = write.int(lovelace);

@@ -13,22 +13,20 @@ mod support;
 
 use std::cell::Cell;
 
-use cardano::{Lovelace, chain::Utxo, params::ProtocolParameters, slots::SlotConfig, tx::build::Validity};
+use cardano::{Lovelace, chain::Utxo};
 use escrow::{
     Action, State,
-    dispute::{DisputeWithdrawal, Split},
-    plan::{Escrow, Planner, Step},
+    plan::Escrow,
     rules::{Effect, Rule},
 };
-use market::{chain_state::Lead, contents::InDatabase, fees::creator_share, watch::Watch};
+use market::fees::creator_share;
 use proptest::prelude::*;
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
 use support::{
-    block,
     interrupted::Interrupted,
-    ledger::{CALLS, Tx},
+    ledger::Tx,
     one, person,
-    sales::{PRICE, Sales, creator, output},
+    sales::{PRICE, Sales, creator},
 };
 
 #[derive(Clone, Debug)]
@@ -73,41 +71,8 @@ impl Database for Dying<'_> {
 }
 
 fn tick(sales: &Sales, database: &impl Database) {
-    let before = sales.ledger.calls.replace(0);
-    let watch = Watch {
-        database,
-        chain: &sales.ledger,
-        contents: &InDatabase(database),
-        deployment: Some(&sales.deployment),
-        sells: true,
-        lead: Lead::Bounded,
-        now: sales.now(),
-        calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
-    };
-    // A tick that is killed is what this is about.
-    let _ = block(watch.tick(&sales.platform, &sales.platform));
-    sales.ledger.calls.set(before);
-}
-
-fn open(sales: &Sales) -> Vec<Escrow> {
-    sales.ledger.unspent().into_iter().filter_map(|utxo| Escrow::read(utxo, &sales.deployment).ok()).collect()
-}
-
-fn settle(sales: &Sales, escrow: &Escrow) {
-    let (buyer, seller) = (Lovelace::from_ada(1), Lovelace::new(PRICE - 1_000_000).unwrap());
-    let intent = DisputeWithdrawal::new(escrow.utxo.reference, Split { buyer, seller });
-    let parameters = ProtocolParameters::preprod();
-    let planner = Planner { deployment: &sales.deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
-    let step = Step::WithdrawDisputed { intent, signatures: vec![] };
-    let plan = planner.plan_within(escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();
-    let parties = [escrow.datum.buyer_payout_address(), escrow.datum.seller_payout_address()];
-    let made: Vec<Utxo> = plan
-        .outputs
-        .iter()
-        .zip(parties)
-        .map(|(new, to)| output(to.to_string(), new.value.lovelace, new.inline_datum.clone()))
-        .collect();
-    sales.ledger.hand_in(Tx::unsigned(sales.unique().into(), &[escrow.utxo.reference], &made, u64::MAX));
+    // That it may be killed is what this is about.
+    let _ = sales.try_tick_at(database, sales.now());
 }
 
 fn disputed_over(sales: &Sales, escrow: &Escrow) -> bool {
@@ -125,10 +90,8 @@ const AT: [&str; 6] = [
 
 fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
     let nth = |at: usize| {
-        let all = open(sales);
-        (!all.is_empty())
-            .then(|| all[at % all.len()].utxo.reference)
-            .map(|r| open(sales).into_iter().find(|e| e.utxo.reference == r).unwrap())
+        let mut all = sales.open();
+        at.checked_rem(all.len()).map(|at| all.swap_remove(at))
     };
     if lag.is_some_and(|since| sales.now() > since + 40 * 60_000) {
         sales.ledger.catch_up();
@@ -166,7 +129,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
         }
         Ev::Settle(at) => {
             if let Some(escrow) = nth(at).filter(|escrow| disputed_over(sales, escrow)) {
-                settle(sales, &escrow)
+                sales.settle(&escrow);
             }
         }
         Ev::Blocks(count) => (0..count).for_each(|_| sales.ledger.mine()),
@@ -228,9 +191,9 @@ fn check(events: &[Ev]) -> Result<(), TestCaseError> {
         for _ in 0..3 {
             sales.ledger.mine();
         }
-        for escrow in open(&sales) {
+        for escrow in sales.open() {
             if disputed_over(&sales, &escrow) {
-                settle(&sales, &escrow)
+                sales.settle(&escrow);
             }
         }
         tick(&sales, &sales.db);
@@ -251,7 +214,7 @@ fn check(events: &[Ev]) -> Result<(), TestCaseError> {
         .filter(|e| e.datum.state == State::FundsLocked)
         .count();
     drop(blocks);
-    let left = open(&sales);
+    let left = sales.open();
     let withdrawn: usize =
         one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM purchases WHERE status = 'withdrawn'").parse().unwrap();
     prop_assert_eq!(paid, fresh - left.len(), "creators paid; {} locks, {} open", fresh, left.len());

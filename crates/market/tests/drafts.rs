@@ -30,7 +30,7 @@ use pallas_codec::minicbor::Encoder;
 use proptest::{collection::vec, prelude::*};
 use x402_cardano::{
     escrow::TransferMethod,
-    exact::{Facts, InputState, MAX_INPUT_TRANSACTIONS, Moment, Payment, verify_with_facts},
+    exact::{Facts, InputState, MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS, Moment, Payment, verify_with_facts},
     method::{DefaultMethod, EscrowMethod, PaymentMethod},
     wire::ConfirmationPolicy,
 };
@@ -146,6 +146,22 @@ fn conserved(tx: &SignedTx, spent: &[&Utxo]) {
     }
     balance.retain(|_, rest| *rest != 0);
     assert!(balance.is_empty(), "{balance:?}");
+}
+
+#[test]
+fn a_draft_spends_no_more_tokens_than_a_paywall_looks_up() {
+    let laden = |tx: u16, ada: u64| {
+        let mut laden = utxo(tx, 0, 1, ada * 1_000_000, &[]);
+        laden.value.assets =
+            (0..MAX_INPUT_TOKENS / 2 + 1).map(|name| (format!("{}{name:04x}", "ab".repeat(28)), 1)).collect();
+        laden
+    };
+    // Change with so many tokens takes more than one of these leaves, and both have too many.
+    let heavy = |ada| wallet(vec![laden(1, ada), laden(2, ada), utxo(3, 0, 1, 1_500_000, &[])]);
+    let draft = drafted(DeliveryMode::Instant, &heavy(15));
+    assert!(matches!(draft, Err(DraftError::Scattered { .. })), "{draft:?}");
+    let enough = heavy(30);
+    judge(DeliveryMode::Instant, &drafted(DeliveryMode::Instant, &enough).unwrap(), &enough);
 }
 
 /// Keys, transactions, lovelace and tokens as wallets have them: a few large outputs, or many small ones.

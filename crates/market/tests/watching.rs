@@ -10,6 +10,8 @@
 
 mod support;
 
+use std::cell::Cell;
+
 use cardano::{Lovelace, TxHash, TxRef, chain::Tip, tx::transaction_id};
 use escrow::Action;
 use market::{
@@ -18,7 +20,7 @@ use market::{
     watch::Report,
 };
 use outbox::{Decision, Entry, EntryState};
-use sql::{Database, statement};
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use support::{
     NOON, block, entry, fresh_escrow,
     interrupted::Interrupted,
@@ -787,6 +789,78 @@ fn settled() -> (Sales, TxHash) {
     assert_eq!(sales.status(&lock), "Disputed");
     sales.settles(&lock);
     (sales, lock)
+}
+
+/// A database that is away for the first batches that write steps.
+struct Away<'a>(&'a Sqlite, Cell<u32>);
+
+impl Database for Away<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let writes = statements.iter().any(|statement| statement.sql.starts_with("INSERT INTO escrow_steps"));
+        match self.1.get().checked_sub(1) {
+            Some(left) if writes => {
+                self.1.set(left);
+                Err(DatabaseError("Network connection lost.".into()))
+            }
+            _ => self.0.batch(statements).await,
+        }
+    }
+}
+
+/// Whether a sale ends within a day, with its creator paid.
+fn ends(sales: &Sales, lock: &TxHash) -> bool {
+    (0..24 * 60).any(|_| {
+        (0..2).for_each(|_| sales.ledger.mine());
+        sales.ticks(1);
+        sales.status(lock) == "withdrawn" && paid_to_creator(sales) == 1
+    })
+}
+
+#[test]
+fn a_settlement_that_the_history_passed_over_is_found_by_the_escrows_output() {
+    for failures in [1, 2] {
+        let (sales, lock) = settled();
+        sales.ledger.mine();
+        sales.tick_on(&Away(&sales.db, Cell::new(failures)));
+        assert!(ends(&sales, &lock), "the database was away {failures} times: {}", sales.status(&lock));
+    }
+}
+
+#[test]
+fn a_dispute_that_the_history_passed_over_is_found_by_the_escrows_output() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.ledger.mine();
+    sales.tick_on(&Away(&sales.db, Cell::new(2)));
+    assert_eq!(sales.status(&lock), "ResultSubmitted");
+    let found = (0..60).any(|_| {
+        (0..2).for_each(|_| sales.ledger.mine());
+        sales.ticks(1);
+        sales.status(&lock) == "Disputed"
+    });
+    assert!(found, "{}", sales.status(&lock));
+}
+
+#[test]
+fn a_settlement_behind_a_step_that_was_not_handed_out_once_is_found() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.ticks(1);
+    sales.until(20);
+    sales.tick();
+    // While no tick runs the buyer disputes again, and the arbiter settles.
+    let again = sales.does(&lock, Action::SetRefundRequested);
+    sales.until(47);
+    sales.settles(&lock);
+    sales.ledger.mine();
+    sales.ledger.withheld.borrow_mut().insert(again);
+    sales.tick();
+    sales.ledger.withheld.borrow_mut().clear();
+    assert!(ends(&sales, &lock), "{}", sales.status(&lock));
 }
 
 #[test]

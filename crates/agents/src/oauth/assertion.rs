@@ -272,29 +272,31 @@ impl Verified {
             digest,
             grant.as_str(),
             self.client_id.as_str(),
-            u32::from(redeemed),
+            redeemed,
             self.end_ms,
             MAX_KEPT,
         );
-        let used = statement!("SELECT 'used' FROM oauth_assertions WHERE digest = ?1", digest);
-        let live = statement!(
-            format!("SELECT 'live' WHERE ?1 IS NOT NULL AND {LIVE}"),
+        let otherwise = statement!(
+            format!(
+                "SELECT CASE WHEN EXISTS (SELECT 1 FROM oauth_assertions WHERE digest = ?1) THEN 'used' \
+                   WHEN {LIVE} THEN 'too many' ELSE 'over' END"
+            ),
             digest,
             grant.as_str(),
             self.client_id.as_str(),
-            u32::from(redeemed),
+            redeemed,
         );
-        let [claimed, used, live] = exactly(db.batch(vec![claim, used, live]).await?)?;
-        if claimed.first().is_some() {
-            Ok(true)
-        } else if used.first().is_some() {
-            Err(refused("it was used before"))
-        } else if live.first().is_some() {
-            let text =
-                format!("{MAX_KEPT} assertions came for this sign-in within an hour: wait for the oldest to expire");
-            Err(OAuthError::new(ErrorCode::TemporarilyUnavailable, text))
-        } else {
-            Ok(false)
+        let [claimed, otherwise] = exactly(db.batch(vec![claim, otherwise]).await?)?;
+        match (claimed.first(), otherwise.first()) {
+            (Some(_), _) => Ok(true),
+            (None, Some("used")) => Err(refused("it was used before")),
+            (None, Some("too many")) => {
+                let text = format!(
+                    "{MAX_KEPT} assertions came for this sign-in within an hour: wait for the oldest to expire"
+                );
+                Err(OAuthError::new(ErrorCode::TemporarilyUnavailable, text))
+            }
+            (None, _) => Ok(false),
         }
     }
 }

@@ -158,7 +158,7 @@ pub async fn exchange(
         Some(assertion) => {
             let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
             let verified = assertion::verify(db, documents, port, authority, &client, assertion, now_ms).await?;
-            let redeemed = matches!(request.exchange, Exchange::Refresh { .. });
+            let redeemed = kind == TokenKind::Refresh;
             if !verified.claim(db, &claims.grant, redeemed).await? {
                 db.run(if redeemed { revoke_stale(&claims, now_ms) } else { revoke_redeemed(&claims, now_ms) }).await?;
                 return Err(OAuthError::invalid_grant());

@@ -1,13 +1,13 @@
 //! `/txs/{hash}/utxos`: what a transaction made, and what spent it. What it spent is passed over: the transaction's bytes
 //! tell it.
 
+use std::collections::BTreeSet;
+
 use super::{
     ChainResult, json, malformed,
     stream::{self, Collect},
     unspent::{MAX_OUTPUTS, OutputJson},
 };
-use std::collections::BTreeSet;
-
 use crate::{
     chain::{FewTokens, TracedOutput},
     hash::{TxHash, TxRef},

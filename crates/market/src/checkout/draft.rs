@@ -18,7 +18,7 @@ use cardano::{
 };
 use escrow::Deadlines;
 use x402_cardano::{
-    exact::MAX_INPUT_TRANSACTIONS,
+    exact::{MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS},
     method::{CannotPay, OfferError, Offered, PaymentMethod, PaymentOutput},
 };
 
@@ -83,10 +83,10 @@ pub enum DraftError {
         /// Where to.
         wallet: Address,
     },
-    /// The wallet holds enough, in pieces that are too small.
+    /// The wallet holds enough, in pieces that are too small, or laden with too many tokens.
     #[error(
         "the wallet's tADA lie in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can \
-         pay): send {} to yourself first, which gathers them, and pay when that is in a block", needed.display_tada()
+         pay) or beside too many tokens ({MAX_INPUT_TOKENS} in all): send {} to yourself first, which gathers them, and pay when that is in a block", needed.display_tada()
     )]
     Scattered {
         /// What has to be in few outputs.

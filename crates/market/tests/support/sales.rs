@@ -22,7 +22,7 @@ use market::{
     fees::creator_share,
     listing::DeliveryMode,
     payment::{Claim, NewPayment},
-    watch::{ArbiterClient, Dispute, Holder, Keys, Report, Watch},
+    watch::{ArbiterClient, Dispute, Holder, Keys, Report, TickError, Watch},
 };
 use sql::{Database, sqlite::Sqlite};
 
@@ -222,18 +222,22 @@ impl Sales {
 
     /// The arbiter settles the dispute about a lock for the seller.
     pub fn settles(&self, lock: &TxHash) {
-        let escrow = self.escrow(lock);
+        assert!(self.settle(&self.escrow(lock)));
+    }
+
+    /// The same of an escrow; whether the ledger takes it.
+    pub fn settle(&self, escrow: &Escrow) -> bool {
         let (buyer, seller) = (Lovelace::from_ada(1), Lovelace::new(PRICE - 1_000_000).unwrap());
         let intent = DisputeWithdrawal::new(escrow.utxo.reference, Split { buyer, seller });
         let parameters = ProtocolParameters::preprod();
         let planner = Planner { deployment: &self.deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
         let step = Step::WithdrawDisputed { intent, signatures: vec![] };
-        let plan = planner.plan_within(&escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();
+        let plan = planner.plan_within(escrow, &step, Validity { from: Some(0), until: 1 }).unwrap();
         let parties = [escrow.datum.buyer_payout_address(), escrow.datum.seller_payout_address()];
         let paid = plan.outputs.iter().zip(parties);
         let made: Vec<Utxo> =
             paid.map(|(new, to)| output(to.to_string(), new.value.lovelace, new.inline_datum.clone())).collect();
-        assert!(self.ledger.hand_in(Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX)));
+        self.ledger.hand_in(Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX))
     }
 
     /// The output that an escrow with this datum is.
@@ -250,8 +254,12 @@ impl Sales {
         let made = txs.iter().find(|tx| tx.id == *lock).unwrap().utxos.made.clone();
         let locked = made.into_iter().find_map(|made| Escrow::read(made, &self.deployment).ok()).unwrap();
         let signature = locked.datum.reference_signature;
-        let open = self.ledger.unspent().into_iter().filter_map(|utxo| Escrow::read(utxo, &self.deployment).ok());
-        open.into_iter().find(|escrow| escrow.datum.reference_signature == signature).unwrap()
+        self.open().into_iter().find(|escrow| escrow.datum.reference_signature == signature).unwrap()
+    }
+
+    /// The escrows that the chain has.
+    pub fn open(&self) -> Vec<Escrow> {
+        self.ledger.unspent().into_iter().filter_map(|utxo| Escrow::read(utxo, &self.deployment).ok()).collect()
     }
 
     pub fn now(&self) -> Millis {
@@ -265,6 +273,11 @@ impl Sales {
 
     /// A tick at this time. It makes no more calls than it may.
     pub fn tick_at(&self, database: &impl Database, now: Millis) -> Report {
+        self.try_tick_at(database, now).unwrap()
+    }
+
+    /// The same, which may be killed.
+    pub fn try_tick_at(&self, database: &impl Database, now: Millis) -> Result<Report, TickError> {
         let before = self.ledger.calls.replace(0);
         let watch = Watch {
             database,
@@ -276,9 +289,9 @@ impl Sales {
             now,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
-        let report = block(watch.tick(&self.platform, &self.platform)).unwrap();
+        let done = block(watch.tick(&self.platform, &self.platform));
         self.ledger.calls.set(before);
-        report
+        done
     }
 
     pub fn tick(&self) -> Report {
