@@ -111,10 +111,18 @@ export async function txOf(blockfrost: string, hash: string): Promise<Tx | undef
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
+/** Fields of the datums that were decoded: an escrow's story is read again after each of its events. */
+const decoded = new Map<string, readonly Data.Data[]>();
+
+function fieldsOf(datum: string): readonly Data.Data[] {
+  const fields = decoded.get(datum) ?? (Data.fromCBORHex(datum) as Data.Constr).fields;
+  decoded.set(datum, fields);
+  return fields;
+}
+
 /** The escrow in an output, by the contract's 19 fields. */
 function stepOf(tx: Tx, output: Place): Step {
-  const datum = Data.fromCBORHex(output.datum ?? "") as Data.Constr;
-  const { fields } = datum;
+  const fields = fieldsOf(output.datum ?? "");
   assert.equal(fields.length, 19, "the datum's fields");
   const bytes = (index: number) => hex(fields[index] as Uint8Array);
   const number = (index: number) => Number(fields[index] as bigint);

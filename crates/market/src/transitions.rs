@@ -109,8 +109,8 @@ fn action(tx: &TxHash, step: &Decision) -> Vec<Statement> {
     if matches!(step, Decision::Refuse(_) | Decision::Expire) {
         statements.push(statement!(
             format!(
-                "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN ({ACTED_ON}) \
-                 AND (SELECT state FROM outbox WHERE tx_id = ?1) IN ('refused', 'expired')"
+                "UPDATE escrows SET next_at_ms = 0, failures = failures + ((SELECT state FROM outbox WHERE tx_id = ?1) = 'expired') \
+                 WHERE purchase_id IN ({ACTED_ON}) AND (SELECT state FROM outbox WHERE tx_id = ?1) IN ('refused', 'expired')"
             ),
             tx
         ));

@@ -263,7 +263,7 @@ impl World {
             now: self.now(),
             calls_left: &|| CALLS.saturating_sub(ledger.calls.get()),
         };
-        let _ = block(watch.tick(&Nobody, &Nobody));
+        let _ = block(watch.tick(&Nobody, &Nobody, &Nobody));
     }
     fn withdraw(&self) {
         self.provider.ledger.calls.set(0);

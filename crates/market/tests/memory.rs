@@ -10,7 +10,7 @@ use std::cell::Cell;
 use cardano::{ScriptHash, TxHash, TxRef};
 use escrow::{Deployment, Parameters};
 use market::{chain_state::Lead, contents::InDatabase, watch::Watch};
-use support::{NOON, block, ledger::Ledger, list, person, sales::Platform};
+use support::{NOON, block, ledger::Ledger, list, nobody::Nobody, person, sales::Platform};
 
 /// Counts the most contents that one batch answers.
 struct Counting<'a>(&'a Sqlite, Cell<usize>);
@@ -77,7 +77,7 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
         calls_left: &|| 40,
     };
     let platform = Platform { seller: person(2), wallets: vec![] };
-    block(watch.tick(&platform, &platform)).unwrap();
+    block(watch.tick(&platform, &platform, &Nobody)).unwrap();
     assert_eq!(database.1.get(), 1);
     assert_eq!(
         support::one(&db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE next_at_ms > 0"),

@@ -336,7 +336,7 @@ impl World {
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
         let undisturbed = writes == u32::MAX && calls == u32::MAX;
-        let ticked = block(watch.tick(&Nobody, &Nobody));
+        let ticked = block(watch.tick(&Nobody, &Nobody, &Nobody));
         assert!(ticked.is_ok() || !undisturbed, "{ticked:?}");
         self.ledger.silent_from.set(u32::MAX);
     }

@@ -12,6 +12,7 @@ use edge::{
     d1::D1,
     log::Line,
     serve::{Request, Response},
+    timer::Timer,
 };
 use keys::PlatformKeys;
 use market::watch::{Report, TickError, Watch};
@@ -105,7 +106,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
     };
     let keys = PlatformKeys::new(settings::keys(env)?)?;
     let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage };
-    let ticked = watch.tick(&keys, &arbiter).await;
+    let ticked = watch.tick(&keys, &arbiter, &Timer::UNBOUNDED).await;
     let alarm = market::room::alarm(edge::d1::size(), settings.database_bytes);
     match ticked {
         Ok(mut report) => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cardano::{
+    TxRef,
     chain::ChainError,
     evaluation::{Evaluate, Evaluation},
     tx::build::{BuildError, ScriptInput, TxPlan, UnsignedTx, Wallet, build},
@@ -25,6 +26,14 @@ pub enum DraftError {
     /// The provider cannot be asked.
     #[error(transparent)]
     Chain(#[from] ChainError),
+}
+
+impl DraftError {
+    /// Whether it is a refusal whose reason names this output: somebody else spends it.
+    #[must_use]
+    pub fn names(&self, output: &TxRef) -> bool {
+        matches!(self, Self::Refused(reason) if reason.contains(&output.tx.to_string()))
+    }
 }
 
 impl Planner<'_> {

@@ -11,6 +11,7 @@
 //! service wallet is empty still gets the whole escrow back. An action that fails is put off and keeps nobody waiting.
 
 mod ask;
+mod held;
 mod job;
 mod judge;
 mod wallet;
@@ -33,6 +34,7 @@ use outbox::{Draft, Earlier, Entry, Guard, Kind, ended_for};
 use serde_json::json;
 use sql::{Database, Statement};
 
+pub(super) use self::held::Held;
 use self::{job::Job, judge::Judged, wallet::SellerWallet};
 use super::{
     ArbiterClient, Keys, Report, TickError, TickView, Watch,
@@ -66,8 +68,14 @@ struct Means<'a, K, A> {
     needs: Lovelace,
 }
 
-/// Results whose time is nearly over, by their purchases: why they are not posted yet.
-type Pressing = BTreeMap<TxHash, String>;
+/// What there was to do and was not done.
+#[derive(Default)]
+struct Undone {
+    /// Results whose time is nearly over, by their purchases: why they are not posted yet.
+    pressing: BTreeMap<TxHash, String>,
+    /// Results that the ledger refused again for a step that no block has.
+    held: Vec<Held>,
+}
 
 /// Something to do.
 enum Task {
@@ -76,7 +84,8 @@ enum Task {
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Looks at what is due and acts, as far as the calls reach. What only waits, and until when, where it may be gone.
+    /// Looks at what is due and acts, as far as the calls reach. What only waits, and until when, where it may be gone; and what
+    /// is to be tried again in this tick.
     pub(super) async fn act(
         &self,
         deployment: &Deployment,
@@ -85,21 +94,21 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         view: &TickView,
         (due, owed): (Vec<Due>, Vec<Owed>),
         report: &mut Report,
-    ) -> Result<Vec<(Due, Millis)>, TickError> {
+    ) -> Result<(Vec<(Due, Millis)>, Vec<Held>), TickError> {
         let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
         let means = Means { deployment, keys, arbiter, view, needs };
-        let mut pressing = Pressing::new();
-        let (judged, waiting) = self.judge_all(due, &means, &mut pressing, report).await?;
+        let mut undone = Undone::default();
+        let (judged, waiting) = self.judge_all(due, &means, &mut undone, report).await?;
         if keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
             report.alarms.push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
         }
         let mut work: VecDeque<Task> = owed.into_iter().map(Task::Pay).collect();
         work.extend(Job::sort(judged).into_iter().map(Task::Do));
-        self.do_all(work, &means, &mut pressing, report).await?;
-        for (purchase, why) in pressing {
+        self.do_all(work, &means, &mut undone, report).await?;
+        for (purchase, why) in undone.pressing {
             report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
         }
-        Ok(waiting)
+        Ok((waiting, undone.held))
     }
 
     /// Does one after another. What the provider does not serve is put off by itself; a provider that serves nothing ends
@@ -108,7 +117,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         mut work: VecDeque<Task>,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
-        pressing: &mut Pressing,
+        undone: &mut Undone,
         report: &mut Report,
     ) -> Result<(), TickError> {
         let (mut platform, mut unserved) = (None, 0_u32);
@@ -121,7 +130,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let late: Vec<Statement> = cases.iter().map(|judged| due::put_off(&judged.due, means.view.clock)).collect();
             let done = match next {
                 Task::Pay(owed) => self.pay_creator(&owed, means, &mut platform, report).await.map(|()| vec![]),
-                Task::Do(job) => self.do_job(job, means, &mut platform, pressing, report).await,
+                Task::Do(job) => self.do_job(job, means, &mut platform, undone, report).await,
             };
             match done {
                 Ok(instead) => {
@@ -132,7 +141,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 Err(error @ (TickError::Chain(_) | TickError::Contents(_))) => {
                     report.note(&"an action", &error);
                     for purchase in purchases {
-                        pressing.entry(purchase).and_modify(|why| *why = error.to_string());
+                        undone.pressing.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
                     if !late.is_empty() {
                         self.database.batch(late).await?;
@@ -196,13 +205,19 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         judged: &Judged,
         why: &dyn std::fmt::Display,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
-        pressing: &mut Pressing,
+        undone: &mut Undone,
         report: &mut Report,
     ) -> Result<(), TickError> {
         report.note(&judged.due.purchase, why);
-        pressing.entry(judged.due.purchase).and_modify(|said| *said = why.to_string());
+        undone.pressing.entry(judged.due.purchase).and_modify(|said| *said = why.to_string());
         self.database.run(due::put_off(&judged.due, means.view.clock)).await?;
         Ok(())
+    }
+}
+
+impl Undone {
+    fn done(&mut self, purchase: &TxHash) {
+        self.pressing.remove(purchase);
     }
 }
 

@@ -17,8 +17,12 @@ const FAILED_MS: Millis = 10 * 60 * 1_000;
 /// How much earlier than its deadline a result counts, from issuance to that deadline: as if it were due now. Without one
 /// the content is given away, and anybody can have dozens of disputes made that end before a new sale's time does.
 const RESULTS_FIRST_MS: Millis = 16 * 60 * 1_000;
-/// How long after an action that failed it is tried again; twice as long after each further failure, but never so long
-/// that a deadline of a quarter of an hour could pass.
+/// How much later a result counts for each time that it failed: what was not tried yet comes first, and nobody's are tried
+/// much more often than another's.
+const RESULT_FAILED_MS: Millis = 60_000;
+/// How long after an action that failed it is tried again; twice as long after each further failure, but a result in every
+/// tick: a buyer who keeps a step in the mempool that no block will have has to do so anew for each block, and lets go of it
+/// between two of them.
 const RETRY_MS: Millis = 30_000;
 /// How often that is doubled.
 const MAX_DOUBLINGS: u32 = 3;
@@ -45,6 +49,8 @@ pub(super) struct Due {
     next_at: Millis,
     /// The height of the block that made it what it is.
     height: u64,
+    /// How often an action on what it is now was refused, or came into no block.
+    pub failures: u32,
     /// The account whose service wallet bought, if one did.
     pub holder: Option<Holder>,
 }
@@ -93,6 +99,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                'contentHash', l.content_hash, 'share', CAST(iif(EXISTS (SELECT 1 FROM outbox \
                  WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address, \
                'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
+               'failures', e.failures, \
                'holder', json((SELECT json_object('owner', a.owner, 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
@@ -103,7 +110,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
                ELSE {some_day} END, e.purchase_id LIMIT {PAGE} OFFSET ?2",
             height = newest("height", "e.purchase_id"),
-            result = format_args!("e.submit_result_ms - {RESULTS_FIRST_MS}"),
+            result = format_args!("e.submit_result_ms - {RESULTS_FIRST_MS} + e.failures * {RESULT_FAILED_MS}"),
             some_day = format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + e.failures * {FAILED_MS}"),
         ),
         clock,
@@ -152,15 +159,15 @@ pub(super) fn next_look(until: Millis, deadlines: &Deadlines, clock: Millis) -> 
 
 /// The statement that says when to try an action again that failed, unless the escrow has gone on since.
 pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
+    let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
     statement!(
-        format!(
-            "UPDATE escrows SET next_at_ms = ?3 + ?4 * (1 << min(failures, {MAX_DOUBLINGS})), failures = failures + 1 \
-             WHERE purchase_id = ?1 AND utxo = ?2"
-        ),
+        "UPDATE escrows SET next_at_ms = ?3 + ?4 * (1 << min(failures, ?5)), failures = failures + 1 \
+         WHERE purchase_id = ?1 AND utxo = ?2",
         due.purchase,
         due.utxo,
         now,
-        RETRY_MS
+        RETRY_MS,
+        if in_every_tick { 0 } else { MAX_DOUBLINGS }
     )
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! tick:  what is stored ─> newest block ─> rollback? undo ─> entries of ours: in a block, sent again, over
 //!        ─> escrows that are due: decide, act ─> what spent those that only wait ─> the address's history, as far as
-//!        calls are left; what it tells is acted on at once
+//!        calls are left; what it tells is acted on at once ─> results that somebody holds back: again, between blocks
 //! ```
 //!
 //! Every change of a purchase follows from what the chain shows; every action goes through the outbox. A tick may be killed
@@ -23,6 +23,7 @@ mod payments;
 mod reading;
 mod rollback;
 mod steps;
+mod unsure;
 
 use cardano::{
     Address, ContentHash, TxRef,
@@ -33,7 +34,7 @@ use cardano::{
     slots::Millis,
 };
 use escrow::Deployment;
-use outbox::{Outbox, OutboxError, recheck};
+use outbox::{Outbox, OutboxError, Sleep, recheck};
 use serde::Serialize;
 use sql::{Database, DatabaseError, Statement};
 
@@ -42,20 +43,26 @@ use crate::{
     contents::{Contents, ContentsError},
     transitions::Transitions,
 };
+use act::Held;
 use counted::Counted;
 pub use due::Holder;
 use due::{Due, Owed};
 use reading::{Reading, SeenBlock};
+use unsure::Unsure;
 
 /// Escrows that are due, and creators who are owed.
 type Work = (Vec<Due>, Vec<Owed>);
+
+/// The same, and what a rollback may have removed, or another fork's node have shown: blocks with entries of ours, and steps of
+/// others.
+type Begun = (Work, Vec<SeenBlock>, Vec<Unsure>);
 
 /// Outside calls that looking after entries leaves for what is due.
 const CALLS_KEPT: u32 = 16;
 
 /// Blocks below the newest one that an earlier tick saw whose entries are asked for once more: a node on another fork may
 /// have shown one of that height, and a slower tick, or a request, may have written it down since.
-const UNSURE_BLOCKS: u64 = 3;
+const UNSURE_BLOCKS: u64 = 6;
 
 /// Why a tick ended early. What it wrote stays; the next goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -193,7 +200,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ///
     /// # Errors
     /// What could not be asked, where nothing can be done without it.
-    pub async fn tick(&self, keys: &impl Keys, arbiter: &impl ArbiterClient) -> Result<Report, TickError> {
+    pub async fn tick(
+        &self,
+        keys: &impl Keys,
+        arbiter: &impl ArbiterClient,
+        sleep: &impl Sleep,
+    ) -> Result<Report, TickError> {
         let database = Counted::new(self.database);
         let before = (self.calls_left)();
         let counted = Watch {
@@ -207,13 +219,20 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             calls_left: self.calls_left,
         };
         let mut report = Report::default();
-        counted.run(keys, arbiter, &mut report).await?;
+        let held = counted.run(keys, arbiter, &mut report).await?;
+        counted.insist(held, sleep, &mut report).await?;
         report.calls = before.saturating_sub((self.calls_left)());
         report.statements = database.statements();
         Ok(report)
     }
 
-    async fn run(&self, keys: &impl Keys, arbiter: &impl ArbiterClient, report: &mut Report) -> Result<(), TickError> {
+    /// What is to be tried again in this tick.
+    async fn run(
+        &self,
+        keys: &impl Keys,
+        arbiter: &impl ArbiterClient,
+        report: &mut Report,
+    ) -> Result<Vec<Held>, TickError> {
         let mut reading = Reading::load(self.database).await?;
         let tip = self.chain.tip().await?;
         let clock = self.lead.clock(tip.time_ms, self.now);
@@ -222,10 +241,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             report
                 .alarms
                 .push(format!("the provider's newest block is {ahead} s ahead of the clock: it is not believed"));
-            return Ok(());
+            return Ok(vec![]);
         }
         if !self.still_there(&mut reading, &tip, report).await? {
-            return Ok(());
+            return Ok(vec![]);
         }
         let seller = keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address);
         let view = TickView {
@@ -235,30 +254,34 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             read_to: reading.next.map_or(0, |next| next.height),
             seller,
         };
-        let Some((mut work, doubtful)) = self.begin(&view, &reading, keys, report).await? else { return Ok(()) };
+        let Some((mut work, doubtful, unsure)) = self.begin(&view, &reading, keys, report).await? else {
+            return Ok(vec![]);
+        };
+        let back = self.make_sure(unsure, &view, report).await?;
         let mut actions = self.gone_with(doubtful, &tip, report).await?;
         actions.append(&mut reading.actions);
         // Whoever overtook one of these is looked for before what strangers hand in.
         let acted = self.look_after(actions, &view, report).await?;
-        if self.look_after(std::mem::take(&mut reading.open), &view, report).await? || acted {
+        if self.look_after(std::mem::take(&mut reading.open), &view, report).await? || acted || back {
             work = self.read_due(&view).await?;
         }
-        let Some(deployment) = self.deployment else { return Ok(()) };
-        let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
+        let Some(deployment) = self.deployment else { return Ok(vec![]) };
+        let (waiting, mut held) = self.act(deployment, keys, arbiter, &view, work, report).await?;
         self.follow_all(waiting, &view, report).await?;
         let known = report.steps;
         let read_to = self.read_history(deployment, &reading, &view, report).await?;
         if report.steps > known {
             let view = TickView { read_to, ..view };
             let work = self.read_due(&view).await?;
-            let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
+            let (waiting, more) = self.act(deployment, keys, arbiter, &view, work, report).await?;
+            held.extend(more);
             self.follow_all(waiting, &view, report).await?;
         }
-        Ok(())
+        Ok(held)
     }
 
-    /// Notes the newest block, before anything is written that depends on it, and reads what is due and which blocks a
-    /// rollback may have removed that have entries of ours; `None` where another tick undid a rollback, or saw another block,
+    /// Notes the newest block, before anything is written that depends on it, and reads what is due and what a rollback may have
+    /// removed; `None` where another tick undid a rollback, or saw another block,
     /// meanwhile.
     async fn begin(
         &self,
@@ -266,7 +289,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         reading: &Reading,
         keys: &impl Keys,
         report: &mut Report,
-    ) -> Result<Option<(Work, Vec<SeenBlock>)>, TickError> {
+    ) -> Result<Option<Begun>, TickError> {
         let acts_as =
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
         let [again, noted] = due::acts_as(&acts_as);
@@ -279,6 +302,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             due::due(view.clock, 0),
             due::owed(),
             rollback::doubtful(),
+            unsure::unsure(view.tip.height),
             chain_state::note(&view.tip),
         ];
         let clearing = housekeeping::statements(self.now, &view.tip);
@@ -291,14 +315,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 self.database.batch(statements).await?
             }
         };
-        let [_, block, _, _, _, due, owed, doubtful, ..] = done.as_slice() else {
+        let [_, block, _, _, _, due, owed, doubtful, unsure, ..] = done.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if block.first().is_none() {
             report.notes.push("another tick undid a rollback, or saw another block, meanwhile".into());
             return Ok(None);
         }
-        Ok(Some(((due.all_json()?, owed.all_json()?), doubtful.all_json()?)))
+        Ok(Some(((due.all_json()?, owed.all_json()?), doubtful.all_json()?, unsure.all_json()?)))
     }
 
     async fn read_due(&self, view: &TickView) -> Result<Work, TickError> {

@@ -281,7 +281,14 @@ impl Chain for Ledger {
         let utxos = TransactionUtxos::read(cbor).unwrap();
         let known = self.known.borrow().get(&utxos.id).cloned();
         let tx = known.unwrap_or_else(|| Tx::new(cbor.to_vec(), utxos.ttl.unwrap()));
-        Ok(if self.hand_in(tx) { Submission::Accepted } else { Submission::Refused("spent, or too late".into()) })
+        let (made, spent) = (self.made(true), self.spent(true));
+        let gone = utxos.spent.iter().filter(|input| !made.contains_key(input) || spent.contains_key(input));
+        let gone: Vec<String> = gone.map(ToString::to_string).collect();
+        Ok(if self.hand_in(tx) {
+            Submission::Accepted
+        } else {
+            Submission::Refused(format!("too late, or not there: {}", gone.join(" ")))
+        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! A watcher without keys and without an arbiter: it reads and does nothing.
 
-use cardano::keys::SigningKey;
+use cardano::{keys::SigningKey, slots::Millis};
 use market::watch::{ArbiterClient, Dispute, Holder, Keys};
+use outbox::Sleep;
 
 /// Nobody acts.
 pub struct Nobody;
@@ -19,4 +20,8 @@ impl ArbiterClient for Nobody {
     async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
         Err("nobody is asked".into())
     }
+}
+
+impl Sleep for Nobody {
+    async fn sleep(&self, _: Millis) {}
 }

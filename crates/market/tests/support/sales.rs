@@ -24,7 +24,9 @@ use market::{
     payment::{Claim, NewPayment},
     watch::{ArbiterClient, Dispute, Holder, Keys, Report, TickError, Watch},
 };
+use outbox::Sleep;
 use sql::{Database, sqlite::Sqlite};
+use std::{cell::RefCell, rc::Rc};
 
 use super::{
     SELLER, block, fresh_escrow,
@@ -55,13 +57,25 @@ impl ArbiterClient for Platform {
     }
 }
 
+/// What others do.
+pub type Others = Rc<dyn Fn(&Sales)>;
+
 pub struct Sales {
     pub db: Sqlite,
     pub ledger: Ledger,
     pub deployment: Deployment,
     pub listing: ListingId,
     pub platform: Platform,
+    /// What others do while a tick waits.
+    pub meanwhile: RefCell<Others>,
     count: std::cell::Cell<u32>,
+}
+
+impl Sleep for Sales {
+    async fn sleep(&self, _: Millis) {
+        let meanwhile = Rc::clone(&self.meanwhile.borrow());
+        meanwhile(self);
+    }
 }
 
 /// A payment that was written down: its transaction, and the bytes of it.
@@ -86,7 +100,9 @@ impl Sales {
             blueprint_sha256: None,
         };
         let platform = Platform { seller: person(2), wallets: vec![] };
-        let sales = Self { db, ledger: Ledger::new(), deployment, listing, platform, count: Default::default() };
+        let meanwhile = RefCell::new(Rc::new(|_: &Self| {}) as Others);
+        let ledger = Ledger::new();
+        let sales = Self { db, ledger, deployment, listing, platform, meanwhile, count: Default::default() };
         sales.fund(100);
         sales.fund(100);
         sales
@@ -289,7 +305,7 @@ impl Sales {
             now,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
-        let done = block(watch.tick(&self.platform, &self.platform));
+        let done = block(watch.tick(&self.platform, &self.platform, self));
         self.ledger.calls.set(before);
         done
     }

@@ -1,4 +1,5 @@
-//! What goes into one transaction: one escrow, or several on which the seller does the same.
+//! What goes into one transaction: one escrow, or several on which the seller does the same. What failed before goes alone:
+//! whoever holds it back holds back nobody else.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ use escrow::plan::{DraftError, Escrow, PlanError, Step};
 use outbox::{Draft, Entry, Kind, by_id};
 use sql::Database;
 
-use super::{Judged, Means, Pressing, wallet::SellerWallet};
+use super::{Judged, Means, Undone, held::Held, wallet::SellerWallet};
 use crate::{
     contents::Contents,
     watch::{ArbiterClient, Keys, Report, TickError, Watch, decide::NextStep, follow::Fate},
@@ -45,7 +46,9 @@ impl Job {
         let mut asked = VecDeque::new();
         for judged in judged {
             let sellers = matches!(judged.step, NextStep::PostResult | NextStep::Collect);
-            let alike = |job: &&mut Self| job.0.first().is_some_and(|first| first.step == judged.step);
+            let sellers = sellers && judged.due.failures == 0;
+            let alike =
+                |job: &&mut Self| job.0.first().is_some_and(|it| it.step == judged.step && it.due.failures == 0);
             match jobs.iter_mut().filter(alike).find(|job| sellers && job.0.len() < MAX_TOGETHER) {
                 Some(job) => job.0.push(judged),
                 None if judged.step == NextStep::AskArbiter => asked.push_back(Self::alone(judged)),
@@ -76,7 +79,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         job: Job,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
         platform: &mut Option<SellerWallet>,
-        pressing: &mut Pressing,
+        undone: &mut Undone,
         report: &mut Report,
     ) -> Result<Vec<Job>, TickError> {
         if let ([judged], true) = (job.cases(), job.asks()) {
@@ -84,47 +87,58 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         let Some(key) = means.keys.seller() else { return Ok(Vec::new()) };
         let platform = self.platform(platform, key, means.needs, means.view).await?;
-        let planned = self.plan_all(job.0, means, platform, pressing, report).await?;
+        let planned = self.plan_all(job.0, means, platform, undone, report).await?;
         let Some(first) = planned.first() else { return Ok(Vec::new()) };
         let Some((kind, _)) = step(&first.judged) else { return Ok(Vec::new()) };
         let purpose = format!("escrow:{}", first.escrow.utxo.reference);
-        let refused = match self.built(&planned, means, key, platform).await {
+        let (sent, refused) = match self.built(&planned, means, key, platform).await {
             Ok(built) => {
                 let purchases: Vec<_> = planned.iter().map(|planned| planned.judged.due.purchase).collect();
                 let draft = Draft::built(kind, purpose, platform.address, &built);
-                self.send(&draft, &built.facts.change, &purchases, platform, report).await?.map(DraftError::Refused)
+                let refused = self.send(&draft, &built.facts.change, &purchases, platform, report).await?;
+                (Some(draft), refused.map(DraftError::Refused))
             }
             Err(DraftError::Chain(error)) => return Err(error.into()),
-            Err(error) => Some(error),
+            Err(error) => (None, Some(error)),
         };
         let mut cases: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
         match (refused, cases.as_slice()) {
-            (None, done) => done.iter().for_each(|judged| drop(pressing.remove(&judged.due.purchase))),
-            (Some(error), [alone]) => self.fail(alone, &error, means, pressing, report).await?,
-            (Some(_), _) => {
-                let second = cases.split_off(cases.len().div_ceil(2));
-                return Ok(vec![Job(cases), Job(second)]);
+            (None, done) => done.iter().for_each(|judged| undone.done(&judged.due.purchase)),
+            (Some(error), [alone]) => {
+                let goes_on = self.fail(alone, &error, means, undone, report).await?;
+                undone.held.extend(sent.filter(|_| !goes_on).and_then(|draft| Held::of(draft, &alone.due)));
+            }
+            (Some(error), _) => {
+                let named: Vec<Judged> = cases.extract_if(.., |judged| error.names(&judged.due.utxo)).collect();
+                for judged in &named {
+                    self.fail(judged, &error, means, undone, report).await?;
+                }
+                let halves = if named.is_empty() { cases.len().div_ceil(2) } else { cases.len() };
+                let second = cases.split_off(halves);
+                return Ok([cases, second].into_iter().filter(|cases| !cases.is_empty()).map(Job).collect());
             }
         }
         Ok(Vec::new())
     }
 
     /// What cannot be done may be so because somebody else was first: then that is recorded, and what follows is due.
+    /// Whether it is so.
     async fn fail(
         &self,
         judged: &Judged,
         error: &DraftError,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
-        pressing: &mut Pressing,
+        undone: &mut Undone,
         report: &mut Report,
-    ) -> Result<(), TickError> {
+    ) -> Result<bool, TickError> {
         if matches!(error, DraftError::Refused(_))
             && self.follow(&judged.due.utxo, means.view, report).await? == Fate::Spent
         {
-            pressing.remove(&judged.due.purchase);
-            return Ok(());
+            undone.done(&judged.due.purchase);
+            return Ok(true);
         }
-        self.put_off(judged, error, means, pressing, report).await
+        self.put_off(judged, error, means, undone, report).await?;
+        Ok(false)
     }
 
     async fn plan_all(
@@ -132,7 +146,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         job: Vec<Judged>,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
         platform: &SellerWallet,
-        pressing: &mut Pressing,
+        undone: &mut Undone,
         report: &mut Report,
     ) -> Result<Vec<Planned>, TickError> {
         let made = job.iter().map(|judged| by_id(&judged.due.utxo.tx)).collect();
@@ -140,7 +154,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let mut planned = Vec::new();
         for (judged, made) in job.into_iter().zip(made) {
             let Some(escrow) = self.escrow(&judged, Entry::first(&made)?, means).await? else {
-                self.put_off(&judged, &"the provider does not know it", means, pressing, report).await?;
+                self.put_off(&judged, &"the provider does not know it", means, undone, report).await?;
                 continue;
             };
             let Some((_, step)) = step(&judged) else { continue };
@@ -148,7 +162,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 Ok(plan) => planned.push(Planned { plan: whole_to_buyer(plan, &escrow, &step), judged, escrow }),
                 // The newest block is not there yet: the next tick tries again.
                 Err(PlanError::NotYet(_)) => {}
-                Err(error) => self.put_off(&judged, &error, means, pressing, report).await?,
+                Err(error) => self.put_off(&judged, &error, means, undone, report).await?,
             }
         }
         Ok(planned)

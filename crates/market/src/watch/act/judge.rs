@@ -4,7 +4,7 @@ use cardano::{ContentHash, chain::Chain, evaluation::Evaluate, history::History,
 use escrow::{Action, Datum, result::result_hash, rules::Timing};
 use sql::{Database, Statement};
 
-use super::{Means, Pressing};
+use super::{Means, Undone};
 use crate::{
     contents::Contents,
     watch::{
@@ -37,7 +37,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         &self,
         mut due: Vec<Due>,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
-        pressing: &mut Pressing,
+        undone: &mut Undone,
         report: &mut Report,
     ) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), TickError> {
         let (mut judged, mut waiting) = (vec![], vec![]);
@@ -47,14 +47,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let (mut later, mut failed): (_, Vec<Statement>) = (vec![], vec![]);
             for due in std::mem::take(&mut due) {
                 if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
-                    pressing.insert(due.purchase, "the tick did not come to it".into());
+                    undone.pressing.insert(due.purchase, "the tick did not come to it".into());
                 }
                 if judged.len() >= most {
                     continue;
                 }
                 match self.judge(&due, means, report).await {
                     Ok((datum, NextStep::Wait(until), _)) => {
-                        pressing.remove(&due.purchase);
+                        undone.done(&due.purchase);
                         let until = due::next_look(until, &datum.deadlines, means.view.clock);
                         if due.may_be_gone(means.view.read_to) {
                             waiting.push((due, until));

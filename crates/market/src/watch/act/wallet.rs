@@ -10,6 +10,7 @@ use cardano::{
     keys::SigningKey,
     ordered,
     params::ProtocolParameters,
+    slots::Millis,
     tx::build::Wallet,
 };
 use outbox::{Draft, Entry, EntryState, WalletSnapshot, snapshot, write_down};
@@ -132,16 +133,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<Option<String>, TickError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
         let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
-        let names: Vec<String> = purchases.iter().map(ToString::to_string).collect();
-        let what = format!("{} of {}", draft.kind.name(), names.join(", "));
-        let [entry, reserve] = write_down(draft, self.now);
-        let written = self.database.batch(vec![entry, reserve, acts_on(draft, &names)]).await?;
-        let Some(mut entry) = written.first().map(Entry::first).transpose()?.flatten() else {
-            report.notes.push(format!("{what} is being done already"));
+        let known = Some(&platform.snapshot);
+        let Some((entry, refused)) = self.hand_in(draft, purchases, known, self.now, report).await? else {
             return Ok(None);
         };
-        report.acted.push(format!("{what}: {}", draft.tx));
-        let refused = self.outbox().submit_first(&mut entry, Some(&platform.snapshot), self.now).await?;
         if entry.state == EntryState::Submitted && platform.chains {
             platform.shown.extend(change.iter().map(|utxo| utxo.reference));
             platform.utxos.extend(change.iter().cloned());
@@ -150,9 +145,33 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             // What was refused for somebody else's step holds nothing of ours any more: the next may spend it.
             let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));
             platform.utxos.extend(free);
-            report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
         }
         Ok(refused)
+    }
+
+    /// The same, whatever it spends: the entry, and why the ledger refused it; nothing where another tick was first.
+    pub(super) async fn hand_in(
+        &self,
+        draft: &Draft,
+        purchases: &[TxHash],
+        known: Option<&WalletSnapshot>,
+        now: Millis,
+        report: &mut Report,
+    ) -> Result<Option<(Entry, Option<String>)>, TickError> {
+        let names: Vec<String> = purchases.iter().map(ToString::to_string).collect();
+        let what = format!("{} of {}", draft.kind.name(), names.join(", "));
+        let [entry, reserve] = write_down(draft, now);
+        let written = self.database.batch(vec![entry, reserve, acts_on(draft, &names)]).await?;
+        let Some(mut entry) = written.first().map(Entry::first).transpose()?.flatten() else {
+            report.notes.push(format!("{what} is being done already"));
+            return Ok(None);
+        };
+        report.acted.push(format!("{what}: {}", draft.tx));
+        let refused = self.outbox().submit_first(&mut entry, known, now).await?;
+        if let Some(reason) = &refused {
+            report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
+        }
+        Ok(Some((entry, refused)))
     }
 }
 

@@ -1,0 +1,94 @@
+//! Steps that others made, once more: a node on another fork may have shown one that never comes into a block of the chain
+//! that stays. Entries of ours are asked for again by themselves; these, when their block is deep enough that all nodes agree.
+//! One that is in none is taken back, with what came after it, and the escrow followed from where it was before.
+
+use cardano::{TxHash, chain::Chain, evaluation::Evaluate, history::History};
+use serde::Deserialize;
+use serde_json::json;
+use sql::{Database, Statement, statement};
+
+use super::{CALLS_KEPT, Report, TickError, TickView, Watch};
+use crate::{contents::Contents, purchase::escrows_follow_steps};
+
+/// How many blocks are on top of one when the steps in it are asked for again: some two minutes.
+const DEEP: u64 = 6;
+/// Steps that are asked for in one tick.
+const MAX_ASKED: u32 = 8;
+
+/// A step that others made.
+#[derive(Debug, Deserialize)]
+pub(super) struct Unsure {
+    purchase: TxHash,
+    tx: TxHash,
+    height: u64,
+}
+
+/// The statement that reads steps to be asked for again, the lowest first.
+pub(super) fn unsure(tip: u64) -> Statement {
+    statement!(
+        format!(
+            "SELECT json_object('purchase', purchase_id, 'tx', tx_id, 'height', height) \
+             FROM escrow_steps INDEXED BY escrow_steps_unsure WHERE unsure = 1 AND height <= ?1 \
+             ORDER BY height LIMIT {MAX_ASKED}"
+        ),
+        tip.saturating_sub(DEEP)
+    )
+}
+
+impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
+    /// Asks for steps again. Whether any was taken back.
+    pub(super) async fn make_sure(
+        &self,
+        steps: Vec<Unsure>,
+        view: &TickView,
+        report: &mut Report,
+    ) -> Result<bool, TickError> {
+        let (mut changes, mut gone) = (vec![], false);
+        for Unsure { purchase, tx, height } in steps {
+            if (self.calls_left)() <= CALLS_KEPT {
+                break;
+            }
+            match self.chain.inclusion_of(&tx).await {
+                Ok(Some(block)) => changes.push(vec![statement!(
+                    "UPDATE escrow_steps SET unsure = ?3 > ?4, height = ?3 WHERE purchase_id = ?1 AND tx_id = ?2 \
+                     AND (SELECT rollbacks FROM chain_reading) = ?5",
+                    purchase,
+                    tx,
+                    block.height,
+                    view.tip.height.saturating_sub(DEEP),
+                    view.rollbacks
+                )]),
+                Ok(None) => {
+                    gone = true;
+                    report.note(
+                        &purchase,
+                        &format_args!("no block has its step {tx}, which one at {height} had: taken back"),
+                    );
+                    let mut back = vec![taken_back(&purchase, &tx, view.rollbacks)];
+                    back.extend(escrows_follow_steps(
+                        "SELECT value FROM json_each(?1)",
+                        &json!([purchase]).to_string(),
+                    ));
+                    changes.push(back);
+                }
+                Err(error) => {
+                    report.note(&tx, &error);
+                    break;
+                }
+            }
+        }
+        self.write_each(changes, report).await;
+        Ok(gone)
+    }
+}
+
+/// The statement that removes a step and what came after it.
+fn taken_back(purchase: &TxHash, tx: &TxHash, rollbacks: u64) -> Statement {
+    statement!(
+        "DELETE FROM escrow_steps WHERE purchase_id = ?1 AND (SELECT rollbacks FROM chain_reading) = ?3 \
+         AND position >= (SELECT position FROM escrow_steps WHERE purchase_id = ?1 AND tx_id = ?2)",
+        purchase,
+        tx,
+        rollbacks
+    )
+}

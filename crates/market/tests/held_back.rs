@@ -1,0 +1,144 @@
+//! Buyers who keep a step in the mempool that no block will have: its time is over by the clock, but not by the slot after
+//! the newest block, by which nodes judge what they take. It costs nothing, and what conflicts with it is refused.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+mod support;
+
+use cardano::{TxHash, slots::Millis};
+use escrow::{Action, rules::Rule};
+use std::{cell::Cell, rc::Rc};
+use support::{NOON, ledger::Tx, one, person, sales::Sales};
+
+const MINUTE: Millis = 60_000;
+/// Until when a result may be posted, from the lock on.
+const TIME: Millis = 16 * MINUTE;
+
+fn world() -> Sales {
+    let sales = Sales::new();
+    (0..4).for_each(|_| sales.fund(1_000));
+    sales.ledger.evaluates_blocks.set(true);
+    sales.until(4);
+    sales
+}
+
+/// The buyer hands in a step that is valid in no slot but the one after the newest block, unless the result is posted.
+fn hold(sales: &Sales, lock: &TxHash) {
+    let escrow = sales.escrow(lock);
+    let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return };
+    if escrow.datum.has_result() {
+        return;
+    }
+    let next = rule.next(&escrow.datum, sales.now(), MINUTE, None).unwrap();
+    let until = sales.ledger.tip().slot + 1;
+    let made = [sales.escrow_of(&next)];
+    sales.ledger.hand_in(Tx::unsigned(u64::from(sales.unique()) + 1_000_000, &[escrow.utxo.reference], &made, until));
+}
+
+/// When the result of an honest sale is in a block, beside so many sales of others who hold theirs back whenever a tick begins,
+/// each due a second earlier.
+fn posted_beside(others: u8) -> Option<Millis> {
+    let sales = world();
+    let held: Vec<TxHash> = (0..others).map(|number| sales.sell_another(&person(50 + number))).collect();
+    let honest = sales.sell(&person(11));
+    sales.ledger.mine();
+    let earlier =
+        format!("UPDATE escrows SET submit_result_ms = {} WHERE purchase_id <> '{honest}'", NOON + TIME - 1_000);
+    while sales.now() < NOON + TIME {
+        one(&sales.db, &earlier);
+        held.iter().for_each(|lock| hold(&sales, lock));
+        sales.tick();
+        (0..3).for_each(|_| sales.ledger.mine());
+        if sales.escrow(&honest).datum.has_result() {
+            return Some(sales.now() - NOON);
+        }
+    }
+    None
+}
+
+#[test]
+fn nobody_else_is_held_back() {
+    for others in [0, 1, 5, 14, 29] {
+        let posted = posted_beside(others);
+        assert!(posted.is_some_and(|at| at <= 10 * MINUTE), "beside {others}: {posted:?}");
+    }
+}
+
+#[test]
+fn a_result_is_tried_in_every_tick_and_between_blocks() {
+    let sales = world();
+    let lock = sales.sell(&person(11));
+    sales.ledger.mine();
+    let refused = Rc::new(Cell::new(0_u32));
+    // The buyer is there again within a moment of each block.
+    *sales.meanwhile.borrow_mut() = Rc::new(move |sales: &Sales| {
+        sales.ledger.mine();
+        hold(sales, &lock);
+    });
+    let mut ticks = 0;
+    while sales.now() < NOON + 10 * MINUTE {
+        hold(&sales, &lock);
+        let report = sales.tick();
+        refused.set(refused.get() + u32::try_from(report.acted.len()).unwrap());
+        ticks += 1;
+        (0..3).for_each(|_| sales.ledger.mine());
+    }
+    assert_eq!(sales.status(&lock), "FundsLocked");
+    assert_eq!(refused.get(), 1 + 5 * (ticks - 1), "{ticks} ticks");
+}
+
+#[test]
+fn a_buyer_who_lets_go_for_one_moment_is_too_late() {
+    let sales = world();
+    let lock = sales.sell(&person(11));
+    sales.ledger.mine();
+    for _ in 0..2 {
+        hold(&sales, &lock);
+        sales.tick();
+        sales.ledger.mine();
+    }
+    assert_eq!(sales.status(&lock), "FundsLocked", "it is held back");
+    let blocks = Rc::new(Cell::new(0));
+    let made = Rc::clone(&blocks);
+    *sales.meanwhile.borrow_mut() = Rc::new(move |sales: &Sales| {
+        sales.ledger.mine();
+        made.set(made.get() + 1);
+        if made.get() != 2 {
+            hold(sales, &lock);
+        }
+    });
+    hold(&sales, &lock);
+    sales.tick();
+    assert_eq!(blocks.get(), 2, "nothing is tried again that was taken");
+    sales.ticks(2);
+    assert_eq!(sales.status(&lock), "ResultSubmitted");
+}
+
+#[test]
+fn what_came_into_no_block_holds_back_nothing_else() {
+    let sales = world();
+    let locks: Vec<TxHash> = (0..3).map(|number| sales.sell_another(&person(50 + number))).collect();
+    sales.ledger.mine();
+    // A node takes the result, and no block has it: who makes blocks has the buyer's step.
+    let blocks = |count: u32, withhold: bool| {
+        for _ in 0..count {
+            if withhold && !sales.escrow(&locks[0]).datum.has_result() {
+                let escrow = sales.escrow(&locks[0]).utxo.reference;
+                sales.ledger.mempool.borrow_mut().retain(|tx| !tx.utxos.spent.contains(&escrow));
+            }
+            sales.ledger.mine();
+        }
+    };
+    while sales.now() < NOON + 12 * MINUTE {
+        sales.tick();
+        blocks(3, true);
+    }
+    for lock in &locks[1..] {
+        assert_eq!(sales.status(lock), "ResultSubmitted", "it was not the one that no block has");
+    }
+}
