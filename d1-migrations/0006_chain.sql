@@ -17,7 +17,9 @@ CREATE TABLE chain_reading (
   rollbacks INTEGER NOT NULL,
   height INTEGER NOT NULL,                       -- of the block of the last transaction that was read
   position INTEGER NOT NULL,                     -- its place in that block; -1 for none
-  acts_as TEXT NOT NULL DEFAULT ''               -- with which keys the last tick acted; empty for none
+  acts_as TEXT NOT NULL DEFAULT '',              -- with which keys the last tick acted; empty for none
+  -- Whether who posts results is there, and content of a lock is given with its result only.
+  results_first INTEGER NOT NULL DEFAULT 0 CHECK (results_first IN (0, 1))
 ) STRICT;
 INSERT INTO chain_reading (only, rollbacks, height, position) VALUES (1, 0, 0, -1);
 

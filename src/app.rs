@@ -64,6 +64,10 @@ impl App {
         Self { max_ms: MAX_CALL_MS, ..self.clone() }
     }
 
+    pub const fn env(&self) -> &Env {
+        &self.env
+    }
+
     /// What the log says of the request.
     pub const fn line(&self) -> &Line {
         &self.line

@@ -11,6 +11,7 @@ mod openapi;
 mod paywall;
 mod receipts;
 mod respond;
+mod results;
 mod routes;
 mod session;
 mod settings;

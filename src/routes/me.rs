@@ -149,6 +149,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         signatures: &WebCrypto,
         sleep: &app.timer(),
         contents: &contents,
+        results: app,
         ways: &methods.ways(),
         now: app.now_ms(),
         clock,

@@ -12,7 +12,7 @@ use market::{
     account::{self, DEMO_OWNER},
     catalogue::{self, Filter, Page},
     chain_state,
-    checkout::{self, BuyError, Checkout, Order, buyers_of},
+    checkout::{self, BuyError, Checkout, Order, Unavailable, buyers_of},
     contents::Contents,
     payment::{self, NotGranted},
     purchase::{self, Owned, Status},
@@ -103,6 +103,7 @@ impl Shop for OwnerShop<'_> {
             signatures: &WebCrypto,
             sleep: &timer,
             contents: &contents,
+            results: app,
             ways: &ways,
             now: app.now_ms(),
             clock,
@@ -116,7 +117,8 @@ impl Shop for OwnerShop<'_> {
         let order = Order { account, key: &key, terms: &terms, mode, nonce, network };
         let bought = match checkout.buy(&order).await {
             Ok(bought) => bought,
-            Err(BuyError::Pending(tx)) => {
+            // It is on its way, or its result is.
+            Err(BuyError::Pending(tx) | BuyError::Unavailable(Unavailable::NoResult(tx))) => {
                 self.attribute(&database, &tx).await;
                 return Ok(BoughtListing {
                     tx,

@@ -25,7 +25,7 @@ use cardano::{
     slots::{Millis, SlotConfig},
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
-pub use given::must_be_given;
+pub use given::{Results, must_be_given};
 use outbox::{Decision, Entry, EntryState, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
 pub use pay::{Paid, PayError, Presented};
 use serde::Deserialize;
@@ -60,6 +60,8 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub sleep: &'a Z,
     /// What is sold.
     pub contents: &'a K,
+    /// Who posts results.
+    pub results: &'a dyn Results,
     /// The ways to pay that are configured.
     pub ways: &'a [Way<'a>],
     /// The wall clock, POSIX ms.

@@ -85,6 +85,8 @@ pub struct PaymentRecord {
     pub delivered: bool,
     /// What became of the purchase that it made.
     pub status: Option<Status>,
+    /// Whether content of a lock is given with its result only.
+    pub results_first: bool,
     /// When the time for its result is over, POSIX ms, where it is in the escrow without one.
     pub awaits: Option<Millis>,
 }
@@ -522,7 +524,8 @@ const PAYING: &str = "(SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id =
 const RECORD: &str = concat!(
     "'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, 'header', p.header_digest, \
      'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
-     'status', (SELECT status FROM purchases WHERE id = p.tx_id), 'awaits', ",
+     'status', (SELECT status FROM purchases WHERE id = p.tx_id), \
+     'resultsFirst', json(iif((SELECT results_first FROM chain_reading), 'true', 'false')), 'awaits', ",
     awaits!("p.tx_id")
 );
 

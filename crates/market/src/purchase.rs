@@ -323,12 +323,17 @@ pub struct Owned {
     pub awaits: Option<Millis>,
 }
 
-/// SQL for when the time for the result of this purchase is over, where it is in the escrow without one: 0 of a lock that a
-/// node had before us, for nothing counted it among those that wait while it was refused.
+/// SQL for when the time for the result of this purchase is over, where it is in the escrow without one: 0 of one whose
+/// content is given with its result only. So it is where results can be asked for, until a node takes the result; elsewhere
+/// of a lock that a node had before us, for nothing counted it among those that wait while it was refused.
 macro_rules! awaits {
     ($id:literal) => {
         concat!(
-            "(SELECT iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) FROM escrows \
+            "(SELECT CASE WHEN NOT (SELECT results_first FROM chain_reading) \
+               THEN iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) \
+               WHEN NOT EXISTS (SELECT 1 FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id \
+                 WHERE op.purchase_id = escrows.purchase_id AND o.kind = 'result' AND o.state IN ('submitted', 'included')) \
+               THEN 0 END FROM escrows \
              WHERE utxo IS NOT NULL AND result_hash IS NULL AND purchase_id = ",
             $id,
             ")"

@@ -99,6 +99,7 @@ impl World {
         self.provider.ledger.calls.set(0);
         let now = self.provider.ledger.tip().time_ms;
         let checkout = Checkout {
+            results: &(),
             database: &self.db,
             chain: &self.provider,
             signatures: &Native,

@@ -161,6 +161,7 @@ impl World {
         let sleep = Meanwhile(&mine);
         let contents = InDatabase(&self.db);
         let checkout = Checkout {
+            results: &(),
             database,
             chain: &self.provider,
             signatures: &Native,
@@ -235,6 +236,7 @@ impl World {
         let none = || ();
         let sleep = Meanwhile(&none);
         let checkout = Checkout {
+            results: &(),
             database: &self.db,
             chain: &self.provider,
             signatures: &Native,
@@ -254,6 +256,7 @@ impl World {
         let ledger = &self.provider.ledger;
         ledger.calls.set(0);
         let watch = Watch {
+            results_first: false,
             database: &self.db,
             chain: ledger,
             contents: &InDatabase(&self.db),
@@ -481,6 +484,7 @@ fn what_a_payer_signs_for_is_not_hidden_by_retries() {
         let none = || ();
         let (sleep, contents) = (Meanwhile(&none), InDatabase(&world.db));
         let checkout = Checkout {
+            results: &(),
             database: &world.db,
             chain: &world.provider,
             signatures: &Native,

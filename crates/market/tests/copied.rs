@@ -128,6 +128,7 @@ impl World {
         let now = self.begun + after_ms;
         Box::pin(async move {
             let checkout = Checkout {
+                results: &(),
                 database: &self.db,
                 chain: &self.provider,
                 signatures: &Native,
@@ -315,6 +316,7 @@ fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_
     };
     let now = world.begun + 1_000;
     let checkout = Checkout {
+        results: &(),
         database: &Interrupted::before(&world.db, "UPDATE outbox SET was_public", meanwhile),
         chain: &world.provider,
         signatures: &Native,
@@ -354,6 +356,7 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
     };
     let now = world.begun + 1_000;
     let checkout = Checkout {
+        results: &(),
         database: &world.db,
         chain: &world.provider,
         signatures: &Native,

@@ -67,6 +67,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     });
     let presented = Presented::read(&STANDARD.encode(header.to_string()), "203.0.113.1").unwrap();
     let checkout = Checkout {
+        results: &(),
         database: &sales.db,
         chain: &sales.ledger,
         signatures: &Native,

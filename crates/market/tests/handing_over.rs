@@ -67,6 +67,7 @@ fn pay(
 ) -> Result<Paid, PayError> {
     ledger.calls.set(0);
     let checkout = Checkout {
+        results: &(),
         database: db,
         chain: ledger,
         signatures: &Native,

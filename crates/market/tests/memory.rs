@@ -67,6 +67,7 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
     };
     let database = Counting(&db, Cell::new(0));
     let watch = Watch {
+        results_first: false,
         database: &database,
         chain: &Ledger::new(),
         contents: &InDatabase(&database),

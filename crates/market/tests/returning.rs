@@ -100,6 +100,7 @@ fn again_at(
 ) -> Result<Option<Redelivered>, Unavailable> {
     ledger.calls.set(0);
     let checkout = Checkout {
+        results: &(),
         database: db,
         chain: ledger,
         signatures: &Native,
@@ -215,6 +216,7 @@ fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &
     let presented = Presented::read(&STANDARD.encode(header.to_string()), "network").unwrap();
     sales.ledger.calls.set(0);
     let checkout = Checkout {
+        results: &(),
         database: &sales.db,
         chain: &sales.ledger,
         signatures: &Native,

@@ -326,6 +326,7 @@ impl World {
         self.ledger.silent_from.set(calls);
         let database = Dying(&self.db, Cell::new(writes));
         let watch = Watch {
+            results_first: false,
             database: &database,
             chain: &self.ledger,
             contents: &InDatabase(&database),

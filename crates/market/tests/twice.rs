@@ -83,6 +83,7 @@ impl World {
         ledger.calls.set(0);
         let now = ledger.tip().time_ms;
         let checkout = Checkout {
+            results: &(),
             database,
             chain: &self.provider,
             signatures: &Native,

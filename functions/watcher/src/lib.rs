@@ -1,4 +1,4 @@
-//! The watcher worker: every minute one tick of [`market::watch`].
+//! The watcher worker: every minute one tick of [`market::watch`], and results at once where the API asks for them.
 
 mod arbiter;
 mod keys;
@@ -24,11 +24,12 @@ use worker::{Env, ScheduleContext, ScheduledEvent, event};
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     // What it did, or why not, is in its line.
-    let _ = tick(&env, false).await;
+    let _ = tick(&env, Work::Tick, false).await;
 }
 
-/// The same on request, in development only: the deployed worker has no address, and this setting is not made there.
-/// With `?reads` the answer also says which statements were run and how many rows each read.
+/// `POST /results` posts the results that are due: for the API, over its service binding, for the deployed worker has no
+/// address. In development a tick on request, too, where that setting is made; with `?reads` the answer also says which
+/// statements were run and how many rows each read.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
@@ -38,13 +39,16 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 }
 
 async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
+    if (request.method(), request.path()) == ("POST", "/results") {
+        return Ok(answer::json(tick(env, Work::Results, false).await?)?);
+    }
     if !WatcherSettings::of(env)?.answers {
         return Ok(ErrorAnswer::not_found("no such path").into_response());
     }
     if (request.method(), request.path()) != ("POST", "/tick") {
-        return Ok(Response::ok("POST /tick")?);
+        return Ok(Response::ok("POST /tick, POST /results")?);
     }
-    Ok(answer::json(tick(env, request.url()?.query() == Some("reads")).await?)?)
+    Ok(answer::json(tick(env, Work::Tick, request.url()?.query() == Some("reads")).await?)?)
 }
 
 /// What a tick did and what it cost, for whoever asked for it.
@@ -59,14 +63,23 @@ fn told(report: &Report, usage: &Usage) -> String {
     told.to_string()
 }
 
+/// What is to be done.
+#[derive(Clone, Copy)]
+enum Work {
+    Tick,
+    /// Results alone.
+    Results,
+}
+
 /// A tick, and its line in the log.
-async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
+async fn tick(env: &Env, work: Work, reads: bool) -> Result<String, Fault> {
     let now = edge::now_ms();
     let settings = WatcherSettings::of(env);
     let usage = Usage::new(settings.as_ref().map_or(0, |settings| settings.calls_per_tick), reads);
-    let line = Line::begin("tick", now, usage.clone());
+    let kind = if matches!(work, Work::Tick) { "tick" } else { "results" };
+    let line = Line::begin(kind, now, usage.clone());
     let ticked = match settings {
-        Ok(settings) => run(env, &settings, &usage, &line, now).await,
+        Ok(settings) => run(env, work, &settings, &usage, &line, now).await,
         Err(error) => Err(error.into()),
     };
     match ticked {
@@ -89,7 +102,14 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     }
 }
 
-async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, now: u64) -> Result<Report, Fault> {
+async fn run(
+    env: &Env,
+    work: Work,
+    settings: &WatcherSettings,
+    usage: &Usage,
+    line: &Line,
+    now: u64,
+) -> Result<Report, Fault> {
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .leading(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
@@ -100,13 +120,17 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
         contents: &contents,
         deployment: settings.deployment.as_ref(),
         sells: settings.sells,
+        results_first: settings.results_first,
         lead: settings.lead,
         now,
         calls_left: &|| usage.calls_left(),
     };
     let keys = PlatformKeys::new(settings::keys(env)?)?;
     let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage };
-    let ticked = watch.tick(&keys, &arbiter, &Timer::UNBOUNDED).await;
+    let ticked = match work {
+        Work::Tick => watch.tick(&keys, &arbiter, &Timer::UNBOUNDED).await,
+        Work::Results => watch.post_results(&keys, &arbiter).await,
+    };
     let alarm = market::room::alarm(edge::d1::size(), settings.database_bytes);
     match ticked {
         Ok(mut report) => {

@@ -4,7 +4,12 @@
 
 use std::{collections::BTreeSet, error::Error, path::PathBuf, process::ExitCode};
 
-use cardano::{ContentHash, TxRef, keys::SigningKey, slots::SlotConfig, tx::build::Wallet};
+use cardano::{
+    ContentHash, TxRef,
+    keys::SigningKey,
+    slots::SlotConfig,
+    tx::build::{Validity, Wallet},
+};
 use clap::{Args, ValueEnum};
 use escrow::plan::{ChainTime, Escrow, Planner, Step};
 
@@ -53,6 +58,9 @@ pub struct ActArguments {
     /// Whether to end as soon as the provider took the transaction.
     #[arg(long)]
     no_wait: bool,
+    /// In how many slots after the newest block's it may be in a block, instead of as long as there is time for the step.
+    #[arg(long)]
+    slots: Option<u64>,
 }
 
 pub(super) fn run(arguments: &ActArguments) -> Result<ExitCode, Box<dyn Error>> {
@@ -76,7 +84,13 @@ pub(super) fn run(arguments: &ActArguments) -> Result<ExitCode, Box<dyn Error>> 
     let wallet = Wallet { address: home, utxos: &utxos, reserved: &reserved };
     let planner = Planner { deployment: &deployment, parameters: &parameters, slots: &SlotConfig::PREPROD };
     let step = arguments.step()?;
-    let draft = futures_lite::future::block_on(planner.draft(provider, &escrow, &step, time, &wallet))?;
+    let mut plan = planner.plan(&escrow, &step, time)?;
+    if let Some(slots) = arguments.slots {
+        let until = tip.slot.saturating_add(slots).saturating_add(1);
+        let from = plan.validity.from.map(|from| from.min(tip.slot));
+        plan = planner.plan_within(&escrow, &step, Validity { from, until })?;
+    }
+    let draft = futures_lite::future::block_on(planner.draft_of(provider, plan, &wallet))?;
     let signers: Vec<&SigningKey> = std::iter::once(&party).chain(&other).collect();
     let built = draft.sign(&signers)?;
     provider.submit(&built.cbor)?;

@@ -19,7 +19,7 @@ use x402_cardano::{
     method::{OfferError, Offered, PaymentMethod},
 };
 
-use super::{Checkout, Unavailable, buyers_of, creator_part, given::must_be_in_time, must_be_given, no_content};
+use super::{Checkout, Unavailable, buyers_of, creator_part, must_be_given, no_content};
 use crate::{
     account::Account,
     catalogue::ListingTerms,
@@ -229,10 +229,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             if !self.checkout.is_of(terms, &record.entry.tx, &settled).await? {
                 return Ok(None);
             }
-            if let Standing::Confirmed { block, .. } = &settled.standing {
-                must_be_in_time(&record, block, self.checkout.clock)?;
-            }
-            return self.finish(&record.entry, settled.standing, &settled.followed, None).await.map(Some);
+            return self.finish(&record.entry, record.mode, settled.standing, &settled.followed, None).await.map(Some);
         }
         if self.is_paid(&lost).await? || self.checkout.find_included(&before).await?.is_some() {
             return Ok(None);
@@ -293,7 +290,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         for attempt in 0..MAX_TRIES {
             match self.attempt(view, &known, apart, &offered, attempt).await? {
                 Tried::Settled(entry, standing, followed, content) => {
-                    return self.finish(&entry, standing, &followed, content).await.map(Some);
+                    return self.finish(&entry, self.order.mode, standing, &followed, content).await.map(Some);
                 }
                 Tried::Same => return Ok(None),
                 Tried::Again => {}
@@ -445,11 +442,15 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     async fn finish(
         &self,
         entry: &Entry,
+        mode: DeliveryMode,
         standing: Standing,
         followed: &[Rows],
         content: Option<String>,
     ) -> Result<Bought, BuyError> {
         match standing {
+            Standing::Confirmed { .. } if mode == DeliveryMode::Protected => {
+                self.checkout.must_have_its_result(&entry.tx, false).await?;
+            }
             Standing::Confirmed { .. } => {}
             Standing::Pending { .. } => return Err(BuyError::Pending(entry.tx)),
             Standing::Refused(reason) => return Err(BuyError::Ledger(reason)),

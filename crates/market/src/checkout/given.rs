@@ -5,20 +5,21 @@ use cardano::{
     chain::{Chain, Inclusion},
     slots::Millis,
 };
+use outbox::Sleep;
 use sql::{Database, DatabaseError, Rows};
+use std::pin::Pin;
 
-use super::Unavailable;
+use super::{Checkout, Unavailable};
 use crate::{
-    listing::DeliveryMode,
     payment::{self, PaymentRecord},
     purchase::Owned,
 };
 
 /// What must be left of the time to post a result, where none is posted yet: ticks of the watcher, and then some.
 const RESULT_MARGIN_MS: Millis = 8 * 60_000;
-/// How old the block of a lock may be of which nothing is on record yet. A lock is in a block twelve minutes before the time
-/// for its result is over at the latest.
-const FRESH_MS: Millis = 4 * 60_000;
+/// How long it takes after each time that a result was asked for until it is looked again whether it is posted, in ms: others'
+/// are posted at the same time, and may have been first.
+const RESULT_LOOKS_MS: [Millis; 4] = [0, 1_000, 2_000, 4_000];
 
 /// Content is handed out again only for what is as certain as it had to be the first time: whoever proves to have paid
 /// a moment ago has no more to show than the payment itself. And never for a lock that may end without a result: its money
@@ -51,19 +52,43 @@ pub(super) fn must_have_result(owned: &Owned, clock: Millis) -> Result<(), Unava
     if given { Ok(()) } else { Err(Unavailable::NoResult(owned.id)) }
 }
 
-/// Whether a payment that was taken up and is in this block gives its content.
-///
-/// # Errors
-/// [`Unavailable::NoResult`].
-pub(super) fn must_be_in_time(record: &PaymentRecord, block: &Inclusion, clock: Millis) -> Result<(), Unavailable> {
-    let given = match (record.mode, record.awaits) {
-        (DeliveryMode::Instant, _) => true,
-        (DeliveryMode::Protected, Some(end)) => is_in_time(end, clock),
-        (DeliveryMode::Protected, None) => {
-            record.status.is_some() || !record.entry.was_public && clock <= block.time_ms.saturating_add(FRESH_MS)
+/// Who posts results.
+pub trait Results {
+    /// Has the result of a lock posted that is in a block: what came of it is on record. Whether they answered; otherwise they
+    /// need not be asked again.
+    fn post<'a>(&'a self, lock: &'a TxHash) -> Pin<Box<dyn Future<Output = bool> + 'a>>;
+}
+
+/// Nobody who could be asked.
+impl Results for () {
+    fn post<'a>(&'a self, _: &'a TxHash) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
+        Box::pin(std::future::ready(false))
+    }
+}
+
+impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
+    /// That the content of a lock that is in a block can be given, to who brought the payment just now or comes back. Where it
+    /// is given with its result only, whoever posts that is asked to do so now, and has some seconds: as long as a node holds a
+    /// step of the buyer's, it refuses the result, and the buyer has nothing.
+    ///
+    /// # Errors
+    /// [`Unavailable::NoResult`].
+    pub(super) async fn must_have_its_result(&self, lock: &TxHash, comes_back: bool) -> Result<(), Unavailable> {
+        let mut looks = RESULT_LOOKS_MS.into_iter();
+        let mut asks = true;
+        loop {
+            let record: Option<PaymentRecord> = self.database.run(payment::record(lock)).await?.first_json()?;
+            let record = record.ok_or_else(|| DatabaseError(format!("the payment {lock} is gone")))?;
+            let in_time = |end| !record.results_first && (!comes_back || is_in_time(end, self.clock));
+            if record.awaits.is_none_or(in_time) {
+                return Ok(());
+            }
+            let wait = looks.next().filter(|_| asks && record.results_first);
+            let Some(wait) = wait else { return Err(Unavailable::NoResult(*lock)) };
+            asks = self.results.post(lock).await;
+            self.sleep.sleep(wait).await;
         }
-    };
-    if given { Ok(()) } else { Err(Unavailable::NoResult(record.entry.tx)) }
+    }
 }
 
 const fn is_in_time(end: Millis, clock: Millis) -> bool {

@@ -21,7 +21,7 @@ use x402_cardano::{
 
 use super::{
     Checkout, Unavailable, creator_part,
-    given::{confirmations_of, must_be_in_time, must_have_result},
+    given::{confirmations_of, must_have_result},
     in_x402, is_refunded, no_content,
 };
 use crate::{
@@ -289,9 +289,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         // What its payer signs for is theirs, whoever handed it in first.
         record.entry.unanswered &= attempt.proven != Some(record.payer);
         let settled = self.settle(&mut record.entry, None).await?;
-        if let Standing::Confirmed { block, .. } = &settled.standing {
+        if let Standing::Confirmed { .. } = &settled.standing {
             self.is_as_it_was(attempt, &record).await?;
-            must_be_in_time(&record, block, self.clock)?;
+            if record.mode == DeliveryMode::Protected {
+                self.must_have_its_result(&record.entry.tx, true).await?;
+            }
         }
         if matches!(settled.standing, Standing::Confirmed { .. } | Standing::Refused(_)) {
             attempt.may_have(&record.entry, &record.payer)?;
@@ -375,6 +377,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     self.recorded(attempt, &entry.tx, &settled).await?;
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
                     attempt.may_have(&entry, &payer)?;
+                    if mode == DeliveryMode::Protected {
+                        self.must_have_its_result(&entry.tx, false).await?;
+                    }
                     return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
                 }
                 Claim::Known(record) => {

@@ -19,7 +19,7 @@ const FAILED_MS: Millis = 10 * 60 * 1_000;
 const RESULTS_FIRST_MS: Millis = 16 * 60 * 1_000;
 /// How much later a result counts for each time that it failed: what was not tried yet comes first, and nobody's are tried
 /// much more often than another's.
-const RESULT_FAILED_MS: Millis = 60_000;
+const RESULT_FAILED_MS: Millis = 5 * 60_000;
 /// How long after an action that failed it is tried again; twice as long after each further failure, but a result in every
 /// tick: a buyer who keeps a step in the mempool that no block will have has to do so anew for each block, and lets go of it
 /// between two of them.
@@ -80,6 +80,11 @@ impl Due {
         let cbor = hex::decode(&self.datum).ok();
         cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok())
             .ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
+    }
+
+    /// Whether nothing is posted of it.
+    pub fn awaits_result(&self) -> bool {
+        self.datum().is_ok_and(|datum| !datum.has_result())
     }
 
     /// Whether it may have been spent meanwhile by what the address's history does not show any more: it was looked at
@@ -173,7 +178,7 @@ pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
 
 /// The statements that look at every open escrow again when the watcher acts with other keys than before: what it had
 /// none for then it may have one for now.
-pub(super) fn acts_as(keys: &str) -> [Statement; 2] {
+pub(super) fn acts_as(keys: &str, results_first: bool) -> [Statement; 2] {
     [
         statement!(
             // Joined in this order, so that no escrow is read as long as nothing changes.
@@ -182,6 +187,10 @@ pub(super) fn acts_as(keys: &str) -> [Statement; 2] {
               WHERE acts_as IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
             keys
         ),
-        statement!("UPDATE chain_reading SET acts_as = ?1 WHERE acts_as IS NOT ?1", keys),
+        statement!(
+            "UPDATE chain_reading SET acts_as = ?1, results_first = ?2 WHERE acts_as IS NOT ?1 OR results_first <> ?2",
+            keys,
+            results_first
+        ),
     ]
 }

@@ -165,6 +165,8 @@ pub struct Watch<'a, D, C, K> {
     pub deployment: Option<&'a Deployment>,
     /// Whether to act as the seller of record: to post results and to collect.
     pub sells: bool,
+    /// Whether content of a lock is given with its result only, where results can be asked for ([`Watch::post_results`]).
+    pub results_first: bool,
     /// How far the newest block's time may be ahead of the wall clock: a provider that tells more is not believed.
     pub lead: Lead,
     /// The wall clock, POSIX ms.
@@ -208,22 +210,65 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<Report, TickError> {
         let database = Counted::new(self.database);
         let before = (self.calls_left)();
-        let counted = Watch {
-            database: &database,
-            chain: self.chain,
-            contents: self.contents,
-            deployment: self.deployment,
-            sells: self.sells,
-            lead: self.lead,
-            now: self.now,
-            calls_left: self.calls_left,
-        };
+        let counted = self.on(&database);
         let mut report = Report::default();
         let held = counted.run(keys, arbiter, &mut report).await?;
         counted.insist(held, sleep, &mut report).await?;
         report.calls = before.saturating_sub((self.calls_left)());
         report.statements = database.statements();
         Ok(report)
+    }
+
+    /// Posts results that are due, and does nothing else: whoever paid waits for theirs, and gets the content with it.
+    ///
+    /// # Errors
+    /// What could not be asked, where nothing can be done without it.
+    pub async fn post_results(&self, keys: &impl Keys, arbiter: &impl ArbiterClient) -> Result<Report, TickError> {
+        let database = Counted::new(self.database);
+        let before = (self.calls_left)();
+        let mut report = Report::default();
+        self.on(&database).post(keys, arbiter, &mut report).await?;
+        report.calls = before.saturating_sub((self.calls_left)());
+        report.statements = database.statements();
+        Ok(report)
+    }
+
+    const fn on<'b, E>(&'b self, database: &'b E) -> Watch<'b, E, C, K> {
+        Watch {
+            database,
+            chain: self.chain,
+            contents: self.contents,
+            deployment: self.deployment,
+            sells: self.sells,
+            results_first: self.results_first,
+            lead: self.lead,
+            now: self.now,
+            calls_left: self.calls_left,
+        }
+    }
+
+    fn seller(&self, keys: &impl Keys) -> Option<Address> {
+        keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address)
+    }
+
+    async fn post(&self, keys: &impl Keys, arbiter: &impl ArbiterClient, report: &mut Report) -> Result<(), TickError> {
+        let (Some(deployment), Some(seller)) = (self.deployment, self.seller(keys)) else { return Ok(()) };
+        // Locks that are in a block by now are due by the wall clock, too.
+        let due: Vec<Due> = self.database.run(due::due(self.now, 0)).await?.all_json()?;
+        let results: Vec<Due> = due.into_iter().filter(Due::awaits_result).collect();
+        if results.is_empty() {
+            return Ok(());
+        }
+        let reading = Reading::load(self.database).await?;
+        let tip = self.chain.tip().await?;
+        let clock = self.lead.clock(tip.time_ms, self.now);
+        if clock < tip.time_ms || reading.newest.is_some_and(|newest| newest.height > tip.height) {
+            report.notes.push("the newest block cannot be the newest: nothing is posted".into());
+            return Ok(());
+        }
+        let view = TickView { tip, clock, rollbacks: reading.rollbacks, read_to: u64::MAX, seller: Some(seller) };
+        self.act(deployment, keys, arbiter, &view, (results, vec![]), report).await?;
+        Ok(())
     }
 
     /// What is to be tried again in this tick.
@@ -246,13 +291,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         if !self.still_there(&mut reading, &tip, report).await? {
             return Ok(vec![]);
         }
-        let seller = keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address);
         let view = TickView {
             tip,
             clock,
             rollbacks: reading.rollbacks,
             read_to: reading.next.map_or(0, |next| next.height),
-            seller,
+            seller: self.seller(keys),
         };
         let Some((mut work, doubtful, unsure)) = self.begin(&view, &reading, keys, report).await? else {
             return Ok(vec![]);
@@ -292,7 +336,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<Option<Begun>, TickError> {
         let acts_as =
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
-        let [again, noted] = due::acts_as(&acts_as);
+        let [again, noted] =
+            due::acts_as(&acts_as, self.results_first && self.deployment.is_some() && view.seller.is_some());
         let statements = vec![
             recheck(reading.known_to.saturating_sub(UNSURE_BLOCKS), view.tip.height),
             reading::note_block(&view.tip, reading),

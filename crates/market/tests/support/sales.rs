@@ -66,6 +66,8 @@ pub struct Sales {
     pub deployment: Deployment,
     pub listing: ListingId,
     pub platform: Platform,
+    /// Whether content is given with its result only.
+    pub results_first: std::cell::Cell<bool>,
     /// What others do while a tick waits.
     pub meanwhile: RefCell<Others>,
     count: std::cell::Cell<u32>,
@@ -102,7 +104,16 @@ impl Sales {
         let platform = Platform { seller: person(2), wallets: vec![] };
         let meanwhile = RefCell::new(Rc::new(|_: &Self| {}) as Others);
         let ledger = Ledger::new();
-        let sales = Self { db, ledger, deployment, listing, platform, meanwhile, count: Default::default() };
+        let sales = Self {
+            db,
+            ledger,
+            deployment,
+            listing,
+            platform,
+            results_first: Default::default(),
+            meanwhile,
+            count: Default::default(),
+        };
         sales.fund(100);
         sales.fund(100);
         sales
@@ -296,6 +307,7 @@ impl Sales {
     pub fn try_tick_at(&self, database: &impl Database, now: Millis) -> Result<Report, TickError> {
         let before = self.ledger.calls.replace(0);
         let watch = Watch {
+            results_first: self.results_first.get(),
             database,
             chain: &self.ledger,
             contents: &InDatabase(database),
