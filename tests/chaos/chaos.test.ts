@@ -34,7 +34,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () 
 
   before(async () => {
     console.log(`SEED=${SEED}`);
-    world = await startWorld({ blockTime: 0, escrow: true, watcher: { RESULTS_FIRST: "on" }, arbiter: true });
+    world = await startWorld({ blockTime: 0, escrow: true, watcher: {}, arbiter: true });
     try {
       const random = randomOf(SEED);
       await prepare(random);

@@ -189,15 +189,16 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         Moment { now_ms: self.clock, slots: SlotConfig::PREPROD }
     }
 
-    /// Drives a payment, and marks it delivered where it is confirmed by this.
+    /// Drives a payment, and marks it delivered where it is confirmed by this, and nothing else is waited for.
     async fn settle(
         &self,
         entry: &mut Entry,
+        mode: DeliveryMode,
         first: Option<Option<&outbox::WalletSnapshot>>,
     ) -> Result<Settled, DatabaseError> {
         let confirmations = self.confirmations;
         // With more blocks to wait for, nothing is handed out when the first has it.
-        let delivers = first.is_some();
+        let delivers = first.is_some() && mode == DeliveryMode::Instant;
         let follow = Waiting { delivers: delivers && confirmations == 0, hung_up: self.hung_up, now: self.now };
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &follow };
         let patience = Patience { sleep: self.sleep, schedule: self.schedule, confirmations };

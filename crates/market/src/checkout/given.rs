@@ -69,7 +69,8 @@ impl Results for () {
 impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
     /// That the content of a lock that is in a block can be given, to who brought the payment just now or comes back. Where it
     /// is given with its result only, whoever posts that is asked to do so now, and has some seconds: as long as a node holds a
-    /// step of the buyer's, it refuses the result, and the buyer has nothing.
+    /// step of the buyer's, it refuses the result, and the buyer has nothing. What is given to who brought it is marked
+    /// delivered.
     ///
     /// # Errors
     /// [`Unavailable::NoResult`].
@@ -81,6 +82,9 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
             let record = record.ok_or_else(|| DatabaseError(format!("the payment {lock} is gone")))?;
             let in_time = |end| !record.results_first && (!comes_back || is_in_time(end, self.clock));
             if record.awaits.is_none_or(in_time) {
+                if !(comes_back || record.delivered || (self.hung_up)()) {
+                    self.database.run(payment::mark_delivered(lock, self.now)).await?;
+                }
                 return Ok(());
             }
             let wait = looks.next().filter(|_| asks && record.results_first);

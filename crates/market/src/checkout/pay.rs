@@ -288,7 +288,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         }
         // What its payer signs for is theirs, whoever handed it in first.
         record.entry.unanswered &= attempt.proven != Some(record.payer);
-        let settled = self.settle(&mut record.entry, None).await?;
+        let settled = self.settle(&mut record.entry, record.mode, None).await?;
         if let Standing::Confirmed { .. } = &settled.standing {
             self.is_as_it_was(attempt, &record).await?;
             if record.mode == DeliveryMode::Protected {
@@ -373,7 +373,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
             match claim {
                 Claim::New(mut entry) => {
-                    let settled = self.settle(&mut entry, Some(None)).await?;
+                    let settled = self.settle(&mut entry, mode, Some(None)).await?;
                     self.recorded(attempt, &entry.tx, &settled).await?;
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
                     attempt.may_have(&entry, &payer)?;

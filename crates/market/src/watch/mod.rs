@@ -253,8 +253,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 
     async fn post(&self, keys: &impl Keys, arbiter: &impl ArbiterClient, report: &mut Report) -> Result<(), TickError> {
         let (Some(deployment), Some(seller)) = (self.deployment, self.seller(keys)) else { return Ok(()) };
-        // Locks that are in a block by now are due by the wall clock, too.
-        let due: Vec<Due> = self.database.run(due::due(self.now, 0)).await?.all_json()?;
+        let time = self.database.run(chain_state::read_time()).await?;
+        let clock = chain_state::clock(&time, self.now, self.lead)?;
+        let due: Vec<Due> = self.database.run(due::due(clock, 0)).await?.all_json()?;
         let results: Vec<Due> = due.into_iter().filter(Due::awaits_result).collect();
         if results.is_empty() {
             return Ok(());

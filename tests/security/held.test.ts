@@ -1,0 +1,116 @@
+// A buyer who keeps a step in the mempool that no block will ever have: its time is over by the clock, but not by the slot
+// after the newest block, which is what a node judges by. As long as it is there, the result is refused. Real workers, local
+// ledger.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { act, escrowIn } from "../../scripts/act.ts";
+import { payingFetch } from "../buyer/buyer.ts";
+import { payEscrow } from "../buyer/escrow/escrow.ts";
+import { rowsOf } from "../chaos/database.ts";
+import { json, send } from "../helpers/http.ts";
+import type { Listing } from "../helpers/listings.ts";
+import { comeBack, present, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { seedHex } from "../wallets/keys.ts";
+import type { Wallet } from "../wallets/wallet.ts";
+import { lock, offer, purchase } from "../watcher/sale.ts";
+
+describe("content that comes with its result", { timeout: 300_000 }, () => {
+  let world: World;
+  let listing: Listing & { content: string };
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: true, watcher: { RESULTS_FIRST: "on" } });
+    listing = await offer(world, world.person("creator"));
+    // From the first tick on it is known who posts results.
+    await world.tick();
+  });
+  after(() => world?.stop());
+
+  const results = (id: string): number =>
+    rowsOf(
+      world.state,
+      "outbox",
+      `SELECT 1 FROM outbox_purchases p JOIN outbox o ON o.tx_id = p.tx_id
+       WHERE o.kind = 'result' AND o.state IN ('submitted', 'included') AND p.purchase_id = '${id}'`,
+    ).length;
+  /** How often its result was refused. */
+  const failures = (id: string): number =>
+    rowsOf<{ failures: number }>(world.state, "escrows", `SELECT failures FROM escrows WHERE purchase_id = '${id}'`)[0]
+      ?.failures ?? 0;
+  /** Makes blocks as long as this takes. */
+  const withBlocks = async <T>(what: () => Promise<T>): Promise<T> => {
+    const blocks = setInterval(() => void world.ledger.block(), 700);
+    return what().finally(() => clearInterval(blocks));
+  };
+  /** Somebody locks the price while no result can be made: who, what they sent, and the lock. */
+  const leave = async (): Promise<{ buyer: Wallet; header: string; id: string }> => {
+    const buyer = world.person("buyer", { kind: "enterprise" });
+    await world.ledger.fund([buyer.address], 50_000_000n);
+    const { blockfrost } = world.ledger;
+    const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
+    let header = "";
+    const { fetch } = globalThis;
+    globalThis.fetch = (...request) => {
+      header = new Request(...request).headers.get("payment-signature") ?? header;
+      return fetch(...request);
+    };
+    const { fetch: pay } = payingFetch(buyer, { blockfrost, method: "escrow", methods });
+    globalThis.fetch = fetch;
+    await world.ledger.fault({ endpoint: "/utils/txs/evaluate", status: 503 });
+    const left = await withBlocks(() => pay(unlockUrl(world, listing)));
+    await world.ledger.clearFaults();
+    assert.equal(left.status, 503, "nobody can post its result");
+    assert.equal((await left.text()).includes(listing.content), false);
+    const sales = json<{ id: string; buyerAddress: string }[]>(
+      await send(`${world.api}/purchases?seller=${listing.sellerAddress}`),
+    );
+    const sale = sales.find(({ buyerAddress }) => buyerAddress === buyer.address);
+    assert.ok(sale);
+    return { buyer, header, id: sale.id };
+  };
+
+  it("is there in one request, with the result on its way", async () => {
+    const buyers = await world.buyers(6);
+    const ids = await withBlocks(() => Promise.all(buyers.map((buyer) => lock(world, listing, buyer))));
+    for (const id of ids) assert.equal(results(id), 1);
+  });
+
+  it("is not given as long as a step is held that keeps the result out, and the money is only lent", async () => {
+    const { header, id, buyer } = await leave();
+    const { address, deadlines } = (await purchase(world, id)).escrow as {
+      address: string;
+      deadlines: { submitResult: string };
+    };
+    const place = { state: world.state, ledger: world.ledger.url };
+    const escrow = await escrowIn(place.ledger, address, id);
+    /** Valid in the slot after the newest block alone, which is over: a node takes it, and no block does. */
+    const hold = (): Promise<string> =>
+      act(place, "request-refund", escrow, ["--no-wait", "--slots", "1"], seedHex(buyer.keys.payment));
+    const before = failures(id);
+    for (let blocks = 0; blocks < 3; blocks++) {
+      await world.ledger.advance(40);
+      const held = await hold();
+      await world.tick();
+      const refused = [await present(world, listing, { header }), await comeBack(world, buyer, listing)];
+      for (const answer of refused) {
+        assert.equal(answer.status, 503, answer.text);
+        assert.ok(Number(answer.headers.get("retry-after")) > 0);
+        assert.equal(answer.text.includes(listing.content), false);
+      }
+      assert.equal((await world.ledger.tx(held))?.state, "mempool");
+      assert.equal(results(id), 0);
+    }
+    assert.equal(failures(id), before + 3, "each time it was tried, and once");
+    // Nobody holds anything.
+    await world.ledger.advance(40);
+    await world.tick();
+    const given = await present(world, listing, { header });
+    assert.equal(given.status, 200, given.text);
+    assert.equal(given.text, listing.content);
+    assert.equal(results(id), 1);
+    await world.ledger.block();
+    await world.tick();
+    assert.equal((await purchase(world, id)).status, "ResultSubmitted");
+    assert.ok((await world.ledger.tip()).time * 1_000 < Number(deadlines.submitResult));
+  });
+});
