@@ -8,8 +8,9 @@ export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
 # Test files that run at a time: with as many, two cores are never idle.
 E2E_JOBS ?= 7
+RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -20,12 +21,18 @@ demo: build ## the whole story on a local ledger, from listing to where every lo
 dev: build ## run everything here until Ctrl-C: API :8787, arbiter :8788, watcher :8789, ledger :8990
 	@node scripts/dev.ts
 
-test: lint unit fuzz-short e2e ## everything that CI runs
+test: ## everything that CI runs
+	@scripts/checks.sh
+	@$(RUN_E2E)
 
-lint: ## formatting, lints, types, licences and origins of dependencies
-	@scripts/setup.sh deny
+lint: setup lint-native lint-workers ## formatting, lints, types, licences and origins of dependencies
+
+lint-native:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+lint-workers:
+	@scripts/setup.sh deny
 	cargo clippy --workspace --exclude xtask --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci .
 	npx tsc --noEmit
@@ -39,7 +46,7 @@ unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
 
 e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter mcp" for some, E2E_JOBS=n at a time
-	@JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
+	@$(RUN_E2E)
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
 	SEED=$${SEED:-any} node --test tests/chaos/chaos.test.ts

@@ -34,6 +34,12 @@ impl DraftError {
     pub fn names(&self, output: &TxRef) -> bool {
         matches!(self, Self::Refused(reason) if reason.contains(&output.tx.to_string()))
     }
+
+    /// Whether the wallet has too little for it that is free.
+    #[must_use]
+    pub const fn lacks_funds(&self) -> bool {
+        matches!(self, Self::Build(BuildError::Insufficient { .. } | BuildError::CollateralMissing { .. }))
+    }
 }
 
 impl Planner<'_> {

@@ -17,9 +17,9 @@ use crate::{
 
 /// What must be left of the time to post a result, where none is posted yet: ticks of the watcher, and then some.
 const RESULT_MARGIN_MS: Millis = 8 * 60_000;
-/// How long it takes after each time that a result was asked for until it is looked again whether it is posted, in ms: others'
-/// are posted at the same time, and may have been first.
-const RESULT_LOOKS_MS: [Millis; 4] = [0, 1_000, 2_000, 4_000];
+/// How long it takes in ms until a result is asked for, each time, and then until it is looked whether it is posted: the locks
+/// of a block are noticed within a moment, and their results posted together.
+const RESULT_WAITS_MS: [(Millis, Millis); 4] = [(1_000, 0), (0, 1_000), (0, 2_000), (0, 4_000)];
 
 /// Content is handed out again only for what is as certain as it had to be the first time: whoever proves to have paid
 /// a moment ago has no more to show than the payment itself. And never for a lock that may end without a result: its money
@@ -75,7 +75,7 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
     /// # Errors
     /// [`Unavailable::NoResult`].
     pub(super) async fn must_have_its_result(&self, lock: &TxHash, comes_back: bool) -> Result<(), Unavailable> {
-        let mut looks = RESULT_LOOKS_MS.into_iter();
+        let mut waits = RESULT_WAITS_MS.into_iter();
         let mut asks = true;
         loop {
             let record: Option<PaymentRecord> = self.database.run(payment::record(lock)).await?.first_json()?;
@@ -87,10 +87,11 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
                 }
                 return Ok(());
             }
-            let wait = looks.next().filter(|_| asks && record.results_first);
-            let Some(wait) = wait else { return Err(Unavailable::NoResult(*lock)) };
+            let wait = waits.next().filter(|_| asks && record.results_first);
+            let Some((before, after)) = wait else { return Err(Unavailable::NoResult(*lock)) };
+            self.sleep.sleep(before).await;
             asks = self.results.post(lock).await;
-            self.sleep.sleep(wait).await;
+            self.sleep.sleep(after).await;
         }
     }
 }

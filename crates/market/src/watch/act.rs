@@ -208,14 +208,18 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         undone: &mut Undone,
         report: &mut Report,
     ) -> Result<(), TickError> {
-        report.note(&judged.due.purchase, why);
-        undone.pressing.entry(judged.due.purchase).and_modify(|said| *said = why.to_string());
+        undone.keep(&judged.due.purchase, why, report);
         self.database.run(due::put_off(&judged.due, means.view.clock)).await?;
         Ok(())
     }
 }
 
 impl Undone {
+    fn keep(&mut self, purchase: &TxHash, why: &dyn std::fmt::Display, report: &mut Report) {
+        report.note(purchase, why);
+        self.pressing.entry(*purchase).and_modify(|said| *said = why.to_string());
+    }
+
     fn done(&mut self, purchase: &TxHash) {
         self.pressing.remove(purchase);
     }

@@ -305,6 +305,15 @@ impl Sales {
 
     /// The same, which may be killed.
     pub fn try_tick_at(&self, database: &impl Database, now: Millis) -> Result<Report, TickError> {
+        self.watch(database, now, false)
+    }
+
+    /// Posts results alone, as it is asked for by requests. It makes no more calls than it may.
+    pub fn post_results_on(&self, database: &impl Database) -> Result<Report, TickError> {
+        self.watch(database, self.now(), true)
+    }
+
+    fn watch(&self, database: &impl Database, now: Millis, results_alone: bool) -> Result<Report, TickError> {
         let before = self.ledger.calls.replace(0);
         let watch = Watch {
             results_first: self.results_first.get(),
@@ -317,7 +326,12 @@ impl Sales {
             now,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
-        let done = block(watch.tick(&self.platform, &self.platform, self));
+        let done = block(async {
+            if results_alone {
+                return watch.post_results(&self.platform, &self.platform).await;
+            }
+            watch.tick(&self.platform, &self.platform, self).await
+        });
         self.ledger.calls.set(before);
         done
     }

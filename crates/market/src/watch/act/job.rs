@@ -103,6 +103,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         };
         let mut cases: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
         match (refused, cases.as_slice()) {
+            // Mostly what is free is change that comes with the next block: that is no fault of theirs.
+            (Some(error), all) if kind == Kind::Result && error.lacks_funds() => {
+                for judged in all {
+                    undone.keep(&judged.due.purchase, &error, report);
+                }
+            }
             (None, done) => done.iter().for_each(|judged| undone.done(&judged.due.purchase)),
             (Some(error), [alone]) => {
                 let goes_on = self.fail(alone, &error, means, undone, report).await?;

@@ -1,0 +1,245 @@
+//! Content of a lock that is given with its result only: whoever brings the payment has it posted.
+
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::{
+    cell::{Cell, RefCell},
+    pin::Pin,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{ContentHash, TxHash, keys::Native};
+use escrow::{Action, rules::Rule};
+use market::{
+    catalogue,
+    checkout::{Checkout, Paid, PayError, Presented, Redelivered, Results, Unavailable},
+    contents::InDatabase,
+};
+use outbox::{Decision, Sleep};
+use serde_json::json;
+use sql::{Database, statement};
+use support::{SELLER, block, entry, interrupted::Interrupted, ledger::Tx, one, person, sales::Sales, step};
+
+/// Who posts results, and how often they were asked.
+struct Watcher<'a> {
+    sales: &'a Sales,
+    answers: bool,
+    asked: Cell<u32>,
+}
+
+impl Results for Watcher<'_> {
+    fn post<'a>(&'a self, _: &'a TxHash) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
+        self.asked.set(self.asked.get() + 1);
+        if self.answers {
+            self.sales.post_results_on(&self.sales.db).unwrap();
+        }
+        Box::pin(std::future::ready(self.answers))
+    }
+}
+
+/// What others do while a request waits, once.
+struct Meanwhile<'a>(RefCell<Option<&'a dyn Fn()>>);
+
+impl Sleep for Meanwhile<'_> {
+    async fn sleep(&self, _: u64) {
+        let others = self.0.take();
+        others.into_iter().for_each(|others| others());
+    }
+}
+
+/// A lock in a block whose buyer was told to come back, and the header that they sent.
+fn bought(results_first: bool) -> (Sales, TxHash, String) {
+    let sales = Sales::new();
+    sales.results_first.set(results_first);
+    (0..4).for_each(|_| sales.fund(100));
+    sales.ledger.evaluates_blocks.set(true);
+    sales.ticks(1);
+    let (lock, header) = another(&sales, 9);
+    sales.ledger.mine();
+    (sales, lock, header)
+}
+
+fn another(sales: &Sales, buyer: u8) -> (TxHash, String) {
+    let lock = sales.sell(&person(buyer));
+    let header = json!({
+        "x402Version": 2,
+        "accepted": {
+            "scheme": "exact", "network": "cardano:preprod", "amount": "10000000", "asset": "lovelace",
+            "payTo": SELLER, "maxTimeoutSeconds": 300, "extra": {},
+        },
+        "payload": { "transaction": STANDARD.encode(entry(&sales.db, &lock).cbor), "nonce": format!("{lock}#0") },
+        "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+    });
+    let header = STANDARD.encode(header.to_string());
+    let digest = ContentHash::of(header.as_bytes());
+    block(sales.db.run(statement!("UPDATE payments SET header_digest = ?1 WHERE tx_id = ?2", digest, lock))).unwrap();
+    (lock, header)
+}
+
+/// What a request with this header gets, and how often results were asked for by it.
+fn pay(sales: &Sales, header: &str, answers: bool, meanwhile: &dyn Fn()) -> (Result<Paid, PayError>, u32) {
+    let watcher = Watcher { sales, answers, asked: Cell::new(0) };
+    let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    let paid = with(sales, &watcher, meanwhile, |checkout| {
+        block(checkout.pay(&terms, &Presented::read(header, "network").unwrap(), None))
+    });
+    (paid, watcher.asked.get())
+}
+
+/// What the buyer gets who proves to be one.
+fn comes_back(sales: &Sales, buyer: u8) -> Result<Option<Redelivered>, Unavailable> {
+    let watcher = Watcher { sales, answers: true, asked: Cell::new(0) };
+    let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    let buyers = [person(buyer).enterprise_address().to_string()];
+    with(sales, &watcher, &|| (), |checkout| block(checkout.redeliver(&terms, &buyers)))
+}
+
+type Selling<'a> = Checkout<'a, sql::sqlite::Sqlite, support::ledger::Ledger, Native, Meanwhile<'a>, Stored<'a>>;
+type Stored<'a> = InDatabase<'a, sql::sqlite::Sqlite>;
+
+fn with<T>(sales: &Sales, results: &dyn Results, meanwhile: &dyn Fn(), run: impl FnOnce(&Selling<'_>) -> T) -> T {
+    sales.ledger.calls.set(0);
+    let checkout = Checkout {
+        database: &sales.db,
+        chain: &sales.ledger,
+        signatures: &Native,
+        sleep: &Meanwhile(RefCell::new(Some(meanwhile))),
+        contents: &InDatabase(&sales.db),
+        results,
+        ways: &[],
+        now: sales.now(),
+        clock: sales.now(),
+        schedule: &[],
+        confirmations: 0,
+        hung_up: &|| false,
+    };
+    run(&checkout)
+}
+
+/// The buyer hands in a step that is valid in no slot but the one after the newest block.
+fn hold(sales: &Sales, lock: &TxHash) {
+    let escrow = sales.escrow(lock);
+    let rule = Rule::find(Action::SetRefundRequested, &escrow.datum).unwrap();
+    let next = rule.next(&escrow.datum, sales.now(), 60_000, None).unwrap();
+    let (made, until) = ([sales.escrow_of(&next)], sales.ledger.tip().slot + 1);
+    let number = u64::from(sales.unique()) + 1_000_000;
+    assert!(sales.ledger.hand_in(Tx::unsigned(number, &[escrow.utxo.reference], &made, until)));
+}
+
+fn results(sales: &Sales) -> String {
+    one(
+        &sales.db,
+        "SELECT CAST(count(*) AS TEXT) FROM outbox WHERE kind = 'result' AND state IN ('submitted', 'included')",
+    )
+}
+
+#[test]
+fn who_brings_the_payment_has_its_result_posted_and_gets_the_content() {
+    let (sales, lock, header) = bought(true);
+    let (paid, asked) = pay(&sales, &header, true, &|| ());
+    assert_eq!((paid.unwrap().content.as_str(), asked, results(&sales)), ("content 1", 1, "1".into()));
+    let (again, _) = pay(&sales, &header, true, &|| ());
+    assert!(again.is_err(), "the header opens it once: {again:?}");
+    assert_eq!(comes_back(&sales, 9).unwrap().unwrap().content, "content 1");
+    sales.ticks(2);
+    assert_eq!(sales.status(&lock), "ResultSubmitted");
+    assert_eq!(comes_back(&sales, 9).unwrap().unwrap().content, "content 1");
+}
+
+#[test]
+fn nothing_is_given_while_its_buyer_keeps_the_result_out() {
+    let (sales, lock, header) = bought(true);
+    hold(&sales, &lock);
+    let (held, _) = pay(&sales, &header, true, &|| ());
+    assert_eq!(held, Err(Unavailable::NoResult(lock).into()));
+    assert_eq!(comes_back(&sales, 9), Err(Unavailable::NoResult(lock)));
+    let until = sales.escrow(&lock).datum.deadlines.submit_result;
+    while sales.now() < until {
+        sales.ledger.mine();
+        hold(&sales, &lock);
+        sales.tick();
+        assert_eq!(pay(&sales, &header, true, &|| ()).0, Err(Unavailable::NoResult(lock).into()));
+    }
+    sales.ledger.mine();
+    sales.does(&lock, Action::WithdrawRefund);
+    sales.ticks(2);
+    assert_eq!((sales.status(&lock).as_str(), results(&sales)), ("refunded", "0".into()));
+    assert!(pay(&sales, &header, true, &|| ()).0.is_err());
+    assert_eq!(comes_back(&sales, 9), Ok(None));
+}
+
+#[test]
+fn who_lets_go_gets_it_by_the_same_header() {
+    let (sales, lock, header) = bought(true);
+    hold(&sales, &lock);
+    assert!(pay(&sales, &header, true, &|| ()).0.is_err());
+    sales.ticks(3);
+    assert_eq!(pay(&sales, &header, true, &|| ()).0.unwrap().content, "content 1");
+}
+
+#[test]
+fn where_nobody_answers_it_comes_with_the_next_tick() {
+    let (sales, lock, header) = bought(true);
+    let (paid, asked) = pay(&sales, &header, false, &|| ());
+    assert_eq!((paid, asked), (Err(Unavailable::NoResult(lock).into()), 1));
+    sales.tick();
+    let (paid, asked) = pay(&sales, &header, false, &|| ());
+    assert_eq!((paid.unwrap().content.as_str(), asked), ("content 1", 0));
+}
+
+#[test]
+fn what_two_runs_and_a_tick_do_at_once_is_done_once() {
+    let (sales, first, header) = bought(true);
+    let mut all = vec![(first, header)];
+    all.extend((0..8).map(|number| another(&sales, 20 + number)));
+    sales.ledger.mine();
+    for (lock, _) in &all {
+        step(&sales.db, lock, &Decision::Include(sales.ledger.inclusion(lock).unwrap()));
+    }
+    // One has read what is due, and writes nothing down yet, while the others run from end to end.
+    let meanwhile = || {
+        let late = Interrupted::before(&sales.db, "INSERT INTO outbox ", || drop(sales.tick()));
+        sales.post_results_on(&late).unwrap();
+    };
+    sales.post_results_on(&Interrupted::before(&sales.db, "INSERT INTO outbox ", meanwhile)).unwrap();
+    for (lock, header) in &all {
+        assert_eq!(pay(&sales, header, true, &|| ()).0.unwrap().content, "content 1");
+        let live = format!(
+            "SELECT CAST(count(*) AS TEXT) FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id \
+             WHERE op.purchase_id = '{lock}' AND o.state IN ('claimed', 'submitted', 'included')"
+        );
+        assert_eq!(one(&sales.db, &live), "1");
+        assert_eq!(
+            one(&sales.db, &format!("SELECT CAST(failures AS TEXT) FROM escrows WHERE purchase_id = '{lock}'")),
+            "0"
+        );
+    }
+    sales.ticks(3);
+    for (lock, _) in &all {
+        assert_eq!(sales.status(lock), "ResultSubmitted");
+    }
+}
+
+#[test]
+fn what_the_wallet_has_too_little_for_waits_for_the_next_block_and_for_no_longer() {
+    let (sales, _, first) = bought(true);
+    let (second, header) = another(&sales, 20);
+    sales.ledger.mine();
+    let platform = sales.platform.seller.enterprise_address().to_string();
+    let kept = Cell::new(None);
+    sales.lose(|utxo| utxo.address == platform && kept.replace(kept.get().or(Some(utxo.reference))).is_some());
+    // Who runs scripts knows of no change before it is in a block.
+    assert_eq!(pay(&sales, &first, true, &|| ()).0.unwrap().content, "content 1");
+    assert_eq!(pay(&sales, &header, true, &|| ()).0, Err(Unavailable::NoResult(second).into()));
+    sales.ledger.mine();
+    assert_eq!(pay(&sales, &header, true, &|| ()).0.unwrap().content, "content 1");
+}
+
+#[test]
+fn where_no_watcher_said_so_it_is_given_at_once() {
+    let (sales, _, header) = bought(false);
+    let (paid, asked) = pay(&sales, &header, true, &|| ());
+    assert_eq!((paid.unwrap().content.as_str(), asked, results(&sales)), ("content 1", 0, "0".into()));
+}

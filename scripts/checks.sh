@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# All that `make test` runs before the end-to-end tests, in two lanes, so that no core waits for another: what is compiled for
+# this machine in one, set-up and what is compiled for workers in the other. Neither waits for the other's lock on a target.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+source "$root/scripts/env.sh"
+source "$root/scripts/jobs.sh"
+cd "$root"
+
+logs=$(mktemp -d)
+
+# step WHAT COMMAND...: says when it begins and ends; its output only if it fails.
+step() {
+  local what=$1 began=$SECONDS
+  shift
+  echo "  $what"
+  : >"$logs/$what"
+  if "$@" >"$logs/$what" 2>&1; then
+    echo "  $what: $((SECONDS - began)) s"
+    rm "$logs/$what"
+  else
+    cat "$logs/$what"
+    echo "FAILED: $what"
+    return 1
+  fi
+}
+
+# Tests of the contract send what they build to the local ledger.
+packages() { until [ node_modules/.package-lock.json -nt package-lock.json ]; do sleep 0.5; done; }
+
+native() {
+  step "lints of this machine's code" make --no-print-directory lint-native || return
+  packages
+  step "Rust's tests" cargo test --workspace --quiet || return
+  step "fuzzing" scripts/fuzz.sh 50000 || return
+}
+
+workers() {
+  step "set-up" scripts/setup.sh browser clients deny || return
+  step "lints of the workers' code" make --no-print-directory lint-workers || return
+  step "the workers" scripts/build-all.sh || return
+}
+
+lanes=(native workers)
+ids=()
+for lane in "${lanes[@]}"; do
+  spawn "$logs/.$lane" "$lane"
+  ids+=("$job")
+done
+told=(0 0)
+seconds=0
+alive=1
+while [ "$alive" -gt 0 ]; do
+  sleep 1
+  alive=0
+  for index in "${!lanes[@]}"; do
+    log=$logs/.${lanes[$index]}
+    if [ -n "${ids[$index]}" ]; then
+      alive=$((alive + 1))
+      if ! running "${ids[$index]}"; then
+        wait "${ids[$index]}" || { tail -n "+$((told[index] + 1))" "$log"; exit 1; }
+        ids[index]=""
+      fi
+    fi
+    lines=$(wc -l <"$log")
+    [ "$lines" -le "${told[$index]}" ] || sed -n "$((told[index] + 1)),${lines}p" "$log"
+    told[index]=$lines
+  done
+  [ $((++seconds % 10)) -ne 0 ] || for log in "$logs"/*; do
+    [ ! -s "$log" ] || echo "  $seconds s, $(basename "$log"): $(tail -1 "$log" | cut -c1-100)"
+  done
+done
+rm -rf "$logs"
