@@ -12,13 +12,13 @@ interface Me {
 
 export interface Account {
   wallet: string;
-  /** One call to the API with the session's token. */
-  call(path: string, method: string, body?: object): Promise<unknown>;
+  /** One call to the API with the session's token, which must be answered with this status, 200 by default. */
+  call(path: string, method: string, body?: object, status?: number): Promise<unknown>;
 }
 
 export async function signIn(stack: Stack, owner: Wallet, fund: (wallet: string) => Promise<void>): Promise<Account> {
   let token: string | undefined;
-  const call = async (path: string, method: string, body?: object): Promise<unknown> => {
+  const call = async (path: string, method: string, body?: object, status = 200): Promise<unknown> => {
     const headers: Record<string, string> = { "content-type": "application/json" };
     if (token) headers.authorization = `Bearer ${token}`;
     const response = await fetch(`${stack.api}${path}`, {
@@ -26,7 +26,7 @@ export async function signIn(stack: Stack, owner: Wallet, fund: (wallet: string)
       headers,
       ...(body && { body: JSON.stringify(body) }),
     });
-    return (await expectStatus(response, 200)).json();
+    return (await expectStatus(response, status)).json();
   };
   const challenge = (await call("/auth/challenge", "POST", { address: owner.addressHex })) as {
     owner: string;
@@ -51,6 +51,18 @@ export async function buy(account: Account, listing: Listing, mode: "instant" | 
     content: string;
   };
   say(`bought "${listing.title}" in ${short(purchase.id)}; the content has ${content.length} characters`);
+  return purchase;
+}
+
+/** Locks the price from the service wallet while the seller posts no result: the purchase, without its content. */
+export async function lockUnserved(account: Account, listing: Listing): Promise<Purchase> {
+  const wish = { listingId: listing.id, mode: "protected" };
+  const { error } = (await account.call("/me/buy", "POST", wish, 503)) as { error: string };
+  say(`503: ${error.replace(/[0-9a-f]{64}/g, short)}`);
+  const bought = `/purchases?seller=${listing.sellerAddress}&buyer=${account.wallet}`;
+  const purchases = (await account.call(bought, "GET")) as (Purchase & { listingId: string; mode: string })[];
+  const purchase = purchases.find(({ listingId, mode }) => listingId === listing.id && mode === "protected");
+  if (!purchase) throw new Error(`nothing was locked for ${listing.title}`);
   return purchase;
 }
 

@@ -102,7 +102,7 @@ pub enum Unavailable {
     Unconfirmed(TxHash),
     /// A lock's result is not posted, and may not be in time: the money could be taken back.
     #[error(
-        "the result of {0} is not posted yet: the content is given again once it is, try again in a minute; where it never \
+        "the result of {0} is not posted yet: the content comes with it, try again in a minute; where it never \
          is, ask for the money back"
     )]
     NoResult(TxHash),
