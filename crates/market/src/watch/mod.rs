@@ -256,7 +256,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let time = self.database.run(chain_state::read_time()).await?;
         let clock = chain_state::clock(&time, self.now, self.lead)?;
         let due: Vec<Due> = self.database.run(due::due(clock, 0)).await?.all_json()?;
-        let results: Vec<Due> = due.into_iter().filter(Due::awaits_result).collect();
+        // What failed is a tick's: nobody has it tried as often as they ask.
+        let results: Vec<Due> = due.into_iter().filter(|due| due.awaits_result() && due.failures == 0).collect();
         if results.is_empty() {
             return Ok(());
         }

@@ -9,6 +9,7 @@ use cardano::{
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
+    slots::Millis,
     tx::{
         TransactionUtxos,
         build::{BuiltTx, NewOutput, TxPlan},
@@ -21,13 +22,16 @@ use sql::Database;
 use super::{Judged, Means, Undone, held::Held, wallet::SellerWallet};
 use crate::{
     contents::Contents,
-    watch::{ArbiterClient, Keys, Report, TickError, Watch, decide::NextStep, follow::Fate},
+    watch::{ArbiterClient, Keys, Report, TickError, Watch, decide::NextStep, due, follow::Fate},
 };
 
 /// Escrows in one transaction at most. Each runs the contract, and each run reads all of them, so the saving of one more
 /// shrinks. Fee for each, in lovelace, measured on the local ledger with 1, 2, 4, 6 and 8 together: posting 305,137,
 /// 189,894, 153,686, 162,591, 184,353; collecting 284,850, 162,965, 112,900, 106,515, 111,838.
 const MAX_TOGETHER: usize = 5;
+
+/// How soon a result is tried again for which the wallet had too little that was free.
+const FUNDS_MS: Millis = 10_000;
 
 /// Escrows, never none, with the same step.
 pub(super) struct Job(Vec<Judged>);
@@ -103,8 +107,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         };
         let mut cases: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
         match (refused, cases.as_slice()) {
-            // Mostly what is free is change that comes with the next block: that is no fault of theirs.
+            // Mostly what is not free is change that comes with the next block: that is no fault of theirs.
             (Some(error), all) if kind == Kind::Result && error.lacks_funds() => {
+                let soon = means.view.clock.saturating_add(FUNDS_MS);
+                let later: Vec<_> = all.iter().map(|judged| (judged.due.clone(), soon)).collect();
+                self.database.run(due::look_again(&later)).await?;
                 for judged in all {
                     undone.keep(&judged.due.purchase, &error, report);
                 }
