@@ -74,25 +74,31 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
     ///
     /// # Errors
     /// [`Unavailable::NoResult`].
-    pub(super) async fn must_have_its_result(&self, lock: &TxHash, comes_back: bool) -> Result<(), Unavailable> {
-        let mut waits = RESULT_WAITS_MS.into_iter();
-        let mut asks = true;
-        loop {
-            let record: Option<PaymentRecord> = self.database.run(payment::record(lock)).await?.first_json()?;
-            let record = record.ok_or_else(|| DatabaseError(format!("the payment {lock} is gone")))?;
-            let in_time = |end| !record.results_first && (!comes_back || is_in_time(end, self.clock));
-            if record.awaits.is_none_or(in_time) {
-                if !(comes_back || record.delivered || (self.hung_up)()) {
-                    self.database.run(payment::mark_delivered(lock, self.now)).await?;
+    pub(super) fn must_have_its_result<'a>(
+        &'a self,
+        lock: &'a TxHash,
+        comes_back: bool,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Unavailable>> + 'a>> {
+        Box::pin(async move {
+            let mut waits = RESULT_WAITS_MS.into_iter();
+            let mut asks = true;
+            loop {
+                let record: Option<PaymentRecord> = self.database.run(payment::record(lock)).await?.first_json()?;
+                let record = record.ok_or_else(|| DatabaseError(format!("the payment {lock} is gone")))?;
+                let in_time = |end| !record.results_first && (!comes_back || is_in_time(end, self.clock));
+                if record.awaits.is_none_or(in_time) {
+                    if !(comes_back || record.delivered || (self.hung_up)()) {
+                        self.database.run(payment::mark_delivered(lock, self.now)).await?;
+                    }
+                    return Ok(());
                 }
-                return Ok(());
+                let wait = waits.next().filter(|_| asks && record.results_first);
+                let Some((before, after)) = wait else { return Err(Unavailable::NoResult(*lock)) };
+                self.sleep.sleep(before).await;
+                asks = self.results.post(lock).await;
+                self.sleep.sleep(after).await;
             }
-            let wait = waits.next().filter(|_| asks && record.results_first);
-            let Some((before, after)) = wait else { return Err(Unavailable::NoResult(*lock)) };
-            self.sleep.sleep(before).await;
-            asks = self.results.post(lock).await;
-            self.sleep.sleep(after).await;
-        }
+        })
     }
 }
 
