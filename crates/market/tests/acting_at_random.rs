@@ -1,5 +1,6 @@
-//! Whatever happens to a watcher that acts (killed ticks, two at once, rollbacks, a provider that is behind), each creator is paid
-//! once, and what is told of a sale is what the chain has.
+//! Whatever happens to a watcher that acts (killed ticks, two at once, results that requests ask for beside them, steps that are
+//! held in the mempool, rollbacks, a provider that is behind), each creator is paid once, and what is told of a sale is what the
+//! chain has.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,10 +38,23 @@ enum Ev {
     Blocks(u8),
     Back(usize, u64),
     Tick(u32, u32),
-    Both(u8, bool),
+    Both(u8, bool, Runs),
+    Post(u32),
+    Hold(usize),
     Lag,
     CatchUp,
     Forget(u64),
+}
+
+/// What runs, from its beginning to its end, and what comes between.
+#[derive(Clone, Copy, Debug)]
+struct Runs {
+    results_alone: bool,
+    results_between: bool,
+}
+
+fn runs() -> impl Strategy<Value = Runs> {
+    any::<(bool, bool)>().prop_map(|(results_alone, results_between)| Runs { results_alone, results_between })
 }
 
 fn ev() -> impl Strategy<Value = Ev> {
@@ -54,7 +68,9 @@ fn ev() -> impl Strategy<Value = Ev> {
         8 => Just(Ev::Tick(u32::MAX, u32::MAX)),
         3 => (0..12u32, Just(u32::MAX)).prop_map(|(w, c)| Ev::Tick(w, c)),
         2 => (Just(u32::MAX), 1..25u32).prop_map(|(w, c)| Ev::Tick(w, c)),
-        4 => (0..6u8, any::<bool>()).prop_map(|(a, b)| Ev::Both(a, b)),
+        6 => (0..6u8, any::<bool>(), runs()).prop_map(|(a, b, runs)| Ev::Both(a, b, runs)),
+        3 => prop_oneof![2 => Just(u32::MAX), 1 => 0..6u32].prop_map(Ev::Post),
+        4 => any::<usize>().prop_map(Ev::Hold),
         1 => Just(Ev::Lag),
         2 => Just(Ev::CatchUp),
         1 => any::<u64>().prop_map(Ev::Forget),
@@ -71,8 +87,12 @@ impl Database for Dying<'_> {
 }
 
 fn tick(sales: &Sales, database: &impl Database) {
+    run(sales, database, false);
+}
+
+fn run(sales: &Sales, database: &impl Database, results_alone: bool) {
     // That it may be killed is what this is about.
-    let _ = sales.try_tick_at(database, sales.now());
+    let _ = if results_alone { sales.post_results_on(database) } else { sales.try_tick_at(database, sales.now()) };
 }
 
 fn disputed_over(sales: &Sales, escrow: &Escrow) -> bool {
@@ -145,17 +165,29 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
             tick(sales, &Dying(&sales.db, Cell::new(writes)));
             sales.ledger.silent_from.set(u32::MAX);
         }
-        Ev::Both(at, after) => {
+        Ev::Both(at, after, Runs { results_alone, results_between }) => {
             let at = AT[usize::from(at) % AT.len()];
             let what = || {
-                sales.ledger.mine();
-                tick(sales, &sales.db)
+                if !results_between {
+                    sales.ledger.mine();
+                }
+                run(sales, &sales.db, results_between)
             };
             if after {
-                tick(sales, &Interrupted::after(&sales.db, at, what))
+                run(sales, &Interrupted::after(&sales.db, at, what), results_alone)
             } else {
-                tick(sales, &Interrupted::before(&sales.db, at, what))
+                run(sales, &Interrupted::before(&sales.db, at, what), results_alone)
             }
+        }
+        Ev::Post(writes) => run(sales, &Dying(&sales.db, Cell::new(writes)), true),
+        // Valid in the slot after the newest block alone, which is over.
+        Ev::Hold(at) => {
+            let without = |escrow: &Escrow| escrow.datum.state == State::FundsLocked;
+            let Some(escrow) = nth(at).filter(without) else { return };
+            let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return };
+            let Some(next) = rule.next(&escrow.datum, sales.now(), 60_000, None) else { return };
+            let (made, until) = ([sales.escrow_of(&next)], sales.ledger.tip().slot + 1);
+            sales.ledger.hand_in(Tx::unsigned(sales.unique().into(), &[escrow.utxo.reference], &made, until));
         }
         Ev::Lag => {
             if lag.is_none() {
@@ -179,6 +211,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
 
 fn check(events: &[Ev]) -> Result<(), TestCaseError> {
     let sales = Sales::new();
+    sales.results_first.set(true);
     let (mut lag, mut sold) = (None, 0);
     for buyer in 11..14 {
         sales.sell_another(&person(buyer));
