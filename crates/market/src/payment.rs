@@ -87,6 +87,8 @@ pub struct PaymentRecord {
     pub status: Option<Status>,
     /// Whether content of a lock is given with its result only.
     pub results_first: bool,
+    /// Whether its result was refused before: then ticks alone try it again.
+    pub result_failed: bool,
     /// When the time for its result is over, POSIX ms, where it is in the escrow without one.
     pub awaits: Option<Millis>,
 }
@@ -525,7 +527,8 @@ const RECORD: &str = concat!(
     "'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, 'header', p.header_digest, \
      'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
      'status', (SELECT status FROM purchases WHERE id = p.tx_id), \
-     'resultsFirst', json(iif((SELECT results_first FROM chain_reading), 'true', 'false')), 'awaits', ",
+     'resultsFirst', json(iif((SELECT results_first FROM chain_reading), 'true', 'false')), \
+     'resultFailed', json(iif((SELECT failures FROM escrows WHERE purchase_id = p.tx_id) > 0, 'true', 'false')), 'awaits', ",
     awaits!("p.tx_id")
 );
 

@@ -243,3 +243,15 @@ fn where_no_watcher_said_so_it_is_given_at_once() {
     let (paid, asked) = pay(&sales, &header, true, &|| ());
     assert_eq!((paid.unwrap().content.as_str(), asked, results(&sales)), ("content 1", 0, "0".into()));
 }
+
+#[test]
+fn who_comes_back_while_it_is_held_has_nobody_asked() {
+    let (sales, lock, header) = bought(true);
+    hold(&sales, &lock);
+    let (_, asked) = pay(&sales, &header, true, &|| ());
+    assert_eq!(asked, 1, "it was refused");
+    for _ in 0..3 {
+        let (held, asked) = pay(&sales, &header, true, &|| ());
+        assert_eq!((held, asked), (Err(Unavailable::NoResult(lock).into()), 0));
+    }
+}

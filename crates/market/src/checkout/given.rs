@@ -80,7 +80,8 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
         comes_back: bool,
     ) -> Pin<Box<dyn Future<Output = Result<(), Unavailable>> + 'a>> {
         Box::pin(async move {
-            let mut waits = RESULT_WAITS_MS.into_iter();
+            // Who comes back may do so as often as they like.
+            let mut waits = RESULT_WAITS_MS.into_iter().take(if comes_back { 2 } else { usize::MAX });
             let mut asks = true;
             loop {
                 let record: Option<PaymentRecord> = self.database.run(payment::record(lock)).await?.first_json()?;
@@ -92,8 +93,10 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
                     }
                     return Ok(());
                 }
-                let wait = waits.next().filter(|_| asks && record.results_first);
-                let Some((before, after)) = wait else { return Err(Unavailable::NoResult(*lock)) };
+                asks &= record.results_first && !record.result_failed;
+                let Some((before, after)) = waits.next().filter(|_| asks) else {
+                    return Err(Unavailable::NoResult(*lock));
+                };
                 self.sleep.sleep(before).await;
                 asks = self.results.post(lock).await;
                 self.sleep.sleep(after).await;
