@@ -255,3 +255,13 @@ fn who_comes_back_while_it_is_held_has_nobody_asked() {
         assert_eq!((held, asked), (Err(Unavailable::NoResult(lock).into()), 0));
     }
 }
+
+#[test]
+fn a_refusal_that_two_runs_meet_counts_once() {
+    let (sales, lock, _) = bought(true);
+    step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
+    hold(&sales, &lock);
+    let meanwhile = || drop(sales.post_results_on(&sales.db).unwrap());
+    sales.post_results_on(&Interrupted::before(&sales.db, "UPDATE escrows SET next_at_ms", meanwhile)).unwrap();
+    assert_eq!(one(&sales.db, "SELECT CAST(failures AS TEXT) FROM escrows"), "1");
+}

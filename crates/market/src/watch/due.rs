@@ -162,17 +162,19 @@ pub(super) fn next_look(until: Millis, deadlines: &Deadlines, clock: Millis) -> 
     if until == Millis::MAX { next } else { until }
 }
 
-/// The statement that says when to try an action again that failed, unless the escrow has gone on since.
+/// The statement that says when to try an action again that failed, unless the escrow has gone on since, or another run failed at
+/// it: what several meet at once counts once.
 pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
     let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
     statement!(
         "UPDATE escrows SET next_at_ms = ?3 + ?4 * (1 << min(failures, ?5)), failures = failures + 1 \
-         WHERE purchase_id = ?1 AND utxo = ?2",
+         WHERE purchase_id = ?1 AND utxo = ?2 AND failures = ?6",
         due.purchase,
         due.utxo,
         now,
         RETRY_MS,
-        if in_every_tick { 0 } else { MAX_DOUBLINGS }
+        if in_every_tick { 0 } else { MAX_DOUBLINGS },
+        due.failures
     )
 }
 
