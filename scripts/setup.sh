@@ -61,11 +61,37 @@ npm_packages() {
   touch node_modules/.package-lock.json
 }
 
+# with_apt PACKAGE: installs a package of the system, where that can be done without asking.
+with_apt() {
+  command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+}
+
+# What the API is tested with out of Python, where there is Python: MCP's SDK, and a generator of requests.
+has_clients() {
+  "$tools/python/bin/python" - "$PYTHON_SDK" "$SCHEMATHESIS" 2>/dev/null <<'EOF' && "$tools/python/bin/schemathesis" --version >/dev/null 2>&1
+import sys
+from importlib.metadata import version
+assert [version("mcp"), version("schemathesis")] == sys.argv[1:]
+EOF
+}
+has_python() { python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+clients() {
+  python3 -m venv --clear "$tools/python" >/dev/null || { with_apt python3-venv && python3 -m venv --clear "$tools/python"; } ||
+    { echo "setup: python3 cannot make a virtual environment; install your system's python3-venv package" >&2; return 1; }
+  "$tools/python/bin/python" -m pip install --quiet --disable-pip-version-check "mcp==$PYTHON_SDK" "schemathesis==$SCHEMATHESIS"
+}
+
 missing=()
 # The installed packages are the lock file's when npm's own copy of it is not older.
 [ node_modules/.package-lock.json -nt package-lock.json ] || missing+=(npm_packages)
 { has worker-build "$WORKER_BUILD" && has wasm-bindgen "$WASM_BINDGEN"; } || missing+=(cargo_tools)
 [[ " $* " != *" deny "* ]] || has cargo-deny "$CARGO_DENY" || missing+=(deny)
+if [[ " $* " == *" clients "* ]] && ! has_clients; then
+  if has_python; then missing+=(clients); else
+    say "no python3 (3.10 or newer): the Python SDK and Schemathesis are not installed, and their tests are skipped"
+  fi
+fi
 
 if [ ${#missing[@]} -gt 0 ]; then
   say "installing what is missing (a few minutes, once)"
@@ -83,6 +109,7 @@ if [ ${#missing[@]} -gt 0 ]; then
       compiled=$(cat "$logs/cargo_tools" "$logs/deny" 2>/dev/null | grep -c Compiling || true)
       case ${missing[$index]} in
         npm_packages) say "$seconds s: npm packages, and $compiled crates of the build tools compiled" ;;
+        clients) say "$seconds s: the Python SDK and Schemathesis" ;;
         *) say "$seconds s: $compiled crates of the build tools compiled" ;;
       esac
     done
@@ -92,12 +119,6 @@ if [ ${#missing[@]} -gt 0 ]; then
   hash -r
 fi
 node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a < 22 || (a === 22 && b < 18)) { console.error("setup: Node >= 22.18 is needed, found " + process.version); process.exit(1) }'
-
-# with_apt PACKAGE: installs a package of the system, where that can be done without asking.
-with_apt() {
-  command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return
-  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
-}
 
 # What pages are tested with.
 browser() {
@@ -110,28 +131,10 @@ browser() {
   with_apt chromium || { echo "setup: Chromium is missing; install your system's chromium package, or name it in CHROMIUM" >&2; exit 1; }
 }
 
-# What the API is tested with out of Python, where there is Python: MCP's SDK, and a generator of requests.
-clients() {
-  local python=$tools/python/bin/python
-  "$python" - "$PYTHON_SDK" "$SCHEMATHESIS" 2>/dev/null <<'EOF' && "$tools/python/bin/schemathesis" --version >/dev/null 2>&1 && return
-import sys
-from importlib.metadata import version
-assert [version("mcp"), version("schemathesis")] == sys.argv[1:]
-EOF
-  if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-    say "no python3 (3.10 or newer): the Python SDK and Schemathesis are not installed, and their tests are skipped"
-    return
-  fi
-  say "installing the Python SDK and Schemathesis"
-  python3 -m venv --clear "$tools/python" >/dev/null || { with_apt python3-venv && python3 -m venv --clear "$tools/python"; } ||
-    { echo "setup: python3 cannot make a virtual environment; install your system's python3-venv package" >&2; exit 1; }
-  "$python" -m pip install --quiet --disable-pip-version-check "mcp==$PYTHON_SDK" "schemathesis==$SCHEMATHESIS"
-}
-
 for part in "$@"; do
   case $part in
-    browser | clients) "$part" ;;
-    deny) ;;
+    browser) browser ;;
+    clients | deny) ;;
     *) echo "setup: unknown part $part" >&2; exit 1 ;;
   esac
 done
