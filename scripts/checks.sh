@@ -37,8 +37,8 @@ native() {
 
 workers() {
   step "set-up" scripts/setup.sh browser clients deny || return
-  step "lints of the workers' code" make --no-print-directory lint-workers || return
   step "the workers" scripts/build-all.sh || return
+  step "lints of the workers' code" make --no-print-directory lint-workers || return
 }
 
 lanes=(native workers)

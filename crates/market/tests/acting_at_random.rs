@@ -10,10 +10,14 @@
     clippy::panic,
     reason = "test"
 )]
-mod support;
-
 use std::cell::Cell;
 
+use crate::support::{
+    interrupted::Interrupted,
+    ledger::Tx,
+    one, person,
+    sales::{PRICE, Sales, creator},
+};
 use cardano::{Lovelace, chain::Utxo};
 use escrow::{
     Action, State,
@@ -23,12 +27,6 @@ use escrow::{
 use market::fees::creator_share;
 use proptest::prelude::*;
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
-use support::{
-    interrupted::Interrupted,
-    ledger::Tx,
-    one, person,
-    sales::{PRICE, Sales, creator},
-};
 
 #[derive(Clone, Debug)]
 enum Ev {
@@ -122,7 +120,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
             if *sold < 12 && lag.is_none() {
                 *sold += 1;
                 // A quote of now: the fixture's deadlines begin at noon.
-                if sales.now() < support::NOON + 200_000 {
+                if sales.now() < crate::support::NOON + 200_000 {
                     sales.sell_another(&person(buyer));
                 }
             }

@@ -7,11 +7,9 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
+use crate::support::{interrupted::Interrupted, one, person, sales::Sales};
 use cardano::TxHash;
 use escrow::Action;
-use support::{interrupted::Interrupted, one, person, sales::Sales};
 
 /// The buyer's step is in another node's fork, of this depth, from when the tick comes to this statement until it ends; the
 /// chain that stays never has it. What is told of the sale, in the tick and two hours later.

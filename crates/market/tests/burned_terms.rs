@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{
+    block,
+    ledger::{Ledger, Tx, faucets},
+    list, person,
+    provider::{Meanwhile, Provider},
+    sales::output,
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
@@ -24,13 +29,6 @@ use market::{
 };
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite};
-use support::{
-    block,
-    ledger::{Ledger, Tx, faucets},
-    list, person,
-    provider::{Meanwhile, Provider},
-    sales::output,
-};
 use x402_cardano::{
     escrow::TransferMethod,
     method::{EscrowMethod, Offered, PaymentMethod},

@@ -9,8 +9,18 @@
     clippy::panic,
     reason = "test"
 )]
-mod support;
-
+use crate::support::{
+    NOON, SELLER, block,
+    interrupted::Interrupted,
+    ledger::{CALLS, Ledger, Tx, faucets},
+    list,
+    nobody::Nobody,
+    person,
+    provider::{Handing, Meanwhile, Provider},
+    reread,
+    sales::output,
+    sign_up,
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, Lovelace,
@@ -32,18 +42,6 @@ use market::{
 use proptest::prelude::*;
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
-use support::{
-    NOON, SELLER, block,
-    interrupted::Interrupted,
-    ledger::{CALLS, Ledger, Tx, faucets},
-    list,
-    nobody::Nobody,
-    person,
-    provider::{Handing, Meanwhile, Provider},
-    reread,
-    sales::output,
-    sign_up,
-};
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
     wire::ConfirmationPolicy,
@@ -405,7 +403,7 @@ fn check(own: bool, events: &[Ev]) -> Result<(), TestCaseError> {
         }
     }
     // Sums: what is counted today is what was paid out of the wallet.
-    let spent = block(account::view(&world.db, &support::token(1), NOON)).unwrap().unwrap().spent_today.get();
+    let spent = block(account::view(&world.db, &crate::support::token(1), NOON)).unwrap().unwrap().spent_today.get();
     let mut out = 0;
     for tx in world.provider.ledger.blocks.borrow().iter().flat_map(|b| &b.txs) {
         let ours: Option<String> = block(world.db.run(statement!("SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = ?1 AND owner IS NOT NULL AND o.state = 'included'", tx.id))).unwrap().first().map(str::to_owned);

@@ -3,10 +3,17 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-mod support;
-
 use std::{cell::RefCell, collections::BTreeSet, future::Future, pin::Pin};
 
+use crate::support::{
+    SELLER, block, entry,
+    interrupted::Interrupted,
+    ledger::{Ledger, Tx, faucets},
+    list, person,
+    provider::{Handing, Meanwhile, Provider},
+    sales::output,
+    sign_up, step,
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, Lovelace, TxHash, TxRef,
@@ -25,15 +32,6 @@ use market::{
 use outbox::{Decision, EntryState};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite};
-use support::{
-    SELLER, block, entry,
-    interrupted::Interrupted,
-    ledger::{Ledger, Tx, faucets},
-    list, person,
-    provider::{Handing, Meanwhile, Provider},
-    sales::output,
-    sign_up, step,
-};
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
     settlement::NotSettled,

@@ -2,8 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-mod support;
-
+use crate::support::{
+    block,
+    ledger::{Tx, faucets},
+    one, person,
+    provider::Meanwhile,
+    sales::{Sales, output},
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Lovelace, TxRef,
@@ -21,13 +26,6 @@ use market::{
 };
 use serde_json::json;
 use sql::Database;
-use support::{
-    block,
-    ledger::{Tx, faucets},
-    one, person,
-    provider::Meanwhile,
-    sales::{Sales, output},
-};
 use x402_cardano::{
     escrow::TransferMethod,
     method::{EscrowMethod, PaymentMethod},

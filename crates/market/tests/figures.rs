@@ -8,11 +8,9 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
+use crate::support::{NOON, SELLER, block, list_by, one, person};
 use proptest::prelude::*;
 use sql::{Database, sqlite::Sqlite, statement};
-use support::{NOON, SELLER, block, list_by, one, person};
 
 const STATES: [&str; 11] = [
     "settled",

@@ -7,12 +7,10 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
+use crate::support::{block, entry, interrupted::Interrupted, one, person, sales::Sales};
 use cardano::{ScriptHash, TxHash};
 use escrow::Action;
 use sql::{Database, statement};
-use support::{block, entry, interrupted::Interrupted, one, person, sales::Sales};
 
 /// The newest entry of this kind that acts on a purchase.
 fn acting(sales: &Sales, purchase: &TxHash, kind: &str) -> TxHash {

@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-mod support;
-
 use std::cell::{Cell, RefCell};
 
+use crate::support::{
+    NOON, Paying, SELLER, block, entry, given,
+    ledger::{Ledger, Tx},
+    list, paying_for, payment, person,
+    sales::Sales,
+    sign_up,
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{ContentHash, keys::Native};
 use market::{
@@ -19,13 +24,6 @@ use market::{
 use outbox::{EntryState, Outbox, Sleep};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
-use support::{
-    NOON, Paying, SELLER, block, entry, given,
-    ledger::{Ledger, Tx},
-    list, paying_for, payment, person,
-    sales::Sales,
-    sign_up,
-};
 
 const PRICE: u64 = 5_000_000;
 const UNTIL: u64 = u64::MAX >> 12;

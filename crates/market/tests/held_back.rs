@@ -8,12 +8,10 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
+use crate::support::{NOON, ledger::Tx, one, person, sales::Sales};
 use cardano::{TxHash, slots::Millis};
 use escrow::{Action, rules::Rule};
 use std::{cell::Cell, rc::Rc};
-use support::{NOON, ledger::Tx, one, person, sales::Sales};
 
 const MINUTE: Millis = 60_000;
 /// Until when a result may be posted, from the lock on.

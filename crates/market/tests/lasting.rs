@@ -7,13 +7,11 @@
     reason = "tests fail by panicking, and say what they measured"
 )]
 
-mod support;
-
 use std::cell::RefCell;
 
+use crate::support::{NOON, SELLER, block, given, list, list_by, paying_for, person, sales::Sales, sign_up, token};
 use market::{account, checkout::buyers_of, payment, purchase};
 use sql::{Database, Statement, sqlite::Sqlite, statement};
-use support::{NOON, SELLER, block, given, list, list_by, paying_for, person, sales::Sales, sign_up, token};
 
 /// Sales that were made, each with a payment, a result and a collection.
 const SALES: u32 = 50_000;
@@ -71,7 +69,8 @@ fn no_question_costs_more_the_longer_the_past_is() {
     cost("what is open of the platform's", &|| run(vec![outbox::open(&platform, outbox::Kind::Withdrawal)]));
     cost("what is over of the platform's", &|| run(vec![outbox::overdue(&platform, SALES.into())]));
     cost("a claim", &|| {
-        let built = support::payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, u64::from(SALES));
+        let built =
+            crate::support::payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, u64::from(SALES));
         let mut paying = paying_for(&account, &listing, &built, 10_000_000);
         paying.mode = market::DeliveryMode::Protected;
         assert!(matches!(paying.claim(&db, NOON), market::payment::Claim::New(_)));

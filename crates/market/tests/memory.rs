@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-mod support;
-
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use std::cell::Cell;
 
+use crate::support::{NOON, block, ledger::Ledger, list, nobody::Nobody, person, sales::Platform};
 use cardano::{ScriptHash, TxHash, TxRef};
 use escrow::{Deployment, Parameters};
 use market::{chain_state::Lead, contents::InDatabase, watch::Watch};
-use support::{NOON, block, ledger::Ledger, list, nobody::Nobody, person, sales::Platform};
 
 /// Counts the most contents that one batch answers.
 struct Counting<'a>(&'a Sqlite, Cell<usize>);
@@ -29,7 +27,7 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
     for number in 0..20_u8 {
         let listing = list(&db, number, 5_000_000);
         let id = TxHash::new([number; 32]).to_string();
-        let datum = support::fresh_escrow(u32::from(number));
+        let datum = crate::support::fresh_escrow(u32::from(number));
         let buyer = person(1).enterprise_address().to_string();
         let purchase = statement!(
             "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, \
@@ -81,7 +79,7 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
     block(watch.tick(&platform, &platform, &Nobody)).unwrap();
     assert_eq!(database.1.get(), 1);
     assert_eq!(
-        support::one(&db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE next_at_ms > 0"),
+        crate::support::one(&db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE next_at_ms > 0"),
         "20",
         "all were tried"
     );

@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-mod support;
-
 use std::{
     cell::{Cell, RefCell},
     pin::Pin,
 };
 
+use crate::support::{SELLER, block, entry, interrupted::Interrupted, ledger::Tx, one, person, sales::Sales, step};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{ContentHash, TxHash, keys::Native};
 use escrow::{Action, rules::Rule};
@@ -20,7 +19,6 @@ use market::{
 use outbox::{Decision, Sleep};
 use serde_json::json;
 use sql::{Database, statement};
-use support::{SELLER, block, entry, interrupted::Interrupted, ledger::Tx, one, person, sales::Sales, step};
 
 /// Who posts results, and how often they were asked.
 struct Watcher<'a> {
@@ -96,7 +94,7 @@ fn comes_back(sales: &Sales, buyer: u8) -> Result<Option<Redelivered>, Unavailab
     with(sales, &watcher, &|| (), |checkout| block(checkout.redeliver(&terms, &buyers)))
 }
 
-type Selling<'a> = Checkout<'a, sql::sqlite::Sqlite, support::ledger::Ledger, Native, Meanwhile<'a>, Stored<'a>>;
+type Selling<'a> = Checkout<'a, sql::sqlite::Sqlite, crate::support::ledger::Ledger, Native, Meanwhile<'a>, Stored<'a>>;
 type Stored<'a> = InDatabase<'a, sql::sqlite::Sqlite>;
 
 fn with<T>(sales: &Sales, results: &dyn Results, meanwhile: &dyn Fn(), run: impl FnOnce(&Selling<'_>) -> T) -> T {

@@ -8,10 +8,16 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
 use std::cell::RefCell;
 
+use crate::support::{
+    NOON, Paying, block, entry, given, inclusion,
+    ledger::{Ledger, Tx},
+    list, paying_for, payment, person,
+    provider::Meanwhile,
+    sales::{PRICE as SOLD_FOR, Sales, creator, output},
+    sign_up, step,
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Lovelace, TxHash, TxRef,
@@ -35,14 +41,6 @@ use market::{
 use outbox::{Decision, Entry, EntryState, Outbox, Patience, Sleep, Standing};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
-use support::{
-    NOON, Paying, block, entry, given, inclusion,
-    ledger::{Ledger, Tx},
-    list, paying_for, payment, person,
-    provider::Meanwhile,
-    sales::{PRICE as SOLD_FOR, Sales, creator, output},
-    sign_up, step,
-};
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
     wire::ConfirmationPolicy,
@@ -334,13 +332,15 @@ fn no_more_locks_that_a_node_refused_at_first_are_taken_up_than_may_wait_for_res
         .collect();
     (0..3).for_each(|_| sales.ledger.mine());
     let given = locks.iter().filter(|(lock, buyer)| {
-        let listing = support::one(&sales.db, &format!("SELECT listing_id FROM payments WHERE tx_id = '{lock}'"));
+        let listing =
+            crate::support::one(&sales.db, &format!("SELECT listing_id FROM payments WHERE tx_id = '{lock}'"));
         let terms = block(sales.db.run(catalogue::terms(&listing.parse().unwrap()))).unwrap();
         let terms = terms.first_json().unwrap().unwrap();
         matches!(again_at(sales.now(), &sales.db, &sales.ledger, &terms, buyer, 0), Ok(Some(_)))
     });
     let given = given.count();
-    let waiting = support::one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE result_hash IS NULL");
+    let waiting =
+        crate::support::one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE result_hash IS NULL");
     assert!(given <= 30, "{given} contents were given, and {waiting} escrows wait for results");
 }
 

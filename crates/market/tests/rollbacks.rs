@@ -14,14 +14,19 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
 };
 
+use crate::support::{
+    SELLER, block, entry, fresh_escrow,
+    ledger::{CALLS, Ledger, Tx, faucets},
+    list_by,
+    nobody::Nobody,
+    one, person, step,
+};
 use cardano::{
     Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
     address::PaymentAddress,
@@ -49,13 +54,6 @@ use market::{
 use outbox::{Decision, Draft, EntryState, Kind, write_down};
 use proptest::prelude::*;
 use serde_json::Value;
-use support::{
-    SELLER, block, entry, fresh_escrow,
-    ledger::{CALLS, Ledger, Tx, faucets},
-    list_by,
-    nobody::Nobody,
-    one, person, step,
-};
 
 /// What happens.
 #[derive(Clone, Debug)]

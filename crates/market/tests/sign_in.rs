@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-mod support;
-
+use crate::support::{NOON, block, challenge, one, person, sign_up, token};
 use cardano::Lovelace;
 use market::{
     account::{self, DAY_MS, MAX_SIGN_INS_A_DAY, NewWallet, NotSignedIn, SESSION_MS},
@@ -11,7 +10,6 @@ use market::{
     room::Room,
 };
 use sql::{Database, sqlite::Sqlite, statement};
-use support::{NOON, block, challenge, one, person, sign_up, token};
 
 const HERE: &str = "203.0.113.1";
 

@@ -8,8 +8,10 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
+use crate::support::{
+    NOON, Paying, block, entry, given, inclusion, list, one, paying_for, payment, reread, sign_up, spent_today, step,
+    token,
+};
 use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, address::Credential, chain::Utxo, keys::SigningKey};
 use market::{
     DeliveryMode, ListingId,
@@ -20,10 +22,6 @@ use market::{
 use outbox::{Decision, EntryState, WalletSnapshot, snapshot};
 use proptest::prelude::*;
 use sql::{Database, exactly, sqlite::Sqlite, statement};
-use support::{
-    NOON, Paying, block, entry, given, inclusion, list, one, paying_for, payment, reread, sign_up, spent_today, step,
-    token,
-};
 
 const ADA: u64 = 1_000_000;
 const UNTIL: u64 = 1_000_000;

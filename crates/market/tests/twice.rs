@@ -8,8 +8,16 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
+use crate::support::{
+    NOON, Paying, block, given,
+    interrupted::Interrupted,
+    ledger::{Ledger, Tx, faucets},
+    list, one, paying_for, payment,
+    provider::{Handing, Meanwhile, Provider},
+    reread,
+    sales::output,
+    sign_up, step,
+};
 use cardano::{
     Lovelace, TxHash,
     chain::Utxo,
@@ -26,16 +34,6 @@ use market::{
 };
 use outbox::Decision;
 use sql::{Database, sqlite::Sqlite, statement};
-use support::{
-    NOON, Paying, block, given,
-    interrupted::Interrupted,
-    ledger::{Ledger, Tx, faucets},
-    list, one, paying_for, payment,
-    provider::{Handing, Meanwhile, Provider},
-    reread,
-    sales::output,
-    sign_up, step,
-};
 use x402_cardano::{method::DefaultMethod, wire::ConfirmationPolicy};
 
 struct World {

@@ -8,10 +8,16 @@
     reason = "tests fail by panicking"
 )]
 
-mod support;
-
 use std::cell::Cell;
 
+use crate::support::{
+    NOON, block, entry, fresh_escrow,
+    interrupted::Interrupted,
+    ledger::Tx,
+    one, person,
+    sales::{Sales, creator, output},
+    sign_up, step,
+};
 use cardano::{Lovelace, TxHash, TxRef, chain::Tip, tx::transaction_id};
 use escrow::Action;
 use market::{
@@ -21,14 +27,6 @@ use market::{
 };
 use outbox::{Decision, Entry, EntryState};
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
-use support::{
-    NOON, block, entry, fresh_escrow,
-    interrupted::Interrupted,
-    ledger::Tx,
-    one, person,
-    sales::{Sales, creator, output},
-    sign_up, step,
-};
 
 /// Transactions that strangers put at the escrow's address: what twenty ticks could read.
 const FLOOD: u32 = 420;

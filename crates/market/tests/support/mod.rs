@@ -1,6 +1,5 @@
 //! A small market on SQLite: a seller's listings, an account, and payments as its service wallet makes them.
 
-#![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
 pub mod interrupted;

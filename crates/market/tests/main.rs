@@ -1,0 +1,42 @@
+//! What this crate promises, on SQLite, as one program: its tests go side by side, and what they share is compiled once.
+//! What measures a process's memory is a program of its own.
+
+mod acting_at_random;
+mod another_fork;
+mod bounded;
+mod burned_terms;
+mod buying_at_random;
+mod catalogue;
+mod copied;
+mod discovery;
+mod drafts;
+mod ending;
+mod figures;
+mod forks;
+mod handing_over;
+mod held_back;
+mod lasting;
+mod memory;
+mod results_first;
+mod returning;
+mod rollbacks;
+mod sign_in;
+mod spending;
+mod support;
+mod twice;
+mod watching;
+mod wordy;
+
+#[test]
+fn every_file_beside_this_one_is_run() {
+    let cargo = concat!(include_str!("main.rs"), include_str!("../Cargo.toml"));
+    let beside = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).expect("this folder");
+    let names = beside.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
+    let forgotten: Vec<_> = names
+        .filter_map(|name| name.strip_suffix(".rs").map(str::to_owned))
+        .filter(|name| {
+            name != "main" && !cargo.contains(&format!("mod {name};")) && !cargo.contains(&format!("tests/{name}.rs"))
+        })
+        .collect();
+    assert_eq!(forgotten, Vec::<String>::new());
+}
