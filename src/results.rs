@@ -18,7 +18,7 @@ use worker::{
 use crate::app::App;
 
 /// How long a request waits for it. What it does goes on without whoever asked.
-const TIME: Duration = Duration::from_secs(15);
+const TIME: Duration = Duration::from_secs(10);
 
 // Cloudflare's service bindings: https://developers.cloudflare.com/workers/runtime-apis/bindings/service-bindings/http/. All of
 // `worker`'s client for this one call would be ten kilobytes of the program.

@@ -89,7 +89,7 @@ pub struct PaymentRecord {
     pub results_first: bool,
     /// Whether its result was refused before: then ticks alone try it again.
     pub result_failed: bool,
-    /// When the time for its result is over, POSIX ms, where it is in the escrow without one.
+    /// What its content waits for: nothing; the time until which a result is posted, POSIX ms; or 0: a result, or for ever.
     pub awaits: Option<Millis>,
 }
 
@@ -529,7 +529,7 @@ const RECORD: &str = concat!(
      'status', (SELECT status FROM purchases WHERE id = p.tx_id), \
      'resultsFirst', json(iif((SELECT results_first FROM chain_reading), 'true', 'false')), \
      'resultFailed', json(iif((SELECT failures FROM escrows WHERE purchase_id = p.tx_id) > 0, 'true', 'false')), 'awaits', ",
-    awaits!("p.tx_id")
+    awaits!("p.tx_id", "p.mode")
 );
 
 /// SQL that reads [`PaymentRecord`]s; conditions and order follow, over `p` (payments) and `outbox`.

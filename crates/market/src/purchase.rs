@@ -319,24 +319,31 @@ pub struct Owned {
     pub buyer_address: Address,
     /// What became of it.
     pub status: Status,
-    /// When the time for its result is over, POSIX ms, where it is in the escrow without one.
+    /// What its content waits for: see [`crate::payment::PaymentRecord::awaits`].
     pub awaits: Option<Millis>,
 }
 
-/// SQL for when the time for the result of this purchase is over, where it is in the escrow without one: 0 of one whose
-/// content is given with its result only. So it is where results can be asked for, until a node takes the result; elsewhere
-/// of a lock that a node had before us, for nothing counted it among those that wait while it was refused.
+/// SQL for what the content of a purchase in this mode waits for: NULL where it may be given. Of an instant one that is
+/// always; of a lock once its result is in a block, or was taken by a node while there is time to post another, should no
+/// block have that one. Else 0, as where it was refunded or a rollback took it; or, where results cannot be asked for, when
+/// the time for its result is over, unless a node had the lock before us, for nothing counted it among those that wait
+/// while it was refused.
 macro_rules! awaits {
-    ($id:literal) => {
+    ($id:literal, $mode:literal) => {
         concat!(
-            "(SELECT CASE WHEN NOT (SELECT results_first FROM chain_reading) \
-               THEN iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) \
-               WHEN NOT EXISTS (SELECT 1 FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id \
-                 WHERE op.purchase_id = escrows.purchase_id AND o.kind = 'result' AND o.state IN ('submitted', 'included')) \
-               THEN 0 END FROM escrows \
-             WHERE utxo IS NOT NULL AND result_hash IS NULL AND purchase_id = ",
+            "iif(",
+            $mode,
+            " = 'instant', NULL, nullif(coalesce((SELECT CASE WHEN lock.status = 'refunded' THEN 0 \
+               WHEN utxo IS NULL OR result_hash IS NOT NULL THEN -1 \
+               WHEN NOT (SELECT results_first FROM chain_reading) \
+                 THEN iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) \
+               WHEN EXISTS (SELECT 1 FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id \
+                 WHERE op.purchase_id = escrows.purchase_id AND o.kind = 'result' AND (o.state = 'included' \
+                   OR o.state = 'submitted' AND (o.valid_until_slot + 1655683200 + 240) * 1000 <= submit_result_ms)) \
+               THEN -1 ELSE 0 END FROM escrows JOIN purchases lock ON lock.id = purchase_id \
+             WHERE purchase_id = ",
             $id,
-            ")"
+            "), 0), -1))"
         )
     };
 }
@@ -345,7 +352,7 @@ pub(crate) use awaits;
 const OWNED_JSON: &str = concat!(
     "json_object('id', id, 'listingId', listing_id, 'mode', mode, 'buyerAddress', buyer_address, 'status', status, \
      'awaits', ",
-    awaits!("purchases.id"),
+    awaits!("purchases.id", "mode"),
     ")"
 );
 

@@ -263,3 +263,144 @@ fn a_refusal_that_two_runs_meet_counts_once() {
     sales.post_results_on(&Interrupted::before(&sales.db, "UPDATE escrows SET next_at_ms", meanwhile)).unwrap();
     assert_eq!(one(&sales.db, "SELECT CAST(failures AS TEXT) FROM escrows"), "1");
 }
+
+/// Its result was kept out until the time for it was over; the last step is one that a block has, so that what failed before is
+/// forgotten.
+fn held_to_the_end() -> (Sales, TxHash, String) {
+    let (sales, lock, header) = bought(true);
+    step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
+    let until = sales.escrow(&lock).datum.deadlines.submit_result;
+    while sales.now() < until {
+        hold(&sales, &lock);
+        sales.tick();
+        sales.ledger.mine();
+    }
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.ticks(2);
+    assert_eq!(one(&sales.db, "SELECT CAST(failures AS TEXT) FROM escrows"), "0");
+    (sales, lock, header)
+}
+
+#[test]
+fn what_is_refunded_while_a_request_waits_is_not_given() {
+    let (sales, lock, header) = held_to_the_end();
+    sales.does(&lock, Action::WithdrawRefund);
+    sales.ledger.mine();
+    let tick = || drop(sales.tick());
+    assert_eq!(pay(&sales, &header, true, &tick).0, Err(Unavailable::NoResult(lock).into()));
+    assert_eq!(sales.status(&lock), "refunded");
+    assert_eq!(pay(&sales, &header, true, &|| ()).0, Err(PayError::Refunded));
+}
+
+#[test]
+fn what_is_refunded_between_two_reads_is_not_given() {
+    let (sales, lock, header) = bought(true);
+    step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
+    while sales.now() < sales.escrow(&lock).datum.deadlines.submit_result {
+        hold(&sales, &lock);
+        sales.tick();
+        sales.ledger.mine();
+    }
+    sales.does(&lock, Action::WithdrawRefund);
+    sales.ledger.mine();
+    let gone = Cell::new(0);
+    let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    // Whenever the payment is read: the first time to take it up, the last to give what it bought.
+    for read in 1..=4 {
+        let (sales, gone) = (&sales, &gone);
+        let db = At(&sales.db, gone, read, &|| drop(sales.tick()));
+        gone.set(0);
+        let checkout = Checkout {
+            database: &db,
+            chain: &sales.ledger,
+            signatures: &Native,
+            sleep: &Meanwhile(RefCell::new(None)),
+            contents: &InDatabase(&sales.db),
+            results: &(),
+            ways: &[],
+            now: sales.now(),
+            clock: sales.now(),
+            schedule: &[],
+            confirmations: 0,
+            hung_up: &|| false,
+        };
+        let given = block(checkout.pay(&terms, &Presented::read(&header, "network").unwrap(), None));
+        assert!(given.is_err(), "{read}: {given:?}");
+    }
+    assert_eq!(sales.status(&lock), "refunded");
+}
+
+/// A database before whose so-manieth reading of a payment something happens.
+struct At<'a>(&'a sql::sqlite::Sqlite, &'a Cell<u32>, u32, &'a dyn Fn());
+
+impl Database for At<'_> {
+    async fn batch(&self, statements: Vec<sql::Statement>) -> Result<Vec<sql::Rows>, sql::DatabaseError> {
+        if statements.iter().any(|statement| statement.sql.contains("FROM payments p JOIN outbox")) {
+            self.1.set(self.1.get() + 1);
+            if self.1.get() == self.2 {
+                (self.3)();
+            }
+        }
+        self.0.batch(statements).await
+    }
+}
+
+#[test]
+fn a_result_that_a_node_takes_when_there_is_no_time_for_another_gives_nothing_before_a_block_has_it() {
+    for in_time in [true, false] {
+        let (sales, lock, header) = bought(true);
+        step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
+        let end = sales.escrow(&lock).datum.deadlines.submit_result;
+        // What a result may wait for a block, and as long again and a minute for another.
+        let last = end - (180 + 240) * 1_000;
+        while sales.now() + 60_000 < if in_time { last } else { end - 120_000 } {
+            sales.ledger.mine();
+        }
+        let report = sales.tick();
+        assert_eq!((report.acted.len(), results(&sales)), (1, "1".into()), "{report:?}");
+        let given = pay(&sales, &header, true, &|| ()).0;
+        if in_time {
+            assert_eq!(given.unwrap().content, "content 1");
+        } else {
+            assert_eq!(given, Err(Unavailable::NoResult(lock).into()), "no block has it yet");
+            sales.ledger.mine();
+            sales.tick();
+            assert_eq!(pay(&sales, &header, true, &|| ()).0.unwrap().content, "content 1");
+        }
+    }
+}
+
+#[test]
+fn a_lock_whose_time_is_over_costs_nobody_a_call_however_often_it_is_asked_for() {
+    let (sales, _, header) = held_to_the_end();
+    block(sales.db.run(statement!("UPDATE escrows SET next_at_ms = 0"))).unwrap();
+    sales.ledger.calls.set(0);
+    for _ in 0..20 {
+        assert!(pay(&sales, &header, true, &|| ()).0.is_err());
+        sales.ledger.mine();
+        assert_eq!(sales.post_results_on(&sales.db).unwrap().calls, 0);
+    }
+}
+
+#[test]
+fn however_many_ask_at_once_results_are_posted_by_one() {
+    let (sales, lock, _) = bought(true);
+    step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
+    let others = Cell::new(0);
+    let meanwhile =
+        || (0..100).for_each(|_| others.set(others.get() + sales.post_results_on(&sales.db).unwrap().calls));
+    let report = sales.post_results_on(&Interrupted::before(&sales.db, "INSERT INTO outbox ", meanwhile)).unwrap();
+    assert_eq!((report.acted.len(), others.get()), (1, 0));
+    // One that was cut off has had its time after a while, and nobody's clock keeps the others out for longer.
+    for (buyer, wait) in [(40, 20_000), (41, 3_600_000)] {
+        let (other, _) = another(&sales, buyer);
+        sales.ledger.mine();
+        let until = sales.now() + wait;
+        step(&sales.db, &other, &Decision::Include(sales.ledger.inclusion(&other).unwrap()));
+        block(sales.db.run(statement!("UPDATE chain_reading SET results_from_ms = ?1", until))).unwrap();
+        let early = sales.post_results_on(&sales.db).unwrap().acted.len();
+        (0..2).for_each(|_| sales.ledger.mine());
+        let late = sales.post_results_on(&sales.db).unwrap().acted.len();
+        assert_eq!(early + late, 1);
+    }
+}

@@ -9,7 +9,7 @@ use outbox::Sleep;
 use sql::{Database, DatabaseError, Rows};
 use std::pin::Pin;
 
-use super::{Checkout, Unavailable};
+use super::{Checkout, Unavailable, is_refunded};
 use crate::{
     payment::{self, PaymentRecord},
     purchase::Owned,
@@ -86,14 +86,15 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
             loop {
                 let record: Option<PaymentRecord> = self.database.run(payment::record(lock)).await?.first_json()?;
                 let record = record.ok_or_else(|| DatabaseError(format!("the payment {lock} is gone")))?;
-                let in_time = |end| !record.results_first && (!comes_back || is_in_time(end, self.clock));
+                let stands = record.status.is_some() && !is_refunded(record.status);
+                let in_time = |end| !record.results_first && stands && (!comes_back || is_in_time(end, self.clock));
                 if record.awaits.is_none_or(in_time) {
                     if !(comes_back || record.delivered || (self.hung_up)()) {
                         self.database.run(payment::mark_delivered(lock, self.now)).await?;
                     }
                     return Ok(());
                 }
-                asks &= record.results_first && !record.result_failed;
+                asks &= record.results_first && stands && !record.result_failed;
                 let Some((before, after)) = waits.next().filter(|_| asks) else {
                     return Err(Unavailable::NoResult(*lock));
                 };

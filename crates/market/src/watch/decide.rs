@@ -13,7 +13,7 @@ use cardano::slots::Millis;
 use escrow::{Action, Datum, State, rules::Timing};
 
 /// The least time that must be left before a deadline: with less, a transaction would mostly be too late.
-const LEAST_TIME_MS: Millis = 25_000;
+pub(super) const LEAST_TIME_MS: Millis = 25_000;
 
 /// What an escrow is judged by.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sql::{DatabaseError, Statement, statement};
 
+use super::decide::LEAST_TIME_MS;
 use crate::purchase::newest;
 
 /// Escrows that are read at once: their contents are not.
@@ -82,9 +83,10 @@ impl Due {
             .ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
 
-    /// Whether nothing is posted of it.
-    pub fn awaits_result(&self) -> bool {
-        self.datum().is_ok_and(|datum| !datum.has_result())
+    /// Whether nothing is posted of it, and there is time to.
+    pub fn awaits_result(&self, clock: Millis) -> bool {
+        let last = clock.saturating_add(LEAST_TIME_MS);
+        self.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > last)
     }
 
     /// Whether it may have been spent meanwhile by what the address's history does not show any more: it was looked at

@@ -36,7 +36,7 @@ use cardano::{
 use escrow::Deployment;
 use outbox::{Outbox, OutboxError, Sleep, recheck};
 use serde::Serialize;
-use sql::{Database, DatabaseError, Statement};
+use sql::{Database, DatabaseError, Rows, Statement};
 
 use crate::{
     chain_state::{self, Lead},
@@ -219,7 +219,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(report)
     }
 
-    /// Posts results that are due, and does nothing else: whoever paid waits for theirs, and gets the content with it.
+    /// Posts results that are due, and does nothing else: whoever paid waits for theirs, and gets the content with it. Nothing
+    /// where that is being done, or was a moment ago: however many ask, it is done once.
     ///
     /// # Errors
     /// What could not be asked, where nothing can be done without it.
@@ -227,7 +228,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let database = Counted::new(self.database);
         let before = (self.calls_left)();
         let mut report = Report::default();
-        self.on(&database).post(keys, arbiter, &mut report).await?;
+        let counted = self.on(&database);
+        if let Some(time) = counted.take_turn().await? {
+            let done = counted.post(&time, keys, arbiter, &mut report).await;
+            database.run(reading::give_turn_back(self.now)).await?;
+            done?;
+        }
         report.calls = before.saturating_sub((self.calls_left)());
         report.statements = database.statements();
         Ok(report)
@@ -251,13 +257,25 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address)
     }
 
-    async fn post(&self, keys: &impl Keys, arbiter: &impl ArbiterClient, report: &mut Report) -> Result<(), TickError> {
+    /// The newest known block's time, where it is this run's turn to post results.
+    async fn take_turn(&self) -> Result<Option<Rows>, DatabaseError> {
+        let statements = vec![reading::take_turn(self.now), chain_state::read_time()];
+        let [turn, time] = sql::exactly(self.database.batch(statements).await?)?;
+        Ok(turn.first().map(|_| time))
+    }
+
+    async fn post(
+        &self,
+        time: &Rows,
+        keys: &impl Keys,
+        arbiter: &impl ArbiterClient,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
         let (Some(deployment), Some(seller)) = (self.deployment, self.seller(keys)) else { return Ok(()) };
-        let time = self.database.run(chain_state::read_time()).await?;
-        let clock = chain_state::clock(&time, self.now, self.lead)?;
+        let clock = chain_state::clock(time, self.now, self.lead)?;
         let due: Vec<Due> = self.database.run(due::due(clock, 0)).await?.all_json()?;
         // What failed is a tick's: nobody has it tried as often as they ask.
-        let results: Vec<Due> = due.into_iter().filter(|due| due.awaits_result() && due.failures == 0).collect();
+        let results: Vec<Due> = due.into_iter().filter(|due| due.awaits_result(clock) && due.failures == 0).collect();
         if results.is_empty() {
             return Ok(());
         }

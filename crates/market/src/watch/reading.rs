@@ -1,6 +1,6 @@
 //! What is stored of earlier ticks: how far the chain was read, which blocks were seen, what of ours is to be asked for.
 
-use cardano::{TxHash, chain::Tip, history::Place};
+use cardano::{TxHash, chain::Tip, history::Place, slots::Millis};
 use outbox::{Entry, Kind, open_of_kinds};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
@@ -131,5 +131,31 @@ pub(super) fn note_block(tip: &Tip, reading: &Reading) -> Statement {
         tip.hash,
         reading.rollbacks,
         reading.known_to
+    )
+}
+
+/// For how long one run posts results on request at most, in ms: the next begins then whatever became of it.
+const TURN_MS: Millis = 20_000;
+/// How long after it began the next may begin, in ms.
+const NEXT_TURN_MS: Millis = 1_000;
+
+/// The statement that takes the turn to post results on request, and answers whether it did. A turn that ends later than any
+/// may is one of a clock that was wrong.
+pub(super) fn take_turn(now: Millis) -> Statement {
+    statement!(
+        "UPDATE chain_reading SET results_from_ms = ?1 + ?2 WHERE results_from_ms <= ?1 OR results_from_ms > ?1 + ?2 \
+         RETURNING 'taken'",
+        now,
+        TURN_MS
+    )
+}
+
+/// The statement that gives back the turn that was taken at this time.
+pub(super) fn give_turn_back(taken: Millis) -> Statement {
+    statement!(
+        "UPDATE chain_reading SET results_from_ms = ?1 + ?2 WHERE results_from_ms = ?1 + ?3",
+        taken,
+        NEXT_TURN_MS,
+        TURN_MS
     )
 }
