@@ -2,7 +2,10 @@
 // after the newest block, which is what a node judges by. As long as it is there, the result is refused. Real workers, local
 // ledger.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { act, escrowIn } from "../../scripts/act.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
@@ -42,22 +45,33 @@ describe("content that comes with its result", { timeout: 300_000 }, () => {
     const blocks = setInterval(() => void world.ledger.block(), 700);
     return what().finally(() => clearInterval(blocks));
   };
-  /** Somebody locks the price while no result can be made: who, what they sent, and the lock. */
-  const leave = async (): Promise<{ buyer: Wallet; header: string; id: string }> => {
+  /** Somebody locks the price: who, the answer, and what they sent, once they did. */
+  const paying = async () => {
     const buyer = world.person("buyer", { kind: "enterprise" });
     await world.ledger.fund([buyer.address], 50_000_000n);
     const { blockfrost } = world.ledger;
     const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
-    let header = "";
+    let sent = "";
     const { fetch } = globalThis;
     globalThis.fetch = (...request) => {
-      header = new Request(...request).headers.get("payment-signature") ?? header;
+      sent = new Request(...request).headers.get("payment-signature") ?? sent;
       return fetch(...request);
     };
     const { fetch: pay } = payingFetch(buyer, { blockfrost, method: "escrow", methods });
     globalThis.fetch = fetch;
+    return { buyer, answer: pay(unlockUrl(world, listing)), header: (): string => sent };
+  };
+  /** Outside calls of each run that posted results on request. */
+  const runs = (): number[] => {
+    const log = readFileSync(join(world.state, "workers.log"), "utf8").split("\n");
+    const lines = log.map((line) => /\{"log":"results".*\}/.exec(line)?.[0]).filter((line) => line !== undefined);
+    return lines.map((line) => (JSON.parse(line) as { calls: number }).calls);
+  };
+  /** Somebody locks the price while no result can be made: who, what they sent, and the lock. */
+  const leave = async (): Promise<{ buyer: Wallet; header: string; id: string }> => {
     await world.ledger.fault({ endpoint: "/utils/txs/evaluate", status: 503 });
-    const left = await withBlocks(() => pay(unlockUrl(world, listing)));
+    const { buyer, answer, header } = await paying();
+    const left = await withBlocks(() => answer);
     await world.ledger.clearFaults();
     assert.equal(left.status, 503, "nobody can post its result");
     assert.equal((await left.text()).includes(listing.content), false);
@@ -66,8 +80,29 @@ describe("content that comes with its result", { timeout: 300_000 }, () => {
     );
     const sale = sales.find(({ buyerAddress }) => buyerAddress === buyer.address);
     assert.ok(sale);
-    return { buyer, header, id: sale.id };
+    return { buyer, header: header(), id: sale.id };
   };
+
+  it("has its result posted by one run, however many ask", async () => {
+    const locks = (): number => rowsOf(world.state, "purchases", "SELECT 1 FROM purchases").length;
+    const known = locks();
+    // As slow as providers are.
+    await world.ledger.fault({ endpoint: "/utils/txs/evaluate", latencyMs: 500 });
+    const { answer, header } = await paying();
+    await withBlocks(async () => {
+      while (locks() === known) await pause(20);
+    });
+    const before = runs().length;
+    const many = Array.from({ length: 60 }, () => present(world, listing, { header: header() }));
+    const answers = await Promise.all(many);
+    assert.equal((await answer).status, 200);
+    await world.ledger.clearFaults();
+    for (const { status, text } of answers) assert.ok(status === 503 || (status === 200 && text === listing.content));
+    const calls = runs().slice(before);
+    // Two at once would ask the chain for the same: each takes five calls and more.
+    const all = calls.reduce((sum, calls) => sum + calls, 0);
+    assert.ok(calls.length > 0 && all > 0 && all <= 20, `${all} calls in ${calls.length} runs`);
+  });
 
   it("is there in one request, with the result on its way", async () => {
     const buyers = await world.buyers(6);

@@ -143,6 +143,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     for purchase in purchases {
                         undone.pressing.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
+                    // No fault of what was to be done, and the next would not be served either.
+                    if matches!(error, TickError::Chain(ChainError::RateLimited)) {
+                        return Ok(());
+                    }
                     if !late.is_empty() {
                         self.database.batch(late).await?;
                     }
