@@ -1,11 +1,17 @@
 //! Small JSON bodies, read field by field, so that a refusal names the field.
 
 use cardano::json::{MAX_VALUES, has_more_values};
-use edge::http::read_request;
-use edge::serve::Request;
+use edge::{
+    http::{hold_request, read_request},
+    places::Place,
+    serve::Request,
+};
 use serde_json::{Map, Value};
 
-use crate::error::ApiError;
+use crate::{
+    error::ApiError,
+    limits::{self, Limiter},
+};
 
 /// Bytes of a body that carries an address, a signature, or an order.
 const MAX_BODY: usize = 8 << 10;
@@ -43,12 +49,13 @@ impl JsonBody {
         Self::parse(&read_request(request, MAX_BODY).await?, MAX_VALUES)
     }
 
-    /// The same for one with what a wallet holds; nothing at all is an empty object.
-    pub async fn read_with_wallet(request: &mut Request) -> Result<Self, ApiError> {
-        match read_request(request, MAX_WALLET_BODY).await?.as_slice() {
-            [] => Ok(Self(Map::new())),
-            bytes => Self::parse(bytes, MAX_WALLET_VALUES),
-        }
+    /// The same for one with what a wallet holds, and the place among those that are read at once: as values a body takes
+    /// eighty times its bytes. Nothing at all is an empty object.
+    pub async fn read_with_wallet(request: &mut Request) -> Result<(Self, Option<Place>), ApiError> {
+        let (bytes, _held) = hold_request(request, MAX_WALLET_BODY).await?;
+        let place = limits::place(Limiter::Draft).await?;
+        let body = if bytes.is_empty() { Self(Map::new()) } else { Self::parse(&bytes, MAX_WALLET_VALUES)? };
+        Ok((body, place))
     }
 
     fn parse(bytes: &[u8], most: usize) -> Result<Self, ApiError> {

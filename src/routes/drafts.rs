@@ -11,7 +11,6 @@ use cardano::{
     tx::build::UnsignedTx,
 };
 use edge::answer::{self, Fault};
-use edge::places::Place;
 use edge::serve::{Request, Response};
 use escrow::{Action, rules::Timing};
 use market::{
@@ -28,7 +27,7 @@ use crate::{
     app::App,
     body::{FieldError, JsonBody},
     error::ApiError,
-    limits::{self, Limiter},
+    limits::Limiter,
     paywall::{self, Priced},
     routes::purchases::PurchaseError,
 };
@@ -65,9 +64,10 @@ pub enum DraftingError {
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
-    let body = JsonBody::read_with_wallet(&mut request).await?;
+    let (body, _place) = JsonBody::read_with_wallet(&mut request).await?;
     let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
-    let (_place, wallet) = wallet(body).await?;
+    let wallet = wallet(&body)?;
+    drop(body);
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
@@ -93,15 +93,13 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let body = JsonBody::read_with_wallet(&mut request).await?;
+    let (body, _place) = JsonBody::read_with_wallet(&mut request).await?;
     let action = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
     let wanted = match body.optional_text("action")?.map(action).transpose()? {
-        Some(action) => Some((action, wallet(body).await?)),
-        None => {
-            drop(body);
-            None
-        }
+        Some(action) => Some((action, wallet(&body)?)),
+        None => None,
     };
+    drop(body);
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let actions = Actions {
@@ -112,7 +110,7 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
         now: app.now_ms(),
         lead: app.settings()?.lead,
     };
-    let Some((action, (_place, wallet))) = wanted else {
+    let Some((action, wallet)) = wanted else {
         return possible(&id, &actions.possible(&id).await.map_err(|error| refused(error.into()))?);
     };
     let draft = actions.draft(&id, action, &wallet).await.map_err(refused)?;
@@ -199,16 +197,15 @@ fn action_summary(draft: &ActionDraft) -> Value {
     ])
 }
 
-/// The wallet in a body, and the place among those that are held at once.
-async fn wallet(body: JsonBody) -> Result<(Option<Place>, Cip30Wallet), ApiError> {
-    let place = limits::place(Limiter::Draft).await?;
+/// The wallet in a body.
+fn wallet(body: &JsonBody) -> Result<Cip30Wallet, ApiError> {
     let described = WalletDescription {
         change_address: body.text("changeAddress")?,
         utxos: body.texts("utxos")?.ok_or(FieldError::Missing("utxos"))?,
         collateral: body.texts("collateral")?.unwrap_or_default(),
         addresses: body.texts("addresses")?.unwrap_or_default(),
     };
-    Ok((place, Cip30Wallet::read(&described).map_err(DraftingError::from)?))
+    Ok(Cip30Wallet::read(&described).map_err(DraftingError::from)?)
 }
 
 /// What a wallet needs to sign, and what is told of it.

@@ -115,6 +115,8 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
         Ok(message) => message,
         Err(error) => return write(error.into()),
     };
+    // It waits for as long as the call takes.
+    drop(body);
     if message.calls_tool() {
         match &visitor {
             Visitor::Agent(caller) => app.limit(Limiter::Tool, &caller.grant).await?,

@@ -43,8 +43,8 @@ impl Share {
     }
 }
 
-/// What one body holds, given back when it was read or given up.
-struct Held {
+/// What one body holds, given back when this is dropped.
+pub struct Held {
     by: String,
     share: Share,
 }
@@ -110,18 +110,27 @@ pub enum BodyError {
 /// # Errors
 /// Too large (by its declared length, or as it arrives), slow, broken, or beside too much else.
 pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<Vec<u8>, BodyError> {
+    Ok(hold_request(request, limit).await?.0)
+}
+
+/// The same, and what its client is counted for until that is dropped: for bodies that wait.
+///
+/// # Errors
+/// As [`read_request`].
+pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<(Vec<u8>, Option<Held>), BodyError> {
     let declared = request.headers().get("content-length").ok().flatten();
     if declared.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > limit) {
         return Err(BodyError::TooLarge(limit));
     }
     // A request without a body has no stream.
-    let Ok(stream) = request.stream() else { return Ok(Vec::new()) };
+    let Ok(stream) = request.stream() else { return Ok((Vec::new(), None)) };
     let mut held = Held::begin(&client(request).unwrap_or_default()).ok_or(BodyError::Crowded)?;
     let body = Box::pin(read(stream, limit, |before, bytes| held.take(before, bytes)));
-    match select(body, pin!(crate::sleep(BODY_TIME))).await {
-        Either::Left((body, _)) => body,
-        Either::Right(_) => Err(BodyError::Slow),
-    }
+    let body = match select(body, pin!(crate::sleep(BODY_TIME))).await {
+        Either::Left((body, _)) => body?,
+        Either::Right(_) => return Err(BodyError::Slow),
+    };
+    Ok((body, Some(held)))
 }
 
 async fn read(

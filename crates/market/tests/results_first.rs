@@ -404,3 +404,36 @@ fn however_many_ask_at_once_results_are_posted_by_one() {
         assert_eq!(early + late, 1);
     }
 }
+
+#[test]
+fn a_result_that_goes_with_one_whose_time_is_nearly_over_gives_nothing_before_a_block_has_it() {
+    let sales = Sales::new();
+    sales.results_first.set(true);
+    (0..4).for_each(|_| sales.fund(100));
+    sales.ledger.evaluates_blocks.set(true);
+    sales.ticks(1);
+    // Its result is held back until its time is nearly over; then a block has a step of its buyer's: nothing failed since.
+    sales.issued.set(crate::support::NOON + 6_000);
+    let (old, _) = another(&sales, 9);
+    sales.ledger.mine();
+    let end = sales.escrow(&old).datum.deadlines.submit_result;
+    while sales.now() + 66_000 < end {
+        hold(&sales, &old);
+        sales.tick();
+        sales.ledger.mine();
+    }
+    sales.does(&old, Action::SetRefundRequested);
+    sales.ledger.mine();
+    sales.tick();
+    assert_eq!((sales.status(&old).as_str(), results(&sales)), ("RefundRequested", "0".into()));
+    sales.issued.set(sales.now());
+    let (fresh, header) = another(&sales, 10);
+    sales.ledger.mine();
+    assert_eq!(end - sales.now(), 26_000);
+    let (given, _) = pay(&sales, &header, true, &|| ());
+    // No block for half a minute, as for every fourth: what ends before has had none.
+    sales.ledger.no_block();
+    sales.ledger.mine();
+    sales.ticks(2);
+    assert!(given.is_err() || sales.status(&fresh) == "ResultSubmitted", "its buyer could take the money back as well");
+}

@@ -103,7 +103,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             report.alarms.push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
         }
         let mut work: VecDeque<Task> = owed.into_iter().map(Task::Pay).collect();
-        work.extend(Job::sort(judged).into_iter().map(Task::Do));
+        work.extend(Job::sort(judged, view.clock).into_iter().map(Task::Do));
         self.do_all(work, &means, &mut undone, report).await?;
         for (purchase, why) in undone.pressing {
             report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));

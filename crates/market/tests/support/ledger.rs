@@ -166,6 +166,11 @@ impl Ledger {
         }
     }
 
+    /// Nobody makes a block for as long as one takes.
+    pub fn no_block(&self) {
+        self.made.set(self.made.get() + 1);
+    }
+
     /// Takes the newest blocks away. Of their transactions those with a coin go back to the mempool.
     pub fn roll_back(&self, blocks: usize, mut coins: u64) {
         let keep = self.blocks.borrow().len().saturating_sub(blocks).max(1);

@@ -70,6 +70,8 @@ pub struct Sales {
     pub results_first: std::cell::Cell<bool>,
     /// What others do while a tick waits.
     pub meanwhile: RefCell<Others>,
+    /// When the next quotes are issued.
+    pub issued: std::cell::Cell<Millis>,
     count: std::cell::Cell<u32>,
 }
 
@@ -112,6 +114,7 @@ impl Sales {
             platform,
             results_first: Default::default(),
             meanwhile,
+            issued: std::cell::Cell::new(super::NOON),
             count: Default::default(),
         };
         sales.fund(100);
@@ -173,7 +176,8 @@ impl Sales {
 
     fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
         let number = self.unique();
-        let datum = Datum { buyer: buyer.enterprise_address().into(), ..fresh_escrow(number) };
+        let deadlines = escrow::Deadlines::issue(self.issued.get()).unwrap();
+        let datum = Datum { buyer: buyer.enterprise_address().into(), deadlines, ..fresh_escrow(number) };
         let to = PaymentAddress::script(self.deployment.script_hash);
         let price = Lovelace::new(PRICE).unwrap();
         let lock = NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) };

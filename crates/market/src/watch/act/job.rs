@@ -19,7 +19,7 @@ use escrow::plan::{DraftError, Escrow, PlanError, Step};
 use outbox::{Draft, Entry, Kind, by_id};
 use sql::Database;
 
-use super::{Judged, Means, Undone, held::Held, wallet::SellerWallet};
+use super::{Judged, Means, Undone, held::Held, judge::is_nearly_over, wallet::SellerWallet};
 use crate::{
     contents::Contents,
     watch::{ArbiterClient, Keys, Report, TickError, Watch, decide::NextStep, due, follow::Fate},
@@ -33,6 +33,16 @@ const MAX_TOGETHER: usize = 5;
 /// How soon a result is tried again for which the wallet had too little that was free.
 const FUNDS_MS: Millis = 10_000;
 
+impl Judged {
+    /// Whether it may go with others: the seller's, not what failed before, and no result whose time is nearly over, for that
+    /// of all of them ends with the first.
+    fn shares(&self, clock: Millis) -> bool {
+        let has_time = || !self.datum.has_result() && !is_nearly_over(&self.datum, clock);
+        let sellers = self.step == NextStep::Collect || self.step == NextStep::PostResult && has_time();
+        sellers && self.due.failures == 0
+    }
+}
+
 /// Escrows, never none, with the same step.
 pub(super) struct Job(Vec<Judged>);
 
@@ -45,15 +55,13 @@ struct Planned {
 
 impl Job {
     /// Jobs in the order of their first escrows; what the arbiter is asked has time, and comes last.
-    pub fn sort(judged: Vec<Judged>) -> VecDeque<Self> {
+    pub fn sort(judged: Vec<Judged>, clock: Millis) -> VecDeque<Self> {
         let mut jobs: VecDeque<Self> = VecDeque::new();
         let mut asked = VecDeque::new();
         for judged in judged {
-            let sellers = matches!(judged.step, NextStep::PostResult | NextStep::Collect);
-            let sellers = sellers && judged.due.failures == 0;
-            let alike =
-                |job: &&mut Self| job.0.first().is_some_and(|it| it.step == judged.step && it.due.failures == 0);
-            match jobs.iter_mut().filter(alike).find(|job| sellers && job.0.len() < MAX_TOGETHER) {
+            let shares = judged.shares(clock);
+            let alike = |job: &&mut Self| job.0.first().is_some_and(|it| it.step == judged.step && it.shares(clock));
+            match jobs.iter_mut().filter(alike).find(|job| shares && job.0.len() < MAX_TOGETHER) {
                 Some(job) => job.0.push(judged),
                 None if judged.step == NextStep::AskArbiter => asked.push_back(Self::alone(judged)),
                 None => jobs.push_back(Self::alone(judged)),

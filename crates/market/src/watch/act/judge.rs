@@ -127,5 +127,10 @@ fn is_over(datum: &Datum, view: &TickView) -> bool {
 
 fn is_pressing(datum: &Datum, view: &TickView) -> bool {
     let ours = view.seller.is_some() && datum.seller.key_address() == view.seller;
-    ours && !datum.has_result() && datum.deadlines.submit_result < view.clock.saturating_add(PRESSING_MS)
+    ours && !datum.has_result() && is_nearly_over(datum, view.clock)
+}
+
+/// Whether little is left of the time for a result.
+pub(super) fn is_nearly_over(datum: &Datum, clock: Millis) -> bool {
+    datum.deadlines.submit_result < clock.saturating_add(PRESSING_MS)
 }
