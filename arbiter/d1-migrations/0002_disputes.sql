@@ -8,12 +8,12 @@ CREATE TABLE walks (
   lock_tx TEXT CHECK (length(lock_tx) = 64)      -- where it ended; NULL while it goes on
 ) STRICT, WITHOUT ROWID;
 
--- Outputs whose hash stands on the chain as a lock's result. Who sends the right one first has sent it for good: what
--- is sent later changes nothing.
+-- Outputs whose hash stands on the chain as a lock's result: the SHA-256 of each, for a mebibyte is as soon disputed as a
+-- word. Who sends the right one first has sent it for good: what is sent later changes nothing.
 CREATE TABLE evidence (
   lock_tx TEXT NOT NULL CHECK (length(lock_tx) = 64),
   result_hash TEXT NOT NULL,
-  output TEXT NOT NULL,
+  output_hash TEXT NOT NULL CHECK (length(output_hash) = 64),
   received_at_ms INTEGER NOT NULL,
   PRIMARY KEY (lock_tx, result_hash)
 ) STRICT;

@@ -1,6 +1,6 @@
 //! What the arbiter remembers besides its outbox, in SQL: walks back to locks, evidence, awards.
 
-use cardano::{TxHash, TxRef, slots::Millis};
+use cardano::{ContentHash, TxHash, TxRef, slots::Millis};
 use serde::Deserialize;
 use sql::{DatabaseError, Statement, statement};
 
@@ -40,10 +40,10 @@ pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Statement {
     )
 }
 
-/// Keeps an output whose hash is the result of this lock, unless one is kept.
-pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &str, now: Millis) -> Statement {
+/// Keeps the hash of an output that is the result of this lock, unless one is kept.
+pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, now: Millis) -> Statement {
     statement!(
-        "INSERT INTO evidence (lock_tx, result_hash, output, received_at_ms) VALUES (?1, ?2, ?3, ?4) \
+        "INSERT INTO evidence (lock_tx, result_hash, output_hash, received_at_ms) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT DO NOTHING",
         lock,
         hex::encode(result),
@@ -52,9 +52,13 @@ pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &str, now: Mil
     )
 }
 
-/// Reads the output that is kept for this result of this lock.
+/// Reads the hash of the output that is kept for this result of this lock.
 pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Statement {
-    statement!("SELECT output FROM evidence WHERE lock_tx = ?1 AND result_hash = ?2", lock, hex::encode(result))
+    statement!(
+        "SELECT json_quote(output_hash) FROM evidence WHERE lock_tx = ?1 AND result_hash = ?2",
+        lock,
+        hex::encode(result)
+    )
 }
 
 /// Fixes an award for good, unless one is fixed.

@@ -122,10 +122,9 @@ impl Checks {
     }
 }
 
-/// Decides a dispute on this evidence at this time.
+/// Decides a dispute on what the evidence shows at this time.
 #[must_use]
-pub fn decide(evidence: &Evidence<'_>, deadlines: &Deadlines, now: Millis) -> Verdict {
-    let checks = Checks::of(evidence);
+pub fn decide(checks: Checks, deadlines: &Deadlines, now: Millis) -> Verdict {
     let evidence_deadline = deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
     let (winner, reason) = match checks.shown() {
         Some((winner, reason)) => (Some(winner), reason),
@@ -184,7 +183,7 @@ mod tests {
                 content_hash: ContentHash::of(if content { output.as_bytes() } else { b"another" }),
                 output,
             };
-            let verdict = decide(&evidence, &deadlines, now);
+            let verdict = decide(Checks::of(&evidence), &deadlines, now);
             let case = format!("{listing} {posted} {content} at {now}");
             assert_eq!((verdict.winner, verdict.reason), (winner, reason), "{case}");
             assert_eq!(verdict.evidence_deadline, DEADLINE);
