@@ -4,6 +4,7 @@
 mod acting_at_random;
 mod another_fork;
 mod bounded;
+mod bucket;
 mod burned_terms;
 mod buying_at_random;
 mod catalogue;

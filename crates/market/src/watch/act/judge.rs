@@ -42,6 +42,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), TickError> {
         let (mut judged, mut waiting) = (vec![], vec![]);
         let most = MAX_JUDGED.min(usize::try_from((self.calls_left)().saturating_mul(3) / 5).unwrap_or(0));
+        // Where contents are kept elsewhere, reading one is an outside call, too: half of them are for what is to be done.
+        let kept = (self.calls_left)().div_ceil(2);
+        let enough = |judged: usize| judged >= most || (self.calls_left)() <= kept;
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
             let (mut later, mut failed): (_, Vec<Statement>) = (vec![], vec![]);
@@ -49,7 +52,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
                     undone.pressing.insert(due.purchase, "the tick did not come to it".into());
                 }
-                if judged.len() >= most {
+                if enough(judged.len()) {
                     continue;
                 }
                 match self.judge(&due, means, report).await {
@@ -73,11 +76,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             if !failed.is_empty() {
                 self.database.batch(failed).await?;
             }
-            if !full || judged.len() >= most {
+            if !full || enough(judged.len()) {
                 break;
             }
-            let kept = judged.len().saturating_add(waiting.len());
-            due = self.database.run(due::due(means.view.clock, kept)).await?.all_json()?;
+            let except = judged.len().saturating_add(waiting.len());
+            due = self.database.run(due::due(means.view.clock, except)).await?.all_json()?;
         }
         Ok((judged, waiting))
     }

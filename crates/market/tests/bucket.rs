@@ -1,0 +1,114 @@
+//! Contents in a bucket: each that a tick reads is one of its outside calls, and strangers' payments take most of these.
+
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+use crate::support::{block, ledger::CALLS, person, sales::Sales, step};
+use cardano::{ContentHash, TxHash};
+use market::{
+    DeliveryMode,
+    chain_state::Lead,
+    contents::{Contents, ContentsError, InDatabase},
+    watch::Watch,
+};
+use outbox::Decision;
+use sql::Statement;
+
+struct Bucket<'a>(&'a Sales);
+
+impl Contents for Bucket<'_> {
+    async fn put(&self, _: &ContentHash, _: &str) -> Result<(), ContentsError> {
+        Ok(())
+    }
+
+    fn reading(&self, _: &ContentHash) -> Option<Statement> {
+        None
+    }
+
+    async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+        let calls = self.0.ledger.calls.get() + 1;
+        if calls > CALLS {
+            return Err(ContentsError::Store("no outside calls are left".into()));
+        }
+        self.0.ledger.calls.set(calls);
+        InDatabase(&self.0.db).get(hash).await
+    }
+}
+
+fn tick(sales: &Sales) {
+    let before = sales.ledger.calls.replace(0);
+    let watch = Watch {
+        results_first: false,
+        database: &sales.db,
+        chain: &sales.ledger,
+        contents: &Bucket(sales),
+        deployment: Some(&sales.deployment),
+        sells: true,
+        lead: Lead::Bounded,
+        now: sales.now(),
+        calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
+    };
+    block(watch.tick(&sales.platform, &sales.platform, sales)).unwrap();
+    sales.ledger.calls.set(before);
+}
+
+/// A stranger's payments whose money is spent elsewhere: handed in anew when their time is over.
+#[derive(Default)]
+struct Stranger {
+    open: Vec<u64>,
+    number: u8,
+}
+
+impl Stranger {
+    fn acts(&mut self, sales: &Sales) {
+        let slot = sales.ledger.tip().slot;
+        self.open.retain(|until| slot < until + 60);
+        while self.open.len() < 8 {
+            self.number = (self.number + 1) % 150;
+            let mode = [DeliveryMode::Protected, DeliveryMode::Instant].into_iter().nth(self.open.len() % 2).unwrap();
+            let tx = sales.pays_in_vain(&person(100 + self.number), mode, 230);
+            step(&sales.db, &tx, &Decision::Accept);
+            self.open.push(slot + 230);
+        }
+    }
+}
+
+fn have(sales: &Sales, locks: &[TxHash], status: &[&str]) -> usize {
+    locks.iter().filter(|lock| status.contains(&sales.status(lock).as_str())).count()
+}
+
+#[test]
+fn what_is_sold_is_collected_whatever_strangers_have_open() {
+    let sales = Sales::new();
+    (0..12).for_each(|_| sales.fund(1_000));
+    let sold: Vec<TxHash> = (0..12).map(|number| sales.sell_another(&person(20 + number))).collect();
+    sales.ticks(12);
+    assert_eq!(have(&sales, &sold, &["ResultSubmitted"]), 12);
+    let mut stranger = Stranger::default();
+    sales.until(32);
+    stranger.acts(&sales);
+    (0..9).for_each(|_| sales.ledger.mine());
+    for _ in 0..60 {
+        stranger.acts(&sales);
+        (0..3).for_each(|_| sales.ledger.mine());
+        tick(&sales);
+    }
+    assert_eq!(have(&sales, &sold, &["withdrawn", "withdrawing"]), 12);
+}
+
+#[test]
+fn results_are_posted_by_ticks_whatever_strangers_have_open() {
+    let sales = Sales::new();
+    (0..12).for_each(|_| sales.fund(1_000));
+    let mut stranger = Stranger::default();
+    let sold: Vec<TxHash> = (0..12).map(|number| sales.sell_another(&person(20 + number))).collect();
+    sales.ledger.mine();
+    for lock in &sold {
+        step(&sales.db, lock, &Decision::Include(sales.ledger.inclusion(lock).unwrap()));
+    }
+    while sales.now() < crate::support::NOON + 16 * 60_000 {
+        stranger.acts(&sales);
+        (0..3).for_each(|_| sales.ledger.mine());
+        tick(&sales);
+    }
+    assert_eq!(have(&sales, &sold, &["ResultSubmitted"]), 12);
+}
