@@ -11,19 +11,29 @@ cd "${1:-$root}"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
 profile=release
 [ "${2:-}" != deploy ] || profile=deploy
-worker-build --profile "$profile" --no-opt
+
+# Promises are followed by js-sys itself, without a crate of their own.
+WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --profile "$profile" --target wasm32-unknown-unknown
+program=$(awk -F '"' '/^name = / { gsub("-", "_", $2); print $2; exit }' Cargo.toml)
+made=$(mktemp -d "$CARGO_TARGET_DIR/worker.XXXXXX")
+trap 'rm -rf "$made"' EXIT
+# As worker-build does it, without the classes that it puts around: what stands around here is entry.js, which needs to know
+# of a panic, and to start anew after one.
+wasm-bindgen "$CARGO_TARGET_DIR/wasm32-unknown-unknown/$profile/$program.wasm" --out-dir "$made" --out-name program \
+  --target module --no-typescript --force-enable-abort-handler --experimental-reset-state-function
+bundle=(--bundle --format=esm --log-level=warning "--external:./program_bg.wasm")
 if [ "$profile" = deploy ]; then
+  bundle+=(--minify)
   # What workerd runs, and no more: the optimiser may use what it is told of.
   features=(bulk-memory exception-handling extended-const multivalue mutable-globals nontrapping-float-to-int
     reference-types sign-ext)
   # Twice, for size: what counts for speed the compiler has done (profile.deploy).
-  wasm-opt -Oz -Oz --strip-debug --strip-producers "${features[@]/#/--enable-}" build/index_bg.wasm -o build/smaller.wasm
-  mv build/smaller.wasm build/index_bg.wasm
+  wasm-opt -Oz -Oz --strip-debug --strip-producers "${features[@]/#/--enable-}" "$made/program_bg.wasm" -o "$made/smaller.wasm"
+  mv "$made/smaller.wasm" "$made/program_bg.wasm"
 fi
-# The program is started by a module that answers for it where it breaks.
-mv build/index.js build/program.js
-if [ "$profile" = deploy ]; then
-  "$ESBUILD_BIN" --minify --format=esm --log-level=error "$root/crates/edge/entry.js" > build/index.js
-else
-  cp "$root/crates/edge/entry.js" build/index.js
-fi
+cp "$root/crates/edge/entry.js" "$made"
+rm -rf build
+mkdir build
+# workerd imports what is compiled, where the proposal would have it say that it wants the source of it.
+esbuild "$made/entry.js" "${bundle[@]}" | sed 's/import source /import /' >build/index.js
+mv "$made/program_bg.wasm" build

@@ -1,7 +1,9 @@
-// The end-to-end tests, JOBS files at a time: those that take longest begin first, so that none is left alone at the end.
+// The end-to-end tests, JOBS processes at a time: files that take longest have one of their own and begin first, so that none
+// is left alone at the end; of the others several share one, which reads its modules once for all of them.
 // Words after the name choose the files whose paths have one of them: node scripts/e2e.ts security chaos
-import { globSync } from "node:fs";
-import { resolve } from "node:path";
+import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 
@@ -36,13 +38,33 @@ const ordered = [...LONG, ...found.filter((file) => !LONG.includes(file))];
 const files = ordered.filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)));
 if (files.length === 0) throw new Error(`no test file's path has ${wanted.join(" or ")}`);
 
-// Each file starts programs of its own, and most of that is compiling the same modules.
+// What is left starts programs of its own, and most of that is compiling the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve("target/compile-cache");
 
 // Nothing here runs long enough for what V8 optimises of a worker to pay.
 process.env.MINIFLARE_WORKERD_V8_FLAGS ??= "--liftoff-only";
 
-run({ files, concurrency: Number(process.env.JOBS ?? 7) })
+const jobs = Number(process.env.JOBS ?? 7);
+const shared = mkdtempSync(join(tmpdir(), "surety-e2e-"));
+process.on("exit", () => rmSync(shared, { recursive: true, force: true }));
+
+/** A file that runs these one after another, hooks and tests of each in a suite of its own. */
+function together(files: readonly string[], index: number): string {
+  const suites = files.map((file) => `describe("${file}", () => import(${JSON.stringify(resolve(file))}));`);
+  const path = join(shared, `${index}.test.mjs`);
+  writeFileSync(path, ['import { describe } from "node:test";', ...suites, ""].join("\n"));
+  return path;
+}
+
+/** How many of the shorter files share a process, where there is more to do than jobs. */
+const TOGETHER = 4;
+const long = files.filter((file) => LONG.includes(file));
+const short = files.filter((file) => !LONG.includes(file));
+const processes = Math.max(Math.min(jobs, short.length), Math.ceil(short.length / TOGETHER));
+// Not neighbours: those of a folder are alike in how long they take.
+const groups = Array.from({ length: processes }, (_, first) => short.filter((_, at) => at % processes === first));
+
+run({ files: [...long, ...groups.map(together)], concurrency: jobs })
   .on("test:fail", ({ todo }) => {
     if (todo === undefined || todo === false) process.exitCode = 1;
   })

@@ -4,8 +4,4 @@ root=${root:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 # What scripts/setup.sh compiles; the packages' programs, among them Node itself where there is a package for this platform.
 tools=${CARGO_INSTALL_ROOT:-$root/.tools}
 export PATH="$root/node_modules/.bin:$tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
-# worker-build would otherwise fetch its own copies.
-WASM_BINDGEN_BIN=$(command -v wasm-bindgen || true)
-ESBUILD_BIN=$root/node_modules/.bin/esbuild
-export WASM_BINDGEN_BIN ESBUILD_BIN
 export WRANGLER_SEND_METRICS=false

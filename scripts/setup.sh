@@ -7,7 +7,6 @@ source "$root/scripts/env.sh"
 source "$root/scripts/jobs.sh"
 cd "$root"
 
-WORKER_BUILD=0.8.7
 WASM_BINDGEN=0.2.129
 CARGO_DENY=0.20.2
 PYTHON_SDK=2.3.0
@@ -44,10 +43,7 @@ cargo_tool() {
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0 \
     cargo install --locked --force --root "$tools" --bin "$command" "${hot[@]}" "$@" "$package" --version "$version"
 }
-cargo_tools() {
-  cargo_tool build wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli --no-default-features || return
-  cargo_tool build worker-build "$WORKER_BUILD" worker-build || return
-}
+bindings() { cargo_tool build wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli --no-default-features; }
 
 # What looks after the dependencies' licences and origins.
 deny() { cargo_tool deny cargo-deny "$CARGO_DENY" cargo-deny; }
@@ -79,13 +75,13 @@ has_python() { python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/
 clients() {
   python3 -m venv --clear "$tools/python" >/dev/null || { with_apt python3-venv && python3 -m venv --clear "$tools/python"; } ||
     { echo "setup: python3 cannot make a virtual environment; install your system's python3-venv package" >&2; return 1; }
-  "$tools/python/bin/python" -m pip install --quiet --disable-pip-version-check "mcp==$PYTHON_SDK" "schemathesis==$SCHEMATHESIS"
+  "$tools/python/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check "mcp==$PYTHON_SDK" "schemathesis==$SCHEMATHESIS"
 }
 
 missing=()
 # The installed packages are the lock file's when npm's own copy of it is not older.
 [ node_modules/.package-lock.json -nt package-lock.json ] || missing+=(npm_packages)
-{ has worker-build "$WORKER_BUILD" && has wasm-bindgen "$WASM_BINDGEN"; } || missing+=(cargo_tools)
+has wasm-bindgen "$WASM_BINDGEN" || missing+=(bindings)
 [[ " $* " != *" deny "* ]] || has cargo-deny "$CARGO_DENY" || missing+=(deny)
 if [[ " $* " == *" clients "* ]] && ! has_clients; then
   if has_python; then missing+=(clients); else
@@ -106,7 +102,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     while running "${ids[$index]}"; do
       sleep 1
       [ $((++seconds % 5)) -eq 0 ] || continue
-      compiled=$(cat "$logs/cargo_tools" "$logs/deny" 2>/dev/null | grep -c Compiling || true)
+      compiled=$(cat "$logs/bindings" "$logs/deny" 2>/dev/null | grep -c Compiling || true)
       case ${missing[$index]} in
         npm_packages) say "$seconds s: npm packages, and $compiled crates of the build tools compiled" ;;
         clients) say "$seconds s: the Python SDK and Schemathesis" ;;

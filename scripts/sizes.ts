@@ -10,9 +10,7 @@ const BOUNDS = { ".": 1_000_000, "functions/watcher": 600_000, arbiter: 600_000 
 
 let grown = false;
 for (const [worker, bound] of Object.entries(BOUNDS)) {
-  const files = ["index_bg.wasm", "program.js", "index.js"].map((file) =>
-    readFileSync(join(root, worker, "build", file)),
-  );
+  const files = ["program_bg.wasm", "index.js"].map((file) => readFileSync(join(root, worker, "build", file)));
   const whole = files.reduce((sum, { length }) => sum + length, 0);
   const packed = files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0);
   const kB = (bytes: number) => `${Math.round(bytes / 1_000)} kB`;

@@ -1,11 +1,11 @@
-// What the runtime starts: a worker's program (worker-build's module, beside this one in its build folder), and an answer
-// where the program breaks. Without it a request that ran into a panic would wait until the runtime gives it up, with a
-// page of the platform's own.
-import Program from "./program.js";
+// What the runtime starts: a worker's program (as wasm-bindgen wraps it, beside this file when scripts/build-worker.sh joins
+// them), and an answer where the program breaks. Without it a request that ran into a panic would wait until the runtime
+// gives it up, with a page of the platform's own.
+import * as program from "./program.js";
 
-// Its exports without the proxies that stand around worker-build's class: those cost more than many an answer.
-const { serve, scheduled } = Program.prototype;
-const state = globalThis.__worker_init_state;
+const { serve, scheduled, __wbg_reset_state: startAnew } = program;
+/** Of the crate `worker`: its `criticalError` says that the program broke. */
+const state = program.__worker_init_state();
 
 const BROKEN = JSON.stringify({ error: "something went wrong on our side; try again later" });
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store", "access-control-allow-origin": "*" };
@@ -41,6 +41,7 @@ const waiting = new Set();
 
 addEventListener("error", (event) => {
   if (!(event.error instanceof WebAssembly.RuntimeError)) return;
+  state.criticalError = true;
   for (const breakOff of waiting) breakOff();
 });
 
@@ -70,16 +71,18 @@ async function answered(promise) {
   }
 }
 
-/** After a panic the program starts anew, with memory of its own: worker-build's class sees to it when it is made. */
-function revive(env, ctx) {
-  if (state.criticalError) new Program(ctx, env);
+/** After a panic the program starts anew, with memory of its own. */
+function revive() {
+  if (!state.criticalError) return;
+  startAnew();
+  state.criticalError = false;
 }
 
 // An object: of a class the runtime would make an instance for each request.
 export default {
   fetch(request, env, ctx) {
     try {
-      revive(env, ctx);
+      revive();
       const answer = serve(request, request.method, request.url, env);
       if (answer instanceof Response) return answer;
       const done = answered(answer);
@@ -93,7 +96,7 @@ export default {
   },
 
   scheduled(event, env, ctx) {
-    revive(env, ctx);
-    return scheduled?.call({ env, ctx }, event);
+    revive();
+    return scheduled?.(event, env, ctx);
   },
 };

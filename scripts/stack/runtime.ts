@@ -22,14 +22,12 @@ export type Batch = (
 ) => Promise<readonly { readonly results?: unknown }[]>;
 export type WorkerOptions = Extract<V4MiniflareOptions, { workers: unknown }>["workers"][number];
 
-/** The program, as scripts/build-worker.sh leaves it: what starts it first, its other modules and its WebAssembly beside. */
+/** The program, as scripts/build-worker.sh leaves it: what starts it, and its WebAssembly beside. */
 function modulesOf(main: string): { type: "ESModule" | "CompiledWasm"; path: string }[] {
-  const beside = readdirSync(dirname(main)).map((file) => join(dirname(main), file));
-  const ending = (with_: string) => beside.filter((file) => file.endsWith(with_) && file !== main);
+  const compiled = readdirSync(dirname(main)).filter((file) => file.endsWith(".wasm"));
   return [
     { type: "ESModule", path: main },
-    ...ending(".js").map((path) => ({ type: "ESModule" as const, path })),
-    ...ending(".wasm").map((path) => ({ type: "CompiledWasm" as const, path })),
+    ...compiled.map((file) => ({ type: "CompiledWasm" as const, path: join(dirname(main), file) })),
   ];
 }
 

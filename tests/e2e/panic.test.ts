@@ -16,24 +16,20 @@ const PANIC = Uint8Array.from(
 );
 const PROGRAM = `
   import module from "./panic.wasm";
-  const state = (globalThis.__worker_init_state = { criticalError: false });
+  const state = { criticalError: false };
   const { panic } = new WebAssembly.Instance(module).exports;
   let instance = 1;
-  export default class {
-    constructor() {
-      state.criticalError = false;
-      instance++;
-    }
-    serve(_request, _method, url) {
-      const { pathname } = new URL(url);
-      if (pathname === "/panic") panic();
-      if (pathname === "/later") return Promise.resolve().then(() => panic());
-      // For something outside, as a request of ours does.
-      if (pathname === "/wait") return scheduler.wait(60_000);
-      if (pathname === "/soon") return scheduler.wait(1).then(() => new Response(""));
-      globalThis.surety.keep(0, "content-type:text/plain\\n");
-      return globalThis.surety.respond(200, 0, "x-request-id:an id\\n", String(instance));
-    }
+  export const __worker_init_state = () => state;
+  export const __wbg_reset_state = () => void instance++;
+  export function serve(_request, _method, url) {
+    const { pathname } = new URL(url);
+    if (pathname === "/panic") panic();
+    if (pathname === "/later") return Promise.resolve().then(() => panic());
+    // For something outside, as a request of ours does.
+    if (pathname === "/wait") return scheduler.wait(60_000);
+    if (pathname === "/soon") return scheduler.wait(1).then(() => new Response(""));
+    globalThis.surety.keep(0, "content-type:text/plain\\n");
+    return globalThis.surety.respond(200, 0, "x-request-id:an id\\n", String(instance));
   }
 `;
 
