@@ -22,8 +22,5 @@ async function run(options: NonNullable<ReturnType<typeof optionsOf>>): Promise<
   };
   process.once("SIGINT", stop);
   process.once("SIGTERM", stop);
-  // Started by another program: that learns where the ledger listens, and the ledger ends with it.
-  process.once("disconnect", stop);
-  process.send?.({ url: devnet.url });
   console.log(`ledger ready on ${devnet.url}`);
 }

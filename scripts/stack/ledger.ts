@@ -1,7 +1,8 @@
-// A local ledger (devnet/main.ts) as a program of this one's.
+// A local ledger (ledgerd.ts) as a program of this one's.
 
 import type { ChildProcess } from "node:child_process";
-import { program, said } from "./process.ts";
+import type { Options } from "../../devnet/options.ts";
+import { program, tell } from "./process.ts";
 
 export interface LedgerOptions {
   /** Where it listens; 0: at any free port. */
@@ -14,9 +15,7 @@ export interface LedgerOptions {
 }
 
 /** Starts a ledger; resolves when it listens. What answers at `url` is this ledger and no other. */
-export async function startLedger({ port, state, blockTime, log }: LedgerOptions): Promise<[ChildProcess, string]> {
-  const args = ["--port", `${port}`, "--state", state, "--block-time", `${blockTime}`];
-  const child = program("devnet/main.ts", args, log);
-  const { url } = await said<{ url: string }>(child, log);
-  return [child, url];
+export async function startLedger({ log, ...options }: LedgerOptions): Promise<[ChildProcess, string]> {
+  const child = program("scripts/stack/ledgerd.ts", log);
+  return [child, await tell<Options, string>(child, { log, order: options }, log)];
 }

@@ -4,6 +4,7 @@ import { type ChildProcess, fork, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import type { Said, Told } from "./orders.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
@@ -27,36 +28,75 @@ export function finished(program: string, args: string[], logFile: string, env: 
   });
 }
 
+/** Programs that have no order, by their files. */
+const idle = new Map<string, ChildProcess[]>();
+const files = new WeakMap<ChildProcess, string>();
+
 /**
- * Starts a Node program of this repository, its output in a log; in a group of its own, so that ending it reaches what it
- * starts in turn. The program ends by itself when this process does, however that happens.
+ * A Node program of this repository that takes orders (orders.ts): one that has none, or a new one, its output in a log until
+ * an order says where; in a group of its own, so that ending it reaches what it starts in turn. It ends by itself when this
+ * process does, however that happens.
  */
-export function program(file: string, args: string[], logFile: string): ChildProcess {
+export function program(file: string, logFile: string): ChildProcess {
+  const known = idle.get(file)?.pop();
+  if (known) {
+    known.ref();
+    known.channel?.ref();
+    return known;
+  }
   const log = openSync(logFile, "a");
-  const child = fork(join(root, file), args, {
+  const child = fork(join(root, file), {
     cwd: root,
     stdio: ["ignore", log, log, "ipc"],
     detached: true,
     env: { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false" },
   });
   closeSync(log);
+  files.set(child, file);
+  child.once("exit", () => {
+    const left = idle.get(file)?.filter((other) => other !== child) ?? [];
+    idle.set(file, left);
+  });
   return child;
 }
 
-/** What a program says next to who started it. Rejects with the end of its log when it ends instead. */
-export function said<Message>(child: ChildProcess, logFile: string): Promise<Message> {
+let told = 0;
+
+/** Gives an order; what came of it. Rejects with the end of the program's log when it ends instead. */
+export function tell<Order, Outcome>(child: ChildProcess, what: Told<Order>, logFile: string): Promise<Outcome> {
+  told += 1;
+  const id = told;
   return new Promise((resolve, reject) => {
-    const heard = (message: unknown) => {
-      child.off("exit", gone);
-      resolve(message as Message);
+    const heard = (said: Said<Outcome>) => {
+      if (said.id !== id) return;
+      child.off("message", heard).off("exit", gone);
+      if ("failed" in said) reject(new Error(`${said.failed}; see ${logFile}`));
+      else resolve(said.done as Outcome);
     };
     const gone = () => {
       child.off("message", heard);
       reject(new Error(`${readFileSync(logFile, "utf8").trim().split("\n").slice(-5).join("\n")}\nsee ${logFile}`));
     };
-    child.once("message", heard);
+    child.on("message", heard);
     child.once("exit", gone);
+    child.send({ ...what, id });
   });
+}
+
+/** Has a program drop what it does, and keeps it for the next order; ends it where it does not. */
+export async function dismiss(child: ChildProcess, logFile: string): Promise<void> {
+  const late = new Promise<boolean>((resolve) => void setTimeout(resolve, 5_000, false).unref());
+  const dropped =
+    child.connected &&
+    tell(child, {}, logFile).then(
+      () => true,
+      () => false,
+    );
+  const file = files.get(child);
+  if (!(await Promise.race([dropped, late])) || file === undefined) return end(child);
+  child.unref();
+  child.channel?.unref();
+  idle.set(file, [...(idle.get(file) ?? []), child]);
 }
 
 /** Throws unless nobody listens at a port of this machine; `variable` is what sets it. */
@@ -95,7 +135,7 @@ export function end(child: ChildProcess, first: NodeJS.Signals = "SIGTERM"): Pro
 /** The programs that a stack consists of. */
 export class Parts {
   readonly ended: Promise<string>;
-  readonly #running = new Set<ChildProcess>();
+  readonly #running = new Map<ChildProcess, { readonly log: string; readonly gone: (code: number | null) => void }>();
   #report: (what: string) => void = () => {};
 
   constructor() {
@@ -105,18 +145,23 @@ export class Parts {
   }
 
   add(name: string, child: ChildProcess, log: string): void {
-    this.#running.add(child);
-    child.once("exit", (code) => {
+    const gone = (code: number | null) => {
       if (this.#running.delete(child)) this.#report(`${name} ended (${code}); see ${log}`);
-    });
+    };
+    this.#running.set(child, { log, gone });
+    child.once("exit", gone);
   }
 
+  /** Ends a program with a signal, or has it drop what it does. */
   async end(child: ChildProcess, signal?: NodeJS.Signals): Promise<void> {
+    const part = this.#running.get(child);
+    if (!part) return;
     this.#running.delete(child);
-    await end(child, signal);
+    child.off("exit", part.gone);
+    await (signal ? end(child, signal) : dismiss(child, part.log));
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#running].map((child) => this.end(child)));
+    await Promise.all([...this.#running.keys()].map((child) => this.end(child)));
   }
 }

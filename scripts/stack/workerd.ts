@@ -1,8 +1,9 @@
-// The workers of a local stack in one workerd, as a program: the stack starts it, tells it what to run (`Run`), and may
-// kill it at any time. It says when all of them serve, and ends when the stack does.
+// The workers of a local stack in one workerd, as a program that takes orders: the stack tells it what to run (`Run`), and may
+// kill it at any time. It says when all of them serve.
 
 import { dirname, resolve } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
+import { takeOrders } from "./orders.ts";
 import { batchesInto, migrate, optionsOf, settingsOf, type Worker, type WorkerOptions } from "./runtime.ts";
 
 /** What to run: the first worker is the one that the Internet would see. */
@@ -15,7 +16,7 @@ export interface Run {
 /** From the stack: what to run, and then that the clock strikes for a worker, by its name. */
 export type Order = { readonly run: Run } | { readonly strike: string };
 /** To the stack, in answer to each order: the port of each worker, in their order. */
-export type Outcome = { readonly ports: readonly number[] } | { readonly failed: string };
+export type Ports = readonly number[];
 
 /** Runs the workers; resolves when all serve, on databases with every migration. */
 async function serve({ workers, storage }: Run): Promise<{ runtime: Miniflare; ports: number[] }> {
@@ -59,9 +60,9 @@ async function serve({ workers, storage }: Run): Promise<{ runtime: Miniflare; p
 }
 
 let runtime: Miniflare | undefined;
-let ports: readonly number[] = [];
+let ports: Ports = [];
 
-async function obey(order: Order): Promise<void> {
+async function obey(order: Order): Promise<Ports> {
   if ("run" in order) {
     ({ runtime, ports } = await serve(order.run));
   } else {
@@ -71,17 +72,10 @@ async function obey(order: Order): Promise<void> {
       | undefined;
     await worker?.scheduled({ cron: "* * * * *" });
   }
+  return ports;
 }
 
-const stop = (): void => void (runtime?.dispose() ?? Promise.resolve()).finally(() => process.exit());
-process.on("SIGTERM", stop);
-process.on("disconnect", stop);
-process.on("message", (order: Order) => {
-  obey(order).then(
-    () => process.send?.({ ports } satisfies Outcome),
-    (error: Error) => {
-      console.error(error);
-      process.send?.({ failed: error.message } satisfies Outcome);
-    },
-  );
+takeOrders(obey, async () => {
+  await runtime?.dispose();
+  runtime = undefined;
 });

@@ -2,10 +2,11 @@
 
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
-import { type Parts, program, said } from "./process.ts";
+import type { Told } from "./orders.ts";
+import { type Parts, program, tell } from "./process.ts";
 import type { Worker } from "./runtime.ts";
 import { secretsOf } from "./secrets.ts";
-import type { Order, Outcome } from "./workerd.ts";
+import type { Order, Ports } from "./workerd.ts";
 
 /** The process of all workers: killed and started again at the same ports. */
 export class Workers {
@@ -23,7 +24,7 @@ export class Workers {
   }
 
   async start(): Promise<void> {
-    const child = program("scripts/stack/workerd.ts", [], this.#log);
+    const child = program("scripts/stack/workerd.ts", this.#log);
     this.#process = child;
     this.#parts.add("the workers", child, this.#log);
     const secret = secretsOf(this.#state);
@@ -32,7 +33,8 @@ export class Workers {
       vars: { ...secret, ...worker.vars },
     }));
     if (!first) throw new Error("no worker");
-    const ports = await this.#tell({ run: { workers: [first, ...others], storage: join(this.#state, "workers/v3") } });
+    const run = { workers: [first, ...others], storage: join(this.#state, "workers/v3") } as const;
+    const ports = await this.#tell({ log: this.#log, order: { run } });
     for (const [index, [name, worker]] of [...this.#workers].entries()) {
       this.#workers.set(name, { ...worker, port: ports[index] ?? worker.port });
     }
@@ -49,15 +51,11 @@ export class Workers {
 
   /** The runtime's clock strikes for the worker with this name. */
   async strike(name: string): Promise<void> {
-    await this.#tell({ strike: name });
+    await this.#tell({ order: { strike: name } });
   }
 
-  async #tell(order: Order): Promise<readonly number[]> {
+  async #tell(told: Told<Order>): Promise<Ports> {
     if (!this.#process) throw new Error("the workers do not run");
-    const answer = said<Outcome>(this.#process, this.#log);
-    this.#process.send(order);
-    const outcome = await answer;
-    if ("failed" in outcome) throw new Error(`the workers: ${outcome.failed}; see ${this.#log}`);
-    return outcome.ports;
+    return tell<Order, Ports>(this.#process, told, this.#log);
   }
 }

@@ -1,9 +1,9 @@
-// A local ledger of a test's own (devnet/main.ts), for tests that need no workers.
+// A local ledger of a test's own, for tests that need no workers.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startLedger as start } from "../../scripts/stack/ledger.ts";
-import { end } from "../../scripts/stack/process.ts";
+import { dismiss } from "../../scripts/stack/process.ts";
 
 export interface Ledger {
   /** Base address of the ledger, with `/control`. */
@@ -24,9 +24,10 @@ export interface Ledger {
 /** A fresh ledger without a history, making blocks only when asked unless a block time is given. */
 export async function startLedger({ blockTime = 0 }: { blockTime?: number } = {}): Promise<Ledger> {
   const state = mkdtempSync(join(tmpdir(), "surety-ledger-"));
-  const [child, url] = await start({ port: 0, state, blockTime, log: join(state, "ledger.log") });
+  const log = join(state, "ledger.log");
+  const [child, url] = await start({ port: 0, state, blockTime, log });
   return connect(url, async () => {
-    await end(child);
+    await dismiss(child, log);
     rmSync(state, { recursive: true, force: true });
   });
 }
