@@ -32,13 +32,13 @@ native() {
   step "lints of this machine's code" make --no-print-directory lint-native || return
   packages
   step "Rust's tests" cargo test --workspace --quiet || return
-  step "fuzzing" scripts/fuzz.sh 50000 || return
 }
 
 workers() {
   step "set-up" scripts/setup.sh browser clients deny || return
   step "the workers" scripts/build-all.sh || return
   step "lints of the workers' code" make --no-print-directory lint-workers || return
+  step "fuzzing" scripts/fuzz.sh 50000 || return
 }
 
 lanes=(native workers)
