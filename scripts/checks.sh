@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All that `make test` runs before the end-to-end tests, in two lanes, so that no core waits for another: what is compiled for
-# this machine in one, set-up and what is compiled for workers in the other. Neither waits for the other's lock on a target.
+# this machine in one, set-up and what is compiled for workers in the other. Neither waits for the other's lock on a
+# target, but for the fuzzers' first inputs, at the end.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"

@@ -16,7 +16,7 @@ mod report;
 mod scene;
 mod transaction;
 
-use std::{collections::HashSet, env, sync::LazyLock};
+use std::{collections::HashSet, env, num::NonZero, sync::LazyLock, thread};
 
 use cardano::fees::ExUnits;
 use xtask::escrow::blueprint::Blueprint;
@@ -61,7 +61,22 @@ impl JudgedCase {
     }
 }
 
-fn judge(contract: Blueprint, cases: Vec<MatrixCase>) -> Vec<JudgedCase> {
+/// Judges each case, on all cores.
+fn judge(contract: &Blueprint, mut cases: Vec<MatrixCase>) -> Vec<JudgedCase> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = cases.len().div_ceil(cores);
+    thread::scope(|scope| {
+        let judges: Vec<_> = (0..cores)
+            .map(|_| {
+                let cases: Vec<MatrixCase> = cases.drain(..share.min(cases.len())).collect();
+                scope.spawn(move || judge_here(contract.clone(), cases))
+            })
+            .collect();
+        judges.into_iter().flat_map(|judge| judge.join().unwrap()).collect()
+    })
+}
+
+fn judge_here(contract: Blueprint, cases: Vec<MatrixCase>) -> Vec<JudgedCase> {
     let evaluator = Evaluator::new(contract);
     let judged = cases.into_iter().map(|case| {
         let transaction = case.transaction.clone().under(evaluator.script(&case.parameters).hash);
@@ -72,7 +87,7 @@ fn judge(contract: Blueprint, cases: Vec<MatrixCase>) -> Vec<JudgedCase> {
     judged.collect()
 }
 
-static JUDGED: LazyLock<Vec<JudgedCase>> = LazyLock::new(|| judge(blueprint(), cases::all()));
+static JUDGED: LazyLock<Vec<JudgedCase>> = LazyLock::new(|| judge(&blueprint(), cases::all()));
 
 fn number(name: &str, otherwise: usize) -> usize {
     env::var(name).map_or(otherwise, |text| text.parse().unwrap())
@@ -96,7 +111,7 @@ fn five_escrows_fit_one_transaction() {
 
 #[test]
 fn the_contract_agrees_with_the_rules_on_what_nobody_thought_of() {
-    let judged = judge(blueprint(), random::cases(number("RANDOM_CASES", 1_000), number("SEED", 7)));
+    let judged = judge(&blueprint(), random::cases(number("RANDOM_CASES", 1_000), number("SEED", 7)));
     for judged in &judged {
         let (case, broken) = (&judged.case, &judged.broken);
         let differs = matches!(judged.comparison(), Comparison::Laxer | Comparison::Stricter);
@@ -134,7 +149,7 @@ fn each_case_has_a_name_of_its_own() {
 /// A contract under which anything goes differs wherever the rules forbid something, and nowhere else.
 #[test]
 fn a_contract_that_accepts_everything_is_found_out() {
-    for judged in judge(accepts_everything(), cases::all()) {
+    for judged in judge(&accepts_everything(), cases::all()) {
         let permitted = judged.broken.is_empty();
         assert_eq!(judged.comparison() == Comparison::Same, permitted, "{}: {}", judged.case.group, judged.case.name);
     }
