@@ -397,6 +397,83 @@ fn a_copy_that_waits_while_its_payer_signs_opens_nothing() {
     assert_eq!(block(world.pay(10_000, Some(world.payer))).unwrap().content, "content 1");
 }
 
+/// A copy of the header under a secret of the thief's own.
+fn copied(world: &World) -> String {
+    let copy = String::from_utf8(STANDARD.decode(&world.header).unwrap()).unwrap();
+    STANDARD.encode(copy.replace("0123456789abcdef", "fedcba9876543210"))
+}
+
+/// The first request of a thief claims and waits, for the provider takes nothing. A second one hands the copy in, and a node
+/// refuses it; its payer signs, and a block has it when the first looks again.
+#[test]
+fn a_copy_that_claimed_first_and_waits_while_its_payer_signs_opens_nothing() {
+    for payers in [Handing::Limited, Handing::Lost] {
+        let world = World::new();
+        let copy = copied(&world);
+        world.broadcast();
+        world.provider.handing.set(Handing::Limited);
+        let meanwhile = || {
+            world.provider.handing.set(Handing::Answered);
+            let second = block(world.pay_for(&world.terms, &copy, (5_000, None), &|| ()));
+            assert!(second.is_err(), "a node had it before: {second:?}");
+            assert_eq!(entry(&world.db, &world.tx()).state, EntryState::Refused);
+            world.provider.handing.set(payers);
+            assert!(matches!(block(world.pay(6_000, Some(world.payer))), Err(PayError::NotSettled(..))));
+            world.mine();
+        };
+        let first = block(world.pay_for(&world.terms, &copy, (0, None), &meanwhile));
+        assert!(first.is_err(), "{payers:?}: {first:?}");
+        world.provider.handing.set(Handing::Answered);
+        assert_eq!(block(world.pay(10_000, Some(world.payer))).unwrap().content, "content 1");
+    }
+}
+
+/// The same, where it looks while its payer's submission is on its way to the node.
+#[test]
+fn a_copy_that_claimed_first_and_looks_while_its_payers_is_on_its_way_opens_nothing() {
+    let world = World::new();
+    let copy = copied(&world);
+    world.broadcast();
+    world.provider.handing.set(Handing::Limited);
+    let paying = RefCell::new(None);
+    let meanwhile = || {
+        world.provider.handing.set(Handing::Answered);
+        assert!(block(world.pay_for(&world.terms, &copy, (5_000, None), &|| ())).is_err());
+        world.provider.handing.set(Handing::Outstanding);
+        let mut payer = world.pay(6_000, Some(world.payer));
+        begin(&mut payer);
+        world.mine();
+        paying.replace(Some(payer));
+    };
+    let first = block(world.pay_for(&world.terms, &copy, (0, None), &meanwhile));
+    world.provider.handing.set(Handing::Answered);
+    let payer = block(paying.take().unwrap());
+    assert!(first.is_err(), "{first:?}; its payer: {payer:?}");
+}
+
+/// A node refuses what it has from somebody else. The same header again, while the index shows nothing yet, does not make it
+/// unheard of: not even where the answer of one try is lost.
+#[test]
+fn what_a_node_refused_once_is_not_forgotten_however_often_a_thief_asks() {
+    let world = World::new();
+    let copy = copied(&world);
+    world.broadcast();
+    for number in 0..10 {
+        world.provider.handing.set(Handing::Answered);
+        let refused = block(world.pay_for(&world.terms, &copy, (number * 200, None), &|| ()));
+        assert!(refused.is_err());
+        let stored = entry(&world.db, &world.tx());
+        assert_eq!((stored.state, stored.was_public), (EntryState::Refused, true));
+    }
+    world.provider.handing.set(Handing::Lost);
+    assert!(matches!(block(world.pay_for(&world.terms, &copy, (2_000, None), &|| ())), Err(PayError::NotSettled(..))));
+    let stored = entry(&world.db, &world.tx());
+    world.mine();
+    world.provider.handing.set(Handing::Answered);
+    let thief = block(world.pay_for(&world.terms, &copy, (3_000, None), &|| ()));
+    assert!(thief.is_err(), "{thief:?}; attempts {}, public {}", stored.attempts, stored.was_public);
+}
+
 #[test]
 fn what_a_thief_presents_for_another_listing_binds_its_payer_to_nothing() {
     for handing in [Handing::Limited, Handing::Outstanding] {

@@ -50,7 +50,7 @@ pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
                AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?8))) \
                AND ?9 IS NOT NULL AND ?10 IS NOT NULL AND ({guard}) \
              ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, in_doubt = 1, \
-               purpose = excluded.purpose, was_public = 0, newest_height = excluded.newest_height, unanswered = excluded.unanswered, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+               purpose = excluded.purpose, was_public = outbox.was_public AND excluded.newest_height IS NOT NULL, newest_height = excluded.newest_height, unanswered = excluded.unanswered, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
              WHERE outbox.state = 'refused' AND outbox.wallet IS excluded.wallet \
                AND (outbox.purpose = excluded.purpose OR outbox.wallet IS NULL AND excluded.newest_height IS NULL) RETURNING {ENTRY_JSON}"
         ),

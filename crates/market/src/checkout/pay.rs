@@ -269,15 +269,14 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     /// That a payment which is in a block is whose and what for it was when it was taken up: what the ledger refused meanwhile
     /// may have been brought anew.
-    async fn is_as_it_was(&self, attempt: &Attempt<'_>, record: &PaymentRecord) -> Result<(), PayError> {
-        let tx = &record.entry.tx;
+    async fn is_as_it_was(&self, attempt: &Attempt<'_>, tx: &TxHash, header: &ContentHash) -> Result<(), PayError> {
         let now: Option<PaymentRecord> = self.database.run(payment::record(tx)).await?.first_json()?;
         let now = now.ok_or_else(|| DatabaseError(format!("{tx} is gone")))?;
         attempt.is_for_it(&now)?;
         if is_refunded(now.status) {
             return Err(PayError::Refunded);
         }
-        let same = now.header == record.header || attempt.proven == Some(now.payer);
+        let same = now.header == *header || attempt.proven == Some(now.payer);
         if same { attempt.may_have(&now.entry, &now.payer) } else { Err(NotSettled::Duplicate.into()) }
     }
 
@@ -290,7 +289,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         record.entry.unanswered &= attempt.proven != Some(record.payer);
         let settled = self.settle(&mut record.entry, record.mode, None).await?;
         if let Standing::Confirmed { .. } = &settled.standing {
-            self.is_as_it_was(attempt, &record).await?;
+            self.is_as_it_was(attempt, &record.entry.tx, &record.header).await?;
             if record.mode == DeliveryMode::Protected {
                 self.must_have_its_result(&record.entry.tx, true).await?;
             }
@@ -377,6 +376,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     self.recorded(attempt, &entry.tx, &settled).await?;
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
                     attempt.may_have(&entry, &payer)?;
+                    self.is_as_it_was(attempt, &entry.tx, &attempt.presented.header).await?;
                     if mode == DeliveryMode::Protected {
                         self.must_have_its_result(&entry.tx, false).await?;
                     }
