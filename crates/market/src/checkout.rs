@@ -171,7 +171,7 @@ impl Follow for Waiting<'_> {
             if self.delivers && !(self.hung_up)() {
                 statements.push(payment::mark_delivered(&entry.tx, self.now));
             }
-            statements.push(purchase::read(&entry.tx));
+            statements.extend([payment::record(&entry.tx), purchase::read(&entry.tx)]);
         }
         Ok(statements)
     }

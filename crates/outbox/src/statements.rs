@@ -217,7 +217,7 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
     match step {
         Decision::Wait | Decision::Submit => vec![],
         Decision::Accept => vec![statement!(
-            "UPDATE outbox SET state = 'submitted' WHERE tx_id = ?1 AND state = 'claimed' RETURNING tx_id",
+            "UPDATE outbox SET state = 'submitted', was_public = 0 WHERE tx_id = ?1 AND state = 'claimed' RETURNING tx_id",
             tx
         )],
         Decision::Include(block) => vec![

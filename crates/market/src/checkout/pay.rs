@@ -263,14 +263,19 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         Ok(entry.state != EntryState::Refused)
     }
 
-    async fn recorded(&self, attempt: &Attempt<'_>, tx: &TxHash, settled: &Settled) -> Result<(), PayError> {
-        if self.is_of(attempt.terms, tx, settled).await? { Ok(()) } else { Err(NotSettled::OtherResource.into()) }
-    }
-
     /// That a payment which is in a block is whose and what for it was when it was taken up: what the ledger refused meanwhile
     /// may have been brought anew.
-    async fn is_as_it_was(&self, attempt: &Attempt<'_>, tx: &TxHash, header: &ContentHash) -> Result<(), PayError> {
-        let now: Option<PaymentRecord> = self.database.run(payment::record(tx)).await?.first_json()?;
+    async fn is_as_it_was(
+        &self,
+        attempt: &Attempt<'_>,
+        (tx, header): (&TxHash, &ContentHash),
+        settled: &Settled,
+    ) -> Result<(), PayError> {
+        let now: Option<PaymentRecord> = match settled.followed.as_slice() {
+            [.., record, _] => record.first_json()?,
+            // Another request recorded it.
+            _ => self.database.run(payment::record(tx)).await?.first_json()?,
+        };
         let now = now.ok_or_else(|| DatabaseError(format!("{tx} is gone")))?;
         attempt.is_for_it(&now)?;
         if is_refunded(now.status) {
@@ -289,7 +294,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         record.entry.unanswered &= attempt.proven != Some(record.payer);
         let settled = self.settle(&mut record.entry, record.mode, None).await?;
         if let Standing::Confirmed { .. } = &settled.standing {
-            self.is_as_it_was(attempt, &record.entry.tx, &record.header).await?;
+            self.is_as_it_was(attempt, (&record.entry.tx, &record.header), &settled).await?;
             if record.mode == DeliveryMode::Protected {
                 self.must_have_its_result(&record.entry.tx, true).await?;
             }
@@ -373,10 +378,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             match claim {
                 Claim::New(mut entry) => {
                     let settled = self.settle(&mut entry, mode, Some(None)).await?;
-                    self.recorded(attempt, &entry.tx, &settled).await?;
+                    if let Standing::Confirmed { .. } = &settled.standing {
+                        let claimed = (&entry.tx, &attempt.presented.header);
+                        self.is_as_it_was(attempt, claimed, &settled).await?;
+                    }
                     let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
                     attempt.may_have(&entry, &payer)?;
-                    self.is_as_it_was(attempt, &entry.tx, &attempt.presented.header).await?;
                     if mode == DeliveryMode::Protected {
                         self.must_have_its_result(&entry.tx, false).await?;
                     }
