@@ -138,7 +138,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 (entry.state, entry.block) = (EntryState::Included, Some(*block));
             }
             _ if !changed => {}
-            Decision::Accept => entry.state = EntryState::Submitted,
+            Decision::Accept => (entry.state, entry.was_public) = (EntryState::Submitted, false),
             Decision::Reopen => (entry.state, entry.block, entry.attempted_at_ms) = (EntryState::Submitted, None, 0),
             Decision::Refuse(_) => {
                 entry.state = EntryState::Refused;
