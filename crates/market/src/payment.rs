@@ -178,7 +178,8 @@ const MAX_UNPOSTED_OF_ONE: u32 = MAX_UNPOSTED / 4;
 /// for by itself, and whoever handed it in may have left before a block had it.
 const UNSEEN_SLOTS: u64 = 20 * 60;
 
-/// SQL for whether so many wait that one more would be too many, over `?1` and the facts.
+/// SQL for whether so many wait that one more would be too many, over `?1` and the facts. What a node had before us keeps nobody
+/// out: it did not count while it was refused, and its result comes after those of what did.
 macro_rules! crowded {
     ($facts:literal) => {
         concat!(
@@ -192,8 +193,9 @@ macro_rules! crowded {
             $facts,
             " ->> '$.networkBefore')) >= ",
             $facts,
-            " ->> '$.ofOne') FROM (SELECT network FROM escrows LEFT JOIN payments ON tx_id = purchase_id \
-             WHERE utxo IS NOT NULL AND result_hash IS NULL AND submit_result_ms > max(",
+            " ->> '$.ofOne') FROM (SELECT network FROM escrows LEFT JOIN payments p ON p.tx_id = purchase_id \
+             LEFT JOIN outbox o ON o.tx_id = purchase_id WHERE o.was_public IS NOT 1 \
+             AND utxo IS NOT NULL AND result_hash IS NULL AND submit_result_ms > max(",
             $facts,
             " ->> '$.now', coalesce((SELECT tip_time_ms FROM chain_state), 0)) \
              UNION ALL SELECT p.network FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \

@@ -23,9 +23,10 @@ use escrow::Action;
 use market::{
     DeliveryMode,
     purchase::{self, Verification},
+    transitions::Transitions,
     watch::Report,
 };
-use outbox::{Decision, Entry, EntryState};
+use outbox::{Decision, Entry, EntryState, Outbox};
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 
 /// Transactions that strangers put at the escrow's address: what twenty ticks could read.
@@ -448,6 +449,55 @@ fn as_many_results_as_may_wait_are_posted_in_time_whoever_comes_before_them() {
     sales.ticks(1);
     let late = locks.iter().filter(|lock| ["FundsLocked", "RefundRequested"].contains(&sales.status(lock).as_str()));
     assert_eq!(late.count(), 0);
+}
+
+/// Somebody each buys after a node had their lock already, and it is taken up where a block has it.
+fn sell_public(sales: &Sales, buyers: std::ops::Range<u8>) -> Vec<TxHash> {
+    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, follow: &Transitions };
+    sales.ledger.calls.set(0);
+    let mut firsts: Vec<Entry> = buyers.map(|number| entry(&sales.db, &sales.sell_another(&person(number)))).collect();
+    for first in &mut firsts {
+        assert!(block(outbox.submit_first(first, None, sales.now())).unwrap().is_some());
+    }
+    sales.ledger.mine();
+    for first in &mut firsts {
+        sales.ledger.calls.set(0);
+        block(outbox.look(first, None, sales.now())).unwrap();
+        assert_eq!((first.state, first.was_public), (EntryState::Included, true));
+    }
+    firsts.into_iter().map(|first| first.tx).collect()
+}
+
+/// What nothing bounds: each is refused while it waits for its block, and a sale once that has it.
+#[test]
+fn locks_that_a_node_had_first_keep_nobody_out_and_no_result_waiting() {
+    let sales = Sales::new();
+    (0..8).for_each(|_| sales.fund(1_000));
+    sales.issued.set(sales.now());
+    let public: Vec<TxHash> =
+        [60, 85, 110].into_iter().flat_map(|first| sell_public(&sales, first..first + 20)).collect();
+    assert_eq!(sales.open().len(), 60);
+    sales.ledger.mine();
+    sales.issued.set(sales.now());
+    let honest: Vec<TxHash> = (0..8).map(|number| sales.sell_another(&person(20 + number))).collect();
+    for _ in 0..2 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick();
+        // The steps of some of them come into blocks before their results.
+        let pending = std::mem::take(&mut *sales.ledger.mempool.borrow_mut());
+        for tx in &pending {
+            let spent = |lock: &&TxHash| tx.utxos.by_script.iter().any(|input| input.tx == **lock);
+            if let Some(lock) = public.iter().find(spent) {
+                sales.does(lock, Action::SetRefundRequested);
+            }
+        }
+        for tx in pending {
+            sales.ledger.hand_in(tx);
+        }
+    }
+    sales.ticks(1);
+    let statuses: Vec<String> = honest.iter().map(|lock| sales.status(lock)).collect();
+    assert_eq!(statuses, ["ResultSubmitted"; 8]);
 }
 
 /// At each tick so many buyers whose escrows are due have a step of their own in the mempool, which who runs the scripts

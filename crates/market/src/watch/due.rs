@@ -16,7 +16,8 @@ pub(super) const PAGE: u32 = 128;
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 const FAILED_MS: Millis = 10 * 60 * 1_000;
 /// How much earlier than its deadline a result counts, from issuance to that deadline: as if it were due now. Without one
-/// the content is given away, and anybody can have dozens of disputes made that end before a new sale's time does.
+/// the content is given away, and anybody can have dozens of disputes made that end before a new sale's time does. Not one of
+/// a lock that a node had before us: no more of the others are taken than are posted in time.
 const RESULTS_FIRST_MS: Millis = 16 * 60 * 1_000;
 /// How much later a result counts for each time that it failed: what was not tried yet comes first, and nobody's are tried
 /// much more often than another's.
@@ -31,6 +32,9 @@ const MAX_DOUBLINGS: u32 = 3;
 const LAST_LOOK_MS: Millis = 4 * 60_000;
 /// How often one is looked at whose deadlines are over.
 const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
+
+/// SQL for whether a node had the lock of `e` before us.
+const PUBLIC: &str = "coalesce((SELECT was_public FROM outbox WHERE tx_id = e.purchase_id), 0)";
 
 /// An escrow that is due, and what was sold.
 #[derive(Clone, Debug, Deserialize)]
@@ -52,6 +56,8 @@ pub(super) struct Due {
     height: u64,
     /// How often an action on what it is now was refused, or came into no block.
     pub failures: u32,
+    /// Whether a node had the lock before us: then nothing bounded how many of them wait.
+    pub was_public: bool,
     /// The account whose service wallet bought, if one did.
     pub holder: Option<Holder>,
 }
@@ -106,7 +112,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                'contentHash', l.content_hash, 'share', CAST(iif(EXISTS (SELECT 1 FROM outbox \
                  WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address, \
                'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
-               'failures', e.failures, \
+               'failures', e.failures, 'wasPublic', json(iif({public}, 'true', 'false')), \
                'holder', json((SELECT json_object('owner', a.owner, 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
@@ -117,7 +123,10 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
                ELSE {some_day} END, e.purchase_id LIMIT {PAGE} OFFSET ?2",
             height = newest("height", "e.purchase_id"),
-            result = format_args!("e.submit_result_ms - {RESULTS_FIRST_MS} + e.failures * {RESULT_FAILED_MS}"),
+            public = PUBLIC,
+            result = format_args!(
+                "e.submit_result_ms - iif({PUBLIC}, 0, {RESULTS_FIRST_MS}) + e.failures * {RESULT_FAILED_MS}"
+            ),
             some_day = format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + e.failures * {FAILED_MS}"),
         ),
         clock,

@@ -73,6 +73,7 @@ pub struct Sales {
     /// When the next quotes are issued.
     pub issued: std::cell::Cell<Millis>,
     count: std::cell::Cell<u32>,
+    listings: std::cell::Cell<u8>,
 }
 
 impl Sleep for Sales {
@@ -116,6 +117,7 @@ impl Sales {
             meanwhile,
             issued: std::cell::Cell::new(super::NOON),
             count: Default::default(),
+            listings: std::cell::Cell::new(100),
         };
         sales.fund(100);
         sales.fund(100);
@@ -150,7 +152,8 @@ impl Sales {
 
     /// Somebody buys what nobody bought before.
     pub fn sell_another(&self, buyer: &SigningKey) -> TxHash {
-        let listing = list(&self.db, u8::try_from(100 + self.unique()).unwrap(), PRICE);
+        self.listings.set(self.listings.get() + 1);
+        let listing = list(&self.db, self.listings.get(), PRICE);
         self.sell_listing(&listing, buyer)
     }
 

@@ -60,7 +60,10 @@ impl Job {
         let mut asked = VecDeque::new();
         for judged in judged {
             let shares = judged.shares(clock);
-            let alike = |job: &&mut Self| job.0.first().is_some_and(|it| it.step == judged.step && it.shares(clock));
+            let alike = |job: &&mut Self| {
+                let first = job.0.first().filter(|it| it.shares(clock));
+                first.is_some_and(|it| it.step == judged.step && it.due.was_public == judged.due.was_public)
+            };
             match jobs.iter_mut().filter(alike).find(|job| shares && job.0.len() < MAX_TOGETHER) {
                 Some(job) => job.0.push(judged),
                 None if judged.step == NextStep::AskArbiter => asked.push_back(Self::alone(judged)),
