@@ -7,7 +7,7 @@ use futures_util::{
     future::{Either, select},
 };
 use market::network::site;
-use worker::{AbortController, AbortSignal, ByteStream, Fetch, Request, Response};
+use worker::{AbortController, AbortSignal, ByteStream, Fetch, Fetcher, Request, Response};
 
 use crate::{client::client, serve};
 
@@ -189,6 +189,17 @@ pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answ
     .await
 }
 
+/// The same to another worker, over its service binding.
+///
+/// # Errors
+/// As [`call`]. What it began goes on without whoever asked.
+pub async fn ask(service: &Fetcher, request: Request, time: Duration, limit: usize) -> Result<Answer, CallError> {
+    within(time, async |_| {
+        answer(service.fetch_request(request).await.map_err(|_| CallError::Connection)?, limit).await
+    })
+    .await
+}
+
 /// What an answer begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
@@ -252,10 +263,7 @@ pub(crate) async fn within<T>(
 }
 
 /// Reads a whole answer, no more than `limit` bytes of it.
-///
-/// # Errors
-/// Too large, or broken.
-pub async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
+pub(crate) async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
     let Head { status, retry_after } = Head::of(&response);
     let body = match response.stream() {
         Ok(stream) => read(stream, limit, |_, _| true).await.map_err(|error| match error {

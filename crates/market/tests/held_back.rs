@@ -91,6 +91,26 @@ fn a_result_is_tried_in_every_tick_and_between_blocks() {
 }
 
 #[test]
+fn what_was_held_back_leaves_nothing_after_a_day() {
+    let sales = world();
+    let lock = sales.sell(&person(11));
+    sales.ledger.mine();
+    while sales.now() < NOON + TIME {
+        hold(&sales, &lock);
+        sales.tick();
+        (0..3).for_each(|_| sales.ledger.mine());
+    }
+    let tried =
+        || one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM outbox WHERE kind = 'result'").parse::<u32>().unwrap();
+    let acted = "SELECT CAST(count(*) AS TEXT) FROM outbox_purchases JOIN outbox USING (tx_id) WHERE kind = 'result'";
+    assert!(tried() > 5, "{}", tried());
+    assert_eq!(one(&sales.db, acted), tried().to_string());
+    sales.until(25 * 60);
+    sales.tick();
+    assert_eq!((tried(), one(&sales.db, acted).as_str()), (0, "0"));
+}
+
+#[test]
 fn a_buyer_who_lets_go_for_one_moment_is_too_late() {
     let sales = world();
     let lock = sales.sell(&person(11));

@@ -1,8 +1,10 @@
 //! The arbiter, over its service binding.
 
+use std::time::Duration;
+
 use edge::{
     Usage,
-    http::{CallError, answer},
+    http::{self, CallError},
 };
 use market::watch::{ArbiterClient, Dispute};
 use serde::Deserialize;
@@ -11,6 +13,8 @@ use worker::{Env, Headers, Method, Request, RequestInit};
 
 /// Bytes of an answer that are read.
 const MAX_ANSWER: usize = 64 << 10;
+/// How long it may take: it walks back to a lock, and submits.
+const TIME: Duration = Duration::from_secs(60);
 
 /// Why the arbiter said nothing.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +51,7 @@ impl Bound<'_> {
         if !self.usage.call() {
             return Err(AskError::NoCallsLeft);
         }
-        let answer = answer(arbiter.fetch_request(request).await?, MAX_ANSWER).await?;
+        let answer = http::ask(&arbiter, request, TIME, MAX_ANSWER).await?;
         let said = serde_json::from_slice::<Said>(&answer.body).ok().filter(|_| answer.status == 200);
         said.map(|said| said.status).ok_or(AskError::Status(answer.status))
     }

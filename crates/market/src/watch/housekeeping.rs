@@ -20,12 +20,18 @@ const OWN_SLOTS: u64 = 30 * DAY_SLOTS;
 const LOST_PAYMENTS: &str = "kind = 'payment' AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
     AND (wallet IS NULL OR valid_until_slot < ?1 - ?2) AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
+/// Actions on escrows that took no effect and cannot any more: what became of what they would have spent says the chain. One
+/// that somebody holds back leaves one with each try.
+const LOST_ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute') AND state IN ('refused', 'expired') \
+    AND valid_until_slot < ?1";
+
 /// How long an agent's grant is kept that can be used no more; its tokens end long before.
 const GRANT_MS: Millis = 100 * DAY_MS;
 
 /// The statements that remove what is over.
 pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     let mut statements = payments(now, tip);
+    statements.extend(actions(tip));
     statements.extend(agents(now));
     statements.extend([
         older("sessions", "token_hash", "expires_at_ms", now),
@@ -78,6 +84,15 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
             OWN_SLOTS
         ),
     ]
+}
+
+/// Actions that came to nothing, and what they were for.
+fn actions(tip: &Tip) -> Vec<Statement> {
+    let lost = format!("SELECT tx_id FROM outbox WHERE {LOST_ACTIONS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
+    let gone = |table: &str| {
+        statement!(format!("DELETE FROM {table} WHERE tx_id IN ({lost})"), tip.slot.saturating_sub(DAY_SLOTS))
+    };
+    ["outbox_purchases", "outbox"].map(gone).into()
 }
 
 /// What agents' programs left that nobody approved, and what their owners ended: a grant, once which spends were made with it
