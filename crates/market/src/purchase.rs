@@ -324,8 +324,9 @@ pub struct Owned {
 }
 
 /// SQL for what the content of a purchase in this mode waits for: NULL where it may be given. Of an instant one that is
-/// always; of a lock once its result is in a block, or was taken by a node with time for five blocks, which is not over, and
-/// there is time to post another, should none of them have it. Else 0, as where it was refunded or a rollback took it; or, where results cannot be asked for, when
+/// always; of a lock once its result is in a block, or, unless a node had the lock before us, for nothing bounds how many such there
+/// are, was taken by a node with time for five blocks, which is not over, and there is time to post another, should none of
+/// them have it. Else 0, as where it was refunded or a rollback took it; or, where results cannot be asked for, when
 /// the time for its result is over, unless a node had the lock before us, for nothing counted it among those that wait
 /// while it was refused.
 macro_rules! awaits {
@@ -339,7 +340,8 @@ macro_rules! awaits {
                  THEN iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) \
                WHEN EXISTS (SELECT 1 FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id \
                  WHERE op.purchase_id = escrows.purchase_id AND o.kind = 'result' AND (o.state = 'included' \
-                   OR o.state = 'submitted' AND (o.valid_until_slot + 1655683200 + 240) * 1000 <= submit_result_ms \
+                   OR o.state = 'submitted' AND (SELECT was_public FROM outbox WHERE tx_id = purchase_id) IS NOT 1 \
+                     AND (o.valid_until_slot + 1655683200 + 480) * 1000 <= submit_result_ms \
                      AND (o.valid_until_slot + 1655683200 - 100) * 1000 >= o.attempted_at_ms \
                      AND o.valid_until_slot > (SELECT tip_slot FROM chain_state))) \
                THEN -1 ELSE 0 END FROM escrows JOIN purchases lock ON lock.id = purchase_id \

@@ -351,8 +351,8 @@ fn a_result_that_a_node_takes_when_there_is_no_time_for_another_gives_nothing_be
         let (sales, lock, header) = bought(true);
         step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
         let end = sales.escrow(&lock).datum.deadlines.submit_result;
-        // What a result may wait for a block, and as long again and a minute for another.
-        let last = end - (180 + 240) * 1_000;
+        // What a result may wait for a block, and what is left then for another.
+        let last = end - (180 + 480) * 1_000;
         while sales.now() + 60_000 < if in_time { last } else { end - 120_000 } {
             sales.ledger.mine();
         }

@@ -229,7 +229,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// The same bytes again, unless somebody else began an attempt since the entry was read.
-    async fn submit_again(&self, entry: &mut Entry, now: Millis) -> Result<(), DatabaseError> {
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn submit_again(&self, entry: &mut Entry, now: Millis) -> Result<(), DatabaseError> {
         let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
         *entry = begun;
         let says = self.submit(entry, None).await?;
@@ -278,14 +281,24 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// # Errors
     /// The database or the chain cannot be asked.
     pub async fn look(&self, entry: &mut Entry, tip: Option<&Tip>, now: Millis) -> Result<Decision, OutboxError> {
+        let step = self.see(entry, tip, now).await?;
+        if step == Decision::Submit {
+            self.submit_again(entry, now).await?;
+        }
+        Ok(step)
+    }
+
+    /// The same, but for submitting again ([`Outbox::submit_again`]), which is left to whoever asks.
+    ///
+    /// # Errors
+    /// As [`Outbox::look`].
+    pub async fn see(&self, entry: &mut Entry, tip: Option<&Tip>, now: Millis) -> Result<Decision, OutboxError> {
         let says = match self.inclusion_of(entry).await? {
             Some(block) => ChainSays::InBlock(block),
             None => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
         };
         let step = decide(entry, &says, now);
-        if step == Decision::Submit {
-            self.submit_again(entry, now).await?;
-        } else {
+        if step != Decision::Submit {
             self.apply(entry, &step, now).await?;
         }
         Ok(step)

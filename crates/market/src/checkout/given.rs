@@ -94,7 +94,8 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
                     }
                     return Ok(());
                 }
-                asks &= record.results_first && stands && !record.result_failed;
+                // Of a lock that a node had before us ticks alone post the result, and its block is waited for.
+                asks &= record.results_first && stands && !record.result_failed && !record.entry.was_public;
                 let Some((before, after)) = waits.next().filter(|_| asks) else {
                     return Err(Unavailable::NoResult(*lock));
                 };

@@ -25,17 +25,16 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         view: &TickView,
         report: &mut Report,
     ) -> Result<bool, TickError> {
-        let (mut found, mut waiting) = (Vec::new(), Vec::new());
+        let mut found = Vec::new();
         let (mut changed, mut unserved) = (false, 0_u32);
         for entry in &mut entries {
             if (self.calls_left)() <= CALLS_KEPT || unserved >= MAX_UNSERVED {
                 break;
             }
             let tx = entry.tx;
-            match self.look(entry, view, report).await {
-                Ok((step, did)) => {
-                    changed |= !matches!(step, Decision::Wait | Decision::Submit);
-                    waiting.extend(Some(tx).filter(|_| entry.state.is_open() && acts_on_escrows(entry.kind)));
+            match self.look_after_one(entry, view, report).await {
+                Ok((anything, did)) => {
+                    changed |= anything;
                     found.extend(did);
                 }
                 Err(error) => {
@@ -45,13 +44,26 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         }
         self.record(found, view, report).await?;
-        for tx in waiting {
-            match self.is_overtaken(&tx, view, report).await {
-                Ok(overtaken) => changed |= overtaken,
-                Err(error) => report.note(&tx, &error),
-            }
-        }
         Ok(changed)
+    }
+
+    /// One of them. An action in no block is sent again only if nobody overtook it: no node would take it. Whether anything
+    /// changed, and what it did to escrows if it is in a block.
+    async fn look_after_one(
+        &self,
+        entry: &mut Entry,
+        view: &TickView,
+        report: &mut Report,
+    ) -> Result<(bool, Option<Found>), TickError> {
+        let (step, found) = self.look(entry, view, report).await?;
+        let acts = entry.state.is_open() && acts_on_escrows(entry.kind);
+        if acts && self.is_overtaken(&entry.tx, view, report).await? {
+            return Ok((true, None));
+        }
+        if step == Decision::Submit {
+            self.outbox().submit_again(entry, self.now).await?;
+        }
+        Ok((!matches!(step, Decision::Wait | Decision::Submit), found))
     }
 
     /// Whether a block has what spends an escrow on which an action of ours in no block acts: then that is recorded, and the
@@ -71,7 +83,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(false)
     }
 
-    /// Looks at one entry. What was done, and what it did to escrows if it is in a block.
+    /// Looks at one entry, without sending it again. What was done, and what it did to escrows if it is in a block.
     pub(super) async fn look(
         &self,
         entry: &mut Entry,
@@ -79,7 +91,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<(Decision, Option<Found>), TickError> {
         let was = entry.state;
-        let step = self.outbox().look(entry, Some(&view.tip), self.now).await?;
+        let step = self.outbox().see(entry, Some(&view.tip), self.now).await?;
         match &step {
             Decision::Include(_) => report.confirmed = report.confirmed.saturating_add(1),
             Decision::Wait if was == EntryState::Included => drop(self.database.run(rechecked(&entry.tx)).await?),

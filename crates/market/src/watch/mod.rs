@@ -60,6 +60,9 @@ type Begun = (Work, Vec<SeenBlock>, Vec<Unsure>);
 /// Outside calls that looking after entries leaves for what is due.
 const CALLS_KEPT: u32 = 16;
 
+/// Alarms, and notes, that a report has at most: who makes sales that fail makes as many of them.
+const MAX_WORDS: usize = 50;
+
 /// Blocks below the newest one that an earlier tick saw whose entries are asked for once more: a node on another fork may
 /// have shown one of that height, and a slower tick, or a request, may have written it down since.
 const UNSURE_BLOCKS: u64 = 6;
@@ -114,6 +117,17 @@ pub struct Report {
 }
 
 impl Report {
+    /// The first of what it says, and how much more there was: a line of the log has an end.
+    fn shorten(&mut self) {
+        for said in [&mut self.alarms, &mut self.notes] {
+            let more = said.len().saturating_sub(MAX_WORDS);
+            if more > 0 {
+                said.truncate(MAX_WORDS);
+                said.push(format!("and {more} more"));
+            }
+        }
+    }
+
     fn note(&mut self, what: &dyn std::fmt::Display, why: &dyn std::fmt::Display) {
         self.notes.push(format!("{what}: {why}"));
     }
@@ -214,6 +228,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let mut report = Report::default();
         let held = counted.run(keys, arbiter, &mut report).await?;
         counted.insist(held, sleep, &mut report).await?;
+        report.shorten();
         report.calls = before.saturating_sub((self.calls_left)());
         report.statements = database.statements();
         Ok(report)
@@ -234,6 +249,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             database.run(reading::give_turn_back(self.now)).await?;
             done?;
         }
+        report.shorten();
         report.calls = before.saturating_sub((self.calls_left)());
         report.statements = database.statements();
         Ok(report)
@@ -274,8 +290,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let (Some(deployment), Some(seller)) = (self.deployment, self.seller(keys)) else { return Ok(()) };
         let clock = chain_state::clock(time, self.now, self.lead)?;
         let due: Vec<Due> = self.database.run(due::due(clock, 0)).await?.all_json()?;
-        // What failed is a tick's: nobody has it tried as often as they ask.
-        let results: Vec<Due> = due.into_iter().filter(|due| due.awaits_result(clock) && due.failures == 0).collect();
+        // What failed is a tick's: nobody has it tried as often as they ask. So is what a node had before us, whose content
+        // waits for a block anyway, and of which there may be any number.
+        let on_request = |due: &Due| due.awaits_result(clock) && due.failures == 0 && !due.was_public;
+        let results: Vec<Due> = due.into_iter().filter(on_request).collect();
         if results.is_empty() {
             return Ok(());
         }

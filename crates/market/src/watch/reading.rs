@@ -1,7 +1,7 @@
 //! What is stored of earlier ticks: how far the chain was read, which blocks were seen, what of ours is to be asked for.
 
 use cardano::{TxHash, chain::Tip, history::Place, slots::Millis};
-use outbox::{Entry, Kind, open_of_kinds};
+use outbox::{ENTRY_JSON, Entry, Kind, open_of_kinds};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
@@ -10,7 +10,7 @@ use crate::{listing::DeliveryMode, payment};
 
 /// Entries whose end is not known, of each sort, that one tick looks after, those that expire first. Anyone can hand in
 /// payments that never get into a block: they must not keep actions waiting.
-const MAX_ACTIONS: u32 = 6;
+const MAX_ACTIONS: u32 = 12;
 /// Locks come before other payments: where nobody waits for one any more, its escrow begins to be watched by this.
 const MAX_LOCKS: u32 = 16;
 const MAX_PAYMENTS: u32 = 4;
@@ -18,8 +18,16 @@ const MAX_WITHDRAWALS: u32 = 2;
 /// A place after all transactions of a block: no block has a million.
 const END_OF_BLOCK: i64 = 1_000_000;
 
-/// What the platform's wallet sends to act on purchases.
-const ACTIONS: [Kind; 5] = [Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Payout];
+/// The statement that reads what the platform's wallet sent to act on purchases and whose end is not known, those that expire
+/// first; last what acts for locks that a node had before us, for nothing bounds how many of them there are.
+fn actions() -> Statement {
+    statement!(format!(
+        "SELECT {ENTRY_JSON} FROM outbox WHERE kind IN ('result', 'collect', 'refund', 'dispute', 'payout') \
+         AND state IN ('claimed', 'submitted') \
+         ORDER BY EXISTS (SELECT 1 FROM outbox_purchases op JOIN outbox lock ON lock.tx_id = op.purchase_id \
+           WHERE op.tx_id = outbox.tx_id AND lock.was_public), valid_until_slot LIMIT {MAX_ACTIONS}"
+    ))
+}
 
 /// A block as it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -64,7 +72,7 @@ impl Reading {
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
             history::unread(),
-            open_of_kinds(&ACTIONS, MAX_ACTIONS),
+            actions(),
             payment::open_in(DeliveryMode::Protected, MAX_LOCKS),
             payment::open_in(DeliveryMode::Instant, MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),

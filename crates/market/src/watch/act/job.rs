@@ -30,6 +30,10 @@ use crate::{
 /// 189,894, 153,686, 162,591, 184,353; collecting 284,850, 162,965, 112,900, 106,515, 111,838.
 const MAX_TOGETHER: usize = 5;
 
+/// Transactions with results of locks that a node had before us that one tick sends at most: nothing bounds how many of these
+/// there are, and what is sent has to be looked after until a block has it.
+const MAX_PUBLIC_RESULTS: usize = 2;
+
 /// How soon a result is tried again for which the wallet had too little that was free.
 const FUNDS_MS: Millis = 10_000;
 
@@ -70,8 +74,17 @@ impl Job {
                 None => jobs.push_back(Self::alone(judged)),
             }
         }
+        let mut public = 0_usize;
+        jobs.retain(|job| {
+            public = public.saturating_add(usize::from(job.posts_for_public()));
+            !job.posts_for_public() || public <= MAX_PUBLIC_RESULTS
+        });
         jobs.append(&mut asked);
         jobs
+    }
+
+    fn posts_for_public(&self) -> bool {
+        self.0.first().is_some_and(|judged| judged.step == NextStep::PostResult && judged.due.was_public)
     }
 
     pub fn alone(judged: Judged) -> Self {
