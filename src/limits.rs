@@ -150,6 +150,15 @@ const SEARCHES_AT_ONCE: usize = 6;
 /// collateral, in four megabytes.
 const DRAFTS_AT_ONCE: usize = 8;
 
+/// Bytes that a purchase from a service wallet takes while it is made and waited for: what is known of the wallet.
+pub const PURCHASE_BYTES: usize = 64 << 10;
+
+/// Bytes that a payment takes while it is verified and waited for, by the text of its header: that, its transaction, and the
+/// entry of the outbox with its bytes.
+pub const fn payment_bytes(header: &str) -> usize {
+    header.len().saturating_mul(3)
+}
+
 thread_local! {
     static LONG: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
     static SEARCHES: RefCell<Places> = const { RefCell::new(Places::new(SEARCHES_AT_ONCE)) };

@@ -14,8 +14,12 @@ use agents::{
     },
     oauth::grant::{self, Caller},
 };
+use cardano::json;
 use edge::serve::{Request, Response};
-use edge::{bearer::Bearer, http};
+use edge::{
+    bearer::Bearer,
+    http::{self, Held},
+};
 use futures_util::{
     future::{Either, select},
     stream::{self, StreamExt},
@@ -74,6 +78,8 @@ struct McpExchange {
     request: Request,
     visitor: Visitor,
     mirrored: Mirrored,
+    /// What its client is counted for meanwhile.
+    _held: Held,
 }
 
 /// The headers that repeat what a message says.
@@ -98,7 +104,7 @@ impl Mirrored {
 
 impl McpExchange {
     async fn answer(self, message: Message) -> RpcAnswer {
-        let Self { app, request, visitor, mirrored } = &self;
+        let Self { app, request, visitor, mirrored, .. } = &self;
         let headers = mirrored.headers();
         match visitor {
             Visitor::Agent(caller) => {
@@ -115,7 +121,8 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
         Ok(message) => message,
         Err(error) => return write(error.into()),
     };
-    // It waits for as long as the call takes.
+    // The message waits for as long as the call takes, not what it was read from.
+    let held = http::hold(&request, json::weight(&body))?;
     drop(body);
     if message.calls_tool() {
         match &visitor {
@@ -125,7 +132,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     }
     let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
     let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
-    let exchange = McpExchange { app: app.for_tool_call(), request, visitor, mirrored };
+    let exchange = McpExchange { app: app.for_tool_call(), request, visitor, mirrored, _held: held };
     match progress {
         Some(token) => stream(token, exchange.answer(message)),
         None => write(exchange.answer(message).await),

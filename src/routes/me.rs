@@ -5,6 +5,7 @@ use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     ed25519::WebCrypto,
+    http,
     places::Place,
 };
 use market::{
@@ -139,6 +140,8 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let (id, mode) = (body.text("listingId")?, body.text("mode")?);
     let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
     let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;
+    drop(body);
+    let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);

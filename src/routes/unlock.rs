@@ -17,6 +17,7 @@ use edge::{
     answer::{self, Fault},
     d1::D1,
     ed25519::WebCrypto,
+    http,
 };
 use market::{
     ListingId,
@@ -244,6 +245,7 @@ impl Gate<'_> {
             Ok(presented) => presented,
             Err(refusal) => return self.refuse(&refusal).await,
         };
+        let _held = http::hold(self.request, limits::payment_bytes(header))?;
         let chain = self.app.chain(self.request)?;
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
         // What the operator hid is sold to nobody new.
@@ -275,7 +277,7 @@ impl Gate<'_> {
             PayError::Refused(refusal) => self.refuse(&refusal).await,
             PayError::NotSettled(refusal, settlement) => {
                 let pends = matches!(refusal, Refusal::Settlement(NotSettled::Pending));
-                let pending = pends.then(|| serde_json::from_value(presented.accepted()).ok()).flatten();
+                let pending = pends.then(|| presented.accepted().ok()).flatten();
                 self.ask(&Ask { settlement: Some(&settlement), pending, ..Ask::new(refusal.code(), &words) }).await
             }
             PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)).await,

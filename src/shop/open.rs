@@ -8,7 +8,7 @@ use agents::mcp::{
 };
 use cardano::Address;
 use edge::serve::Request;
-use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto};
+use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto, http};
 use market::{
     ListingId,
     catalogue::{Filter, Page},
@@ -168,6 +168,7 @@ impl OpenSale<'_> {
             Err(refusal) => return self.ask(&refusal.to_string(), None, None).await,
         };
         let app = self.counter.app;
+        let _held = http::hold(self.counter.request, limits::payment_bytes(payment)).map_err(unavailable)?;
         let (chain, timer) = (self.counter.chain()?, app.timer());
         // What the operator hid is sold to nobody new.
         let ways: Vec<Way<'_>> = if self.priced.terms.hidden { vec![] } else { self.methods.ways() };
@@ -202,7 +203,7 @@ impl OpenSale<'_> {
         match error {
             PayError::NotSettled(refusal, settlement) => {
                 let pends = matches!(refusal, Refusal::Settlement(NotSettled::Pending));
-                let pending = pends.then(|| serde_json::from_value(presented.accepted()).ok()).flatten();
+                let pending = pends.then(|| presented.accepted().ok()).flatten();
                 self.ask(refusal.code(), pending, Some(&settlement)).await
             }
             PayError::Unavailable(error) => Err(unavailable(error)),

@@ -6,7 +6,7 @@ use agents::{
 };
 use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
 use edge::serve::Request;
-use edge::{d1::D1, ed25519::WebCrypto};
+use edge::{d1::D1, ed25519::WebCrypto, http};
 use market::{
     DeliveryMode, ListingId,
     account::{self, DEMO_OWNER},
@@ -25,7 +25,7 @@ use sql::{Database, exactly};
 use super::{Counter, SCHEDULE, priced, unavailable};
 use crate::{
     app::App,
-    limits::{Limiter, client},
+    limits::{self, Limiter, client},
     paywall::Priced,
 };
 
@@ -89,6 +89,7 @@ impl Shop for OwnerShop<'_> {
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         self.limit(Limiter::Buy).await?;
         let (app, account) = (self.app(), &self.caller.account);
+        let _held = http::hold(self.counter.request, limits::PURCHASE_BYTES).map_err(unavailable)?;
         let database = app.database();
         let Priced { terms, clock } = priced(app, self.counter.request, id).await?;
         if terms.hidden {

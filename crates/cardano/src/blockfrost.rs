@@ -16,7 +16,7 @@ use serde::Deserialize;
 pub use outputs::{TransactionOutputs, outputs};
 pub use parameters::protocol_parameters;
 pub use stream::{AnswerReader, Collect};
-pub use unspent::{End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, utxos};
+pub use unspent::{End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, keep_the_best, utxos};
 
 use crate::{
     chain::{ChainError, Inclusion, Tip},

@@ -8,8 +8,22 @@ pub const MAX_VALUES: usize = 1_000;
 /// stands in texts is not counted, a title may have any number of commas.
 #[must_use]
 pub fn has_more_values(text: &[u8], most: usize) -> bool {
+    values(text).nth(most).is_some()
+}
+
+/// Bytes that a value takes in memory at most, once it is read: a map with a member.
+const VALUE_BYTES: usize = 400;
+
+/// Bytes that a text takes in memory at most, once it is read.
+#[must_use]
+pub fn weight(text: &[u8]) -> usize {
+    values(text).count().saturating_add(1).saturating_mul(VALUE_BYTES).saturating_add(text.len())
+}
+
+/// Where its values but the first begin.
+fn values(text: &[u8]) -> impl Iterator<Item = &u8> {
     let (mut quoted, mut escaped) = (false, false);
-    let begins = |byte: &&u8| {
+    let begins = move |byte: &&u8| {
         let within = quoted;
         match (**byte, quoted) {
             _ if escaped => escaped = false,
@@ -20,7 +34,7 @@ pub fn has_more_values(text: &[u8], most: usize) -> bool {
         // Each value but the first stands behind one of these.
         !within && matches!(**byte, b'[' | b'{' | b',' | b':')
     };
-    text.iter().filter(begins).nth(most).is_some()
+    text.iter().filter(begins)
 }
 
 #[cfg(test)]

@@ -133,6 +133,16 @@ pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<
     Ok((body, Some(held)))
 }
 
+/// What a request takes in memory while it is served, so many bytes: they count for its client, as bodies do that are read,
+/// until this is dropped.
+///
+/// # Errors
+/// As much of its client's is served already.
+pub fn hold(request: &serve::Request, bytes: usize) -> Result<Held, BodyError> {
+    let mut held = Held::begin(&client(request).unwrap_or_default()).ok_or(BodyError::Crowded)?;
+    if held.add(Share { begun: bytes, rest: 0 }) { Ok(held) } else { Err(BodyError::Crowded) }
+}
+
 async fn read(
     mut stream: ByteStream,
     limit: usize,

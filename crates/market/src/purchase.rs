@@ -342,7 +342,7 @@ macro_rules! awaits {
                  WHERE op.purchase_id = escrows.purchase_id AND o.kind = 'result' AND (o.state = 'included' \
                    OR o.state = 'submitted' AND (SELECT was_public FROM outbox WHERE tx_id = purchase_id) IS NOT 1 \
                      AND (o.valid_until_slot + 1655683200 + 480) * 1000 <= submit_result_ms \
-                     AND (o.valid_until_slot + 1655683200 - 100) * 1000 >= o.attempted_at_ms \
+                     AND o.attempted_at_ms BETWEEN 1 AND (o.valid_until_slot + 1655683200 - 100) * 1000 \
                      AND o.valid_until_slot > (SELECT tip_slot FROM chain_state))) \
                THEN -1 ELSE 0 END FROM escrows JOIN purchases lock ON lock.id = purchase_id \
              WHERE purchase_id = ",

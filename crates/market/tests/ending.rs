@@ -63,7 +63,8 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
         },
         "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
     });
-    let presented = Presented::read(&STANDARD.encode(header.to_string()), "203.0.113.1").unwrap();
+    let header = STANDARD.encode(header.to_string());
+    let presented = Presented::read(&header, "203.0.113.1").unwrap();
     let checkout = Checkout {
         results: &(),
         database: &sales.db,

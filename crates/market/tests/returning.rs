@@ -211,7 +211,8 @@ fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &
         "payload": { "transaction": STANDARD.encode(&built.cbor), "nonce": coin.reference.to_string() },
         "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
     });
-    let presented = Presented::read(&STANDARD.encode(header.to_string()), "network").unwrap();
+    let header = STANDARD.encode(header.to_string());
+    let presented = Presented::read(&header, "network").unwrap();
     sales.ledger.calls.set(0);
     let checkout = Checkout {
         results: &(),

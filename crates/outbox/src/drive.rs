@@ -234,7 +234,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// The database cannot be asked.
     pub async fn submit_again(&self, entry: &mut Entry, now: Millis) -> Result<(), DatabaseError> {
         let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
-        *entry = begun;
+        // What who asks has made sure of stays so.
+        *entry = Entry { unanswered: begun.unanswered && entry.unanswered, ..begun };
         let says = self.submit(entry, None).await?;
         let step = decide(entry, &says, now);
         self.apply(entry, &step, now).await?;

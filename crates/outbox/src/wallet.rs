@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
     Address, TxHash, TxRef,
+    blockfrost::keep_the_best,
     chain::Utxo,
     ordered,
     slots::Millis,
@@ -25,6 +26,9 @@ use crate::{
 
 /// How far back a provider's view may be, in ms: transactions of ours that are older are in every view.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
+/// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
+/// older ones spend is reserved, and what they made is spent once it is shown.
+const MAX_SENT: usize = 32;
 /// Transactions that are sent again for one that depends on them.
 const MAX_PARENTS: usize = 8;
 
@@ -35,7 +39,8 @@ pub struct WalletSnapshot {
     pub reserved: BTreeSet<TxRef>,
     /// Of these, what blocks have spent, and by what.
     spent: BTreeMap<TxRef, TxHash>,
-    /// Change of lately sent transactions, whether or not the provider shows it yet.
+    /// Change of lately sent transactions that none of these spends, whether or not the provider shows it yet, with few tokens:
+    /// each of them may have carried on heaps, and requests by the dozen wait with it.
     pub change: Vec<Utxo>,
     /// Whether a transaction was written down that no node has confirmed to have: its change will be spendable soon.
     pub in_flight: bool,
@@ -51,8 +56,9 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] 
     [
         statement!(
             format!(
-                "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 AND (state = 'included' \
-                   OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) ORDER BY created_at_ms"
+                "SELECT entry FROM (SELECT {ENTRY_JSON} AS entry, created_at_ms FROM outbox WHERE wallet = ?1 \
+                   AND created_at_ms > ?2 AND (state = 'included' OR state IN ('claimed', 'submitted') \
+                     AND valid_until_slot > ?3) ORDER BY created_at_ms DESC LIMIT {MAX_SENT}) ORDER BY created_at_ms"
             ),
             wallet,
             since,
@@ -88,7 +94,8 @@ impl WalletSnapshot {
             let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?;
             // One that was refused and is in a block all the same has no reservations any more.
             read.reserved.extend(&tx.inputs);
-            read.change.extend(outputs_to(wallet, &tx));
+            read.change.extend(outputs_to(wallet, &tx).filter(|utxo| !read.reserved.contains(&utxo.reference)));
+            keep_the_best(&mut read.change);
             if entry.state == EntryState::Included {
                 read.spent.extend(tx.inputs.iter().map(|input| (*input, tx.id)));
             }
@@ -96,6 +103,7 @@ impl WalletSnapshot {
                 read.waiting.push((tx.id, entry.cbor));
             }
         }
+        read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
         Ok(read)
     }
 
@@ -123,8 +131,8 @@ impl WalletSnapshot {
 }
 
 /// The outputs of a transaction that belong to a wallet.
-fn outputs_to(wallet: &Address, tx: &SignedTx) -> Vec<Utxo> {
-    let own = |(index, output): (u16, &Output)| {
+fn outputs_to(wallet: &Address, tx: &SignedTx) -> impl Iterator<Item = Utxo> {
+    let own = move |(index, output): (u16, &Output)| {
         let datum_hash = output.datum.as_ref().map(|datum| match datum {
             OutputDatum::Hash(hash) => *hash,
             OutputDatum::Inline(cbor) => cardano::hash::blake2b(cbor),
@@ -142,5 +150,5 @@ fn outputs_to(wallet: &Address, tx: &SignedTx) -> Vec<Utxo> {
             reference_script: None,
         })
     };
-    (0_u16..).zip(&tx.outputs).filter_map(own).collect()
+    (0_u16..).zip(&tx.outputs).filter_map(own)
 }

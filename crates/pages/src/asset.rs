@@ -45,7 +45,7 @@ macro_rules! web {
     };
 }
 
-/// A script of `web/`, made small by the build script.
+/// A file of `web/`, made small by the build script.
 macro_rules! small {
     ($file:literal) => {
         include_str!(concat!(env!("OUT_DIR"), "/", $file))
@@ -54,7 +54,7 @@ macro_rules! small {
 
 /// The stylesheet of all pages.
 pub static STYLE: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("surety", "css", "text/css; charset=utf-8", web!("surety.css").into()));
+    LazyLock::new(|| Asset::new("surety", "css", "text/css; charset=utf-8", small!("surety.css").into()));
 /// The sign of the site.
 pub static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("surety", "svg", "image/svg+xml", web!("surety.svg").into()));

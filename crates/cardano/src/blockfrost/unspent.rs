@@ -220,7 +220,7 @@ impl Holdings {
 
 /// Lets go of the outputs with the least lovelace for each of their tokens, until not too many tokens are held. They are
 /// looked at again by whoever looks once others are spent.
-fn keep_the_best(utxos: &mut Vec<Utxo>) {
+pub fn keep_the_best(utxos: &mut Vec<Utxo>) {
     let tokens = |utxo: &Utxo| utxo.value.assets.len();
     let mut held: usize = utxos.iter().map(tokens).sum();
     let worth = |utxo: &Utxo| u128::from(utxo.value.lovelace.get()).checked_div(tokens(utxo) as u128);

@@ -240,6 +240,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             return Ok(None);
         }
         let known = WalletSnapshot::read(&wallet, &sent, &reserved)?;
+        // Not beside what it says, for as long as a block is waited for.
+        drop((sent, reserved));
         let ended = Entry::all(&ended)?;
         let looked = looked.first_json()?.unwrap_or(0);
         let count = ended.len();

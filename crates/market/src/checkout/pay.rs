@@ -14,7 +14,7 @@ use x402_cardano::{
     method::{Offered, recognise},
     settlement::{NotSettled, Settlement, SettlementEvidence},
     wire::{
-        HeaderError, InvalidAccepted, Network, PaymentPayload, SettlementResponse,
+        HeaderError, InvalidAccepted, Network, PaymentPayload, PaymentRequirements, SettlementResponse,
         payment_identifier::{InvalidPaymentId, payload_digest},
     },
 };
@@ -42,45 +42,50 @@ const LEAST_LOCK_SLOTS: u64 = 30;
 /// How long a transaction that is not handed in, for its payer owns what it is for, must stay unseen.
 const UNSEEN_MS: Millis = 5_000;
 
-/// A payment as it came.
+/// A payment as it came. Read again where it is verified: as values it may take eighty times its bytes, and whoever waits for
+/// a block would hold them.
 #[derive(Clone, Debug)]
-pub struct Presented {
-    payload: PaymentPayload,
-    payment: Payment,
+pub struct Presented<'a> {
+    text: &'a str,
+    tx: TxHash,
     header: ContentHash,
     identifier: Option<Identifier>,
     network: String,
 }
 
-impl Presented {
+impl<'a> Presented<'a> {
     /// Reads the value of a `PAYMENT-SIGNATURE` header that came from this network of a client's. Without a secret of its own
     /// (`request-binding`, `payment-identifier`) all in it can be known to others: then it is the same header only from
     /// the same network.
     ///
     /// # Errors
     /// Whatever keeps it from being a payment: nothing was looked up.
-    pub fn read(header: &str, network: &str) -> Result<Self, Refusal> {
+    pub fn read(header: &'a str, network: &str) -> Result<Self, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         let identifier = match payload.payment_id()? {
             Some(id) => Some(Identifier { id: id.to_string(), payload: payload_digest(header)? }),
             None => None,
         };
-        let payment = Payment::read(&payload.payload)?;
+        let tx = Payment::read(&payload.payload)?.tx.id;
         let is_secret = payload.is_bound() || identifier.is_some();
         let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
-        Ok(Self { payload, payment, header: known_as, identifier, network: network.to_owned() })
+        Ok(Self { text: header, tx, header: known_as, identifier, network: network.to_owned() })
     }
 
     /// The transaction.
     #[must_use]
     pub const fn tx(&self) -> &TxHash {
-        &self.payment.tx.id
+        &self.tx
     }
 
-    /// The entry that was accepted, as it came.
-    #[must_use]
-    pub fn accepted(&self) -> serde_json::Value {
-        serde_json::to_value(&self.payload.accepted).unwrap_or_default()
+    /// The entry that was accepted.
+    ///
+    /// # Errors
+    /// It is none of this scheme's.
+    pub fn accepted(&self) -> Result<PaymentRequirements, Refusal> {
+        let accepted = serde_json::to_value(PaymentPayload::from_header(self.text)?.accepted);
+        let requirements = accepted.and_then(serde_json::from_value);
+        requirements.map_err(|_| Refusal::Requirements("the accepted entry cannot be shown"))
     }
 }
 
@@ -172,7 +177,7 @@ impl From<VerifyError> for PayError {
 /// A payment and what it is held against.
 struct Attempt<'a> {
     terms: &'a ListingTerms,
-    presented: &'a Presented,
+    presented: &'a Presented<'a>,
     /// The address whose owner signed the request itself.
     proven: Option<Address>,
 }
@@ -217,7 +222,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     pub async fn pay(
         &self,
         terms: &ListingTerms,
-        presented: &Presented,
+        presented: &Presented<'_>,
         proven: Option<Address>,
     ) -> Result<Paid, PayError> {
         let attempt = Attempt { terms, presented, proven };
@@ -314,14 +319,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
         let Attempt { terms, presented, .. } = attempt;
         let methods: Vec<_> = self.ways.iter().map(|(_, method)| *method).collect();
-        let (method, offered) = recognise(&methods, &terms.sale(), &presented.payload.accepted)?;
+        let payload = PaymentPayload::from_header(presented.text)?;
+        let (method, offered) = recognise(&methods, &terms.sale(), &payload.accepted)?;
+        let payment = Payment::read(&payload.payload).map_err(Refusal::from)?;
+        drop(payload);
         let mode = self.ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
         let mode = mode.ok_or(Refusal::Requirements("no way to pay has this method"))?;
         if !terms.modes.contains(&mode) {
             return Err(PayError::Refused(InvalidAccepted::Differs("extra").into()));
         }
-        let payment = &presented.payment;
-        let verified = verify(method, &offered, payment, self.chain, self.signatures, self.moment()).await?;
+        let verified = verify(method, &offered, &payment, self.chain, self.signatures, self.moment()).await?;
         Ok((mode, offered, verified))
     }
 

@@ -1,0 +1,93 @@
+// Requests that wait for a block hold what they brought: as many of one network's wait as an isolate has room for, whatever
+// they brought, and others' are served beside them. Real workers, local ledger, rates as deployed.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { changedConfig } from "../helpers/config.ts";
+import { send } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
+import { makeOut, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { unlockProof } from "../wallets/proof.ts";
+
+/** Of one network at once: a third of a minute's payments (LIMIT_PAYMENT), and a minute's tool calls (LIMIT_TOOL). */
+const REQUESTS = 300;
+
+/** Maps within maps, which take some four hundred bytes each: as many as a message may have. */
+const chain = (length: number): unknown => (length === 0 ? 0 : { "": chain(length - 1) });
+const JUNK = [chain(110), chain(110), chain(110), chain(100)];
+const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
+
+interface Kind {
+  readonly what: string;
+  /** As many as wait for the block at most: the others are answered before it. */
+  readonly most: number;
+  readonly inTools: boolean;
+}
+
+const KINDS: Kind[] = [
+  { what: "payments with junk in them, and their payer's proof", most: 230, inTools: false },
+  { what: "the same in tool calls", most: 30, inTools: true },
+];
+
+describe("requests that wait for one payment's block", { timeout: 180_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "surety-waiting-"));
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: false, config: changedConfig(folder, (text) => text) });
+  });
+  after(async () => {
+    await world?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  for (const [n, { what, most, inTools }] of KINDS.entries())
+    it(`${what}: no more than there is room for, and others buy beside them`, async () => {
+      const from = { "cf-connecting-ip": `203.0.113.${n + 1}` };
+      const [listing, other] = [
+        await list(world.api, world.person("seller")),
+        await list(world.api, world.person("seller")),
+      ];
+      const payer = await world.buyer();
+      const payment = await makeOut(world, payer, listing);
+      const first = send(unlockUrl(world, listing), { headers: { "payment-signature": payment.header } });
+      await world.ledger.waitFor(payment.tx, "mempool");
+      const proof = await unlockProof(payer, listing.id);
+      const fat = { ...payment.payload, accepted: { ...payment.payload.accepted, extra: { junk: JUNK } } };
+      const headers = { ...from, "payment-signature": base64(fat), "x-service-proof": proof };
+      const meta = { "x402/payment": fat, "x-service-proof": proof };
+      const params = { name: "unlock_listing", arguments: { id: listing.id }, _meta: meta };
+      const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+      const ended = new AbortController();
+      const ask = (): Promise<Response> =>
+        inTools
+          ? fetch(`${world.api}/mcp/open`, {
+              method: "POST",
+              headers: { ...from, "content-type": "application/json" },
+              body: JSON.stringify(call),
+              signal: ended.signal,
+            })
+          : fetch(unlockUrl(world, listing), { headers, signal: ended.signal });
+      const statuses: number[] = [];
+      const { promise: enough, resolve: isEnough, reject: failed } = Promise.withResolvers<void>();
+      for (let n = 0; n < REQUESTS; n++)
+        ask().then(
+          ({ status }) => {
+            if (statuses.push(status) === REQUESTS - most) isEnough();
+          },
+          (error) => ended.signal.aborted || failed(error),
+        );
+      await enough;
+      assert.ok(statuses.includes(429), `${new Set(statuses)}`);
+      const honest = await makeOut(world, await world.buyer(), other);
+      const bought = send(unlockUrl(world, other), { headers: { "payment-signature": honest.header } });
+      await world.ledger.waitFor(honest.tx, "mempool");
+      await world.ledger.block();
+      assert.equal((await bought).status, 200, "another's purchase");
+      assert.equal((await first).status, 200);
+      // Whoever still waits has no more calls of the provider's for this minute.
+      ended.abort();
+    });
+});
