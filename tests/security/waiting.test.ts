@@ -80,7 +80,7 @@ describe("requests that wait for one payment's block", { timeout: 180_000 }, () 
           (error) => ended.signal.aborted || failed(error),
         );
       await enough;
-      assert.ok(statuses.includes(429), `${new Set(statuses)}`);
+      assert.ok(statuses.includes(429), `${[...new Set(statuses)]}`);
       const honest = await makeOut(world, await world.buyer(), other);
       const bought = send(unlockUrl(world, other), { headers: { "payment-signature": honest.header } });
       await world.ledger.waitFor(honest.tx, "mempool");
