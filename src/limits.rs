@@ -150,8 +150,9 @@ const SEARCHES_AT_ONCE: usize = 6;
 /// collateral, in four megabytes.
 const DRAFTS_AT_ONCE: usize = 8;
 
-/// Bytes that a purchase from a service wallet takes while it is made and waited for: what is known of the wallet.
-pub const PURCHASE_BYTES: usize = 64 << 10;
+/// Bytes that a purchase from a service wallet takes while it is made and waited for: what is known of the wallet. One full of
+/// tokens takes more.
+pub const PURCHASE_BYTES: usize = 32 << 10;
 
 /// Bytes that a payment takes while it is verified and waited for, by the text of its header: that, its transaction, and the
 /// entry of the outbox with its bytes.

@@ -89,9 +89,10 @@ export class Account {
   setLimits(maxPerPaymentAda: unknown, dailyBudgetAda: unknown): Promise<Answer> {
     return post(`${this.api}/me/agent-limits`, { maxPerPaymentAda, dailyBudgetAda }, this.headers, "PUT");
   }
-  /** `POST /me/buy`, whatever it answers. */
-  tryBuy(listingId: string, mode = "instant"): Promise<Answer> {
-    return this.post("/me/buy", { listingId, mode });
+  /** `POST /me/buy`, whatever it answers; as from another network, if one is named. */
+  tryBuy(listingId: string, mode = "instant", network?: string): Promise<Answer> {
+    const headers: Record<string, string> = network === undefined ? {} : { "cf-connecting-ip": network };
+    return post(`${this.api}/me/buy`, { listingId, mode }, { ...this.headers, ...headers });
   }
   async buy(listingId: string): Promise<Bought> {
     return json<Bought>(await this.tryBuy(listingId));

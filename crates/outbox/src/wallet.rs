@@ -56,9 +56,9 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] 
     [
         statement!(
             format!(
-                "SELECT entry FROM (SELECT {ENTRY_JSON} AS entry, created_at_ms FROM outbox WHERE wallet = ?1 \
-                   AND created_at_ms > ?2 AND (state = 'included' OR state IN ('claimed', 'submitted') \
-                     AND valid_until_slot > ?3) ORDER BY created_at_ms DESC LIMIT {MAX_SENT}) ORDER BY created_at_ms"
+                "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 AND (state = 'included' \
+                   OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) \
+                 ORDER BY created_at_ms DESC LIMIT {MAX_SENT}"
             ),
             wallet,
             since,
@@ -86,7 +86,8 @@ impl WalletSnapshot {
         for tx_in in &reserved.rows {
             read.reserved.insert(tx_in.parse().map_err(|_| broken("an input"))?);
         }
-        for entry in Entry::all(sent)? {
+        // Oldest first.
+        for entry in Entry::all(sent)?.into_iter().rev() {
             if entry.state == EntryState::Claimed {
                 read.in_flight = true;
                 continue;
