@@ -208,12 +208,14 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<KeySource>, OAuthError> {
 
 /// How long a registration is kept that nobody approved, in ms.
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
+/// With how much of that left, in ms, one that is made again counts anew, and is kept anew.
+const MADE_AGAIN_MS: u64 = UNUSED_MS / 2;
 /// Bytes that one network may register on one day (UTC): a minute's rate all day long would be a seventh of what a database
 /// holds, and nobody signs.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
 /// Registers a client and answers RFC 7591's response (201) as JSON text. `network` is whose share of the day it takes, unless
-/// the same is registered already.
+/// the same was registered lately.
 ///
 /// # Errors
 /// `temporarily_unavailable`: the network has registered as much as it may, or the database cannot be asked.
@@ -226,7 +228,7 @@ pub async fn register(
     let (id, text) = (metadata.id(), json!(metadata).to_string());
     let take = statement!(
         "INSERT INTO registered_days (day, network, bytes) SELECT ?1, ?2, ?3 \
-         WHERE NOT EXISTS (SELECT 1 FROM oauth_clients WHERE id = ?4) \
+         WHERE NOT EXISTS (SELECT 1 FROM oauth_clients WHERE id = ?4 AND kept_until_ms > ?6) \
            AND coalesce((SELECT bytes FROM registered_days WHERE day = ?1 AND network = ?2), 0) + ?3 <= ?5 \
          ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes",
         day(now_ms),
@@ -234,16 +236,17 @@ pub async fn register(
         u64::try_from(text.len()).unwrap_or(u64::MAX),
         id.as_str(),
         MAX_REGISTERED_A_DAY,
+        now_ms.saturating_add(MADE_AGAIN_MS),
     );
     let keep = statement!(
-        "INSERT INTO oauth_clients (id, metadata, kept_until_ms) SELECT ?1, ?2, ?3 \
-         WHERE changes() > 0 OR EXISTS (SELECT 1 FROM oauth_clients WHERE id = ?1) \
-         ON CONFLICT (id) DO UPDATE SET kept_until_ms = excluded.kept_until_ms RETURNING id",
+        "INSERT INTO oauth_clients (id, metadata, kept_until_ms) SELECT ?1, ?2, ?3 WHERE changes() > 0 \
+         ON CONFLICT (id) DO UPDATE SET kept_until_ms = excluded.kept_until_ms",
         id.as_str(),
         text,
         now_ms.saturating_add(UNUSED_MS),
     );
-    let [_, kept] = exactly(db.batch(vec![take, keep]).await?)?;
+    let there = statement!("SELECT id FROM oauth_clients WHERE id = ?1", id.as_str());
+    let [_, _, kept] = exactly(db.batch(vec![take, keep, there]).await?)?;
     if kept.first().is_none() {
         let text =
             "your network has registered as much today as one may: register after 00:00 UTC, or from another network";

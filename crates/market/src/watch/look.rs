@@ -56,9 +56,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<(bool, Option<Found>), TickError> {
         let (step, found) = self.look(entry, view, report).await?;
-        let acts = entry.state.is_open() && acts_on_escrows(entry.kind);
-        if acts && self.is_overtaken(&entry.tx, view, report).await? {
-            return Ok((true, None));
+        if entry.state.is_open() && acts_on_escrows(entry.kind) {
+            match self.is_overtaken(&entry.tx, view, report).await {
+                Ok(true) => return Ok((true, None)),
+                Ok(false) => {}
+                Err(error @ TickError::Database(_)) => return Err(error),
+                // Where nobody says so, it may be taken.
+                Err(error) => report.note(&entry.tx, &error),
+            }
         }
         if step == Decision::Submit {
             self.outbox().submit_again(entry, self.now).await?;
@@ -72,15 +77,20 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         // One that was overtaken before may have taken this one along.
         let entry = Entry::first(&self.database.run(by_id(tx)).await?)?;
         let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
+        let mut unsaid = None;
         for escrow in read(&entry)?.by_script {
             if (self.calls_left)() <= CALLS_KEPT {
-                return Ok(false);
+                break;
             }
-            if self.follow(&escrow, view, report).await? == Fate::Spent {
-                return Ok(true);
+            match self.follow(&escrow, view, report).await {
+                Ok(Fate::Spent) => return Ok(true),
+                Ok(Fate::Unspent | Fate::Unknown) => {}
+                // One that cannot be followed keeps none of the others from being so.
+                Err(error @ TickError::Chain(_)) => unsaid = Some(error),
+                Err(error) => return Err(error),
             }
         }
-        Ok(false)
+        unsaid.map_or(Ok(false), Err)
     }
 
     /// Looks at one entry, without sending it again. What was done, and what it did to escrows if it is in a block.

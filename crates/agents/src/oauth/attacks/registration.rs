@@ -14,6 +14,24 @@ fn registering_again_gives_the_same_client_and_earlier_ones_stay() {
 }
 
 #[test]
+fn a_registration_made_again_counts_when_it_is_kept_for_longer() {
+    let world = World::new();
+    let taken = || {
+        let sum = statement!("SELECT CAST(sum(bytes) AS TEXT) FROM registered_days");
+        block_on(world.db.run(sum)).unwrap().first_json::<u64>().unwrap().unwrap()
+    };
+    let first = world.register(&[CALLBACK]);
+    let once = taken();
+    (0..50).for_each(|_| assert_eq!(world.register(&[CALLBACK]), first));
+    assert_eq!(taken(), once);
+    for days in 1..=3 {
+        world.wait(24 * 60 * 60 * 1_000);
+        (0..5).for_each(|_| assert_eq!(world.register(&[CALLBACK]), first));
+        assert_eq!(taken(), once * (days + 1));
+    }
+}
+
+#[test]
 fn redirect_uris_must_be_https_or_loopback() {
     for uri in [
         "http://app.example.com/callback",
