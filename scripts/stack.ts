@@ -55,6 +55,8 @@ export interface Stack {
   ended: Promise<string>;
   /** The runtime's clock strikes for the watcher, as it does every minute in production. */
   strike(): Promise<void>;
+  /** The API's variables: what is changed here it has when it is started again. */
+  apiVars: Record<string, string>;
   /** Ends all workers at once, in the middle of whatever they do, as a crash would. */
   killWorkers(): Promise<void>;
   /** Starts them again where they were, with their state and the secrets that are there now. */
@@ -132,6 +134,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       watcher: watcher ?? "",
       tick: (ask) => tick(watcher ?? "", ask),
       ended: parts.ended,
+      apiVars: vars,
       strike: () => workers.strike(WATCHER),
       killWorkers: () => workers.kill(),
       startWorkers: () => workers.start(),

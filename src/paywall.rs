@@ -26,6 +26,8 @@ pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_00
 pub struct Methods {
     instant: DefaultMethod,
     protected: Option<EscrowMethod>,
+    /// Whether anything more is sold protected: who has money in the contract can act on it all the same.
+    sells_protected: bool,
     /// Newer blocks that a payment waits for.
     pub confirmations: u64,
 }
@@ -50,7 +52,8 @@ impl Methods {
                 Some(EscrowMethod::new(deployment, seller, name, policy).map_err(|MempoolPolicy| unusable())?)
             }
         };
-        Ok(Self { instant, protected, confirmations })
+        let sells_protected = settings::switch(lookup, "PROTECTED_SALES", true)?;
+        Ok(Self { instant, protected, sells_protected, confirmations })
     }
 
     /// The contract that protected payments are locked in, if there is one.
@@ -58,9 +61,14 @@ impl Methods {
         self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
+    /// How payments into it are sold, if they are.
+    fn sold_protected(&self) -> Option<&EscrowMethod> {
+        self.protected.as_ref().filter(|_| self.sells_protected)
+    }
+
     /// What makes the quotes for a listing with these modes, anew each time; `None` where it is sold without.
     pub fn quoting(&self, modes: &[DeliveryMode]) -> Option<&EscrowMethod> {
-        self.protected.as_ref().filter(|_| modes.contains(&DeliveryMode::Protected))
+        self.sold_protected().filter(|_| modes.contains(&DeliveryMode::Protected))
     }
 
     /// The way to pay under which nothing is signed.
@@ -70,7 +78,7 @@ impl Methods {
 
     /// The ways to pay, cheapest first.
     pub fn ways(&self) -> Vec<Way<'_>> {
-        let protected = self.protected.as_ref().map(|method| (DeliveryMode::Protected, method as _));
+        let protected = self.sold_protected().map(|method| (DeliveryMode::Protected, method as _));
         std::iter::once(self.unquoted()).chain(protected).collect()
     }
 }

@@ -28,11 +28,13 @@ import {
 } from "./common.js";
 
 const ASK_AGAIN_MS = 2000;
+/** How long an order from the service wallet is repeated: no escrow is refunded sooner, after which it would be a new one. */
+const ORDER_MS = 15 * 60_000;
 const { listing = "", hash, seller } = element("main").dataset;
 
 /**
  * The payment that is not known to have ended, so that closing the page loses nothing: its header and who pays, or for a
- * service wallet's the way to pay and the wallet, so that no other account goes on with it.
+ * service wallet's the way to pay, the wallet, so that no other account goes on with it, and since when.
  * @param {string | null} [payment]
  */
 const unfinished = (payment) => kept(`payment:${listing}`, payment, "localStorage");
@@ -82,6 +84,15 @@ async function show(content, purchase) {
 }
 
 /**
+ * Only the owner's signature opens it.
+ * @param {string} why
+ */
+function toSign(why) {
+  element("proof").setAttribute("open", "");
+  fail(why);
+}
+
+/**
  * Sends a payment until it is known how it ended.
  * @param {string} payment As it is kept.
  */
@@ -91,6 +102,12 @@ async function deliver(payment) {
   say("Paid. Waiting for a block: 20 to 60 seconds.");
   const [own] = ownPayment(payment);
   for (;;) {
+    if (!own && Date.now() - Number(payment.split(" ")[2]) > ORDER_MS) {
+      unfinished(null);
+      reveal("restart");
+      reveal("account");
+      fail("Ordered a while ago: your account says what became of it.");
+    }
     const answer = await (own ? present(own) : spend(payment)).catch(() => null);
     const text = await exact(answer).catch(() => null);
     if (!answer || text == null) {
@@ -103,10 +120,7 @@ async function deliver(payment) {
       const error = refusalIn(text);
       const code = decoded(answer.headers.get("payment-required")).error;
       const pending = code === "settlement_pending";
-      if (code === "payment_public") {
-        element("proof").setAttribute("open", "");
-        fail("Sign below with the wallet that paid: nothing is paid twice.");
-      }
+      if (code === "payment_public") toSign("Sign below with the wallet that paid: nothing is paid twice.");
       if (error && !pending && answer.status < 429) {
         unfinished(null);
         reveal("restart");
@@ -139,7 +153,20 @@ const spend = (payment) =>
 
 const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("modes"))).get("mode"));
 
+/**
+ * Which of a wallet's addresses bought this listing.
+ * @param {import("./types.d.ts").Connected} wallet
+ * @returns {Promise<string | undefined>}
+ */
+async function owner({ addresses }) {
+  const query = new URLSearchParams([["seller", `${seller}`], ...addresses.map(({ text }) => ["buyer", text])]);
+  /** @type {{ listingId: string, buyerAddress: string, status: string }[]} */
+  const bought = await ask(`/purchases?${query}`);
+  return bought.find(({ listingId, status }) => listingId === listing && status !== "refunded")?.buyerAddress;
+}
+
 offerWallets("Pay", mode, async (wallet, mode) => {
+  if (await owner(wallet).catch(() => null)) toSign("This wallet has bought it: sign below.");
   const [utxos, changeAddress] = [(await wallet.api.getUtxos()) ?? [], await wallet.api.getChangeAddress()];
   const draft = await ask(`/listings/${listing}/payment-draft`, { mode, utxos, changeAddress });
   const transaction = base64(bytesOf(await signed(wallet, draft)));
@@ -154,15 +181,11 @@ offerWallets(
   "Show it",
   () => {},
   async (wallet) => {
-    const buyers = wallet.addresses.map(({ text }) => text);
-    const query = new URLSearchParams([["seller", `${seller}`], ...buyers.map((buyer) => ["buyer", buyer])]);
-    /** @type {{ listingId: string, buyerAddress: string, status: string }[]} */
-    const bought = await ask(`/purchases?${query}`);
-    const found = bought.find(({ listingId, status }) => listingId === listing && status !== "refunded");
     const [header, payer] = ownPayment();
-    const proof = await buyersProof(wallet, listing, payer ?? found?.buyerAddress);
+    const proof = await buyersProof(wallet, listing, payer ?? (await owner(wallet)));
     if (!proof) {
-      fail(`${wallet.name} has not bought this listing, or was refunded. Its addresses: ${buyers.join(", ")}`);
+      const addresses = wallet.addresses.map(({ text }) => text);
+      fail(`${wallet.name} has not bought this listing, or was refunded. Its addresses: ${addresses.join(", ")}`);
     }
     const answer = await present(header, proof);
     const text = await exact(answer);
@@ -182,9 +205,9 @@ async function offerService() {
     `${ada(wallet.balanceLovelace)} in it. Its limits: ${ada(most)} a purchase, ${ada(budget - spent)} more today.`;
   reveal("service");
   reveal("signed-out", false);
-  element("spend").addEventListener("click", () => doing(() => `${mode()} ${ownWallet()}`, deliver));
+  element("spend").addEventListener("click", () => doing(() => `${mode()} ${ownWallet()} ${Date.now()}`, deliver));
 }
 
 if (session()) offerService().catch(() => {});
 const payment = unfinished();
-if (payment && (ownPayment()[0] || payment.endsWith(` ${ownWallet()}`))) doing(() => payment, deliver);
+if (payment && (ownPayment()[0] || payment.split(" ")[1] === ownWallet())) doing(() => payment, deliver);

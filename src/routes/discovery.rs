@@ -180,7 +180,7 @@ pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiErro
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
             let _place = app.limit_read(Limiter::of_listings(limit), request).await?;
-            let with_escrow = methods.deployment().is_some();
+            let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
     };
@@ -197,7 +197,7 @@ pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> 
         None => Found { listings: vec![], more: false },
         Some(paid) => {
             let _place = app.limit_read(Limiter::of_listings(limit), request).await?;
-            let with_escrow = methods.deployment().is_some();
+            let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::search(&app.database(), &question, paid, with_escrow, (limit, before)).await?
         }
     };

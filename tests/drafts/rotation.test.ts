@@ -1,0 +1,40 @@
+// What docs/deploying.md ("Other keys", step 1) does to whoever has money in the escrow: the API sells nothing protected any
+// more, and the watcher goes on.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { json } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { libraries } from "./cip30.ts";
+import { actionDraft, drafted, type Offered, pay, signed, walletOf } from "./world.ts";
+
+let world: World;
+before(async () => {
+  world = await startWorld({ escrow: true, watcher: {} });
+});
+after(() => world.stop());
+
+test("who has money in the escrow can ask for it while nothing more is sold protected", async () => {
+  const buyer = await libraries.mesh?.(world.ledger.blockfrost);
+  assert.ok(buyer);
+  for (let n = 0; n < 3; n++) await world.ledger.faucet(buyer.address, 20_000_000n);
+  await world.tick();
+  const listing = await list(world.api, world.person("creator"), { modes: ["protected"], priceLovelace: "10000000" });
+  const draft = await drafted(world, listing, buyer, "protected");
+  const paid = await pay(draft, await signed(draft, buyer));
+  assert.equal(paid.status, 200, paid.text);
+  const open = json<Offered>(await actionDraft(world, draft.txHash, {}));
+  assert.ok(open.actions.some(({ action, timing }) => action === "SetRefundRequested" && timing === "open"));
+
+  await world.stack.killWorkers();
+  world.stack.apiVars.PROTECTED_SALES = "off";
+  await world.stack.startWorkers();
+
+  const terms = await fetch(`${world.api}/listings/${listing.id}/unlock`);
+  const required = JSON.parse(Buffer.from(terms.headers.get("payment-required") ?? "", "base64").toString());
+  assert.deepEqual(required.accepts, [], "nothing is sold protected");
+  const possible = await actionDraft(world, draft.txHash, {});
+  assert.equal(possible.status, 200, possible.text);
+  const asked = await actionDraft(world, draft.txHash, { action: "SetRefundRequested", ...(await walletOf(buyer)) });
+  assert.equal(asked.status, 200, asked.text);
+});

@@ -1,0 +1,116 @@
+// What an order from a service wallet that never came to an end does later, when its owner only looks at the page.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { type Account, open } from "../accounts/account.ts";
+import { startBrowser } from "../helpers/browser.ts";
+import type { Opened } from "../helpers/page.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { offered, spends, visit } from "./world.ts";
+
+let world: World;
+let browser: Browser;
+before(async () => {
+  [world, browser] = await Promise.all([
+    startWorld({ escrow: true, watcher: { SELLER_AGENT: "off" } }),
+    startBrowser(),
+  ]);
+});
+after(async () => {
+  await browser.close();
+  await world.stop();
+});
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const pay = (page: Page) => page.getByRole("button", { name: "Pay from the service wallet" });
+const goTo = (page: Page, listing: { id: string }) => page.goto(`${world.api}/listings/${listing.id}/unlock`);
+const toldToLook = (page: Page) => page.getByText("your account says what became of it").waitFor();
+
+async function signedIn(lovelace = 50_000_000n): Promise<Opened & { account: Account }> {
+  const wallet = world.person("owner");
+  const account = await open(world.api, wallet);
+  await world.ledger.faucet(account.address, lovelace);
+  const opened = await visit(world, browser, "/me", { wallet });
+  await opened.page.getByRole("button", { name: "Sign in with Test wallet" }).click();
+  await opened.page.getByRole("heading", { name: "Service wallet" }).waitFor();
+  return { ...opened, account };
+}
+
+describe("an order from a service wallet that was given up", () => {
+  it("does not pay by itself when its owner looks at the page a day later", async () => {
+    const listing = await offered(world);
+    const { page, account } = await signedIn();
+    await goTo(page, listing);
+    await page.route("**/me/buy", (route) => route.abort("connectionreset"));
+    await page.getByLabel("Instant").check();
+    await pay(page).click();
+    await page.getByText("do not pay a second time").waitFor();
+    await page.goto(`${world.api}/`);
+    await page.unroute("**/me/buy");
+    assert.equal(await spends(world, account.address), 0, "it never came to the service");
+    // A day later, in the same tab, or another one in which somebody signs in.
+    await page.clock.setFixedTime(Date.now() + DAY_MS);
+    const calls: string[] = [];
+    page.on("request", (request) => calls.push(new URL(request.url()).pathname));
+    await goTo(page, listing);
+    await toldToLook(page);
+    assert.equal(calls.includes("/me/buy"), false, "nobody clicked");
+    assert.equal(await spends(world, account.address), 0);
+    await page.close();
+  });
+
+  it("is not made anew by itself once it was refunded", async () => {
+    const listing = await offered(world);
+    const { page, account } = await signedIn();
+    await goTo(page, listing);
+    await page.getByLabel("Protected").check();
+    // The service pays, and its owner leaves before the answer is there: nobody waits for a minute.
+    await page.route("**/me/buy", async (route) => {
+      await route.fetch();
+      return route.abort("connectionreset");
+    });
+    await pay(page).click();
+    await page.getByText("do not pay a second time").waitFor();
+    await page.goto(`${world.api}/me`);
+    await page.unroute("**/me/buy");
+    await world.ledger.advance(17 * 60);
+    await world.ledger.block();
+    await world.tick();
+    await world.ledger.block();
+    await world.tick();
+    const [first] = (await account.me()).purchases;
+    assert.equal(first?.status, "refunded");
+    await page.clock.setFixedTime(Date.now() + 17 * 60_000);
+    await goTo(page, listing);
+    await toldToLook(page);
+    const purchases = (await account.me()).purchases;
+    assert.deepEqual(
+      purchases.map(({ status }) => status),
+      ["refunded"],
+      "nobody clicked",
+    );
+    await page.close();
+  });
+});
+
+describe("a wallet with several addresses", () => {
+  it("does not pay for what another of its addresses owns", async () => {
+    const [listing, first, second] = [await offered(world), await world.buyer(), await world.buyer()];
+    const path = `/listings/${listing.id}/unlock`;
+    const bought = await visit(world, browser, path, { wallet: first, others: [second] });
+    await bought.page.getByLabel("Instant").check();
+    await bought.page.getByRole("button", { name: "Pay with Test wallet" }).click();
+    await bought.page.getByText("with exactly the hash that was listed").waitFor();
+    await bought.page.close();
+    // Change went to the next address, as wallets do; the first one is among those that it names.
+    const again = await visit(world, browser, path, { wallet: second, others: [first] });
+    await again.page.getByLabel("Instant").check();
+    await again.page.getByRole("button", { name: "Pay with Test wallet" }).click();
+    await Promise.race([
+      again.page.getByText("with exactly the hash that was listed").waitFor(),
+      again.page.getByRole("alert").filter({ hasText: /\S/ }).waitFor(),
+    ]);
+    assert.equal(await spends(world, second.address), 0, "it was bought already");
+    await again.page.close();
+  });
+});
