@@ -129,7 +129,7 @@ impl App {
     pub fn contents(&self, request: &Request) -> Result<ContentStore, ApiError> {
         let asks = (self.env.clone(), limits::client(request)?);
         let store = ContentStore::bound(&self.env, self.database(), self.usage.clone());
-        Ok(store.charging(move || Box::pin(limits::charge(asks.clone()))))
+        Ok(store.charging(asks.1.clone(), move || Box::pin(limits::charge(asks.clone()))))
     }
 
     /// The chain's provider, which this request's client may cost so much and no more.
@@ -226,7 +226,7 @@ impl App {
     /// The same of a read, with a place where its answer is long, to be kept until that is made.
     pub async fn limit_read(&self, limiter: Limiter, request: &Request) -> Result<Option<Place>, ApiError> {
         self.limit_client(limiter, request).await?;
-        limits::place(limiter).await
+        limits::place(limiter, request).await
     }
 
     /// Takes one from what the client may ask for.

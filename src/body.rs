@@ -44,18 +44,25 @@ const MAX_WALLET_VALUES: usize = 12_000;
 pub struct JsonBody(Map<String, Value>);
 
 impl JsonBody {
-    /// Reads a bounded body that must be a JSON object.
-    pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
-        Self::parse(&read_request(request, MAX_BODY).await?, MAX_VALUES)
+    /// Reads fields of a bounded body that must be a JSON object. Nothing else of it stays: as values it may take eighty times
+    /// its bytes, and whoever sent it waits for others.
+    pub async fn read<T>(
+        request: &mut Request,
+        fields: impl FnOnce(&Self) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let bytes = read_request(request, MAX_BODY).await?;
+        fields(&Self::parse(&bytes, MAX_VALUES)?)
     }
 
-    /// The same for one with what a wallet holds, and the place among those that are read at once: as values a body takes
-    /// eighty times its bytes. Nothing at all is an empty object.
+    /// The same for one with what a wallet holds, whole, and the place among those that are read at once. Nothing at all is an
+    /// empty object, and needs none.
     pub async fn read_with_wallet(request: &mut Request) -> Result<(Self, Option<Place>), ApiError> {
         let (bytes, _held) = hold_request(request, MAX_WALLET_BODY).await?;
-        let place = limits::place(Limiter::Draft).await?;
-        let body = if bytes.is_empty() { Self(Map::new()) } else { Self::parse(&bytes, MAX_WALLET_VALUES)? };
-        Ok((body, place))
+        if bytes.is_empty() {
+            return Ok((Self(Map::new()), None));
+        }
+        let place = limits::place(Limiter::Draft, request).await?;
+        Ok((Self::parse(&bytes, MAX_WALLET_VALUES)?, place))
     }
 
     fn parse(bytes: &[u8], most: usize) -> Result<Self, ApiError> {

@@ -200,7 +200,7 @@ where
     if free {
         app.limit_client(limiter, request).await?;
     }
-    let place = limits::place(limiter).await?;
+    let place = limits::place(limiter, request).await?;
     // Another may have read it while this one waited.
     if place.is_some()
         && let Some(kept) = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned())
@@ -237,7 +237,7 @@ pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> 
     if !first_to_ask(app.now_ms()) {
         app.limit_client(Limiter::Read, request).await?;
     }
-    let _place = limits::place_for_newest().await?;
+    let _place = limits::place_for_newest(request).await?;
     // Another may have read them while this one waited: all of them, where many changed.
     if let Some(kept) = newest_kept(app.now_ms()) {
         return Ok(kept);

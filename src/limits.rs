@@ -170,19 +170,19 @@ thread_local! {
 
 /// A place among those who make an answer as long, as soon as one is free; 429 where none is for ten seconds. Who reads
 /// little needs none.
-pub async fn place(limiter: Limiter) -> Result<Option<Place>, ApiError> {
+pub async fn place(limiter: Limiter, request: &Request) -> Result<Option<Place>, ApiError> {
     let places = match limiter {
         Limiter::Page => &LONG,
         Limiter::Search => &SEARCHES,
         Limiter::Draft => &DRAFTS,
         _ => return Ok(None),
     };
-    Place::wait(places).await.ok_or(ApiError::TooMany).map(Some)
+    Place::wait(places, &client(request)?).await.ok_or(ApiError::TooMany).map(Some)
 }
 
 /// The same among those who ask what is new in the whole catalogue.
-pub async fn place_for_newest() -> Result<Place, ApiError> {
-    Place::wait(&NEWEST).await.ok_or(ApiError::TooMany)
+pub async fn place_for_newest(request: &Request) -> Result<Place, ApiError> {
+    Place::wait(&NEWEST, &client(request)?).await.ok_or(ApiError::TooMany)
 }
 
 /// Whether a client may read so much more of what is sold. Nobody is kept from it where the limit cannot be asked.

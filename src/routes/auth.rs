@@ -38,8 +38,7 @@ pub enum SignInError {
 /// A challenge for an address.
 pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Challenge, &request).await?;
-    let body = JsonBody::read(&mut request).await?;
-    let owner = address(&body, "address")?;
+    let owner = JsonBody::read(&mut request, |body| address(body, "address")).await?;
     let challenge = app.challenger()?.give(&owner, app.next_place()?, app.now_ms());
     let answer = json!({ "owner": owner, "digest": challenge.digest, "expiresAt": challenge.expires_at });
     Ok(answer::private_json(answer.to_string())?)
@@ -53,10 +52,11 @@ fn address(body: &JsonBody, name: &'static str) -> Result<Address, ApiError> {
 /// A session, for a signed challenge.
 pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::SignIn, &request).await?;
-    let body = JsonBody::read(&mut request).await?;
-    let owner = address(&body, "owner")?;
-    let (key, signature) = (body.text("key")?, body.text("signature")?);
-    let signed = DataSignature::from_hex(key, signature).map_err(SignInError::from)?;
+    let (owner, signed) = JsonBody::read(&mut request, |body| {
+        let (owner, key, signature) = (address(body, "owner")?, body.text("key")?, body.text("signature")?);
+        Ok((owner, DataSignature::from_hex(key, signature).map_err(SignInError::from)?))
+    })
+    .await?;
     let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(SignInError::from)?;
     let challenge = app.challenger()?.find(&owner, message.payload(), app.now_ms());
     let challenge = challenge.ok_or(SignInError::NoChallenge)?;

@@ -93,13 +93,15 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let (body, _place) = JsonBody::read_with_wallet(&mut request).await?;
+    let (body, place) = JsonBody::read_with_wallet(&mut request).await?;
     let action = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
     let wanted = match body.optional_text("action")?.map(action).transpose()? {
         Some(action) => Some((action, wallet(&body)?)),
         None => None,
     };
     drop(body);
+    // Who only asks what can be done brought nothing that takes room.
+    let _place = place.filter(|_| wanted.is_some());
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let actions = Actions {

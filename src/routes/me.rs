@@ -66,7 +66,7 @@ pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace
     let wallet = account.wallet_address.to_string();
     let balance = app.chain(request)?.balance_of(&wallet).await?;
     // Last: it may be the longest of all answers.
-    let place = limits::place(Limiter::Page).await?;
+    let place = limits::place(Limiter::Page, request).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     Ok((view, balance, place))
 }
@@ -97,9 +97,11 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
     app.limit_client(Limiter::Session, &request).await?;
     let Session { account, token } = Session::of(app, &request).await?;
     app.limit(Limiter::Account, &account.owner).await?;
-    let body = JsonBody::read(&mut request).await?;
-    let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
-    let limits = account::limits(per_payment, daily).map_err(AccountError::from)?;
+    let limits = JsonBody::read(&mut request, |body| {
+        let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
+        Ok(account::limits(per_payment, daily).map_err(AccountError::from)?)
+    })
+    .await?;
     if !account::set_limits(&app.database(), &token, limits, app.now_ms()).await? {
         return Err(ApiError::NotSignedIn);
     }
@@ -136,11 +138,12 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     app.limit_client(Limiter::Session, &request).await?;
     let Session { account, .. } = Session::of(app, &request).await?;
     app.limit(Limiter::Buy, &account.owner).await?;
-    let body = JsonBody::read(&mut request).await?;
-    let (id, mode) = (body.text("listingId")?, body.text("mode")?);
-    let mode: DeliveryMode = mode.parse().map_err(|()| AccountError::Mode)?;
-    let id: ListingId = id.parse().map_err(|_| AccountError::UnknownListing)?;
-    drop(body);
+    let (id, mode): (ListingId, DeliveryMode) = JsonBody::read(&mut request, |body| {
+        let (id, mode) = (body.text("listingId")?, body.text("mode")?);
+        let mode = mode.parse().map_err(|()| AccountError::Mode)?;
+        Ok((id.parse().map_err(|_| AccountError::UnknownListing)?, mode))
+    })
+    .await?;
     let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);

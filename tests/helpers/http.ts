@@ -92,6 +92,13 @@ export function usage(answer: Answer): { batches: number; statements: number; ca
   return { batches: count("d1-batches"), statements: count("d1-statements"), calls: count("outside-calls") };
 }
 
+/** Mebibytes that the program has which answered, by the same setting: it never has less later. */
+export function programMemory(answer: Answer): number {
+  const told = /memory;desc="(\d+)"/.exec(answer.headers.get("server-timing") ?? "")?.[1];
+  if (told === undefined) throw new Error("Server-Timing without memory");
+  return Number(told);
+}
+
 /** What an answer costs that was given before: the least of a few, of which one or two may come when it is asked anew. */
 export async function usageAgain(ask: () => Promise<Answer>): Promise<ReturnType<typeof usage>> {
   let least = usage(await ask());

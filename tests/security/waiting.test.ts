@@ -5,12 +5,24 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { write } from "../../devnet/cardano/cbor.ts";
+import { hex } from "../../devnet/cardano/hash.ts";
+import { open } from "../accounts/account.ts";
 import { changedConfig } from "../helpers/config.ts";
-import { send } from "../helpers/http.ts";
-import { list } from "../helpers/listings.ts";
+import { inDatabase } from "../helpers/database.ts";
+import { type Answer, programMemory, send } from "../helpers/http.ts";
+import { type Listing, list } from "../helpers/listings.ts";
 import { makeOut, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { unlockProof } from "../wallets/proof.ts";
+import { Stranger } from "./stranger.ts";
+
+const ADA = 1_000_000n;
+/** Payments that wait at once. */
+const HELD = 40;
+/** What so many may take of the 128 MiB that an isolate has. */
+const MOST_MIB = 16;
 
 /** Of one network at once: a third of a minute's payments (LIMIT_PAYMENT), and a minute's tool calls (LIMIT_TOOL). */
 const REQUESTS = 300;
@@ -90,4 +102,52 @@ describe("requests that wait for one payment's block", { timeout: 180_000 }, () 
       // Whoever still waits has no more calls of the provider's for this minute.
       ended.abort();
     });
+});
+
+describe("what waits for a block", { timeout: 240_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: false });
+  });
+  after(() => world?.stop());
+
+  const memory = async () => programMemory(await send(`${world.api}/health`));
+  /** Asks until so many payments are on their way, and then for a block; what they took of the program's memory. */
+  async function taken(count: number, ask: (n: number) => Promise<Answer>): Promise<number> {
+    const before = await memory();
+    const asked = Array.from({ length: count }, (_, n) => ask(n));
+    const open = () =>
+      inDatabase(world, (db) => db.prepare("SELECT count(*) AS n FROM outbox WHERE state = 'submitted'").get()) as {
+        n: number;
+      };
+    while (open().n < count) await pause(100);
+    await world.ledger.block();
+    for (const answer of await Promise.all(asked)) assert.equal(answer.status, 200, answer.text.slice(0, 500));
+    return (await memory()) - before;
+  }
+
+  it("holds no content of a mebibyte beside it, though who pays is who sells", async () => {
+    const seller = world.person("seller");
+    const listing = await list(world.api, seller, { priceLovelace: `${ADA}`, content: "x".repeat(1 << 20) });
+    const buyers = await world.buyers(HELD, 4n * ADA);
+    const payments = await Promise.all(buyers.map((buyer) => makeOut(world, buyer, listing)));
+    const pay = (n: number) =>
+      send(unlockUrl(world, listing), { headers: { "payment-signature": `${payments[n]?.header}` } });
+    const mebibytes = await taken(HELD, pay);
+    assert.ok(mebibytes < MOST_MIB, `${HELD} payments took ${mebibytes} MiB`);
+  });
+
+  it("holds no datum that lies in the outputs of the service wallet that pays", async () => {
+    const account = await open(world.api, world.person("owner"));
+    assert.equal((await account.setLimits(1, 500)).status, 200);
+    const datum = hex(write.array(Array.from({ length: 225 }, () => write.bytes(new Uint8Array(62)))));
+    const laden = { outputs: [{ address: account.address, lovelace: 64n * ADA, datum }] };
+    const stranger = await Stranger.with(world, 10_000n * ADA);
+    await stranger.floods(Array.from({ length: 100 }, () => laden));
+    const listings: Listing[] = [];
+    for (let n = 0; n < HELD; n++)
+      listings.push(await list(world.api, world.person("seller"), { priceLovelace: `${ADA}` }));
+    const mebibytes = await taken(HELD, (n) => account.tryBuy(`${listings[n]?.id}`));
+    assert.ok(mebibytes < MOST_MIB, `${HELD} purchases took ${mebibytes} MiB`);
+  });
 });

@@ -33,6 +33,7 @@ pub type Charge = Pin<Box<dyn Future<Output = bool>>>;
 /// Where this worker keeps contents, and what is asked before one is read.
 pub struct ContentStore {
     kept: Kept,
+    client: String,
     charge: Option<Box<dyn Fn() -> Charge>>,
 }
 
@@ -51,14 +52,14 @@ impl ContentStore {
             Ok(bucket) => Kept::Bucket(bucket, usage),
             Err(_) => Kept::Table(database),
         };
-        Self { kept, charge: None }
+        Self { kept, client: String::new(), charge: None }
     }
 
     /// The same for whoever is charged for each [`BYTES_PER_CHARGE`] that are begun: the first before a content is read, the
     /// others after it, so that who has had too much reads no further one.
     #[must_use]
-    pub fn charging(self, charge: impl Fn() -> Charge + 'static) -> Self {
-        Self { charge: Some(Box::new(charge)), ..self }
+    pub fn charging(self, client: String, charge: impl Fn() -> Charge + 'static) -> Self {
+        Self { charge: Some(Box::new(charge)), client, ..self }
     }
 
     async fn read(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
@@ -110,7 +111,7 @@ impl Contents for ContentStore {
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        let place = Place::wait(&READ).await;
+        let place = Place::wait(&READ, &self.client).await;
         let _place = place.ok_or_else(|| failed("too many contents are read at once"))?;
         let Some(charge) = &self.charge else { return self.read(hash).await };
         if !charge().await {

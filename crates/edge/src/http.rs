@@ -1,6 +1,6 @@
 //! Requests from and to outside, bounded in bytes and time.
 
-use std::{cell::RefCell, collections::BTreeMap, pin::pin, time::Duration};
+use std::{cell::RefCell, pin::pin, time::Duration};
 
 use futures_util::{
     StreamExt,
@@ -27,7 +27,7 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 
 thread_local! {
     /// What is held now, by site.
-    static HELD: RefCell<BTreeMap<String, Share>> = const { RefCell::new(BTreeMap::new()) };
+    static HELD: RefCell<Vec<(String, Share)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Bytes of bodies: of how they begin, and of the rest.
@@ -64,12 +64,16 @@ impl Held {
 
     fn add(&mut self, more: Share) -> bool {
         HELD.with_borrow_mut(|held| {
-            let rest = held.values().fold(more.rest, |all, held| all.saturating_add(held.rest));
-            let own = held.entry(self.by.clone()).or_default();
-            let after = own.and(more);
+            let rest = held.iter().fold(more.rest, |all, (_, held)| all.saturating_add(held.rest));
+            let own = held.iter_mut().find(|(by, _)| *by == self.by).map(|(_, own)| own);
+            let after = own.as_deref().copied().unwrap_or_default().and(more);
             let room = after.begun <= MAX_SHORT_BY_ONE && after.rest <= MAX_HELD_BY_ONE && rest <= MAX_HELD;
             if room {
-                (*own, self.share) = (after, self.share.and(more));
+                self.share = self.share.and(more);
+                match own {
+                    Some(own) => *own = after,
+                    None => held.push((self.by.clone(), after)),
+                }
             }
             room
         })
@@ -79,11 +83,11 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         HELD.with_borrow_mut(|held| {
-            if let Some(own) = held.get_mut(&self.by) {
+            if let Some((_, own)) = held.iter_mut().find(|(by, _)| *by == self.by) {
                 own.begun = own.begun.saturating_sub(self.share.begun);
                 own.rest = own.rest.saturating_sub(self.share.rest);
             }
-            held.retain(|_, own| *own != Share::default());
+            held.retain(|(_, own)| *own != Share::default());
         });
     }
 }

@@ -1,6 +1,8 @@
 //! Places for so many at once as an isolate has memory for: whoever finds none waits.
 
-use std::{cell::RefCell, collections::BTreeMap, thread::LocalKey, time::Duration};
+use std::{cell::RefCell, thread::LocalKey, time::Duration};
+
+use market::network::{UNKNOWN, site};
 
 /// How long one place counts, in ms: of a request that was cut off nobody says that it ended.
 const HELD_MS: u64 = 5_000;
@@ -12,9 +14,16 @@ const PAUSES: usize = 400;
 #[derive(Debug)]
 pub struct Places {
     most: usize,
-    /// When those began that are taken, POSIX ms, by their numbers.
-    taken: BTreeMap<u64, u64>,
+    taken: Vec<Taken>,
     begun: u64,
+}
+
+/// One that is taken: since when, POSIX ms, and from where.
+#[derive(Debug)]
+struct Taken {
+    number: u64,
+    began_ms: u64,
+    site: String,
 }
 
 /// A place that is taken, until it is dropped.
@@ -29,29 +38,35 @@ impl Places {
     /// So many, all of them free.
     #[must_use]
     pub const fn new(most: usize) -> Self {
-        Self { most, taken: BTreeMap::new(), begun: 0 }
+        Self { most, taken: Vec::new(), begun: 0 }
     }
 
-    fn take(&mut self, now_ms: u64) -> Option<u64> {
-        self.taken.retain(|_, began| now_ms < began.saturating_add(HELD_MS));
-        (self.taken.len() < self.most).then(|| {
+    /// One for this site, which has half of those at most that others leave: whoever asks from elsewhere finds one. On a local
+    /// stack, where everybody is of one, all of them.
+    fn take(&mut self, now_ms: u64, site: &str) -> Option<u64> {
+        self.taken.retain(|taken| now_ms < taken.began_ms.saturating_add(HELD_MS));
+        let own = self.taken.iter().filter(|taken| taken.site == site).count();
+        let left = self.most.saturating_sub(self.taken.len().saturating_sub(own));
+        let share = if site == UNKNOWN { left } else { left.div_ceil(2) };
+        (own < share).then(|| {
             let number = self.begun;
             self.begun = number.wrapping_add(1);
-            self.taken.insert(number, now_ms);
+            self.taken.push(Taken { number, began_ms: now_ms, site: site.to_owned() });
             number
         })
     }
 }
 
 impl Place {
-    fn take(of: &'static LocalKey<RefCell<Places>>, now_ms: u64) -> Option<Self> {
-        of.with_borrow_mut(|places| places.take(now_ms)).map(|number| Self { of, number })
+    fn take(of: &'static LocalKey<RefCell<Places>>, now_ms: u64, site: &str) -> Option<Self> {
+        of.with_borrow_mut(|places| places.take(now_ms, site)).map(|number| Self { of, number })
     }
 
     /// One of these places, as soon as one is free; `None` where none is for ten seconds.
-    pub async fn wait(of: &'static LocalKey<RefCell<Places>>) -> Option<Self> {
+    pub async fn wait(of: &'static LocalKey<RefCell<Places>>, client: &str) -> Option<Self> {
+        let site = site(client);
         for _ in 0..PAUSES {
-            if let Some(place) = Self::take(of, crate::now_ms()) {
+            if let Some(place) = Self::take(of, crate::now_ms(), &site) {
                 return Some(place);
             }
             crate::sleep(PAUSE).await;
@@ -62,7 +77,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.of.with_borrow_mut(|places| places.taken.remove(&self.number));
+        self.of.with_borrow_mut(|places| places.taken.retain(|taken| taken.number != self.number));
     }
 }
 
@@ -77,7 +92,11 @@ mod tests {
 
     #[test]
     fn so_many_are_taken_at_once_and_one_that_never_ends_does_not_count_for_ever() {
-        let take = |now_ms| Place::take(&PLACES, now_ms);
+        let mut number = 0;
+        let mut take = |now_ms| {
+            number += 1;
+            Place::take(&PLACES, now_ms, &number.to_string())
+        };
         let mut places: Vec<_> = (0..MOST).map(|_| take(1_000).unwrap()).collect();
         assert!(take(1_000).is_none());
         places.pop();
@@ -87,5 +106,18 @@ mod tests {
         std::mem::forget(places);
         assert!(take(1_000 + HELD_MS).is_some(), "the first was cut off");
         drop(lost);
+    }
+
+    #[test]
+    fn one_site_leaves_half_of_what_is_left_to_others_and_a_local_stack_is_all_of_one() {
+        thread_local! {
+            static SHARED: RefCell<Places> = const { RefCell::new(Places::new(MOST)) };
+        }
+        let held: Vec<_> = ["a", "b", "c", "d"]
+            .map(|site| std::iter::from_fn(|| Place::take(&SHARED, 1_000, site)).collect::<Vec<_>>())
+            .into();
+        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [4, 2, 1, 1]);
+        drop(held);
+        assert_eq!(std::iter::from_fn(|| Place::take(&SHARED, 1_000, UNKNOWN)).collect::<Vec<_>>().len(), MOST);
     }
 }

@@ -117,15 +117,25 @@ impl Usage {
         self.0.batches.get()
     }
 
-    /// For a `Server-Timing` header: how many batches, statements and outside calls there were.
+    /// For a `Server-Timing` header: how many batches, statements and outside calls there were, and how much memory the program
+    /// has by now, in MiB: it never shrinks.
     #[must_use]
     pub fn server_timing(&self) -> String {
         let Counts { batches, statements, calls, .. } = &*self.0;
         format!(
-            "d1-batches;desc=\"{}\", d1-statements;desc=\"{}\", outside-calls;desc=\"{}\"",
+            "d1-batches;desc=\"{}\", d1-statements;desc=\"{}\", outside-calls;desc=\"{}\", memory;desc=\"{}\"",
             batches.get(),
             statements.get(),
-            calls.get()
+            calls.get(),
+            memory_pages() / 16
         )
     }
+}
+
+/// Pages of 64 KiB that a program of WebAssembly has.
+fn memory_pages() -> usize {
+    #[cfg(target_arch = "wasm32")]
+    return core::arch::wasm32::memory_size(0);
+    #[cfg(not(target_arch = "wasm32"))]
+    0
 }

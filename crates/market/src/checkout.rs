@@ -39,7 +39,7 @@ use x402_cardano::{
 use crate::{
     account::Account,
     catalogue::ListingTerms,
-    contents::{Contents, ContentsError},
+    contents::{Contents, ContentsError, MOST_HELD},
     fees::creator_share,
     listing::DeliveryMode,
     payment::{self, PaymentRecord},
@@ -195,10 +195,11 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         entry: &mut Entry,
         mode: DeliveryMode,
         first: Option<Option<&outbox::WalletSnapshot>>,
+        has_content: bool,
     ) -> Result<Settled, DatabaseError> {
         let confirmations = self.confirmations;
         // With more blocks to wait for, nothing is handed out when the first has it.
-        let delivers = first.is_some() && mode == DeliveryMode::Instant;
+        let delivers = first.is_some() && mode == DeliveryMode::Instant && has_content;
         let follow = Waiting { delivers: delivers && confirmations == 0, hung_up: self.hung_up, now: self.now };
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &follow };
         let patience = Patience { sleep: self.sleep, schedule: self.schedule, confirmations };
@@ -289,7 +290,7 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     ) -> Result<(Option<Statement>, Option<String>), Unavailable> {
         match self.contents.reading(&terms.content_hash) {
             Some(statement) => Ok((Some(statement), None)),
-            None => Ok((None, Some(self.content(terms).await?))),
+            None => Ok((None, Some(self.content(terms).await?).filter(|content| content.len() <= MOST_HELD))),
         }
     }
 }

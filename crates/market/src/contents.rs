@@ -24,12 +24,16 @@ pub trait Contents {
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
     /// The statement that reads the text of a hash in a batch, where the statement before it changed something and the text
-    /// is kept in the database; `None` where it is kept elsewhere.
+    /// is kept in the database and has no more than [`MOST_HELD`] bytes; `None` where it is kept elsewhere.
     fn reading(&self, hash: &ContentHash) -> Option<Statement>;
 
     /// The text of a hash; `None` where there is none.
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
 }
+
+/// Bytes of a content that whoever pays holds while a block is waited for: of a longer one, many requests of one network would
+/// take more than an isolate has, each for a fee, where who buys sells.
+pub const MOST_HELD: usize = 64 << 10;
 
 /// Contents in a table beside the catalogue: nothing else to configure, up to D1's 2 MB a row.
 pub struct InDatabase<'a, D>(pub &'a D);
@@ -43,7 +47,8 @@ impl<D: Database> Contents for InDatabase<'_, D> {
     }
 
     fn reading(&self, hash: &ContentHash) -> Option<Statement> {
-        Some(statement!("SELECT content FROM contents WHERE hash = ?1 AND changes() > 0", hash))
+        let short = format!("octet_length(content) <= {MOST_HELD}");
+        Some(statement!(format!("SELECT content FROM contents WHERE hash = ?1 AND changes() > 0 AND {short}"), hash))
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {

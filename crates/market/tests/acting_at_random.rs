@@ -42,6 +42,10 @@ enum Ev {
     Lag,
     CatchUp,
     Forget(u64),
+    /// Two nodes on two forks answer the calls of a tick, as these coins fall.
+    Fork(u8, u64, u64, bool),
+    /// A lock that a node had before us.
+    Public(u8),
 }
 
 /// What runs, from its beginning to its end, and what comes between.
@@ -72,6 +76,8 @@ fn ev() -> impl Strategy<Value = Ev> {
         1 => Just(Ev::Lag),
         2 => Just(Ev::CatchUp),
         1 => any::<u64>().prop_map(Ev::Forget),
+        5 => (1..3u8, any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(d, a, b, p)| Ev::Fork(d, a, b, p)),
+        2 => (16..20u8).prop_map(Ev::Public),
     ]
 }
 
@@ -196,6 +202,39 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
         Ev::CatchUp => {
             sales.ledger.catch_up();
             *lag = None
+        }
+        Ev::Fork(depth, coins, calls, ahead) => {
+            if lag.is_some() || sales.ledger.blocks.borrow().len() < 8 {
+                return;
+            }
+            let theirs = sales.ledger.blocks.borrow().clone();
+            sales.ledger.roll_back(depth.into(), coins);
+            // A buyer's own step, where there is one, may be in the blocks that stay.
+            if calls & 2 == 2 {
+                happens(sales, &Ev::Buyer(0, true), lag, sold);
+            }
+            (0..depth + u8::from(ahead)).for_each(|_| sales.ledger.mine());
+            sales.ledger.beside(theirs, calls);
+            tick(sales, &sales.db);
+            sales.ledger.agree();
+        }
+        Ev::Public(buyer) => {
+            if lag.is_none() && *sold < 12 && sales.now() < crate::support::NOON + 200_000 {
+                *sold += 1;
+                let lock = sales.sell_another(&person(buyer));
+                let outbox = outbox::Outbox {
+                    database: &sales.db,
+                    chain: &sales.ledger,
+                    follow: &market::transitions::Transitions,
+                };
+                let mut first = crate::support::entry(&sales.db, &lock);
+                sales.ledger.calls.set(0);
+                let _ = crate::support::block(outbox.submit_first(&mut first, None, sales.now()));
+                sales.ledger.mine();
+                sales.ledger.calls.set(0);
+                let _ = crate::support::block(outbox.look(&mut first, None, sales.now()));
+                sales.ledger.calls.set(0);
+            }
         }
         Ev::Forget(coins) => {
             let mut at = coins;

@@ -26,6 +26,7 @@ mod sign_in;
 mod spending;
 mod support;
 mod twice;
+mod two_nodes;
 mod watching;
 mod wordy;
 

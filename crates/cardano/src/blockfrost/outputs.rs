@@ -9,7 +9,7 @@ use super::{
     unspent::{MAX_OUTPUTS, OutputJson},
 };
 use crate::{
-    chain::{FewTokens, TracedOutput},
+    chain::{FewTokens, TracedOutput, Utxo},
     hash::{TxHash, TxRef},
 };
 
@@ -69,7 +69,10 @@ impl Collect for TransactionOutputs {
         let output = TracedOutput { utxo: output.utxo(self.asked, "")?, spent_by, collateral };
         match &mut self.among {
             None => self.outputs.push(output),
-            Some((named, few)) if named.contains(&output.utxo.reference) => self.outputs.push(few.of(output)),
+            Some((named, few)) if named.contains(&output.utxo.reference) => {
+                let utxo = Utxo { inline_datum: None, ..output.utxo };
+                self.outputs.push(few.of(TracedOutput { utxo, ..output }));
+            }
             Some(_) => {}
         }
         Ok(true)

@@ -146,7 +146,8 @@ impl Collect for UnspentPage {
         }
         let output: OutputJson = json(text, "an unspent output")?;
         let Some(tx) = output.tx_hash else { return malformed("an unspent output without its transaction") };
-        let utxo = output.utxo(tx, &self.address)?;
+        // What is spent by a key needs no datum, and 4,310 lovelace lie in each byte of one that a wallet may hold by the megabyte.
+        let utxo = Utxo { inline_datum: None, ..output.utxo(tx, &self.address)? };
         self.page.listed.push(utxo.reference);
         self.page.utxos.push(utxo);
         keep_the_best(&mut self.page.utxos);

@@ -225,7 +225,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         if let Some(mut record) = payment::all(&open)?.into_iter().next() {
             // Of the owner's own wallet as well, whoever handed it in.
             record.entry.unanswered = false;
-            let settled = self.checkout.settle(&mut record.entry, record.mode, None).await?;
+            let settled = self.checkout.settle(&mut record.entry, record.mode, None, false).await?;
             if !self.checkout.is_of(terms, &record.entry.tx, &settled).await? {
                 return Ok(None);
             }
@@ -390,7 +390,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused => return Ok(Tried::Again),
         };
         let content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
-        let settled = self.checkout.settle(&mut entry, self.order.mode, Some(Some(known))).await?;
+        let settled = self.checkout.settle(&mut entry, self.order.mode, Some(Some(known)), true).await?;
         Ok(Tried::Settled(Box::new(entry), settled.standing, settled.followed, content))
     }
 

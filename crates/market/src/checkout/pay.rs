@@ -297,7 +297,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         }
         // What its payer signs for is theirs, whoever handed it in first.
         record.entry.unanswered &= attempt.proven != Some(record.payer);
-        let settled = self.settle(&mut record.entry, record.mode, None).await?;
+        let settled = self.settle(&mut record.entry, record.mode, None, false).await?;
         if let Standing::Confirmed { .. } = &settled.standing {
             self.is_as_it_was(attempt, (&record.entry.tx, &record.header), &settled).await?;
             if record.mode == DeliveryMode::Protected {
@@ -384,7 +384,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
             match claim {
                 Claim::New(mut entry) => {
-                    let settled = self.settle(&mut entry, mode, Some(None)).await?;
+                    let settled = self.settle(&mut entry, mode, Some(None), content.is_some()).await?;
                     if let Standing::Confirmed { .. } = &settled.standing {
                         let claimed = (&entry.tx, &attempt.presented.header);
                         self.is_as_it_was(attempt, claimed, &settled).await?;
@@ -394,7 +394,15 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     if mode == DeliveryMode::Protected {
                         self.must_have_its_result(&entry.tx, false).await?;
                     }
-                    return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
+                    if let Some(content) = content {
+                        return Ok(Paid { content, settlement });
+                    }
+                    let content = self.content(terms).await?;
+                    // Last, as for who comes back.
+                    if mode == DeliveryMode::Instant && !(self.hung_up)() {
+                        self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
+                    }
+                    return Ok(Paid { content, settlement });
                 }
                 Claim::Known(record) => {
                     // Whoever waits beside another holds no content meanwhile.

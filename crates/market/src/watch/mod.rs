@@ -379,7 +379,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let statements = vec![
             recheck(reading.known_to.saturating_sub(UNSURE_BLOCKS), view.tip.height),
             reading::note_block(&view.tip, reading),
-            rollback::seen(),
+            rollback::seen(view.tip.height.saturating_sub(UNSURE_BLOCKS)),
             again,
             noted,
             due::due(view.clock, 0),

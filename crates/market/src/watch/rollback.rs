@@ -148,11 +148,13 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
 }
 
 /// The statement that notes that entries are where they were whose blocks ticks saw: one of these that is gone is found by
-/// itself, with what is in it.
-pub(super) fn seen() -> Statement {
+/// itself, with what is in it. But for those that are deep now: two nodes on two forks may have shown the newest block of one
+/// and that it is still there, so each is asked for once more when all agree.
+pub(super) fn seen(deep: u64) -> Statement {
     statement!(
-        "UPDATE outbox SET recheck = 0 WHERE recheck = 1 \
-         AND block_hash = (SELECT hash FROM chain_blocks WHERE height = outbox.block_height)"
+        "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \
+         AND block_hash = (SELECT hash FROM chain_blocks WHERE height = outbox.block_height)",
+        deep
     )
 }
 

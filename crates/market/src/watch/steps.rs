@@ -222,7 +222,7 @@ impl Watched {
                 "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, \
                    locked_lovelace, result_hash, creator_paid, unsure) \
                  SELECT id, ?2, ?3, {}, ?4, ?5, ?6, ?7, CAST(?8 AS INTEGER), ?9, ?10, \
-                   NOT EXISTS (SELECT 1 FROM outbox WHERE tx_id = ?2) FROM purchases \
+                   NOT EXISTS (SELECT 1 FROM outbox WHERE tx_id = ?2 AND state = 'included') FROM purchases \
                  WHERE id = ?1 AND {} = ?11 AND (SELECT rollbacks FROM chain_reading) = ?12 ON CONFLICT DO NOTHING",
                 newest("position + 1", "purchases.id"),
                 newest("utxo", "purchases.id"),

@@ -89,9 +89,41 @@ pub struct Ledger {
     pub evaluates_blocks: Cell<bool>,
     /// How many blocks its index has, where that stands still; the newest block is the node's.
     indexed: Cell<Option<usize>>,
+    /// What another node has, which calls it answers, and whether it does now.
+    other: RefCell<Option<Vec<Block>>>,
+    others: Cell<u64>,
+    is_other: Cell<bool>,
 }
 
 impl Ledger {
+    /// From now on another node answers some of the calls, as these coins fall: one that has these blocks.
+    pub fn beside(&self, blocks: Vec<Block>, coins: u64) {
+        self.other.replace(Some(blocks));
+        self.others.set(coins);
+    }
+
+    /// There is no other node any more.
+    pub fn agree(&self) {
+        self.answer_from(false);
+        self.other.replace(None);
+    }
+
+    fn choose(&self) {
+        if self.other.borrow().is_some() {
+            let coins = self.others.get().rotate_right(1);
+            self.others.set(coins);
+            self.answer_from(coins & 1 == 1);
+        }
+    }
+
+    fn answer_from(&self, other: bool) {
+        if self.is_other.replace(other) != other
+            && let Some(theirs) = self.other.borrow_mut().as_mut()
+        {
+            std::mem::swap(theirs, &mut *self.blocks.borrow_mut());
+        }
+    }
+
     pub fn new() -> Self {
         let ledger = Self { silent_from: Cell::new(u32::MAX), ..Self::default() };
         ledger.mine();
@@ -195,6 +227,7 @@ impl Ledger {
     }
 
     fn call(&self) -> Result<(), ChainError> {
+        self.choose();
         let calls = self.calls.get() + 1;
         self.calls.set(calls);
         if calls > CALLS {

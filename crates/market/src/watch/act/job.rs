@@ -28,11 +28,11 @@ use crate::{
 /// Escrows in one transaction at most. Each runs the contract, and each run reads all of them, so the saving of one more
 /// shrinks. Fee for each, in lovelace, measured on the local ledger with 1, 2, 4, 6 and 8 together: posting 305,137,
 /// 189,894, 153,686, 162,591, 184,353; collecting 284,850, 162,965, 112,900, 106,515, 111,838.
-const MAX_TOGETHER: usize = 5;
+pub(super) const MAX_TOGETHER: usize = 5;
 
 /// Transactions with results of locks that a node had before us that one tick sends at most: nothing bounds how many of these
 /// there are, and what is sent has to be looked after until a block has it.
-const MAX_PUBLIC_RESULTS: usize = 2;
+pub(super) const MAX_PUBLIC_RESULTS: usize = 2;
 
 /// How soon a result is tried again for which the wallet had too little that was free.
 const FUNDS_MS: Millis = 10_000;

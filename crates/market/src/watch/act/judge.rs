@@ -4,7 +4,10 @@ use cardano::{ContentHash, chain::Chain, evaluation::Evaluate, history::History,
 use escrow::{Action, Datum, result::result_hash, rules::Timing};
 use sql::{Database, Statement};
 
-use super::{Means, Undone};
+use super::{
+    Means, Undone,
+    job::{MAX_PUBLIC_RESULTS, MAX_TOGETHER},
+};
 use crate::{
     contents::Contents,
     watch::{
@@ -16,6 +19,8 @@ use crate::{
 
 /// Escrows that one tick acts on at most: more than its calls reach.
 const MAX_JUDGED: usize = 96;
+/// Of these, results of locks that a node had before us.
+const MAX_PUBLIC: usize = MAX_PUBLIC_RESULTS * MAX_TOGETHER;
 /// Pages of escrows that are looked through for them.
 const MAX_PAGES: u32 = 8;
 /// With less time than this left, a result that is not posted raises an alarm.
@@ -45,6 +50,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         // Where contents are kept elsewhere, reading one is an outside call, too: half of them are for what is to be done.
         let kept = (self.calls_left)().div_ceil(2);
         let enough = |judged: usize| judged >= most || (self.calls_left)() <= kept;
+        // Of what nothing bounds no more is judged than is sent: it keeps nobody else from being judged.
+        let (mut public, mut passed) = (0_usize, 0_usize);
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
             let (mut later, mut failed): (_, Vec<Statement>) = (vec![], vec![]);
@@ -52,9 +59,15 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
                     undone.pressing.insert(due.purchase, "the tick did not come to it".into());
                 }
+                let is_public = due.was_public && due.awaits_result(means.view.clock);
+                if is_public && public >= MAX_PUBLIC {
+                    passed = passed.saturating_add(1);
+                    continue;
+                }
                 if enough(judged.len()) {
                     continue;
                 }
+                public = public.saturating_add(usize::from(is_public));
                 match self.judge(&due, means, report).await {
                     Ok((datum, NextStep::Wait(until), _)) => {
                         undone.done(&due.purchase);
@@ -79,7 +92,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             if !full || enough(judged.len()) {
                 break;
             }
-            let except = judged.len().saturating_add(waiting.len());
+            let except = judged.len().saturating_add(waiting.len()).saturating_add(passed);
             due = self.database.run(due::due(means.view.clock, except)).await?.all_json()?;
         }
         Ok((judged, waiting))

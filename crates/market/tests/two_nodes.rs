@@ -1,0 +1,130 @@
+//! Two nodes on two forks, of which now one answers a call, and now the other.
+
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+use std::cell::RefCell;
+
+use crate::support::{block, entry, ledger::Tx, one, person, sales::Sales};
+use cardano::TxHash;
+use escrow::{Action, rules::Rule};
+use market::transitions::Transitions;
+use outbox::{EntryState, Outbox};
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
+
+/// Once.
+type Once<'a> = RefCell<Option<Box<dyn FnOnce() + 'a>>>;
+
+/// A database behind which something happens when an entry is read by its id, and another thing when a step is written.
+struct Between<'a> {
+    db: &'a Sqlite,
+    after_entry: Once<'a>,
+    after_step: Once<'a>,
+}
+
+impl Database for Between<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let has = |part: &str| statements.iter().any(|statement| statement.sql.contains(part));
+        let (entry, step) = (has("FROM outbox WHERE tx_id = ?1"), has("INSERT INTO escrow_steps"));
+        let done = self.db.batch(statements).await;
+        let what = if step { &self.after_step } else { &self.after_entry };
+        if (step || entry)
+            && let Some(what) = what.borrow_mut().take()
+        {
+            what();
+        }
+        done
+    }
+}
+
+/// The newest action of this kind on a purchase.
+fn action(sales: &Sales, purchase: &TxHash, kind: &str) -> TxHash {
+    let sql = format!(
+        "SELECT tx_id FROM outbox JOIN outbox_purchases USING (tx_id) WHERE purchase_id = '{purchase}' \
+         AND kind = '{kind}' ORDER BY created_at_ms DESC LIMIT 1"
+    );
+    one(&sales.db, &sql).parse().unwrap()
+}
+
+#[test]
+fn a_result_in_no_block_that_a_node_of_another_fork_shows_is_asked_for_again() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(1);
+    // Two blocks of one height: one with the result, and the one that stays, with the buyer's own step; another on top.
+    sales.ledger.mine();
+    let theirs = sales.ledger.blocks.borrow().clone();
+    assert!(sales.ledger.inclusion(&action(&sales, &lock, "result")).is_some());
+    sales.ledger.roll_back(1, 0);
+    sales.does(&lock, Action::SetRefundRequested);
+    (0..2).for_each(|_| sales.ledger.mine());
+    let stays = sales.ledger.blocks.borrow().clone();
+    sales.tick_on(&Between {
+        db: &sales.db,
+        after_entry: RefCell::new(Some(Box::new(|| drop(sales.ledger.blocks.replace(theirs))))),
+        after_step: RefCell::new(Some(Box::new(|| drop(sales.ledger.blocks.replace(stays))))),
+    });
+    let reports = sales.ticks(45);
+    assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
+}
+
+#[test]
+fn a_block_that_one_node_shows_while_another_shows_what_replaced_it_is_asked_for_again() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(1);
+    sales.ledger.mine();
+    let posted = action(&sales, &lock, "result");
+    sales.tick();
+    assert_eq!(
+        (sales.status(&lock).as_str(), entry(&sales.db, &posted).state),
+        ("ResultSubmitted", EntryState::Included)
+    );
+    let theirs = sales.ledger.blocks.borrow().clone();
+    sales.ledger.roll_back(1, 0);
+    sales.does(&lock, Action::SetRefundRequested);
+    (0..2).for_each(|_| sales.ledger.mine());
+    // The newest block comes from a node of the chain that stays; that the one before is there, from one that has it still.
+    sales.ledger.beside(theirs, 0b100);
+    sales.tick();
+    sales.ledger.agree();
+    let reports = sales.ticks(50);
+    assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
+}
+
+/// The buyer hands in a step that is valid in no slot but the one after the newest block.
+fn hold(sales: &Sales, lock: &TxHash) {
+    let Some(escrow) = sales.open().into_iter().find(|escrow| escrow.utxo.reference.tx == *lock) else { return };
+    let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return };
+    let next = rule.next(&escrow.datum, sales.now(), 60_000, None).unwrap();
+    let (made, until) = ([sales.escrow_of(&next)], sales.ledger.tip().slot + 1);
+    let number = u64::from(sales.unique()) + 1_000_000;
+    sales.ledger.hand_in(Tx::unsigned(number, &[escrow.utxo.reference], &made, until));
+}
+
+#[test]
+fn what_can_be_collected_is_so_however_many_locks_that_a_node_had_first_are_held() {
+    let sales = Sales::new();
+    sales.results_first.set(true);
+    (0..10).for_each(|_| sales.fund(100));
+    let honest = sales.sell(&person(11));
+    sales.ticks(4);
+    sales.until(31);
+    sales.issued.set(sales.now());
+    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, follow: &Transitions };
+    let mut locks: Vec<_> = (30..54).map(|buyer| entry(&sales.db, &sales.sell_another(&person(buyer)))).collect();
+    for lock in &mut locks {
+        sales.ledger.calls.set(0);
+        assert!(block(outbox.submit_first(lock, None, sales.now())).unwrap().is_some(), "a node had it");
+    }
+    sales.ledger.mine();
+    for lock in &mut locks {
+        sales.ledger.calls.set(0);
+        block(outbox.look(lock, None, sales.now())).unwrap();
+    }
+    for _ in 0..2 {
+        locks.iter().for_each(|lock| hold(&sales, &lock.tx));
+        sales.tick();
+        (0..3).for_each(|_| sales.ledger.mine());
+    }
+    assert_eq!(sales.status(&honest), "withdrawn");
+}
