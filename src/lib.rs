@@ -18,7 +18,10 @@ mod settings;
 mod shop;
 
 use app::App;
-use edge::serve::{Request, Response};
+use edge::{
+    http,
+    serve::{HeaderList, Request, Response},
+};
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -27,11 +30,19 @@ use worker::Env;
 /// What entry.js calls with each request, and what it read of it.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
-    edge::serve::serve(answer(Request::new(request, method, url), env))
+    let (app, request) = (App::new(env), Request::new(request, method, url));
+    let (line, waiting) = (app.line().clone(), request.headers_only());
+    edge::serve::serve(answer(app, request), move || {
+        http::wait(&waiting).map_err(|error| {
+            let mut response = ApiError::from(error).answer().into_response();
+            everywhere(response.headers_mut());
+            line.status(response.status_code());
+            response.with_id(line.id())
+        })
+    })
 }
 
-async fn answer(request: Request, env: Env) -> Response {
-    let app = App::new(env);
+async fn answer(app: App, request: Request) -> Response {
     // By its own name: the runtime's enum takes each method that it does not know for GET.
     let method = request.method().to_owned();
     let resolved = endpoint::resolve(&method, request.path());
@@ -117,13 +128,17 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
     }
 }
 
-/// What every answer carries: CORS, no sniffing, the request's id, and (in development) the counts of what it cost.
-fn finish(app: &App, method: &str, mut response: Response) -> Response {
-    let headers = response.headers_mut();
+/// What pages are told of every answer.
+fn everywhere(headers: &mut HeaderList) {
     cors::allow(headers);
     headers.put("x-content-type-options", "nosniff");
+}
+
+/// What every answer carries: CORS, no sniffing, the request's id, and (in development) the counts of what it cost.
+fn finish(app: &App, method: &str, mut response: Response) -> Response {
+    everywhere(response.headers_mut());
     if app.shows_usage() {
-        headers.put("server-timing", app.usage().server_timing());
+        response.headers_mut().put("server-timing", app.usage().server_timing());
     }
     app.line().status(response.status_code());
     let response = response.with_id(app.line().id());

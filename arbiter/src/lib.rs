@@ -72,23 +72,25 @@ impl From<worker::Error> for RequestError {
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
-    edge::serve::serve(async move {
+    let answer = async move {
         let now = edge::now_ms();
         let usage = Usage::default();
         let line = Line::begin("dispute", now, usage.clone());
-        let mut response = answer(request, &env, &Case { now, usage, line: &line }).await.unwrap_or_else(|refusal| {
-            let told = refusal.answer();
-            if told.status() >= 500 {
-                line.cause(&refusal);
-            } else {
-                line.note("refused", told.text());
-            }
-            told.into_response()
-        });
+        let mut response =
+            self::answer(request, &env, &Case { now, usage, line: &line }).await.unwrap_or_else(|refusal| {
+                let told = refusal.answer();
+                if told.status() >= 500 {
+                    line.cause(&refusal);
+                } else {
+                    line.note("refused", told.text());
+                }
+                told.into_response()
+            });
         line.status(response.status_code());
         response.headers_mut().put("cache-control", "no-store");
         response.with_id(line.id())
-    })
+    };
+    edge::serve::serve(answer, || Ok(()))
 }
 
 /// What belongs to one request.

@@ -6,7 +6,7 @@ use futures_util::{
     StreamExt,
     future::{Either, select},
 };
-use market::network::site;
+use market::network::{UNKNOWN, site};
 use worker::{AbortController, AbortSignal, ByteStream, Fetch, Fetcher, Request, Response};
 
 use crate::{client::client, serve};
@@ -17,10 +17,10 @@ const MAX_HELD: usize = 28 << 20;
 const MAX_HELD_BY_ONE: usize = MAX_HELD / 4;
 /// Bytes with which a body begins that are read whatever others hold: so long ones keep no short ones out.
 const SHORT: usize = 16 << 10;
-/// What a request counts for beside its body while that is read: its future, and room to grow.
+/// What a request counts for while it waits, beside what it brought: its future, and room to grow.
 const BESIDE: usize = 16 << 10;
-/// A client's share of what such beginnings take: two hundred requests at once. A minute's rate may come at once, and would
-/// take as much as an isolate has.
+/// A client's share of what requests that wait take with such beginnings: some two hundred to four hundred at once. A minute's
+/// rate may come at once, and would take as much as an isolate has.
 const MAX_SHORT_BY_ONE: usize = 6 << 20;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -50,10 +50,15 @@ pub struct Held {
 }
 
 impl Held {
-    /// Of a client's body of which nothing was read; `None` where as many of its site's are under way already.
-    fn begin(client: &str) -> Option<Self> {
-        let mut held = Self { by: site(client).into_owned(), share: Share::default() };
-        held.add(Share { begun: BESIDE, rest: 0 }).then_some(held)
+    /// Nothing yet of what a client's requests hold.
+    fn by(client: &str) -> Self {
+        Self { by: site(client).into_owned(), share: Share::default() }
+    }
+
+    /// So much of it; `None` where its site's hold as much as they may.
+    fn with(client: &str, bytes: usize) -> Option<Self> {
+        let mut held = Self::by(client);
+        held.add(Share { begun: bytes, rest: 0 }).then_some(held)
     }
 
     /// Takes more of a body of which so much was read; whether there was room.
@@ -128,7 +133,7 @@ pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<
     }
     // A request without a body has no stream.
     let Ok(stream) = request.stream() else { return Ok((Vec::new(), None)) };
-    let mut held = Held::begin(&client(request).unwrap_or_default()).ok_or(BodyError::Crowded)?;
+    let mut held = Held::by(&client(request).unwrap_or_default());
     let body = Box::pin(read(stream, limit, |before, bytes| held.take(before, bytes)));
     let body = match select(body, pin!(crate::sleep(BODY_TIME))).await {
         Either::Left((body, _)) => body?,
@@ -143,8 +148,16 @@ pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<
 /// # Errors
 /// As much of its client's is served already.
 pub fn hold(request: &serve::Request, bytes: usize) -> Result<Held, BodyError> {
-    let mut held = Held::begin(&client(request).unwrap_or_default()).ok_or(BodyError::Crowded)?;
-    if held.add(Share { begun: bytes, rest: 0 }) { Ok(held) } else { Err(BodyError::Crowded) }
+    Held::with(&client(request).unwrap_or_default(), bytes).ok_or(BodyError::Crowded)
+}
+
+/// The same of any request that waits, whatever it waits for. A local stack's, of which everybody is one, are not counted.
+///
+/// # Errors
+/// As many of its client's wait already.
+pub fn wait(request: &serve::Request) -> Result<Option<Held>, BodyError> {
+    let client = client(request).unwrap_or_default();
+    if client == UNKNOWN { Ok(None) } else { Held::with(&client, BESIDE).map(Some).ok_or(BodyError::Crowded) }
 }
 
 async fn read(
@@ -296,7 +309,7 @@ mod tests {
     #[test]
     fn short_bodies_of_one_client_are_bounded_and_leave_others_theirs() {
         let begin = |by: &str| {
-            let mut held = Held::begin(by)?;
+            let mut held = Held::with(by, BESIDE)?;
             held.take(0, SHORT).then_some(held)
         };
         let held: Vec<Held> = std::iter::from_fn(|| begin("a")).collect();

@@ -99,6 +99,12 @@ impl Request {
         Headers(self.raw.headers())
     }
 
+    /// The same request, for who only looks at its headers.
+    #[must_use]
+    pub fn headers_only(&self) -> Self {
+        Self { raw: Clone::clone(&self.raw), method: String::new(), url: String::new() }
+    }
+
     /// The runtime's own object.
     #[must_use]
     pub const fn inner(&self) -> &web_sys::Request {
@@ -343,13 +349,25 @@ impl Response {
     }
 }
 
-/// Runs what answers a request: a `Response`, where it waits for nothing; a promise of one otherwise.
-pub fn serve(answer: impl Future<Output = Response> + 'static) -> JsValue {
+/// Runs what answers a request: a `Response`, where it waits for nothing; a promise of one otherwise, and `waits` says what is
+/// to be kept meanwhile, or what is answered instead where no more may wait: then what was begun is dropped.
+pub fn serve<H: 'static>(
+    answer: impl Future<Output = Response> + 'static,
+    waits: impl FnOnce() -> std::result::Result<H, Response>,
+) -> JsValue {
     let mut answer: Pin<Box<dyn Future<Output = Response>>> = Box::pin(answer);
     // Whoever waits is polled again, with a waker that wakes it, as soon as this returns.
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(response) => response.into_js(),
-        Poll::Pending => future_to_promise(async move { Ok(answer.await.into_js()) }).into(),
+        Poll::Pending => match waits() {
+            Err(instead) => instead.into_js(),
+            Ok(held) => future_to_promise(async move {
+                let response = answer.await;
+                drop(held);
+                Ok(response.into_js())
+            })
+            .into(),
+        },
     }
 }
 

@@ -35,6 +35,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
     let request = Request::new(request, method, url);
     edge::serve::serve(
         async move { answer(&request, &env).await.unwrap_or_else(|fault| fault.answer().into_response()) },
+        || Ok(()),
     )
 }
 
