@@ -286,7 +286,7 @@ impl Chain for Blockfrost {
             let order = end.order();
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
             // An address that no transaction ever named is unknown.
-            let Some(read) = self.collect(&path, || UnspentPage::at(address)).await? else { break };
+            let Some(read) = self.collect(&path, || UnspentPage::at(address).without_datums()).await? else { break };
             if !holdings.take(end, read, PAGE) || enough(holdings.utxos()) {
                 break;
             }

@@ -116,6 +116,7 @@ impl Collect for LovelaceReader {
 #[derive(Debug)]
 pub struct UnspentPage {
     address: String,
+    has_datums: bool,
     page: UnspentOutputs,
 }
 
@@ -132,7 +133,13 @@ impl UnspentPage {
     /// For the answer about this address (bech32).
     #[must_use]
     pub fn at(address: &str) -> Self {
-        Self { address: address.to_owned(), page: UnspentOutputs::default() }
+        Self { address: address.to_owned(), has_datums: true, page: UnspentOutputs::default() }
+    }
+
+    /// The same without inline datums, of which a wallet may have megabytes: what a key spends needs none.
+    #[must_use]
+    pub fn without_datums(self) -> Self {
+        Self { has_datums: false, ..self }
     }
 }
 
@@ -146,8 +153,8 @@ impl Collect for UnspentPage {
         }
         let output: OutputJson = json(text, "an unspent output")?;
         let Some(tx) = output.tx_hash else { return malformed("an unspent output without its transaction") };
-        // What is spent by a key needs no datum, and 4,310 lovelace lie in each byte of one that a wallet may hold by the megabyte.
-        let utxo = Utxo { inline_datum: None, ..output.utxo(tx, &self.address)? };
+        let mut utxo = output.utxo(tx, &self.address)?;
+        utxo.inline_datum = utxo.inline_datum.filter(|_| self.has_datums);
         self.page.listed.push(utxo.reference);
         self.page.utxos.push(utxo);
         keep_the_best(&mut self.page.utxos);
