@@ -49,6 +49,8 @@ pub struct App {
     line: Line,
     now_ms: u64,
     max_ms: u64,
+    /// Whose account it is for.
+    account: Option<Rc<str>>,
     settings: OnceCell<Rc<Settings>>,
 }
 
@@ -56,12 +58,17 @@ impl App {
     pub fn new(env: Env) -> Self {
         let (usage, now_ms) = (Usage::default(), edge::now_ms());
         let line = Line::begin("request", now_ms, usage.clone());
-        Self { env, usage, line, now_ms, max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
+        Self { env, usage, line, now_ms, max_ms: MAX_REQUEST_MS, account: None, settings: OnceCell::new() }
     }
 
     /// The same for a tool call, which has less time.
     pub fn for_tool_call(&self) -> Self {
         Self { max_ms: MAX_CALL_MS, ..self.clone() }
+    }
+
+    /// The same for an account, which takes a part of what its client may ask for.
+    pub fn for_account(&self, account: &Account) -> Self {
+        Self { account: Some(account.owner.as_str().into()), ..self.clone() }
     }
 
     pub const fn env(&self) -> &Env {
@@ -136,7 +143,7 @@ impl App {
     pub fn chain(&self, request: &Request) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
-        let asks = (self.env.clone(), limits::client(request)?);
+        let asks = (self.env.clone(), self.account.clone(), limits::client(request)?);
         Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
             .until(self.until())
             .leading(settings.lead)
@@ -231,6 +238,6 @@ impl App {
 
     /// Takes one from what the client may ask for.
     pub async fn limit_client(&self, limiter: Limiter, request: &Request) -> Result<(), ApiError> {
-        self.limit(limiter, &limits::client(request)?).await
+        limits::take_of(&self.env, limiter, self.account.as_deref(), &limits::client(request)?).await
     }
 }

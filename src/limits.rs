@@ -3,7 +3,7 @@
 //! They keep a flood from one place off the database and the chain's provider; what may be spent, and how much may be
 //! stored, is limited elsewhere, by the database itself. Rates are generous: many honest clients may share an address.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, rc::Rc};
 
 use cardano::chain::ChainError;
 use edge::{
@@ -60,6 +60,10 @@ pub enum Limiter {
     Provider,
     /// Reads of many, where they reach the database: searches, pages, lists; by client.
     Search,
+    /// What an account may take of its client's [`Self::Provider`]: agents of many accounts come from one platform's network.
+    AccountProvider,
+    /// The same of [`Self::Search`].
+    AccountSearch,
     /// The same of more than [`WIDE`] listings or sales at once, of which a page may be 2 MB: by client.
     Page,
 }
@@ -68,7 +72,7 @@ pub enum Limiter {
 const WIDE: u32 = 50;
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 20] = [
+pub const LIMITS: [(Limiter, &str, u32); 22] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -89,12 +93,23 @@ pub const LIMITS: [(Limiter, &str, u32); 20] = [
     (Limiter::Search, "LIMIT_SEARCH", 600),
     (Limiter::Page, "LIMIT_PAGE", 120),
     (Limiter::Provider, "LIMIT_PROVIDER", 200),
+    (Limiter::AccountProvider, "LIMIT_ACCOUNT_PROVIDER", 50),
+    (Limiter::AccountSearch, "LIMIT_ACCOUNT_SEARCH", 150),
 ];
 
 impl Limiter {
     /// Of a read of so many listings at most.
     pub const fn of_listings(most: u32) -> Self {
         if most > WIDE { Self::Page } else { Self::Search }
+    }
+
+    /// The part of it that one account has.
+    pub const fn of_account(self) -> Option<Self> {
+        match self {
+            Self::Provider => Some(Self::AccountProvider),
+            Self::Search => Some(Self::AccountSearch),
+            _ => None,
+        }
     }
 
     fn binding(self) -> &'static str {
@@ -190,9 +205,17 @@ pub async fn charge((env, client): (Env, String)) -> bool {
     !matches!(take(&env, Limiter::Content, &client).await, Err(ApiError::TooMany))
 }
 
-/// Takes one from what a client may cost the chain's provider.
-pub async fn admit((env, client): (Env, String)) -> Result<(), ChainError> {
-    take(&env, Limiter::Provider, &client).await.map_err(|error| match error {
+/// Takes one from what a client may ask for, and first from the part of an account, where one asks.
+pub async fn take_of(env: &Env, limiter: Limiter, account: Option<&str>, client: &str) -> Result<(), ApiError> {
+    if let (Some(part), Some(account)) = (limiter.of_account(), account) {
+        take(env, part, account).await?;
+    }
+    take(env, limiter, client).await
+}
+
+/// Takes one from what an account's client may cost the chain's provider.
+pub async fn admit((env, account, client): (Env, Option<Rc<str>>, String)) -> Result<(), ChainError> {
+    take_of(&env, Limiter::Provider, account.as_deref(), &client).await.map_err(|error| match error {
         ApiError::TooMany => ChainError::TooMany,
         error => ChainError::Unavailable(error.to_string()),
     })

@@ -132,6 +132,10 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     }
     let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
     let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
+    let app = match &visitor {
+        Visitor::Agent(caller) => app.for_account(&caller.account),
+        Visitor::Anybody => app.clone(),
+    };
     let exchange = McpExchange { app: app.for_tool_call(), request, visitor, mirrored, _held: held };
     match progress {
         Some(token) => stream(token, exchange.answer(message)),

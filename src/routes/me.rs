@@ -64,7 +64,7 @@ pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace
     let Session { account, token } = Session::of(app, request).await?;
     app.limit(Limiter::Account, &account.owner).await?;
     let wallet = account.wallet_address.to_string();
-    let balance = app.chain(request)?.balance_of(&wallet).await?;
+    let balance = app.for_account(&account).chain(request)?.balance_of(&wallet).await?;
     // Last: it may be the longest of all answers.
     let place = limits::place(Limiter::Page, request).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
@@ -126,7 +126,8 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
         return Err(AccountError::Refunded.into());
     }
     let clock = chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?;
-    checkout::must_be_given(&database, &app.chain(request)?, &bought, app.methods()?.confirmations, clock).await?;
+    let chain = app.for_account(&account).chain(request)?;
+    checkout::must_be_given(&database, &chain, &bought, app.methods()?.confirmations, clock).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
     let content = app.contents(request)?.get(&hash.ok_or_else(missing)?).await?;
@@ -146,7 +147,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     .await?;
     let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
     let (database, chain, contents, methods) =
-        (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
+        (app.database(), app.for_account(&account).chain(&request)?, app.contents(&request)?, app.methods()?);
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
     let checkout = Checkout {
@@ -189,7 +190,9 @@ pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError
     let Session { account, .. } = Session::of(app, request).await?;
     app.limit(Limiter::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;
-    let sent = withdraw::withdraw(&app.database(), &app.chain(request)?, &account, &key, app.now_ms()).await;
+    let sent =
+        withdraw::withdraw(&app.database(), &app.for_account(&account).chain(request)?, &account, &key, app.now_ms())
+            .await;
     let sent = sent.map_err(|error| match error {
         WithdrawError::Database(error) => ApiError::from(error),
         WithdrawError::Chain(error) => error.into(),
