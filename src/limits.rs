@@ -11,7 +11,7 @@ use edge::{
     serve::Request,
     settings::SettingError,
 };
-use market::catalogue::Filter;
+use market::{catalogue::Filter, network::site};
 use worker::Env;
 
 use crate::{app::App, error::ApiError};
@@ -60,6 +60,8 @@ pub enum Limiter {
     Provider,
     /// Reads of many, where they reach the database: searches, pages, lists; by client.
     Search,
+    /// What an IPv6 site, a /48 of 65,536 clients, may take of [`Self::Provider`].
+    SiteProvider,
     /// What an account may take of its client's [`Self::Provider`]: agents of many accounts come from one platform's network.
     AccountProvider,
     /// The same of [`Self::Search`].
@@ -72,7 +74,7 @@ pub enum Limiter {
 const WIDE: u32 = 50;
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 22] = [
+pub const LIMITS: [(Limiter, &str, u32); 23] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -93,6 +95,7 @@ pub const LIMITS: [(Limiter, &str, u32); 22] = [
     (Limiter::Search, "LIMIT_SEARCH", 600),
     (Limiter::Page, "LIMIT_PAGE", 120),
     (Limiter::Provider, "LIMIT_PROVIDER", 200),
+    (Limiter::SiteProvider, "LIMIT_SITE_PROVIDER", 400),
     (Limiter::AccountProvider, "LIMIT_ACCOUNT_PROVIDER", 50),
     (Limiter::AccountSearch, "LIMIT_ACCOUNT_SEARCH", 150),
 ];
@@ -205,10 +208,14 @@ pub async fn charge((env, client): (Env, String)) -> bool {
     !matches!(take(&env, Limiter::Content, &client).await, Err(ApiError::TooMany))
 }
 
-/// Takes one from what a client may ask for, and first from the part of an account, where one asks.
+/// Takes one from what a client may ask for, and first from the part of an account, where one asks, and what its site may.
 pub async fn take_of(env: &Env, limiter: Limiter, account: Option<&str>, client: &str) -> Result<(), ApiError> {
     if let (Some(part), Some(account)) = (limiter.of_account(), account) {
         take(env, part, account).await?;
+    }
+    let site = site(client);
+    if limiter == Limiter::Provider && site != client {
+        take(env, Limiter::SiteProvider, &site).await?;
     }
     take(env, limiter, client).await
 }

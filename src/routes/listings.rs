@@ -7,7 +7,7 @@ use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
     ed25519::WebCrypto,
-    http::{BodyError, read_request},
+    http::{BodyError, Held, hold_request},
 };
 use market::{
     ListingId,
@@ -135,7 +135,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     app.limit_client(Limiter::Offer, &request).await?;
     app.ample_room().await?;
     let seller = Seller::of(app, &request).await?;
-    let offer = read(&mut request, seller.owner()).await?;
+    let (offer, _held) = read(&mut request, seller.owner()).await?;
     let proof = seller.check(&offer, app.now_ms()).await.map_err(ListingError::from)?;
     for _ in 0..offer.content.len().saturating_sub(1) / BYTES_PER_OFFER {
         app.limit_client(Limiter::Offer, &request).await?;
@@ -159,11 +159,11 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     }
 }
 
-/// The offer in the body, of which nothing else is kept.
-async fn read(request: &mut Request, seller: Option<Address>) -> Result<NewListing, ApiError> {
-    let body = read_request(request, MAX_BODY).await.map_err(|error| match error {
+/// The offer in the body, of which nothing else is kept, and what its client is counted for until that is stored.
+async fn read(request: &mut Request, seller: Option<Address>) -> Result<(NewListing, Option<Held>), ApiError> {
+    let (body, held) = hold_request(request, MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLarge(_) => ApiError::from(ListingError::from(listing::content_too_long())),
         error => error.into(),
     })?;
-    Ok(NewListing::read(&body, seller).map_err(ListingError::from)?)
+    Ok((NewListing::read(&body, seller).map_err(ListingError::from)?, held))
 }

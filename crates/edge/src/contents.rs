@@ -124,4 +124,10 @@ impl Contents for ContentStore {
         }
         Ok(content)
     }
+
+    async fn paid(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+        let place = Place::wait(&READ, &self.client).await;
+        let _place = place.ok_or_else(|| failed("too many contents are read at once"))?;
+        self.read(hash).await
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, pin::pin, time::Duration};
 
+use cardano::slots::Millis;
 use futures_util::{
     StreamExt,
     future::{Either, select},
@@ -25,9 +26,13 @@ const MAX_SHORT_BY_ONE: usize = 6 << 20;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
+/// How long what a request holds counts, in ms: longer than any is served. Of one that the runtime cut off nobody says that it
+/// ended.
+const COUNTS_MS: Millis = 150_000;
+
 thread_local! {
-    /// What is held now, by site.
-    static HELD: RefCell<Vec<(String, Share)>> = const { RefCell::new(Vec::new()) };
+    /// What is held now, and how much was before.
+    static HELD: RefCell<(Vec<Counted>, u64)> = const { RefCell::new((Vec::new(), 0)) };
 }
 
 /// Bytes of bodies: of how they begin, and of the rest.
@@ -43,41 +48,56 @@ impl Share {
     }
 }
 
-/// What one body holds, given back when this is dropped.
-pub struct Held {
-    by: String,
+/// What one request holds, of whose site, and since when.
+#[derive(Debug)]
+struct Counted {
+    number: u64,
+    site: String,
+    began_ms: Millis,
     share: Share,
+}
+
+/// What one request holds, given back when this is dropped.
+pub struct Held {
+    number: u64,
+    site: String,
 }
 
 impl Held {
     /// Nothing yet of what a client's requests hold.
     fn by(client: &str) -> Self {
-        Self { by: site(client).into_owned(), share: Share::default() }
+        let number = HELD.with_borrow_mut(|(_, begun)| std::mem::replace(begun, begun.wrapping_add(1)));
+        Self { number, site: site(client).into_owned() }
     }
 
     /// So much of it; `None` where its site's hold as much as they may.
-    fn with(client: &str, bytes: usize) -> Option<Self> {
-        let mut held = Self::by(client);
-        held.add(Share { begun: bytes, rest: 0 }).then_some(held)
+    fn with(client: &str, bytes: usize, now_ms: Millis) -> Option<Self> {
+        let held = Self::by(client);
+        held.add(Share { begun: bytes, rest: 0 }, now_ms).then_some(held)
     }
 
     /// Takes more of a body of which so much was read; whether there was room.
-    fn take(&mut self, before: usize, bytes: usize) -> bool {
+    fn take(&self, before: usize, bytes: usize, now_ms: Millis) -> bool {
         let begun = bytes.min(SHORT.saturating_sub(before));
-        self.add(Share { begun, rest: bytes.saturating_sub(begun) })
+        self.add(Share { begun, rest: bytes.saturating_sub(begun) }, now_ms)
     }
 
-    fn add(&mut self, more: Share) -> bool {
-        HELD.with_borrow_mut(|held| {
-            let rest = held.iter().fold(more.rest, |all, (_, held)| all.saturating_add(held.rest));
-            let own = held.iter_mut().find(|(by, _)| *by == self.by).map(|(_, own)| own);
-            let after = own.as_deref().copied().unwrap_or_default().and(more);
-            let room = after.begun <= MAX_SHORT_BY_ONE && after.rest <= MAX_HELD_BY_ONE && rest <= MAX_HELD;
+    fn add(&self, more: Share, now_ms: Millis) -> bool {
+        HELD.with_borrow_mut(|(held, _)| {
+            held.retain(|counted| now_ms < counted.began_ms.saturating_add(COUNTS_MS));
+            let of = |counted: &Counted| counted.site == self.site;
+            let own = held.iter().filter(|counted| of(counted)).fold(more, |all, counted| all.and(counted.share));
+            let all = held.iter().fold(more, |all, counted| all.and(counted.share));
+            let room = own.begun <= MAX_SHORT_BY_ONE && own.rest <= MAX_HELD_BY_ONE && all.rest <= MAX_HELD;
             if room {
-                self.share = self.share.and(more);
-                match own {
-                    Some(own) => *own = after,
-                    None => held.push((self.by.clone(), after)),
+                match held.iter_mut().find(|counted| counted.number == self.number) {
+                    Some(counted) => counted.share = counted.share.and(more),
+                    None => held.push(Counted {
+                        number: self.number,
+                        site: self.site.clone(),
+                        began_ms: now_ms,
+                        share: more,
+                    }),
                 }
             }
             room
@@ -87,13 +107,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        HELD.with_borrow_mut(|held| {
-            if let Some((_, own)) = held.iter_mut().find(|(by, _)| *by == self.by) {
-                own.begun = own.begun.saturating_sub(self.share.begun);
-                own.rest = own.rest.saturating_sub(self.share.rest);
-            }
-            held.retain(|(_, own)| *own != Share::default());
-        });
+        HELD.with_borrow_mut(|(held, _)| held.retain(|counted| counted.number != self.number));
     }
 }
 
@@ -133,8 +147,8 @@ pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<
     }
     // A request without a body has no stream.
     let Ok(stream) = request.stream() else { return Ok((Vec::new(), None)) };
-    let mut held = Held::by(&client(request).unwrap_or_default());
-    let body = Box::pin(read(stream, limit, |before, bytes| held.take(before, bytes)));
+    let held = Held::by(&client(request).unwrap_or_default());
+    let body = Box::pin(read(stream, limit, |before, bytes| held.take(before, bytes, crate::now_ms())));
     let body = match select(body, pin!(crate::sleep(BODY_TIME))).await {
         Either::Left((body, _)) => body?,
         Either::Right(_) => return Err(BodyError::Slow),
@@ -148,7 +162,7 @@ pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<
 /// # Errors
 /// As much of its client's is served already.
 pub fn hold(request: &serve::Request, bytes: usize) -> Result<Held, BodyError> {
-    Held::with(&client(request).unwrap_or_default(), bytes).ok_or(BodyError::Crowded)
+    Held::with(&client(request).unwrap_or_default(), bytes, crate::now_ms()).ok_or(BodyError::Crowded)
 }
 
 /// The same of any request that waits, whatever it waits for. A local stack's, of which everybody is one, are not counted.
@@ -157,7 +171,11 @@ pub fn hold(request: &serve::Request, bytes: usize) -> Result<Held, BodyError> {
 /// As many of its client's wait already.
 pub fn wait(request: &serve::Request) -> Result<Option<Held>, BodyError> {
     let client = client(request).unwrap_or_default();
-    if client == UNKNOWN { Ok(None) } else { Held::with(&client, BESIDE).map(Some).ok_or(BodyError::Crowded) }
+    if client == UNKNOWN {
+        Ok(None)
+    } else {
+        Held::with(&client, BESIDE, crate::now_ms()).map(Some).ok_or(BodyError::Crowded)
+    }
 }
 
 async fn read(
@@ -306,20 +324,29 @@ pub(crate) async fn answer(mut response: Response, limit: usize) -> Result<Answe
 mod tests {
     use super::*;
 
+    /// A request that brings a short body at this time.
+    fn begin(by: &str, now_ms: Millis) -> Option<Held> {
+        let held = Held::with(by, BESIDE, now_ms)?;
+        held.take(0, SHORT, now_ms).then_some(held)
+    }
+
     #[test]
     fn short_bodies_of_one_client_are_bounded_and_leave_others_theirs() {
-        let begin = |by: &str| {
-            let mut held = Held::with(by, BESIDE)?;
-            held.take(0, SHORT).then_some(held)
-        };
-        let held: Vec<Held> = std::iter::from_fn(|| begin("a")).collect();
+        let held: Vec<Held> = std::iter::from_fn(|| begin("a", 1)).collect();
         assert_eq!(held.len(), MAX_SHORT_BY_ONE / (BESIDE + SHORT));
-        assert!(begin("b").is_some());
+        assert!(begin("b", 1).is_some());
         drop(held);
-        let mut long = begin("a").unwrap();
-        assert!(long.take(SHORT, MAX_HELD_BY_ONE), "the rest counts for itself, however it arrives");
-        assert!(!long.take(SHORT, 1));
+        let long = begin("a", 1).unwrap();
+        assert!(long.take(SHORT, MAX_HELD_BY_ONE, 1), "the rest counts for itself, however it arrives");
+        assert!(!long.take(SHORT, 1, 1));
         drop(long);
-        HELD.with_borrow(|held| assert!(held.is_empty(), "{held:?}"));
+        HELD.with_borrow(|held| assert!(held.0.is_empty(), "{held:?}"));
+    }
+
+    #[test]
+    fn what_the_runtime_cut_off_does_not_count_for_ever() {
+        std::iter::from_fn(|| begin("c", 1)).for_each(std::mem::forget);
+        assert!(begin("c", COUNTS_MS).is_none());
+        assert!(begin("c", COUNTS_MS + 1).is_some());
     }
 }

@@ -270,6 +270,11 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         Ok(None)
     }
 
+    async fn paid_content(&self, terms: &ListingTerms) -> Result<String, Unavailable> {
+        let content = self.contents.paid(&terms.content_hash).await?;
+        content.ok_or_else(|| no_content(terms).into())
+    }
+
     async fn content(&self, terms: &ListingTerms) -> Result<String, Unavailable> {
         let content = self.contents.get(&terms.content_hash).await?;
         content.ok_or_else(|| no_content(terms).into())

@@ -29,6 +29,11 @@ pub trait Contents {
 
     /// The text of a hash; `None` where there is none.
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
+
+    /// The same for whoever paid for it just now, however much was read beside: nobody pays for a refusal.
+    async fn paid(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+        self.get(hash).await
+    }
 }
 
 /// Bytes of a content that whoever pays holds while a block is waited for: of a longer one, many requests of one network would

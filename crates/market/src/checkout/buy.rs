@@ -462,7 +462,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Some(purchase) => Some(purchase.to_owned()),
             None => purchase::one(self.checkout.database, &entry.tx).await?,
         };
-        let content = self.checkout.content_or(content, self.order.terms).await?;
+        let content = match content {
+            Some(content) => content,
+            None => self.checkout.paid_content(self.order.terms).await?,
+        };
         let purchase = purchase.ok_or_else(|| no_content(self.order.terms))?;
         Ok(Bought { purchase, content, already_owned: false })
     }

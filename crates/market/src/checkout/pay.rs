@@ -397,7 +397,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     if let Some(content) = content {
                         return Ok(Paid { content, settlement });
                     }
-                    let content = self.content(terms).await?;
+                    let content = self.paid_content(terms).await?;
                     // Last, as for who comes back.
                     if mode == DeliveryMode::Instant && !(self.hung_up)() {
                         self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
