@@ -8,9 +8,9 @@
     reason = "tests fail by panicking"
 )]
 
-use crate::support::{block, entry, ledger::Tx, person, sales::Sales, step};
+use crate::support::{block, entry, person, sales::Sales, step};
 use cardano::{TxHash, keys::Native, slots::Millis};
-use escrow::{Action, rules::Rule};
+use escrow::Action;
 use market::{catalogue, checkout::Checkout, contents::InDatabase, transitions::Transitions};
 use outbox::{Decision, Entry, EntryState, Outbox};
 use sql::{Database, statement};
@@ -172,19 +172,6 @@ fn content_is_given_for_no_result_that_cannot_be_posted_again_in_time() {
     }
 }
 
-/// The buyer hands in a step that is valid in no slot but the one after the newest block.
-fn hold(sales: &Sales, lock: &TxHash) {
-    let escrow = sales.escrow(lock);
-    if escrow.datum.has_result() {
-        return;
-    }
-    let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return };
-    let next = rule.next(&escrow.datum, sales.now(), MINUTE, None).unwrap();
-    let (made, until) = ([sales.escrow_of(&next)], sales.ledger.tip().slot + 1);
-    let number = u64::from(sales.unique()) + 1_000_000;
-    sales.ledger.hand_in(Tx::unsigned(number, &[escrow.utxo.reference], &made, until));
-}
-
 #[test]
 fn who_keeps_results_out_until_the_last_that_gives_content_gets_none_free() {
     for buyers in [7, 29] {
@@ -196,7 +183,9 @@ fn who_keeps_results_out_until_the_last_that_gives_content_gets_none_free() {
         // What a result may wait for a block, and what is left then for another.
         let last = end - (180 + 480) * 1_000;
         while sales.now() + 70_000 < last {
-            locks.iter().for_each(|(lock, _)| hold(&sales, lock));
+            locks.iter().for_each(|(lock, _)| {
+                sales.holds_back(lock);
+            });
             sales.tick();
             (0..3).for_each(|_| sales.ledger.mine());
         }

@@ -8,9 +8,8 @@
     reason = "tests fail by panicking"
 )]
 
-use crate::support::{NOON, ledger::Tx, one, person, sales::Sales};
+use crate::support::{NOON, one, person, sales::Sales};
 use cardano::{TxHash, slots::Millis};
-use escrow::{Action, rules::Rule};
 use std::{cell::Cell, rc::Rc};
 
 const MINUTE: Millis = 60_000;
@@ -25,19 +24,6 @@ fn world() -> Sales {
     sales
 }
 
-/// The buyer hands in a step that is valid in no slot but the one after the newest block, unless the result is posted.
-fn hold(sales: &Sales, lock: &TxHash) {
-    let escrow = sales.escrow(lock);
-    let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return };
-    if escrow.datum.has_result() {
-        return;
-    }
-    let next = rule.next(&escrow.datum, sales.now(), MINUTE, None).unwrap();
-    let until = sales.ledger.tip().slot + 1;
-    let made = [sales.escrow_of(&next)];
-    sales.ledger.hand_in(Tx::unsigned(u64::from(sales.unique()) + 1_000_000, &[escrow.utxo.reference], &made, until));
-}
-
 /// When the result of an honest sale is in a block, beside so many sales of others who hold theirs back whenever a tick begins,
 /// each due a second earlier.
 fn posted_beside(others: u8) -> Option<Millis> {
@@ -49,7 +35,9 @@ fn posted_beside(others: u8) -> Option<Millis> {
         format!("UPDATE escrows SET submit_result_ms = {} WHERE purchase_id <> '{honest}'", NOON + TIME - 1_000);
     while sales.now() < NOON + TIME {
         one(&sales.db, &earlier);
-        held.iter().for_each(|lock| hold(&sales, lock));
+        held.iter().for_each(|lock| {
+            sales.holds_back(lock);
+        });
         sales.tick();
         (0..3).for_each(|_| sales.ledger.mine());
         if sales.escrow(&honest).datum.has_result() {
@@ -76,11 +64,11 @@ fn a_result_is_tried_in_every_tick_and_between_blocks() {
     // The buyer is there again within a moment of each block.
     *sales.meanwhile.borrow_mut() = Rc::new(move |sales: &Sales| {
         sales.ledger.mine();
-        hold(sales, &lock);
+        sales.holds_back(&lock);
     });
     let mut ticks = 0;
     while sales.now() < NOON + 10 * MINUTE {
-        hold(&sales, &lock);
+        sales.holds_back(&lock);
         let report = sales.tick();
         refused.set(refused.get() + u32::try_from(report.acted.len()).unwrap());
         ticks += 1;
@@ -96,7 +84,7 @@ fn what_was_held_back_leaves_nothing_after_a_day() {
     let lock = sales.sell(&person(11));
     sales.ledger.mine();
     while sales.now() < NOON + TIME {
-        hold(&sales, &lock);
+        sales.holds_back(&lock);
         sales.tick();
         (0..3).for_each(|_| sales.ledger.mine());
     }
@@ -116,7 +104,7 @@ fn a_buyer_who_lets_go_for_one_moment_is_too_late() {
     let lock = sales.sell(&person(11));
     sales.ledger.mine();
     for _ in 0..2 {
-        hold(&sales, &lock);
+        sales.holds_back(&lock);
         sales.tick();
         sales.ledger.mine();
     }
@@ -127,10 +115,10 @@ fn a_buyer_who_lets_go_for_one_moment_is_too_late() {
         sales.ledger.mine();
         made.set(made.get() + 1);
         if made.get() != 2 {
-            hold(sales, &lock);
+            sales.holds_back(&lock);
         }
     });
-    hold(&sales, &lock);
+    sales.holds_back(&lock);
     sales.tick();
     assert_eq!(blocks.get(), 2, "nothing is tried again that was taken");
     sales.ticks(2);

@@ -7,10 +7,10 @@ use std::{
     pin::Pin,
 };
 
-use crate::support::{SELLER, block, entry, interrupted::Interrupted, ledger::Tx, one, person, sales::Sales, step};
+use crate::support::{SELLER, block, entry, interrupted::Interrupted, one, person, sales::Sales, step};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{ContentHash, TxHash, keys::Native};
-use escrow::{Action, rules::Rule};
+use escrow::Action;
 use market::{
     catalogue,
     checkout::{Checkout, Paid, PayError, Presented, Redelivered, Results, Unavailable},
@@ -116,16 +116,6 @@ fn with<T>(sales: &Sales, results: &dyn Results, meanwhile: &dyn Fn(), run: impl
     run(&checkout)
 }
 
-/// The buyer hands in a step that is valid in no slot but the one after the newest block.
-fn hold(sales: &Sales, lock: &TxHash) {
-    let escrow = sales.escrow(lock);
-    let rule = Rule::find(Action::SetRefundRequested, &escrow.datum).unwrap();
-    let next = rule.next(&escrow.datum, sales.now(), 60_000, None).unwrap();
-    let (made, until) = ([sales.escrow_of(&next)], sales.ledger.tip().slot + 1);
-    let number = u64::from(sales.unique()) + 1_000_000;
-    assert!(sales.ledger.hand_in(Tx::unsigned(number, &[escrow.utxo.reference], &made, until)));
-}
-
 fn results(sales: &Sales) -> String {
     one(
         &sales.db,
@@ -149,14 +139,14 @@ fn who_brings_the_payment_has_its_result_posted_and_gets_the_content() {
 #[test]
 fn nothing_is_given_while_its_buyer_keeps_the_result_out() {
     let (sales, lock, header) = bought(true);
-    hold(&sales, &lock);
+    assert!(sales.holds_back(&lock));
     let (held, _) = pay(&sales, &header, true, &|| ());
     assert_eq!(held, Err(Unavailable::NoResult(lock).into()));
     assert_eq!(comes_back(&sales, 9), Err(Unavailable::NoResult(lock)));
     let until = sales.escrow(&lock).datum.deadlines.submit_result;
     while sales.now() < until {
         sales.ledger.mine();
-        hold(&sales, &lock);
+        assert!(sales.holds_back(&lock));
         sales.tick();
         assert_eq!(pay(&sales, &header, true, &|| ()).0, Err(Unavailable::NoResult(lock).into()));
     }
@@ -171,7 +161,7 @@ fn nothing_is_given_while_its_buyer_keeps_the_result_out() {
 #[test]
 fn who_lets_go_gets_it_by_the_same_header() {
     let (sales, lock, header) = bought(true);
-    hold(&sales, &lock);
+    assert!(sales.holds_back(&lock));
     assert!(pay(&sales, &header, true, &|| ()).0.is_err());
     sales.ticks(3);
     assert_eq!(pay(&sales, &header, true, &|| ()).0.unwrap().content, "content 1");
@@ -245,7 +235,7 @@ fn where_no_watcher_said_so_it_is_given_at_once() {
 #[test]
 fn who_comes_back_while_it_is_held_has_nobody_asked() {
     let (sales, lock, header) = bought(true);
-    hold(&sales, &lock);
+    assert!(sales.holds_back(&lock));
     let (_, asked) = pay(&sales, &header, true, &|| ());
     assert_eq!(asked, 1, "it was refused");
     for _ in 0..3 {
@@ -258,7 +248,7 @@ fn who_comes_back_while_it_is_held_has_nobody_asked() {
 fn a_refusal_that_two_runs_meet_counts_once() {
     let (sales, lock, _) = bought(true);
     step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
-    hold(&sales, &lock);
+    assert!(sales.holds_back(&lock));
     let meanwhile = || drop(sales.post_results_on(&sales.db).unwrap());
     sales.post_results_on(&Interrupted::before(&sales.db, "UPDATE escrows SET next_at_ms", meanwhile)).unwrap();
     assert_eq!(one(&sales.db, "SELECT CAST(failures AS TEXT) FROM escrows"), "1");
@@ -271,7 +261,7 @@ fn held_to_the_end() -> (Sales, TxHash, String) {
     step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
     let until = sales.escrow(&lock).datum.deadlines.submit_result;
     while sales.now() < until {
-        hold(&sales, &lock);
+        assert!(sales.holds_back(&lock));
         sales.tick();
         sales.ledger.mine();
     }
@@ -297,7 +287,7 @@ fn what_is_refunded_between_two_reads_is_not_given() {
     let (sales, lock, header) = bought(true);
     step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
     while sales.now() < sales.escrow(&lock).datum.deadlines.submit_result {
-        hold(&sales, &lock);
+        assert!(sales.holds_back(&lock));
         sales.tick();
         sales.ledger.mine();
     }
@@ -418,7 +408,7 @@ fn a_result_that_goes_with_one_whose_time_is_nearly_over_gives_nothing_before_a_
     sales.ledger.mine();
     let end = sales.escrow(&old).datum.deadlines.submit_result;
     while sales.now() + 66_000 < end {
-        hold(&sales, &old);
+        assert!(sales.holds_back(&old));
         sales.tick();
         sales.ledger.mine();
     }

@@ -4,9 +4,9 @@
 
 use std::cell::RefCell;
 
-use crate::support::{block, entry, ledger::Tx, one, person, sales::Sales};
+use crate::support::{block, entry, one, person, sales::Sales};
 use cardano::TxHash;
-use escrow::{Action, rules::Rule};
+use escrow::Action;
 use market::transitions::Transitions;
 use outbox::{EntryState, Outbox};
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
@@ -91,16 +91,6 @@ fn a_block_that_one_node_shows_while_another_shows_what_replaced_it_is_asked_for
     assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
 }
 
-/// The buyer hands in a step that is valid in no slot but the one after the newest block.
-fn hold(sales: &Sales, lock: &TxHash) {
-    let Some(escrow) = sales.open().into_iter().find(|escrow| escrow.utxo.reference.tx == *lock) else { return };
-    let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return };
-    let next = rule.next(&escrow.datum, sales.now(), 60_000, None).unwrap();
-    let (made, until) = ([sales.escrow_of(&next)], sales.ledger.tip().slot + 1);
-    let number = u64::from(sales.unique()) + 1_000_000;
-    sales.ledger.hand_in(Tx::unsigned(number, &[escrow.utxo.reference], &made, until));
-}
-
 #[test]
 fn what_can_be_collected_is_so_however_many_locks_that_a_node_had_first_are_held() {
     let sales = Sales::new();
@@ -122,7 +112,9 @@ fn what_can_be_collected_is_so_however_many_locks_that_a_node_had_first_are_held
         block(outbox.look(lock, None, sales.now())).unwrap();
     }
     for _ in 0..2 {
-        locks.iter().for_each(|lock| hold(&sales, &lock.tx));
+        locks.iter().for_each(|lock| {
+            sales.holds_back(&lock.tx);
+        });
         sales.tick();
         (0..3).for_each(|_| sales.ledger.mine());
     }

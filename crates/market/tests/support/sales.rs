@@ -356,6 +356,20 @@ impl Sales {
         (0..count).map(tick).collect()
     }
 
+    /// The buyer keeps the result of a lock out that has none: with a step that is valid in no slot but the one after the newest
+    /// block. Whether the node took it.
+    pub fn holds_back(&self, lock: &TxHash) -> bool {
+        let escrow = self.escrow(lock);
+        if escrow.datum.has_result() {
+            return false;
+        }
+        let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return false };
+        let next = rule.next(&escrow.datum, self.now(), 60_000, None).unwrap();
+        let (made, until) = ([self.escrow_of(&next)], self.ledger.tip().slot + 1);
+        let number = u64::from(self.unique()) + 1_000_000;
+        self.ledger.hand_in(Tx::unsigned(number, &[escrow.utxo.reference], &made, until))
+    }
+
     /// Blocks until it is this much later than the beginning.
     pub fn until(&self, minutes: u64) {
         while self.now() < super::NOON + minutes * 60_000 {
