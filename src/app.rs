@@ -68,7 +68,7 @@ impl App {
 
     /// The same for an account, which takes a part of what its client may ask for.
     pub fn for_account(&self, account: &Account) -> Self {
-        Self { account: Some(account.owner.as_str().into()), ..self.clone() }
+        Self { account: Some(limits::of_account(account).into()), ..self.clone() }
     }
 
     pub const fn env(&self) -> &Env {
@@ -134,9 +134,11 @@ impl App {
 
     /// What is sold, of which this request's client may read so much and no more.
     pub fn contents(&self, request: &Request) -> Result<ContentStore, ApiError> {
-        let asks = (self.env.clone(), limits::client(request)?);
+        let client = limits::client(request)?;
+        let asks = (self.env.clone(), self.account.clone(), client.clone());
         let store = ContentStore::bound(&self.env, self.database(), self.usage.clone());
-        Ok(store.charging(asks.1.clone(), move || Box::pin(limits::charge(asks.clone()))))
+        Ok(store
+            .charging(client, move |payment| Box::pin(limits::charge(asks.clone(), payment.map(ToString::to_string)))))
     }
 
     /// The chain's provider, which this request's client may cost so much and no more.

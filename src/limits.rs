@@ -11,7 +11,11 @@ use edge::{
     serve::Request,
     settings::SettingError,
 };
-use market::{catalogue::Filter, network::site};
+use market::{
+    account::{Account, Leave},
+    catalogue::Filter,
+    network::site,
+};
 use worker::Env;
 
 use crate::{app::App, error::ApiError};
@@ -51,6 +55,8 @@ pub enum Limiter {
     Consent,
     /// Tokens, by client.
     Token,
+    /// Messages of an agent with an owner, before its client's are counted: by agent.
+    Agent,
     /// Tool calls, by agent; of those without an owner, by client.
     Tool,
     /// Reads of one thing by its name, where they reach the database: by client.
@@ -60,21 +66,25 @@ pub enum Limiter {
     Provider,
     /// Reads of many, where they reach the database: searches, pages, lists; by client.
     Search,
+    /// The same of more than [`WIDE`] listings or sales at once, of which a page may be 2 MB: by client.
+    Page,
     /// What an IPv6 site, a /48 of 65,536 clients, may take of [`Self::Provider`].
     SiteProvider,
     /// What an account may take of its client's [`Self::Provider`]: agents of many accounts come from one platform's network.
     AccountProvider,
     /// The same of [`Self::Search`].
     AccountSearch,
-    /// The same of more than [`WIDE`] listings or sales at once, of which a page may be 2 MB: by client.
-    Page,
+    /// The same of [`Self::Content`].
+    AccountContent,
+    /// What can be read of what a payment bought, whatever else its client reads: the longest content twice.
+    BoughtContent,
 }
 
 /// Listings that are read at once for what a search takes.
 const WIDE: u32 = 50;
 
 /// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 23] = [
+pub const LIMITS: [(Limiter, &str, u32); 26] = [
     (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
     (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
     (Limiter::Account, "LIMIT_ACCOUNT", 300),
@@ -90,6 +100,7 @@ pub const LIMITS: [(Limiter, &str, u32); 23] = [
     (Limiter::Register, "LIMIT_REGISTER", 120),
     (Limiter::Consent, "LIMIT_CONSENT", 300),
     (Limiter::Token, "LIMIT_TOKEN", 600),
+    (Limiter::Agent, "LIMIT_AGENT", 600),
     (Limiter::Tool, "LIMIT_TOOL", 300),
     (Limiter::Read, "LIMIT_READ", 3_000),
     (Limiter::Search, "LIMIT_SEARCH", 600),
@@ -98,6 +109,8 @@ pub const LIMITS: [(Limiter, &str, u32); 23] = [
     (Limiter::SiteProvider, "LIMIT_SITE_PROVIDER", 400),
     (Limiter::AccountProvider, "LIMIT_ACCOUNT_PROVIDER", 50),
     (Limiter::AccountSearch, "LIMIT_ACCOUNT_SEARCH", 150),
+    (Limiter::AccountContent, "LIMIT_ACCOUNT_CONTENT", 720),
+    (Limiter::BoughtContent, "LIMIT_BOUGHT_CONTENT", 32),
 ];
 
 impl Limiter {
@@ -111,6 +124,7 @@ impl Limiter {
         match self {
             Self::Provider => Some(Self::AccountProvider),
             Self::Search => Some(Self::AccountSearch),
+            Self::Content => Some(Self::AccountContent),
             _ => None,
         }
     }
@@ -203,21 +217,36 @@ pub async fn place_for_newest(request: &Request) -> Result<Place, ApiError> {
     Place::wait(&NEWEST, &client(request)?).await.ok_or(ApiError::TooMany)
 }
 
-/// Whether a client may read so much more of what is sold. Nobody is kept from it where the limit cannot be asked.
-pub async fn charge((env, client): (Env, String)) -> bool {
-    !matches!(take(&env, Limiter::Content, &client).await, Err(ApiError::TooMany))
+/// Whether a client may read so much more of what is sold; where it had too much, of what this payment bought. Nobody is kept
+/// from it where the limit cannot be asked.
+pub async fn charge((env, account, client): (Env, Option<Rc<str>>, String), payment: Option<String>) -> bool {
+    let mut taken = take_of(&env, Limiter::Content, account.as_deref(), &client).await;
+    if let (Err(ApiError::TooMany), Some(payment)) = (&taken, payment) {
+        taken = take(&env, Limiter::BoughtContent, &payment).await;
+    }
+    !matches!(taken, Err(ApiError::TooMany))
 }
 
-/// Takes one from what a client may ask for, and first from the part of an account, where one asks, and what its site may.
+/// What an account is counted by: its owner for themselves, and its agents for all of them, so that none keeps its owner out.
+pub fn of_account(account: &Account) -> String {
+    match account.leave {
+        Some(Leave::Grant(_)) => format!("agents of {}", account.owner),
+        _ => account.owner.clone(),
+    }
+}
+
+/// Takes one from what a client may ask for, first from the part of an account, where one asks, and last from what its site
+/// may: who is refused by a narrower one has taken nothing of the others'.
 pub async fn take_of(env: &Env, limiter: Limiter, account: Option<&str>, client: &str) -> Result<(), ApiError> {
     if let (Some(part), Some(account)) = (limiter.of_account(), account) {
         take(env, part, account).await?;
     }
+    take(env, limiter, client).await?;
     let site = site(client);
     if limiter == Limiter::Provider && site != client {
         take(env, Limiter::SiteProvider, &site).await?;
     }
-    take(env, limiter, client).await
+    Ok(())
 }
 
 /// Takes one from what an account's client may cost the chain's provider.
@@ -231,6 +260,14 @@ pub async fn admit((env, account, client): (Env, Option<Rc<str>>, String)) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_reads_the_longest_content_to_its_end_in_a_minute() {
+        let pages = market::listing::MAX_CONTENT_BYTES.div_ceil(agents::mcp::view::PAGE_CHARACTERS);
+        let charges = market::listing::MAX_CONTENT_BYTES.div_ceil(edge::contents::BYTES_PER_CHARGE);
+        let limit = LIMITS.iter().find(|(limiter, ..)| *limiter == Limiter::AccountContent).map(|(.., limit)| *limit);
+        assert!(limit.is_some_and(|limit| pages * charges <= limit as usize), "{pages} pages of {charges} each");
+    }
 
     #[test]
     fn the_bindings_are_those_of_the_table() {

@@ -121,7 +121,8 @@ pub fn resource_url(origin: &str, listing: &str) -> String {
 pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
     ResourceInfo {
         url,
-        description: Some(terms.title.clone()),
+        // Who presents a payment of theirs for a hidden listing is told of the payment.
+        description: (!terms.hidden).then(|| terms.title.clone()),
         mime_type: Some("text/plain".to_owned()),
         service_name: Some(SERVICE_NAME.to_owned()),
         tags: TAGS.map(str::to_owned).to_vec(),

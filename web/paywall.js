@@ -166,7 +166,8 @@ async function owner({ addresses }) {
 }
 
 offerWallets("Pay", mode, async (wallet, mode) => {
-  if (await owner(wallet).catch(() => null)) toSign("This wallet has bought it: sign below.");
+  // Whoever cannot be told whether it is theirs already does not pay for it.
+  if (await owner(wallet)) toSign("This wallet has bought it: sign below.");
   const [utxos, changeAddress] = [(await wallet.api.getUtxos()) ?? [], await wallet.api.getChangeAddress()];
   const draft = await ask(`/listings/${listing}/payment-draft`, { mode, utxos, changeAddress });
   const transaction = base64(bytesOf(await signed(wallet, draft)));

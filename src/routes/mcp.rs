@@ -42,8 +42,15 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
         return Ok(refusal);
     }
     let authority = app.authority(&request)?;
+    let bearer = Bearer::of(&request)?;
+    // First, by what the token says of itself: who is refused its own takes none of what all of its network have.
+    if let Bearer::Token(token) = &bearer
+        && let Some(grant) = grant::named_by(&authority, token, app.now_ms())
+    {
+        app.limit(Limiter::Agent, &grant).await?;
+    }
     app.limit_client(Limiter::Session, &request).await?;
-    let token = match Bearer::of(&request)? {
+    let token = match bearer {
         Bearer::Token(token) => token,
         Bearer::Absent => return unauthorized(&authority.challenge(false)),
         Bearer::Malformed => return unauthorized(&authority.challenge(true)),
@@ -121,8 +128,11 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
         Ok(message) => message,
         Err(error) => return write(error.into()),
     };
-    // The message waits for as long as the call takes, not what it was read from.
-    let held = http::hold(&request, json::weight(&body))?;
+    let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
+    let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
+    // The message waits for as long as the call takes, not what it was read from; and a stream once its response is given.
+    let beside = if progress.is_some() { http::BESIDE } else { 0 };
+    let held = http::hold(&request, json::weight(&body).saturating_add(beside))?;
     drop(body);
     if message.calls_tool() {
         match &visitor {
@@ -130,8 +140,6 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
             Visitor::Anybody => app.limit_client(Limiter::Tool, &request).await?,
         }
     }
-    let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
-    let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
     let app = match &visitor {
         Visitor::Agent(caller) => app.for_account(&caller.account),
         Visitor::Anybody => app.clone(),

@@ -1,6 +1,9 @@
 //! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
-use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
+use cardano::{
+    ContentHash, Lovelace, TxHash,
+    chain::{Chain, ChainError},
+};
 use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
@@ -58,13 +61,19 @@ pub enum AccountError {
     NotWithdrawn(WithdrawError),
 }
 
-/// The account of the session, and what its wallet holds; with the place to be kept until the answer is made.
-pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace, Option<Place>), ApiError> {
+/// The account of the session, and what its wallet holds, if the provider tells; with the place to be kept until the answer is
+/// made.
+pub async fn read(
+    app: &App,
+    request: &Request,
+) -> Result<(AccountView, Result<Lovelace, ChainError>, Option<Place>), ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let Session { account, token } = Session::of(app, request).await?;
     app.limit(Limiter::Account, &account.owner).await?;
+    // As many as pages of others, and apart from these: nobody is kept from an account by what strangers read.
+    app.limit(Limiter::Page, &format!("accounts of {}", client(request)?)).await?;
     let wallet = account.wallet_address.to_string();
-    let balance = app.for_account(&account).chain(request)?.balance_of(&wallet).await?;
+    let balance = app.for_account(&account).chain(request)?.balance_of(&wallet).await;
     // Last: it may be the longest of all answers.
     let place = limits::place(Limiter::Page, request).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
@@ -75,7 +84,7 @@ pub async fn read(app: &App, request: &Request) -> Result<(AccountView, Lovelace
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
     let (view, balance, _place) = read(app, request).await?;
     let wallet = view.account.wallet_address.to_string();
-    let wallet = json!({ "address": wallet, "balanceLovelace": balance });
+    let wallet = json!({ "address": wallet, "balanceLovelace": balance? });
     let limits = json!({
         "maxPerPaymentLovelace": view.account.max_per_payment,
         "dailyBudgetLovelace": view.account.daily_budget,
@@ -126,11 +135,12 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
         return Err(AccountError::Refunded.into());
     }
     let clock = chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?;
-    let chain = app.for_account(&account).chain(request)?;
+    let app = app.for_account(&account);
+    let chain = app.chain(request)?;
     checkout::must_be_given(&database, &chain, &bought, app.methods()?.confirmations, clock).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
-    let content = app.contents(request)?.get(&hash.ok_or_else(missing)?).await?;
+    let content = app.contents(request)?.bought(&hash.ok_or_else(missing)?, &id).await?;
     Ok(answer::private_text(content.ok_or_else(missing)?)?)
 }
 
@@ -145,9 +155,10 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         Ok((id.parse().map_err(|_| AccountError::UnknownListing)?, mode))
     })
     .await?;
-    let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
+    let _held = http::hold_of(&request, &limits::of_account(&account), limits::PURCHASE_BYTES)?;
+    let of_account = app.for_account(&account);
     let (database, chain, contents, methods) =
-        (app.database(), app.for_account(&account).chain(&request)?, app.contents(&request)?, app.methods()?);
+        (app.database(), of_account.chain(&request)?, of_account.contents(&request)?, app.methods()?);
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
     let checkout = Checkout {

@@ -184,7 +184,8 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     let account = ::pages::account::Account {
         owner: view.account.owner,
         wallet: view.account.wallet_address,
-        balance,
+        // Agents are removed here, whatever the provider tells.
+        balance: balance.ok(),
         max_per_payment: view.account.max_per_payment,
         daily_budget: view.account.daily_budget,
         spent_today: view.spent_today,

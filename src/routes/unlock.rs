@@ -140,10 +140,16 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
 }
 
 impl Gate<'_> {
+    /// The terms, for as long as the listing is for sale.
     async fn ask(&self, ask: &Ask<'_>) -> Result<Response, ApiError> {
         if self.terms.hidden {
             return Err(UnlockError::UnknownListing.into());
         }
+        self.tell(ask).await
+    }
+
+    /// The same to who paid already: what became of that is told of a hidden listing, too, and nothing is offered beside it.
+    async fn tell(&self, ask: &Ask<'_>) -> Result<Response, ApiError> {
         let header = self.terms_header(ask).await?;
         let mut response = answer::json(serde_json::json!({ "error": ask.words }).to_string())?.with_status(402);
         response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
@@ -164,6 +170,7 @@ impl Gate<'_> {
         }
         let accepts = match &ask.pending {
             Some(entry) => vec![entry.clone()],
+            None if self.terms.hidden => vec![],
             None => self.accepts().await?,
         };
         let required = self.required(url, accepts, ask.code, &paywall::secret()?);
@@ -278,10 +285,10 @@ impl Gate<'_> {
             PayError::NotSettled(refusal, settlement) => {
                 let pends = matches!(refusal, Refusal::Settlement(NotSettled::Pending));
                 let pending = pends.then(|| presented.accepted().ok()).flatten();
-                self.ask(&Ask { settlement: Some(&settlement), pending, ..Ask::new(refusal.code(), &words) }).await
+                self.tell(&Ask { settlement: Some(&settlement), pending, ..Ask::new(refusal.code(), &words) }).await
             }
-            PayError::Refunded => self.ask(&Ask::new("payment_refunded", &words)).await,
-            PayError::Public => self.ask(&Ask::new("payment_public", &words)).await,
+            PayError::Refunded => self.tell(&Ask::new("payment_refunded", &words)).await,
+            PayError::Public => self.tell(&Ask::new("payment_public", &words)).await,
             PayError::EndsAtOnce => self.ask(&Ask::new(ENDS_AT_ONCE, &words)).await,
             PayError::InputsTaken => self.ask(&Ask::new(INPUTS_TAKEN, &words)).await,
             PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)).await,

@@ -89,34 +89,40 @@ impl OpenShop for OpenCounter<'_> {
             Ok(Some(proof)) => {
                 let digest = proof.unlock_digest(&sale.priced.terms.id);
                 if let Err(error) = proof.check(&WebCrypto, &digest, app.now_ms()).await {
-                    return sale.ask(&error.to_string(), None, None).await;
+                    return sale.ask(&error.to_string()).await;
                 }
                 Some(proof.address)
             }
-            Err(error) => return sale.ask(&error.to_string(), None, None).await,
+            Err(error) => return sale.ask(&error.to_string()).await,
         };
         match (shown.payment, proven) {
             (Some(payment), proven) => sale.pay(&payment, proven).await,
             (None, Some(buyer)) => sale.again(&buyer).await,
-            (None, None) => sale.ask("payment required: choose one of accepts", None, None).await,
+            (None, None) => sale.ask("payment required: choose one of accepts").await,
         }
     }
 }
 
 impl OpenSale<'_> {
-    /// The terms, and why they are shown. `pending` is the entry under which a payment is on its way: the only one to show
-    /// meanwhile.
-    async fn ask(
+    /// The terms, and why they are shown, for as long as the listing is for sale.
+    async fn ask(&self, why: &str) -> Result<Unlocked, ShopError> {
+        if self.priced.terms.hidden {
+            return Err(ShopError::NoListing);
+        }
+        self.tell(why, None, None).await
+    }
+
+    /// The same to who paid already: what became of that is told of a hidden listing, too, and nothing is offered beside it.
+    /// `pending` is the entry under which a payment is on its way: the only one to show meanwhile.
+    async fn tell(
         &self,
         why: &str,
         pending: Option<PaymentRequirements>,
         settlement: Option<&SettlementResponse>,
     ) -> Result<Unlocked, ShopError> {
-        if self.priced.terms.hidden {
-            return Err(ShopError::NoListing);
-        }
         let accepts = match pending {
             Some(entry) => vec![entry],
+            None if self.priced.terms.hidden => vec![],
             None => {
                 let nonce = edge::random().map_err(unavailable)?;
                 let (terms, clock) = (&self.priced.terms, self.priced.clock);
@@ -152,7 +158,7 @@ impl OpenSale<'_> {
         };
         let found = checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await.map_err(unavailable)?;
         match found {
-            None => self.ask("this address has not bought this listing: pay for it", None, None).await,
+            None => self.ask("this address has not bought this listing: pay for it").await,
             Some(found) => Ok(Unlocked::Delivered {
                 content: found.content,
                 listed_hash: self.priced.terms.content_hash,
@@ -165,7 +171,7 @@ impl OpenSale<'_> {
     async fn pay(&self, payment: &str, proven: Option<Address>) -> Result<Unlocked, ShopError> {
         let presented = match Presented::read(payment, &limits::client(self.counter.request).map_err(unavailable)?) {
             Ok(presented) => presented,
-            Err(refusal) => return self.ask(&refusal.to_string(), None, None).await,
+            Err(refusal) => return self.ask(&refusal.to_string()).await,
         };
         let app = self.counter.app;
         let _held = http::hold(self.counter.request, limits::payment_bytes(payment)).map_err(unavailable)?;
@@ -204,16 +210,14 @@ impl OpenSale<'_> {
             PayError::NotSettled(refusal, settlement) => {
                 let pends = matches!(refusal, Refusal::Settlement(NotSettled::Pending));
                 let pending = pends.then(|| presented.accepted().ok()).flatten();
-                self.ask(refusal.code(), pending, Some(&settlement)).await
+                self.tell(refusal.code(), pending, Some(&settlement)).await
             }
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
-            PayError::Refused(_)
-            | PayError::Refunded
-            | PayError::Public
-            | PayError::TooManyRefused
-            | PayError::EndsAtOnce
-            | PayError::InputsTaken => self.ask(&words, None, None).await,
+            PayError::Refunded | PayError::Public => self.tell(&words, None, None).await,
+            PayError::Refused(_) | PayError::TooManyRefused | PayError::EndsAtOnce | PayError::InputsTaken => {
+                self.ask(&words).await
+            }
         }
     }
 }

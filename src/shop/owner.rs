@@ -2,11 +2,11 @@
 
 use agents::{
     mcp::shop::{BoughtListing, PurchaseState, Shelf, Shop, ShopError, WalletState, WithdrawalSent},
-    oauth::grant::{self, Caller},
+    oauth::grant::Caller,
 };
 use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
 use edge::serve::Request;
-use edge::{d1::D1, ed25519::WebCrypto, http};
+use edge::{ed25519::WebCrypto, http};
 use market::{
     DeliveryMode, ListingId,
     account::{self, DEMO_OWNER},
@@ -46,14 +46,7 @@ impl<'a> OwnerShop<'a> {
     }
 
     async fn limit(&self, limiter: Limiter) -> Result<(), ShopError> {
-        self.app().limit(limiter, &self.caller.account.owner).await.map_err(unavailable)
-    }
-
-    /// Notes which agent a payment is of. It shows what each spent; limits do not depend on it.
-    async fn attribute(&self, database: &D1, tx: &TxHash) {
-        if let Err(error) = database.run(grant::attribute(&self.caller.grant, &tx.to_string())).await {
-            self.app().line().cause(&error);
-        }
+        self.app().limit(limiter, &limits::of_account(&self.caller.account)).await.map_err(unavailable)
     }
 
     async fn content_hash(&self, listing: &str) -> Result<ContentHash, ShopError> {
@@ -89,7 +82,8 @@ impl Shop for OwnerShop<'_> {
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         self.limit(Limiter::Buy).await?;
         let (app, account) = (self.app(), &self.caller.account);
-        let _held = http::hold(self.counter.request, limits::PURCHASE_BYTES).map_err(unavailable)?;
+        let held = http::hold_of(self.counter.request, &limits::of_account(account), limits::PURCHASE_BYTES);
+        let _held = held.map_err(unavailable)?;
         let database = app.database();
         let Priced { terms, clock } = priced(app, self.counter.request, id).await?;
         if terms.hidden {
@@ -120,7 +114,6 @@ impl Shop for OwnerShop<'_> {
             Ok(bought) => bought,
             // It is on its way, or its result is.
             Err(BuyError::Pending(tx) | BuyError::Unavailable(Unavailable::NoResult(tx))) => {
-                self.attribute(&database, &tx).await;
                 return Ok(BoughtListing {
                     tx,
                     paid: terms.price_lovelace,
@@ -134,9 +127,6 @@ impl Shop for OwnerShop<'_> {
         };
         let made: PurchaseMade = serde_json::from_str(&bought.purchase)
             .map_err(|error| ShopError::Unavailable(format!("a purchase cannot be read: {error}")))?;
-        if !bought.already_owned {
-            self.attribute(&database, &made.id).await;
-        }
         Ok(BoughtListing {
             tx: made.id,
             paid: terms.price_lovelace,
@@ -194,7 +184,7 @@ impl Shop for OwnerShop<'_> {
         let content = match with_content {
             true => {
                 let contents = self.app().contents(self.counter.request).map_err(unavailable)?;
-                contents.get(&listed_hash).await.map_err(unavailable)?
+                contents.bought(&listed_hash, tx).await.map_err(unavailable)?
             }
             false => None,
         };

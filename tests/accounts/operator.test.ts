@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { changedConfig } from "../helpers/config.ts";
+import { changedConfig, withLimits } from "../helpers/config.ts";
 import { errorOf, json, post } from "../helpers/http.ts";
 import { type Account, open, signIn, verify } from "./account.ts";
 import { balanced, paidTo } from "./chain.ts";
@@ -16,15 +16,7 @@ const OTHER = "22".repeat(32);
 
 /** The worker's configuration with other rate limits. */
 const configWith = (folder: string, limits: Record<string, number>): string =>
-  changedConfig(folder, (config) => {
-    let text = config;
-    for (const [name, limit] of Object.entries(limits)) {
-      const limited = new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`);
-      assert.match(text, limited);
-      text = text.replace(limited, `$1${limit}`);
-    }
-    return text;
-  });
+  changedConfig(folder, (config) => withLimits(config, limits));
 
 /** Resolves when the condition holds. */
 async function until(what: string, holds: () => boolean): Promise<void> {

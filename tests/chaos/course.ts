@@ -15,14 +15,17 @@ const LAST_TICKS = 45;
 const CALM_TICKS = 18;
 
 /** Sales that wait for their results beyond which no other is taken. */
-const MAX_WAITING = 30;
+const MAX_WAITING = 20;
+
+/** Purchases that begin together while others wait. */
+const PART = 9;
 
 /** From the first purchase until nothing is left to do. */
 export async function play(drive: Drive, random: Random): Promise<void> {
   const all = drive.people.purchases;
   const servedAs = (seller: string) => all.filter(({ behaviour }) => behaviour.seller === seller);
   const served = shuffled(servedAs("served"), random);
-  const [first, second] = [served.slice(0, served.length / 2), served.slice(served.length / 2)];
+  const [first, second] = [served.slice(0, MAX_WAITING - 2), served.slice(MAX_WAITING - 2)];
   const unserved = shuffled(servedAs("outage"), random);
 
   await drive.healthyTick();
@@ -30,17 +33,14 @@ export async function play(drive: Drive, random: Random): Promise<void> {
   await drive.handsDone();
   await drive.until(3.5);
   // No others are taken while more wait for their results than can be posted in time.
-  const half = second.length / 2;
-  for (const [part, kill] of [
-    [second.slice(0, half), true],
-    [second.slice(half), false],
-  ] as const) {
+  for (let from = 0; from < second.length; from += PART) {
+    const part = second.slice(from, from + PART);
     for (let ticks = 0; ticks < 3 || waiting(drive) + part.length > MAX_WAITING; ticks++) {
       assert.ok(ticks < CALM_TICKS, `${waiting(drive)} sales wait after ${ticks} ticks`);
       await drive.healthyTick();
       await drive.world.ledger.block();
     }
-    await drive.buy(part, { kill });
+    await drive.buy(part, { kill: from === 0 });
   }
   await drive.handsDone();
   await drive.until(9);

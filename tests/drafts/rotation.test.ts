@@ -2,7 +2,8 @@
 // more, and the watcher goes on.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { json } from "../helpers/http.ts";
+import { type Bought, open } from "../accounts/account.ts";
+import { errorOf, json } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { libraries } from "./cip30.ts";
@@ -13,6 +14,26 @@ before(async () => {
   world = await startWorld({ escrow: true, watcher: {} });
 });
 after(() => world.stop());
+
+async function sellsProtected(value: "on" | "off"): Promise<void> {
+  await world.stack.killWorkers();
+  world.stack.apiVars.PROTECTED_SALES = value;
+  await world.stack.startWorkers();
+}
+
+test("what was paid for, or is, goes on while nothing more is sold protected", async () => {
+  const account = await open(world.api, world.person("owner"));
+  for (let n = 0; n < 3; n++) await world.ledger.faucet(account.address, 20_000_000n);
+  await world.tick();
+  const offered = { modes: ["instant", "protected"], priceLovelace: "10000000" };
+  const listing = await list(world.api, world.person("creator"), offered);
+  const other = await list(world.api, world.person("creator"), offered);
+  json(await account.tryBuy(listing.id, "protected"));
+  await sellsProtected("off");
+  assert.ok(json<Bought>(await account.tryBuy(listing.id, "protected")).alreadyOwned);
+  assert.match(errorOf(await account.tryBuy(other.id, "protected"), 400), /does not offer protected/);
+  await sellsProtected("on");
+});
 
 test("who has money in the escrow can ask for it while nothing more is sold protected", async () => {
   const buyer = await libraries.mesh?.(world.ledger.blockfrost);
@@ -26,9 +47,7 @@ test("who has money in the escrow can ask for it while nothing more is sold prot
   const open = json<Offered>(await actionDraft(world, draft.txHash, {}));
   assert.ok(open.actions.some(({ action, timing }) => action === "SetRefundRequested" && timing === "open"));
 
-  await world.stack.killWorkers();
-  world.stack.apiVars.PROTECTED_SALES = "off";
-  await world.stack.startWorkers();
+  await sellsProtected("off");
 
   const terms = await fetch(`${world.api}/listings/${listing.id}/unlock`);
   const required = JSON.parse(Buffer.from(terms.headers.get("payment-required") ?? "", "base64").toString());

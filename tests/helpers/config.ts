@@ -1,4 +1,5 @@
 // The API worker's configuration, changed for a test.
+import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../scripts/stack.ts";
@@ -14,3 +15,11 @@ export function changedConfig(folder: string, change: (config: string) => string
   writeFileSync(file, change(config));
   return file;
 }
+
+/** A configuration with these rate limits by name, LIMIT_READ for one. */
+export const withLimits = (config: string, limits: Readonly<Record<string, number>>): string =>
+  Object.entries(limits).reduce((text, [name, limit]) => {
+    const limited = new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`);
+    assert.match(text, limited);
+    return text.replace(limited, `$1${limit}`);
+  }, config);

@@ -5,31 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { signIn } from "../accounts/account.ts";
-import { changedConfig } from "../helpers/config.ts";
-import { inDatabase } from "../helpers/database.ts";
+import { changedConfig, withLimits } from "../helpers/config.ts";
+import { bought } from "../helpers/database.ts";
 import { send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
-import { startWorld, type World } from "../helpers/world.ts";
+import { startWorld } from "../helpers/world.ts";
 
 /** Of a mebibyte, which is sixteen times 64 KiB, one network may have two in a minute. */
 const LIMIT = 32;
 const AT_ONCE = 8;
 
-/** A purchase of a listing by somebody, as if it were in a block. */
-function bought(world: World, listing: { id: string; sellerAddress: string }, buyer: string, id: string): void {
-  inDatabase(world, (db) => {
-    db.prepare(
-      `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status,
-        bought_at_ms) VALUES (?1, ?2, 'instant', ?3, ?4, 10000000, 0, 'settled', 1700000000000)`,
-    ).run(id, listing.id, listing.sellerAddress, buyer);
-  });
-}
-
 it("a content that one network has again and again counts by its bytes", { timeout: 120_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-contents-"));
-  const config = changedConfig(folder, (text) =>
-    text.replace(/(name = "LIMIT_CONTENT"\n.*\nsimple = \{ limit = )\d+/, `$1${LIMIT}`),
-  );
+  const config = changedConfig(folder, (text) => withLimits(text, { LIMIT_CONTENT: LIMIT }));
   const world = await startWorld({ blockTime: 0, escrow: false, config });
   try {
     const [long, short] = ["f", "e"].map((digit) => digit.repeat(64)) as [string, string];

@@ -105,7 +105,7 @@ describe("content that comes with its result", { timeout: 300_000 }, () => {
   });
 
   it("is there in one request, with the result on its way", async () => {
-    const buyers = await world.buyers(6);
+    const buyers = await world.buyers(4);
     const ids = await withBlocks(() => Promise.all(buyers.map((buyer) => lock(world, listing, buyer))));
     for (const id of ids) assert.equal(results(id), 1);
   });

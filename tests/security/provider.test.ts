@@ -6,17 +6,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Account, open } from "../accounts/account.ts";
-import { changedConfig } from "../helpers/config.ts";
+import { changedConfig, withLimits } from "../helpers/config.ts";
 import { type Answer, errorOf, json, post, send, usage } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { makeOut, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
-/** What one network may take, and outside calls of each: as LIMIT_PROVIDER and `CALLS_PER_TICKET` of crates/edge. */
+/** What one network may take, and an IPv6 site: LIMIT_PROVIDER, LIMIT_SITE_PROVIDER. */
 const TICKETS = 6;
+const OF_SITE = 10;
+/** Outside calls of each: `CALLS_PER_TICKET` of crates/edge. */
 const CALLS = 4;
 /** Outside calls at most: another minute may begin meanwhile, and a payment that waits is handed over, and once more. */
-const MOST = 2 * TICKETS * CALLS + 2;
+const most = (tickets: number): number => 2 * tickets * CALLS + 2;
 /** Requests of each sort: more than are let through. */
 const ASKED = 30;
 
@@ -25,8 +27,7 @@ describe("one network", { timeout: 180_000 }, () => {
   let world: World;
   let listing: Listing;
   before(async () => {
-    const limited = (text: string) =>
-      text.replace(/(name = "LIMIT_PROVIDER"\n.*\nsimple = \{ limit = )\d+/, `$1${TICKETS}`);
+    const limited = (text: string) => withLimits(text, { LIMIT_PROVIDER: TICKETS, LIMIT_SITE_PROVIDER: OF_SITE });
     world = await startWorld({ blockTime: 0, escrow: false, config: changedConfig(folder, limited) });
     listing = await list(world.api, world.person("seller"));
   });
@@ -71,11 +72,28 @@ describe("one network", { timeout: 180_000 }, () => {
         ([status, all]) => `${all.length} x ${status}`,
       );
       t.diagnostic(`${what}: ${calls} calls, ${statuses}`);
-      assert.ok(calls > 0 && calls <= MOST, `${what}: ${calls} calls by ${answers.length} requests`);
+      assert.ok(calls > 0 && calls <= most(TICKETS), `${what}: ${calls} calls by ${answers.length} requests`);
       const told = answers.filter(({ status }) => status === 429);
       for (const answer of told) assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/, errorOf(answer, 429));
       assert.ok(told.length > 0, `${what}: nobody is told to wait`);
     }
+  });
+
+  it("has no more of its provider where it is one of an IPv6 site's many", async () => {
+    const refused = await makeOut(world, await world.buyer(), listing, { ttl: 400 });
+    const present = (network: string) => {
+      const headers = { "cf-connecting-ip": network, "payment-signature": refused.header };
+      return send(unlockUrl(world, listing), { headers });
+    };
+    const network = await many(() => present("2001:db8:3:1::1"));
+    const own = network.reduce((sum, answer) => sum + usage(answer).calls, 0);
+    assert.ok(own <= most(TICKETS), `${own} calls of one`);
+    assert.ok(usage(await present("2001:db8:3:2::1")).calls > 0, "its neighbour");
+    const answers = await many((n) => present(`2001:db8:1:${n.toString(16)}::1`));
+    const calls = answers.reduce((sum, answer) => sum + usage(answer).calls, 0);
+    assert.ok(calls > 0 && calls <= most(OF_SITE), `${calls} calls`);
+    assert.ok(answers.some(({ status }) => status === 429));
+    assert.ok(usage(await present("2001:db8:2::1")).calls > 0, "another site");
   });
 
   it("is one Worker's owner, where Workers ask", async () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { changedConfig } from "../helpers/config.ts";
+import { changedConfig, withLimits } from "../helpers/config.ts";
 import { type Answer, errorOf, json, post, send, usage, usageAgain } from "../helpers/http.ts";
 import { list, offer, offerOf } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
@@ -23,11 +23,12 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
   let world: World;
   before(async () => {
     const limited = (text: string) =>
-      Object.entries({ LIMIT_READ: LIMIT, LIMIT_SEARCH: LIMIT, LIMIT_PAGE: PAGES, LIMIT_OFFER: OFFERS }).reduce(
-        (config, [name, limit]) =>
-          config.replace(new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`), `$1${limit}`),
-        text.replace("[vars]", `[vars]\nMAX_BYTES_PER_DAY = "${DAY}"`),
-      );
+      withLimits(text.replace("[vars]", `[vars]\nMAX_BYTES_PER_DAY = "${DAY}"`), {
+        LIMIT_READ: LIMIT,
+        LIMIT_SEARCH: LIMIT,
+        LIMIT_PAGE: PAGES,
+        LIMIT_OFFER: OFFERS,
+      });
     world = await startWorld({ blockTime: 0, escrow: false, config: changedConfig(folder, limited) });
   });
   after(async () => {

@@ -12,7 +12,7 @@ import type { Wallet } from "../wallets/wallet.ts";
 import { lock, offer } from "../watcher/sale.ts";
 
 /** Locks that wait for their results. */
-const LOCKS = 25;
+const LOCKS = 19;
 /** Escrows in one transaction of the seller's. */
 const TOGETHER = 5;
 /** Sales that may wait at once, and the ticks until the first of them are too late. */

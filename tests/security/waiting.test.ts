@@ -36,12 +36,15 @@ interface Kind {
   readonly what: string;
   /** As many as wait for the block at most: the others are answered before it. */
   readonly most: number;
-  readonly inTools: boolean;
+  readonly junk: unknown;
+  /** By tool calls, and what these may be answered with. */
+  readonly accept?: string;
 }
 
 const KINDS: Kind[] = [
-  { what: "payments with junk in them, and their payer's proof", most: 230, inTools: false },
-  { what: "the same in tool calls", most: 30, inTools: true },
+  { what: "payments with junk in them, and their payer's proof", most: 230, junk: JUNK },
+  { what: "the same in tool calls", most: 30, junk: JUNK, accept: "application/json" },
+  { what: "plain ones in calls that tell their progress", most: 140, junk: [], accept: "text/event-stream" },
 ];
 
 describe("requests that wait for one payment's block", { timeout: 180_000 }, () => {
@@ -55,7 +58,7 @@ describe("requests that wait for one payment's block", { timeout: 180_000 }, () 
     rmSync(folder, { recursive: true, force: true });
   });
 
-  for (const [n, { what, most, inTools }] of KINDS.entries())
+  for (const [n, { what, most, junk, accept }] of KINDS.entries())
     it(`${what}: no more than there is room for, and others buy beside them`, async () => {
       const from = { "cf-connecting-ip": `203.0.113.${n + 1}` };
       const [listing, other] = [
@@ -67,27 +70,28 @@ describe("requests that wait for one payment's block", { timeout: 180_000 }, () 
       const first = send(unlockUrl(world, listing), { headers: { "payment-signature": payment.header } });
       await world.ledger.waitFor(payment.tx, "mempool");
       const proof = await unlockProof(payer, listing.id);
-      const fat = { ...payment.payload, accepted: { ...payment.payload.accepted, extra: { junk: JUNK } } };
+      const fat = { ...payment.payload, accepted: { ...payment.payload.accepted, extra: { junk } } };
       const headers = { ...from, "payment-signature": base64(fat), "x-service-proof": proof };
-      const meta = { "x402/payment": fat, "x-service-proof": proof };
+      const meta = { "x402/payment": fat, "x-service-proof": proof, progressToken: "1" };
       const params = { name: "unlock_listing", arguments: { id: listing.id }, _meta: meta };
       const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
       const ended = new AbortController();
       const ask = (): Promise<Response> =>
-        inTools
-          ? fetch(`${world.api}/mcp/open`, {
+        accept === undefined
+          ? fetch(unlockUrl(world, listing), { headers, signal: ended.signal })
+          : fetch(`${world.api}/mcp/open`, {
               method: "POST",
-              headers: { ...from, "content-type": "application/json" },
+              headers: { ...from, "content-type": "application/json", accept },
               body: JSON.stringify(call),
               signal: ended.signal,
-            })
-          : fetch(unlockUrl(world, listing), { headers, signal: ended.signal });
+            });
       const statuses: number[] = [];
       const { promise: enough, resolve: isEnough, reject: failed } = Promise.withResolvers<void>();
       for (let n = 0; n < REQUESTS; n++)
         ask().then(
-          ({ status }) => {
-            if (statuses.push(status) === REQUESTS - most) isEnough();
+          ({ status, headers }) => {
+            const waits = headers.get("content-type") === "text/event-stream";
+            if (!waits && statuses.push(status) === REQUESTS - most) isEnough();
           },
           (error) => ended.signal.aborted || failed(error),
         );

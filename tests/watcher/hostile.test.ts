@@ -16,7 +16,7 @@ import type { Wallet } from "../wallets/wallet.ts";
 import { lock, lockAll, offer, purchase, sellerDoes, told, until } from "./sale.ts";
 
 /** More than one tick can ask about. */
-const MANY = 20;
+const MANY = 17;
 
 describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => {
   let world: World;
@@ -119,7 +119,11 @@ describe("while the seller acts on several escrows together", { timeout: 300_000
     await world.ledger.clearFaults();
     await requestRefund(world, ids[0], hostile);
     const seen = await world.tick();
-    assert.equal(seen.acted.length, 1, `both are posted anew at once: ${JSON.stringify(seen)}`);
+    for (const id of ids)
+      assert.ok(
+        seen.acted.some((what) => what.includes(id)),
+        `both are posted anew at once: ${JSON.stringify(seen)}`,
+      );
     await until(world, ids[0], "Disputed");
     assert.deepEqual(await told(world, ids[0]), ["FundsLocked", "RefundRequested", "Disputed"]);
     await until(world, ids[1], "ResultSubmitted");

@@ -105,10 +105,15 @@ impl Blockfrost {
             self.admitted.replace(Some(admit().shared()));
         }
         let admitted = self.admitted.borrow().clone();
-        match admitted {
+        let answer = match admitted {
             Some(admitted) => admitted.await,
             None => Ok(()),
+        };
+        if answer.is_err() {
+            // The next one asks anew: more may be asked in a moment.
+            self.asked.set(0);
         }
+        answer
     }
 
     /// Believes blocks that are this far ahead of the clock; two minutes unless said.

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, pin::Pin};
 
-use cardano::ContentHash;
+use cardano::{ContentHash, TxHash};
 use market::contents::{Contents, ContentsError, InDatabase};
 use sql::Statement;
 use worker::{Bucket, Env};
@@ -30,11 +30,14 @@ pub const BYTES_PER_CHARGE: usize = 64 << 10;
 /// Whether whoever asks may have so much more.
 pub type Charge = Pin<Box<dyn Future<Output = bool>>>;
 
+/// Asks that, of what a payment bought, or of anything.
+type Asks = Box<dyn Fn(Option<&TxHash>) -> Charge>;
+
 /// Where this worker keeps contents, and what is asked before one is read.
 pub struct ContentStore {
     kept: Kept,
     client: String,
-    charge: Option<Box<dyn Fn() -> Charge>>,
+    charge: Option<Asks>,
 }
 
 enum Kept {
@@ -56,10 +59,26 @@ impl ContentStore {
     }
 
     /// The same for whoever is charged for each [`BYTES_PER_CHARGE`] that are begun: the first before a content is read, the
-    /// others after it, so that who has had too much reads no further one.
+    /// others after it, so that who has had too much reads no further one. What a payment bought is charged to the payment where
+    /// whoever asks had too much.
     #[must_use]
-    pub fn charging(self, client: String, charge: impl Fn() -> Charge + 'static) -> Self {
+    pub fn charging(self, client: String, charge: impl Fn(Option<&TxHash>) -> Charge + 'static) -> Self {
         Self { charge: Some(Box::new(charge)), client, ..self }
+    }
+
+    async fn charged(&self, hash: &ContentHash, payment: Option<&TxHash>) -> Result<Option<String>, ContentsError> {
+        let place = Place::wait(&READ, &self.client).await;
+        let _place = place.ok_or_else(|| failed("too many contents are read at once"))?;
+        let Some(charge) = &self.charge else { return self.read(hash).await };
+        if !charge(payment).await {
+            return Err(ContentsError::TooMuch);
+        }
+        let content = self.read(hash).await?;
+        let length = content.as_ref().map_or(0, String::len);
+        for _ in 0..length.saturating_sub(1) / BYTES_PER_CHARGE {
+            charge(payment).await;
+        }
+        Ok(content)
     }
 
     async fn read(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
@@ -111,23 +130,10 @@ impl Contents for ContentStore {
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        let place = Place::wait(&READ, &self.client).await;
-        let _place = place.ok_or_else(|| failed("too many contents are read at once"))?;
-        let Some(charge) = &self.charge else { return self.read(hash).await };
-        if !charge().await {
-            return Err(ContentsError::TooMuch);
-        }
-        let content = self.read(hash).await?;
-        let length = content.as_ref().map_or(0, String::len);
-        for _ in 0..length.saturating_sub(1) / BYTES_PER_CHARGE {
-            charge().await;
-        }
-        Ok(content)
+        self.charged(hash, None).await
     }
 
-    async fn paid(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        let place = Place::wait(&READ, &self.client).await;
-        let _place = place.ok_or_else(|| failed("too many contents are read at once"))?;
-        self.read(hash).await
+    async fn bought(&self, hash: &ContentHash, payment: &TxHash) -> Result<Option<String>, ContentsError> {
+        self.charged(hash, Some(payment)).await
     }
 }

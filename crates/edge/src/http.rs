@@ -19,10 +19,12 @@ const MAX_HELD_BY_ONE: usize = MAX_HELD / 4;
 /// Bytes with which a body begins that are read whatever others hold: so long ones keep no short ones out.
 const SHORT: usize = 16 << 10;
 /// What a request counts for while it waits, beside what it brought: its future, and room to grow.
-const BESIDE: usize = 16 << 10;
+pub const BESIDE: usize = 16 << 10;
 /// A client's share of what requests that wait take with such beginnings: some two hundred to four hundred at once. A minute's
 /// rate may come at once, and would take as much as an isolate has.
 const MAX_SHORT_BY_ONE: usize = 6 << 20;
+/// An account's part of that: agents of many accounts come from one platform's network.
+const MAX_BY_ACCOUNT: usize = MAX_SHORT_BY_ONE / 3;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
@@ -48,11 +50,12 @@ impl Share {
     }
 }
 
-/// What one request holds, of whose site, and since when.
+/// What one request holds, of whose site, for which account, and since when.
 #[derive(Debug)]
 struct Counted {
     number: u64,
     site: String,
+    account: Option<String>,
     began_ms: Millis,
     share: Share,
 }
@@ -61,18 +64,23 @@ struct Counted {
 pub struct Held {
     number: u64,
     site: String,
+    account: Option<String>,
 }
 
 impl Held {
     /// Nothing yet of what a client's requests hold.
     fn by(client: &str) -> Self {
-        let number = HELD.with_borrow_mut(|(_, begun)| std::mem::replace(begun, begun.wrapping_add(1)));
-        Self { number, site: site(client).into_owned() }
+        Self::of(client, None)
     }
 
-    /// So much of it; `None` where its site's hold as much as they may.
-    fn with(client: &str, bytes: usize, now_ms: Millis) -> Option<Self> {
-        let held = Self::by(client);
+    fn of(client: &str, account: Option<&str>) -> Self {
+        let number = HELD.with_borrow_mut(|(_, begun)| std::mem::replace(begun, begun.wrapping_add(1)));
+        Self { number, site: site(client).into_owned(), account: account.map(str::to_owned) }
+    }
+
+    /// So much of it, for an account, if any; `None` where its site's or its account's hold as much as they may.
+    fn with(client: &str, account: Option<&str>, bytes: usize, now_ms: Millis) -> Option<Self> {
+        let held = Self::of(client, account);
         held.add(Share { begun: bytes, rest: 0 }, now_ms).then_some(held)
     }
 
@@ -88,13 +96,17 @@ impl Held {
             let of = |counted: &Counted| counted.site == self.site;
             let own = held.iter().filter(|counted| of(counted)).fold(more, |all, counted| all.and(counted.share));
             let all = held.iter().fold(more, |all, counted| all.and(counted.share));
-            let room = own.begun <= MAX_SHORT_BY_ONE && own.rest <= MAX_HELD_BY_ONE && all.rest <= MAX_HELD;
+            let for_it = |counted: &&Counted| of(counted) && counted.account == self.account;
+            let part = held.iter().filter(for_it).fold(more, |all, counted| all.and(counted.share));
+            let in_part = self.account.is_none() || part.begun <= MAX_BY_ACCOUNT;
+            let room = in_part && own.begun <= MAX_SHORT_BY_ONE && own.rest <= MAX_HELD_BY_ONE && all.rest <= MAX_HELD;
             if room {
                 match held.iter_mut().find(|counted| counted.number == self.number) {
                     Some(counted) => counted.share = counted.share.and(more),
                     None => held.push(Counted {
                         number: self.number,
                         site: self.site.clone(),
+                        account: self.account.clone(),
                         began_ms: now_ms,
                         share: more,
                     }),
@@ -162,7 +174,16 @@ pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<
 /// # Errors
 /// As much of its client's is served already.
 pub fn hold(request: &serve::Request, bytes: usize) -> Result<Held, BodyError> {
-    Held::with(&client(request).unwrap_or_default(), bytes, crate::now_ms()).ok_or(BodyError::Crowded)
+    Held::with(&client(request).unwrap_or_default(), None, bytes, crate::now_ms()).ok_or(BodyError::Crowded)
+}
+
+/// The same of what is done for an account, of which no more counts at once than a third of what its client's may.
+///
+/// # Errors
+/// As much of its client's or of the account's is served already.
+pub fn hold_of(request: &serve::Request, account: &str, bytes: usize) -> Result<Held, BodyError> {
+    let client = client(request).unwrap_or_default();
+    Held::with(&client, Some(account), bytes, crate::now_ms()).ok_or(BodyError::Crowded)
 }
 
 /// The same of any request that waits, whatever it waits for. A local stack's, of which everybody is one, are not counted.
@@ -174,7 +195,7 @@ pub fn wait(request: &serve::Request) -> Result<Option<Held>, BodyError> {
     if client == UNKNOWN {
         Ok(None)
     } else {
-        Held::with(&client, BESIDE, crate::now_ms()).map(Some).ok_or(BodyError::Crowded)
+        Held::with(&client, None, BESIDE, crate::now_ms()).map(Some).ok_or(BodyError::Crowded)
     }
 }
 
@@ -326,7 +347,7 @@ mod tests {
 
     /// A request that brings a short body at this time.
     fn begin(by: &str, now_ms: Millis) -> Option<Held> {
-        let held = Held::with(by, BESIDE, now_ms)?;
+        let held = Held::with(by, None, BESIDE, now_ms)?;
         held.take(0, SHORT, now_ms).then_some(held)
     }
 
@@ -341,6 +362,15 @@ mod tests {
         assert!(!long.take(SHORT, 1, 1));
         drop(long);
         HELD.with_borrow(|held| assert!(held.0.is_empty(), "{held:?}"));
+    }
+
+    #[test]
+    fn an_account_has_a_part_of_its_networks() {
+        let hold = |by, account| Held::with(by, account, BESIDE, 1);
+        let held: Vec<Held> = std::iter::from_fn(|| hold("d", Some("one"))).collect();
+        assert_eq!(held.len(), MAX_BY_ACCOUNT / BESIDE);
+        assert!(hold("d", Some("other")).is_some());
+        assert!(hold("d", None).is_some());
     }
 
     #[test]

@@ -96,6 +96,29 @@ pub struct Account {
     pub max_per_payment: Lovelace,
     /// Most per UTC day.
     pub daily_budget: Lovelace,
+    /// By whose leave it is used: nothing is spent any more once that is over.
+    #[serde(default)]
+    pub leave: Option<Leave>,
+}
+
+/// What lets somebody use an account.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Leave {
+    /// A session, by its token's hash.
+    Session(String),
+    /// An agent's grant.
+    Grant(String),
+}
+
+impl Leave {
+    pub(crate) fn session(&self) -> Option<&str> {
+        if let Self::Session(hash) = self { Some(hash) } else { None }
+    }
+
+    pub(crate) fn grant(&self) -> Option<&str> {
+        if let Self::Grant(id) = self { Some(id) } else { None }
+    }
 }
 
 const ACCOUNT_JSON: &str = "json_object('owner', owner, 'walletAddress', wallet_address, 'keyVersion', key_version, \
@@ -207,7 +230,13 @@ pub async fn sign_in(
 /// The statement that reads the account of a live session as [`Account`].
 #[must_use]
 pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
-    statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE owner = {SESSION_OWNER}"), token_hash, now_ms)
+    statement!(
+        format!(
+            "SELECT json_set({ACCOUNT_JSON}, '$.leave', json_object('session', ?1)) FROM accounts WHERE owner = {SESSION_OWNER}"
+        ),
+        token_hash,
+        now_ms
+    )
 }
 
 /// The account of a live session, read in one statement; `None` where there is no such session.

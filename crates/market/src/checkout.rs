@@ -243,7 +243,7 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         // What the ledger refused once may have been taken up for another listing meanwhile.
         let Some(owned) = found.filter(|owned| owned.listing_id == terms.id) else { return Ok(None) };
         must_be_given(self.database, self.chain, &owned, self.confirmations, self.clock).await?;
-        Ok(Some(Redelivered { purchase: owned.id, content: self.content(terms).await? }))
+        Ok(Some(Redelivered { purchase: owned.id, content: self.bought(terms, &owned.id).await? }))
     }
 
     async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
@@ -270,21 +270,22 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         Ok(None)
     }
 
-    async fn paid_content(&self, terms: &ListingTerms) -> Result<String, Unavailable> {
-        let content = self.contents.paid(&terms.content_hash).await?;
+    /// The content for whom this payment bought it for.
+    async fn bought(&self, terms: &ListingTerms, payment: &TxHash) -> Result<String, Unavailable> {
+        let content = self.contents.bought(&terms.content_hash, payment).await?;
         content.ok_or_else(|| no_content(terms).into())
     }
 
-    async fn content(&self, terms: &ListingTerms) -> Result<String, Unavailable> {
-        let content = self.contents.get(&terms.content_hash).await?;
-        content.ok_or_else(|| no_content(terms).into())
-    }
-
-    /// The content that was read before, or now.
-    async fn content_or(&self, content: Option<String>, terms: &ListingTerms) -> Result<String, Unavailable> {
+    /// The same where it was read before, or now.
+    async fn bought_or(
+        &self,
+        content: Option<String>,
+        terms: &ListingTerms,
+        payment: &TxHash,
+    ) -> Result<String, Unavailable> {
         match content {
             Some(content) => Ok(content),
-            None => self.content(terms).await,
+            None => self.bought(terms, payment).await,
         }
     }
 
@@ -295,7 +296,10 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
     ) -> Result<(Option<Statement>, Option<String>), Unavailable> {
         match self.contents.reading(&terms.content_hash) {
             Some(statement) => Ok((Some(statement), None)),
-            None => Ok((None, Some(self.content(terms).await?).filter(|content| content.len() <= MOST_HELD))),
+            None => {
+                let content = self.contents.get(&terms.content_hash).await?.ok_or_else(|| no_content(terms))?;
+                Ok((None, Some(content).filter(|content| content.len() <= MOST_HELD)))
+            }
         }
     }
 }

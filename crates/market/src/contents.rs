@@ -1,6 +1,6 @@
 //! What is sold, under the SHA-256 of its bytes: equal contents are kept once, whoever sells them.
 
-use cardano::ContentHash;
+use cardano::{ContentHash, TxHash};
 use sql::{Database, DatabaseError, Statement, statement};
 
 /// Contents cannot be had, or cannot be kept, now.
@@ -30,8 +30,8 @@ pub trait Contents {
     /// The text of a hash; `None` where there is none.
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
 
-    /// The same for whoever paid for it just now, however much was read beside: nobody pays for a refusal.
-    async fn paid(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+    /// The same for whom this payment bought it for: some of it whatever their network read.
+    async fn bought(&self, hash: &ContentHash, _: &TxHash) -> Result<Option<String>, ContentsError> {
         self.get(hash).await
     }
 }

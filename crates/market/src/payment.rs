@@ -7,7 +7,7 @@ use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 
 use crate::{
-    account::{Account, DAY_MS, day},
+    account::{Account, DAY_MS, Leave, day},
     listing::DeliveryMode,
     network,
     purchase::{Status, awaits},
@@ -125,6 +125,9 @@ pub enum Claim {
 /// Why a spend is not granted. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGranted {
+    /// The session, or the agent's grant, ended meanwhile.
+    #[error("signed out, or removed by the owner, meanwhile: nothing was paid")]
+    Over,
     /// Over the limit per purchase.
     #[error("over the limit of {} per purchase: raise it on the account's page (PUT /me/agent-limits)", limit.display_tada())]
     PerPayment { limit: Lovelace },
@@ -167,9 +170,10 @@ macro_rules! too_many_refused {
 
 /// Protected sales that wait for their results beyond which no other is taken. A watcher has 12 ticks of 40 calls at least
 /// when a lock is in a block. Where nobody comes before it, a tick posts a dozen results; where each buyer's own step comes
-/// into a block before the result of its sale, and takes the others of that transaction along, it posts some two or three:
-/// of 30 none is late then, while new ones keep coming; of 40 some are. Without a result in time the content would be given away.
-const MAX_UNPOSTED: u32 = 30;
+/// into a block before the result of its sale, and takes the others of that transaction along, it posts some two or three,
+/// or fewer where strangers keep it busy: of 20 the last is posted then with four minutes to spare, of 28 one was late
+/// (`accepted.rs` of this crate's tests). Without a result in time the content would be given away.
+const MAX_UNPOSTED: u32 = 20;
 
 /// Where half as many wait, a network that has as many of them gets no other taken: some are left for everybody else.
 const MAX_UNPOSTED_OF_ONE: u32 = MAX_UNPOSTED / 4;
@@ -266,6 +270,25 @@ macro_rules! same_terms {
     };
 }
 
+/// SQL for whether what lets somebody use an account is over, over the facts.
+macro_rules! over {
+    ($facts:literal) => {
+        concat!(
+            "(",
+            $facts,
+            " ->> '$.session' IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE token_hash = ",
+            $facts,
+            " ->> '$.session' AND expires_at_ms > ",
+            $facts,
+            " ->> '$.now') OR ",
+            $facts,
+            " ->> '$.grant' IS NOT NULL AND NOT EXISTS (SELECT 1 FROM oauth_grants WHERE id = ",
+            $facts,
+            " ->> '$.grant' AND revoked_at_ms IS NULL))"
+        )
+    };
+}
+
 /// When a payment may be claimed. `?1` is its transaction.
 const GUARD: &str = concat!(
     "(?10 ->> '$.content' IS NULL OR EXISTS (SELECT 1 FROM contents WHERE hash = ?10 ->> '$.content')) \
@@ -290,7 +313,9 @@ const GUARD: &str = concat!(
     ")) AND ",
     lost!("?10"),
     " <= (?10 ->> '$.looked') AND NOT ",
-    more_ended!("?10")
+    more_ended!("?10"),
+    " AND NOT ",
+    over!("?10")
 );
 
 /// What stands in a claim's way, as it is read beside it.
@@ -305,6 +330,7 @@ struct InTheWay {
     crowded: u8,
     lost: u8,
     ended: u8,
+    over: u8,
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Lovelace,
@@ -347,7 +373,23 @@ impl NewPayment<'_> {
             "looked": self.looked,
             "ended": self.ended,
             "since": now.saturating_sub(MAX_LAG_MS),
+            "session": self.leave().and_then(Leave::session),
+            "grant": self.leave().and_then(Leave::grant),
         })
+    }
+
+    fn leave(&self) -> Option<&Leave> {
+        self.account?.leave.as_ref()
+    }
+
+    /// By which agent it is made, right behind the statement that keeps it.
+    fn attribute(&self) -> Statement {
+        statement!(
+            "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 AND changes() > 0 \
+             ON CONFLICT (tx_id) DO UPDATE SET grant_id = excluded.grant_id",
+            self.tx,
+            self.leave().and_then(Leave::grant),
+        )
     }
 
     /// Claims it, in one batch: with what it pays for, its inputs and its share of the limits, or not at all. What another
@@ -380,6 +422,7 @@ impl NewPayment<'_> {
         let mut statements = vec![
             entry,
             self.insert(now),
+            self.attribute(),
             reserve,
             self.forget_names(),
             self.identify(&self.tx, now),
@@ -390,7 +433,7 @@ impl NewPayment<'_> {
         statements.splice(1..1, beside);
         let mut answers = database.batch(statements).await?;
         let beside = (is_beside && answers.len() > 1).then(|| answers.remove(1));
-        let [entry, _, _, _, _, known, in_the_way] = exactly(answers)?;
+        let [entry, _, _, _, _, _, known, in_the_way] = exactly(answers)?;
         if let Some(entry) = Entry::first(&entry)? {
             return Ok((Claim::New(entry), beside));
         }
@@ -427,6 +470,9 @@ impl NewPayment<'_> {
         }
         if found.refused != 0 {
             return Claim::TooManyRefused;
+        }
+        if found.over != 0 {
+            return Claim::NotGranted(NotGranted::Over);
         }
         if let (Some(limit), Some(daily)) = (found.max_per_payment, found.daily_budget) {
             if self.amount > limit {
@@ -681,7 +727,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                  AND identifier = ?2 ->> '$.identifier'), \
                'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
                'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
-               'lost', {} > (?2 ->> '$.looked'), 'ended', {}, \
+               'lost', {} > (?2 ->> '$.looked'), 'ended', {}, 'over', {}, \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'spent', CAST({} AS TEXT))",
@@ -690,6 +736,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
             crowded!("?2"),
             lost!("?2"),
             more_ended!("?2"),
+            over!("?2"),
             spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),
         tx,

@@ -326,7 +326,8 @@ pub struct Owned {
 /// SQL for what the content of a purchase in this mode waits for: NULL where it may be given. Of an instant one that is
 /// always; of a lock once its result is in a block, or, unless a node had the lock before us, for nothing bounds how many such there
 /// are, was taken by a node with time for five blocks, which is not over, and there is time to post another, should none of
-/// them have it. Else 0, as where it was refunded or a rollback took it; or, where results cannot be asked for, when
+/// them have it, and nobody but its own buyer can keep it out: it is in no transaction with another's, and built on nothing of
+/// ours that no block has. Whoever overtakes it then has taken the one step that could; after that it cannot be held back. Else 0, as where it was refunded or a rollback took it; or, where results cannot be asked for, when
 /// the time for its result is over, unless a node had the lock before us, for nothing counted it among those that wait
 /// while it was refused.
 macro_rules! awaits {
@@ -343,7 +344,11 @@ macro_rules! awaits {
                    OR o.state = 'submitted' AND (SELECT was_public FROM outbox WHERE tx_id = purchase_id) IS NOT 1 \
                      AND (o.valid_until_slot + 1655683200 + 480) * 1000 <= submit_result_ms \
                      AND o.attempted_at_ms BETWEEN 1 AND (o.valid_until_slot + 1655683200 - 100) * 1000 \
-                     AND o.valid_until_slot > (SELECT tip_slot FROM chain_state))) \
+                     AND o.valid_until_slot > (SELECT tip_slot FROM chain_state) \
+                     AND NOT EXISTS (SELECT 1 FROM outbox_purchases beside WHERE beside.tx_id = o.tx_id \
+                       AND beside.purchase_id <> op.purchase_id) \
+                     AND NOT EXISTS (SELECT 1 FROM reservations r JOIN outbox made ON made.tx_id = substr(r.tx_in, 1, 64) \
+                       WHERE r.tx_id = o.tx_id AND made.state <> 'included'))) \
                THEN -1 ELSE 0 END FROM escrows JOIN purchases lock ON lock.id = purchase_id \
              WHERE purchase_id = ",
             $id,

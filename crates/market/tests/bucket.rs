@@ -103,7 +103,7 @@ fn results_are_posted_by_ticks_whatever_strangers_have_open() {
     let sold: Vec<TxHash> = (0..12).map(|number| sales.sell_another(&person(20 + number))).collect();
     sales.ledger.mine();
     for lock in &sold {
-        step(&sales.db, lock, &Decision::Include(sales.ledger.inclusion(lock).unwrap()));
+        sales.includes(lock);
     }
     while sales.now() < crate::support::NOON + 16 * 60_000 {
         stranger.acts(&sales);

@@ -1,6 +1,7 @@
 //! What this crate promises, on SQLite, as one program: its tests go side by side, and what they share is compiled once.
 //! What measures a process's memory is a program of its own.
 
+mod abandoned;
 mod accepted;
 mod acting_at_random;
 mod another_fork;
@@ -19,6 +20,7 @@ mod handing_over;
 mod held_back;
 mod lasting;
 mod memory;
+mod paid_reads;
 mod results_first;
 mod returning;
 mod rollbacks;

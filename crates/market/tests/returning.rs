@@ -236,7 +236,7 @@ fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
     let (sales, buyer) = (Sales::new(), person(9));
     let lock = sales.sell(&buyer);
     sales.ledger.mine();
-    step(&sales.db, &lock, &Decision::Include(sales.ledger.inclusion(&lock).unwrap()));
+    sales.includes(&lock);
     // Nothing is left to pay for results with.
     let platform = sales.platform.seller.enterprise_address().to_string();
     sales.lose(|utxo| utxo.address == platform);

@@ -264,7 +264,7 @@ fn no_protected_sale_is_taken_whose_result_could_come_too_late() {
 fn protected_payments_on_their_way_wait_for_results_too() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 5 * ADA);
-    wait_for_results(&db, &listing, 28, NOON + 1);
+    wait_for_results(&db, &listing, 18, NOON + 1);
     let next = |number: u8| {
         let listing = list(&db, number, 5 * ADA);
         let paying = paying(&account, &key, &listing, number, 5 * ADA);
@@ -288,13 +288,13 @@ fn of_half_the_sales_that_may_wait_one_network_leaves_others_theirs() {
         Paying { mode: DeliveryMode::Protected, network: Some(network), account: None, ..paying }.claim(&db, NOON)
     };
     let taken = (2..40).filter(|number| is_new(&from("203.0.113.1", *number))).count();
-    assert_eq!(taken, 7, "a quarter of thirty");
+    assert_eq!(taken, 5, "a quarter of twenty");
     assert_eq!(from("203.0.113.1", 50), Claim::Crowded);
     assert!(is_new(&from("203.0.113.2", 51)), "somebody else buys");
     let kept = one(&db, "SELECT group_concat(DISTINCT network) FROM payments");
     assert!(!kept.contains("203.0") && kept.split(',').count() == 2, "{kept}");
     let unknown = (60..90).filter(|number| is_new(&from(UNKNOWN, *number))).count();
-    assert_eq!(unknown, 30 - 10 - 7 - 1, "who comes from nowhere has no share, and whatever all may have");
+    assert_eq!(unknown, 20 - 10 - 5 - 1, "who comes from nowhere has no share, and whatever all may have");
 }
 
 #[test]
@@ -309,10 +309,10 @@ fn locks_that_end_at_once_and_are_not_looked_for_yet_leave_room_for_other_networ
         };
         numbers.filter(|number| is_new(&claim(*number))).count()
     };
-    assert_eq!(taken("203.0.113.1", 1..40), 15, "half of them");
-    assert_eq!(taken("203.0.113.2", 40..60), 7, "a quarter");
-    assert_eq!(taken("203.0.113.3", 60..80), 7, "another");
-    assert_eq!(taken("203.0.113.4", 80..82), 1, "the last");
+    assert_eq!(taken("203.0.113.1", 1..40), 10, "half of them");
+    assert_eq!(taken("203.0.113.2", 40..60), 5, "a quarter");
+    assert_eq!(taken("203.0.113.3", 60..80), 5, "the last");
+    assert_eq!(taken("203.0.113.4", 80..82), 0, "as many as may wait");
     let later = UNTIL + 20 * 60;
     one(&db, &format!("UPDATE chain_state SET tip_slot = {later} RETURNING 'ok'"));
     assert_eq!(taken("203.0.113.4", 82..84), 2, "what was over long ago keeps nobody out");
@@ -354,7 +354,7 @@ fn who_may_have_paid_by_what_a_node_refused_is_looked_up_before_another_payment(
 fn a_lock_whose_time_is_over_waits_for_its_result_until_it_is_known_to_be_in_no_block() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 5 * ADA);
-    wait_for_results(&db, &listing, 29, NOON + 1);
+    wait_for_results(&db, &listing, 19, NOON + 1);
     let protected = |number: u8| {
         let listing = list(&db, number, 5 * ADA);
         Paying { mode: DeliveryMode::Protected, ..paying(&account, &key, &listing, number, 5 * ADA) }
@@ -566,7 +566,7 @@ fn a_networks_share_does_not_begin_anew_at_midnight() {
         let network = Some("203.0.113.1");
         is_new(&Paying { mode: DeliveryMode::Protected, network, account: None, ..paying }.claim(&db, now))
     };
-    assert_eq!((2..60).filter(|number| taken(*number, midnight - 60_000)).count(), 15);
+    assert_eq!((2..60).filter(|number| taken(*number, midnight - 60_000)).count(), 10);
     assert_eq!((60..100).filter(|number| taken(*number, midnight + 1)).count(), 0);
 }
 

@@ -345,7 +345,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         }
         let at_once = first.is_none().then_some(0);
         let mut waits = at_once.into_iter().chain(patience.schedule.iter().copied()).peekable();
-        while let Some(wait) = waits.next() {
+        // Who comes back and may ask no more sees no block, and would hold what it brought for nothing; who paid just now waits.
+        let mut may_ask = true;
+        while may_ask && let Some(wait) = waits.next() {
             if let Some(standing) = confirmed(entry, newer, patience.confirmations) {
                 return Ok(Settled { standing, followed });
             }
@@ -361,7 +363,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 Ok(Some(block)) => ChainSays::InBlock(block),
                 Ok(None) => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
                 Err(OutboxError::Database(error)) => return Err(error),
-                Err(OutboxError::Chain(_)) => ChainSays::Nothing,
+                Err(OutboxError::Chain(error)) => {
+                    may_ask = first.is_some() || error != ChainError::TooMany;
+                    ChainSays::Nothing
+                }
             };
             // Blocks on top count only where this look shows the block below them: a rollback may have taken it.
             newer = match (&tip, &says) {

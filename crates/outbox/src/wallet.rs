@@ -115,6 +115,17 @@ impl WalletSnapshot {
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
 
+    /// Whether this was made by a transaction of ours that no block is known to have, whatever the provider shows.
+    #[must_use]
+    pub fn is_on_its_way(&self, output: &TxRef) -> bool {
+        self.waiting.iter().any(|(tx, _)| *tx == output.tx)
+    }
+
+    /// Knows from now on that a block has this transaction of ours.
+    pub fn arrived(&mut self, tx: &TxHash) {
+        self.waiting.retain(|(waiting, _)| waiting != tx);
+    }
+
     /// Whether a block has a transaction of ours that spends this output, and that is not this one.
     pub(crate) fn is_spent_in_block(&self, output: &TxRef, unless: &TxHash) -> bool {
         self.spent.get(output).is_some_and(|by| by != unless)

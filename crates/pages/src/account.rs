@@ -24,7 +24,8 @@ pub struct Account {
     /// The service wallet.
     pub wallet: Address,
     /// What it holds.
-    pub balance: Lovelace,
+    /// `None` where nobody can tell now.
+    pub balance: Option<Lovelace>,
     /// Most per purchase.
     pub max_per_payment: Lovelace,
     /// Most per UTC day.
@@ -116,7 +117,10 @@ impl Account {
             div.pair {
                 section.box aria-labelledby="wallet" {
                     h2 #wallet { "Service wallet" }
-                    p.price { (tada(self.balance)) }
+                    @match self.balance {
+                        Some(balance) => p.price { (tada(balance)) },
+                        None => p { "What it holds cannot be told just now: look again in a minute." },
+                    }
                     p.note { "To fund it, send test ADA to its address:" }
                     (parts::copyable("Its address, to fund it", &self.wallet.to_string()))
                     button.quiet type="button" data-deed="withdraw" { "Send everything back to me" }

@@ -2,7 +2,7 @@
 
 use market::account::{Account, Token, day};
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, exactly, statement};
 
 use super::{Authority, GrantId, TokenKind, token::Claims};
 
@@ -17,12 +17,23 @@ const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 A
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Caller {
-    /// The grant, for [`attribute`].
+    /// The grant.
     pub grant: String,
     /// Which client.
     pub client_id: String,
     /// Whose account it spends from.
     pub account: Account,
+}
+
+fn claims(authority: &Authority, access_token: &str, now_ms: u64) -> Option<Claims> {
+    let claims = Claims::read(access_token, TokenKind::Access, authority.secrets(), authority.issuer());
+    claims.filter(|claims| claims.expires_at_ms > now_ms)
+}
+
+/// The grant that an access token of ours names, as far as the token itself tells; `None` where it is not ours, or over.
+#[must_use]
+pub fn named_by(authority: &Authority, access_token: &str, now_ms: u64) -> Option<String> {
+    Some(claims(authority, access_token, now_ms)?.grant.to_string())
 }
 
 /// Who presents this access token for our resource; `None` for a token that is not ours, over, revoked, or for another
@@ -36,15 +47,13 @@ pub async fn caller(
     access_token: &str,
     now_ms: u64,
 ) -> Result<Option<Caller>, DatabaseError> {
-    let claims = Claims::read(access_token, TokenKind::Access, authority.secrets(), authority.issuer());
-    let Some(claims) = claims.filter(|claims| claims.expires_at_ms > now_ms) else {
-        return Ok(None);
-    };
+    let Some(claims) = claims(authority, access_token, now_ms) else { return Ok(None) };
     let grant = claims.grant.to_string();
     let read = statement!(
         "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'account', json_object('owner', a.owner, \
            'walletAddress', a.wallet_address, 'keyVersion', a.key_version, \
-           'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT))) \
+           'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT), \
+           'leave', json_object('grant', g.id))) \
          FROM oauth_grants g JOIN accounts a ON a.owner = g.owner \
          WHERE g.id = ?1 AND g.generation >= ?2 AND ?2 > 0 AND g.revoked_at_ms IS NULL AND g.resource = ?3",
         grant.as_str(),
@@ -59,16 +68,6 @@ pub async fn caller(
     );
     let [caller, _] = exactly(db.batch(vec![read, used]).await?)?;
     caller.first_json()
-}
-
-/// The statement that says with which grant a spend was made. Saying it again changes nothing.
-#[must_use]
-pub fn attribute(grant: &str, tx_id: &str) -> Statement {
-    statement!(
-        "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 ON CONFLICT DO NOTHING",
-        tx_id,
-        grant,
-    )
 }
 
 /// What a live session's owner approved and did not revoke, newest first, as a JSON array of

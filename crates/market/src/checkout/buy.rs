@@ -174,7 +174,8 @@ enum Tried {
 struct Purchase<'a, 'c, D, C, V, Z, K> {
     checkout: &'a Checkout<'c, D, C, V, Z, K>,
     order: &'a Order<'a>,
-    method: &'a dyn PaymentMethod,
+    /// How it is paid, where it still is sold so.
+    method: Option<&'a dyn PaymentMethod>,
 }
 
 impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
@@ -185,12 +186,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     pub async fn buy(&self, order: &Order<'_>) -> Result<Bought, BuyError> {
         let Order { account, terms, mode, .. } = order;
         let way = self.ways.iter().find(|(known, _)| known == mode && terms.modes.contains(mode));
-        let (_, method) = way.ok_or(BuyError::NotOffered(*mode))?;
         let seller = terms.seller_address;
         if seller == account.wallet_address || seller.to_string() == account.owner {
             return Err(BuyError::OwnListing);
         }
-        let purchase = Purchase { checkout: self, order, method: *method };
+        let purchase = Purchase { checkout: self, order, method: way.map(|(_, method)| *method) };
         for _ in 0..MAX_ROUNDS {
             if let Some(bought) = purchase.round().await? {
                 return Ok(bought);
@@ -234,6 +234,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         if self.is_paid(&lost).await? || self.checkout.find_included(&before).await?.is_some() {
             return Ok(None);
         }
+        self.method()?;
         let view = self.look().await?;
         let outbox = Outbox { database, chain: self.checkout.chain, follow: &Transitions };
         if outbox.close(Entry::all(&over)?, &view.tip, self.checkout.now).await? {
@@ -253,6 +254,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         }
     }
 
+    fn method(&self) -> Result<&dyn PaymentMethod, BuyError> {
+        self.method.ok_or(BuyError::NotOffered(self.order.mode))
+    }
+
     /// Whether one of these payments of the owner's own wallet, which took no effect for all that is known, is in a block all
     /// the same, or on its way to one.
     async fn is_paid(&self, lost: &Rows) -> Result<bool, BuyError> {
@@ -265,7 +270,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {
         let Checkout { database, chain, confirmations, clock, .. } = *self.checkout;
         must_be_given(database, chain, owned, confirmations, clock).await?;
-        let content = self.checkout.content(self.order.terms).await?;
+        let content = self.checkout.bought(self.order.terms, &owned.id).await?;
         let purchase = purchase::one(self.checkout.database, &owned.id).await?;
         let purchase = purchase.ok_or_else(|| DatabaseError(format!("purchase {} is gone", owned.id)))?;
         Ok(Bought { purchase, content, already_owned: true })
@@ -320,7 +325,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     /// in a block.
     fn offer(&self, view: &ChainView) -> Result<Offered, BuyError> {
         let clock = self.checkout.clock.max(view.tip.time_ms);
-        Ok(self.method.offer(&self.order.terms.sale(), clock, self.order.nonce)?)
+        Ok(self.method()?.offer(&self.order.terms.sale(), clock, self.order.nonce)?)
     }
 
     async fn snapshot(&self, view: &ChainView) -> Result<WalletSnapshot, BuyError> {
@@ -403,7 +408,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         attempt: u32,
     ) -> Result<BuiltTx, BuyError> {
         let (checkout, address) = (self.checkout, self.order.account.wallet_address);
-        let output = self.method.output(offered, &address, None, &view.parameters, &SlotConfig::PREPROD);
+        let output = self.method()?.output(offered, &address, None, &view.parameters, &SlotConfig::PREPROD);
         let output = output.map_err(|error| BuyError::Terms(error.to_string()))?;
         // Each try makes another transaction, even of the same inputs.
         let now_slot = SlotConfig::PREPROD.slot_at(checkout.now).unwrap_or(0).max(view.tip.slot);
@@ -437,7 +442,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         let payment = Payment::of_transaction(&built.cbor).map_err(|error| BuyError::Terms(error.to_string()))?;
         // On a local ledger, time can be moved ahead of the wall clock.
         let moment = Moment { now_ms: self.checkout.now.max(view.tip.time_ms), slots: SlotConfig::PREPROD };
-        Ok(verify_with_facts(self.method, offered, &payment, &facts, self.checkout.signatures, moment).await?)
+        Ok(verify_with_facts(self.method()?, offered, &payment, &facts, self.checkout.signatures, moment).await?)
     }
 
     /// The purchase and the content, once the payment is in a block.
@@ -462,10 +467,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Some(purchase) => Some(purchase.to_owned()),
             None => purchase::one(self.checkout.database, &entry.tx).await?,
         };
-        let content = match content {
-            Some(content) => content,
-            None => self.checkout.paid_content(self.order.terms).await?,
-        };
+        let content = self.checkout.bought_or(content, self.order.terms, &entry.tx).await?;
         let purchase = purchase.ok_or_else(|| no_content(self.order.terms))?;
         Ok(Bought { purchase, content, already_owned: false })
     }

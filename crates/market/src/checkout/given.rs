@@ -69,8 +69,7 @@ impl Results for () {
 impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
     /// That the content of a lock that is in a block can be given, to who brought the payment just now or comes back. Where it
     /// is given with its result only, whoever posts that is asked to do so now, and has some seconds: as long as a node holds a
-    /// step of the buyer's, it refuses the result, and the buyer has nothing. What is given to who brought it is marked
-    /// delivered.
+    /// step of the buyer's, it refuses the result, and the buyer has nothing.
     ///
     /// # Errors
     /// [`Unavailable::NoResult`].
@@ -89,9 +88,6 @@ impl<D: Database, C, V, Z: Sleep, K> Checkout<'_, D, C, V, Z, K> {
                 let stands = record.status.is_some() && !is_refunded(record.status);
                 let in_time = |end| !record.results_first && stands && (!comes_back || is_in_time(end, self.clock));
                 if record.awaits.is_none_or(in_time) {
-                    if !(comes_back || record.delivered || (self.hung_up)()) {
-                        self.database.run(payment::mark_delivered(lock, self.now)).await?;
-                    }
                     return Ok(());
                 }
                 // Of a lock that a node had before us ticks alone post the result, and its block is waited for.

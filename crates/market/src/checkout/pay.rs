@@ -42,6 +42,11 @@ const LEAST_LOCK_SLOTS: u64 = 30;
 /// How long a transaction that is not handed in, for its payer owns what it is for, must stay unseen.
 const UNSEEN_MS: Millis = 5_000;
 
+/// How long after its block a header without a secret is taken for its payer's, from their network: anybody there can make
+/// it again from what the chain shows. Later the payer signs. Longer than whoever is told to come back has to wait: for the
+/// blocks asked for on top, for a lock's result, for a provider that is away.
+const MADE_AGAIN_MS: Millis = 60 * 60_000;
+
 /// A payment as it came. Read again where it is verified: as values it may take eighty times its bytes, and whoever waits for
 /// a block would hold them.
 #[derive(Clone, Debug)]
@@ -49,6 +54,8 @@ pub struct Presented<'a> {
     text: &'a str,
     tx: TxHash,
     header: ContentHash,
+    /// Whether something in it is known to nobody but who made it and us.
+    is_secret: bool,
     identifier: Option<Identifier>,
     network: String,
 }
@@ -69,7 +76,7 @@ impl<'a> Presented<'a> {
         let tx = Payment::read(&payload.payload)?.tx.id;
         let is_secret = payload.is_bound() || identifier.is_some();
         let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
-        Ok(Self { text: header, tx, header: known_as, identifier, network: network.to_owned() })
+        Ok(Self { text: header, tx, header: known_as, is_secret, identifier, network: network.to_owned() })
     }
 
     /// The transaction.
@@ -180,6 +187,7 @@ struct Attempt<'a> {
     presented: &'a Presented<'a>,
     /// The address whose owner signed the request itself.
     proven: Option<Address>,
+    now: Millis,
 }
 
 impl Attempt<'_> {
@@ -189,6 +197,8 @@ impl Attempt<'_> {
     fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), PayError> {
         let same = record.header == self.presented.header;
         let same = same && (!record.delivered || self.presented.identifier.is_some());
+        let since = record.entry.block.map(|block| block.time_ms.saturating_add(MADE_AGAIN_MS));
+        let same = same && (self.presented.is_secret || since.is_none_or(|end| self.now < end));
         if !(same || identified || self.proven == Some(record.payer)) {
             return Err(NotSettled::Duplicate.into());
         }
@@ -225,7 +235,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         presented: &Presented<'_>,
         proven: Option<Address>,
     ) -> Result<Paid, PayError> {
-        let attempt = Attempt { terms, presented, proven };
+        let attempt = Attempt { terms, presented, proven, now: self.now };
         let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
         let reads = vec![payment::record(presented.tx()), payment::identified(&terms.id, id)];
         let [known, identified] = exactly(self.database.batch(reads).await?)?;
@@ -308,7 +318,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             attempt.may_have(&record.entry, &record.payer)?;
         }
         let settlement = answer(in_x402(settled.standing), &record.entry.tx, &record.payer)?;
-        let content = self.content(attempt.terms).await?;
+        let content = self.bought(attempt.terms, &record.entry.tx).await?;
         // Last: whoever is told to come back must find it as it was.
         if !record.delivered && !(self.hung_up)() {
             self.database.run(payment::mark_delivered(&record.entry.tx, self.now)).await?;
@@ -394,12 +404,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     if mode == DeliveryMode::Protected {
                         self.must_have_its_result(&entry.tx, false).await?;
                     }
-                    if let Some(content) = content {
-                        return Ok(Paid { content, settlement });
-                    }
-                    let content = self.paid_content(terms).await?;
-                    // Last, as for who comes back.
-                    if mode == DeliveryMode::Instant && !(self.hung_up)() {
+                    // With its block, where nothing else was waited for; otherwise last, as for who comes back.
+                    let is_marked = mode == DeliveryMode::Instant && content.is_some();
+                    let content = self.bought_or(content, terms, &entry.tx).await?;
+                    if !is_marked && !(self.hung_up)() {
                         self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
                     }
                     return Ok(Paid { content, settlement });
@@ -420,7 +428,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                     let Some(owned) = owned else { continue };
                     new.name(self.database, &purchase, self.now).await?;
                     let settlement = self.owned(&owned, &record, &payer).await?;
-                    return Ok(Paid { content: self.content_or(content, terms).await?, settlement });
+                    return Ok(Paid { content: self.bought_or(content, terms, &purchase).await?, settlement });
                 }
                 Claim::MaybePaid => {
                     let payer_text = payer.to_string();

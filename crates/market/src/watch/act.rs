@@ -58,6 +58,9 @@ const PAYOUT_SLOTS: u64 = 240;
 /// collect the share out of the escrow.
 const STILL_OWED: &str = "EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?10 ->> '$.purchase' AND creator_due = 1)";
 
+/// Results that go alone where somebody waits for them: as many transactions cost what one run may call.
+const MAX_ALONE: usize = 5;
+
 /// What all actions of a tick share.
 struct Means<'a, K, A> {
     deployment: &'a Deployment,
@@ -103,7 +106,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             report.alarms.push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
         }
         let mut work: VecDeque<Task> = owed.into_iter().map(Task::Pay).collect();
-        work.extend(Job::sort(judged, view.clock).into_iter().map(Task::Do));
+        // Content is given at once with a result that goes alone.
+        let jobs = match view.asked && judged.len() <= MAX_ALONE {
+            true => judged.into_iter().map(Job::alone).collect(),
+            false => Job::sort(judged, view.clock),
+        };
+        work.extend(jobs.into_iter().map(Task::Do));
         self.do_all(work, &means, &mut undone, report).await?;
         for (purchase, why) in undone.pressing {
             report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
@@ -170,7 +178,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<(), TickError> {
         let Some(key) = means.keys.seller() else { return Ok(()) };
-        let platform = self.platform(platform, key, means.needs, means.view).await?;
+        let platform = self.platform(platform, key, means.needs, means.view, report).await?;
         // Nobody evaluates a plain payment before it is sent: only what is shown pays for it.
         platform.distrust();
         let purpose = format!("payout:{}", owed.purchase);

@@ -118,12 +118,15 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
              WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM reservations r \
                JOIN outbox o ON o.tx_id = r.tx_id WHERE r.tx_in = e.utxo AND o.state IN ('claimed', 'submitted')) \
-             ORDER BY CASE p.status WHEN 'ResultSubmitted' THEN iif(e.unlock_ms > ?1, e.unlock_ms, {some_day}) \
+             ORDER BY ({fresh}) DESC, CASE p.status WHEN 'ResultSubmitted' THEN iif(e.unlock_ms > ?1, e.unlock_ms, {some_day}) \
                WHEN 'FundsLocked' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
                WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
                ELSE {some_day} END, e.purchase_id LIMIT {PAGE} OFFSET ?2",
             height = newest("height", "e.purchase_id"),
             public = PUBLIC,
+            fresh = format_args!(
+                "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND e.failures = 0 AND NOT {PUBLIC}"
+            ),
             result = format_args!(
                 "e.submit_result_ms - iif({PUBLIC}, 0, {RESULTS_FIRST_MS}) + e.failures * {RESULT_FAILED_MS}"
             ),

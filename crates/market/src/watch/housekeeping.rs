@@ -47,9 +47,11 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     statements
 }
 
-/// Payments that came to nothing, and their names.
+/// Payments that came to nothing, their names, and by which agents they were made.
 fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
     let yesterday = tip.slot.saturating_sub(DAY_SLOTS);
+    let lost = format!("SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
+    let gone = |table: &str| statement!(format!("DELETE FROM {table} WHERE tx_id IN ({lost})"), yesterday, OWN_SLOTS);
     vec![
         statement!(
             format!(
@@ -58,22 +60,9 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
             ),
             now.saturating_sub(IDENTIFIER_MS)
         ),
-        statement!(
-            format!(
-                "DELETE FROM payment_identifiers WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} \
-                 ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
-            ),
-            yesterday,
-            OWN_SLOTS
-        ),
-        statement!(
-            format!(
-                "DELETE FROM payments WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} \
-                 ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
-            ),
-            yesterday,
-            OWN_SLOTS
-        ),
+        gone("payment_identifiers"),
+        gone("agent_spends"),
+        gone("payments"),
         statement!(
             format!(
                 "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} \

@@ -201,6 +201,8 @@ struct TickView {
     read_to: u64,
     /// The seller of record, if we act as such.
     seller: Option<Address>,
+    /// Whether somebody waits for what is done.
+    asked: bool,
 }
 
 impl TickView {
@@ -304,7 +306,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             report.notes.push("the newest block cannot be the newest: nothing is posted".into());
             return Ok(());
         }
-        let view = TickView { tip, clock, rollbacks: reading.rollbacks, read_to: u64::MAX, seller: Some(seller) };
+        let view =
+            TickView { tip, clock, rollbacks: reading.rollbacks, read_to: u64::MAX, seller: Some(seller), asked: true };
         self.act(deployment, keys, arbiter, &view, (results, vec![]), report).await?;
         Ok(())
     }
@@ -335,16 +338,19 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             rollbacks: reading.rollbacks,
             read_to: reading.next.map_or(0, |next| next.height),
             seller: self.seller(keys),
+            asked: false,
         };
         let Some((mut work, doubtful, unsure)) = self.begin(&view, &reading, keys, report).await? else {
             return Ok(vec![]);
         };
+        // What is ours and waits for a block first: whoever overtook one of these is looked for before what strangers can have
+        // asked for by what they hand in.
+        let acted = self.look_after(std::mem::take(&mut reading.actions), &view, report).await?;
         let back = self.make_sure(unsure, &view, report).await?;
-        let mut actions = self.gone_with(doubtful, &tip, report).await?;
-        actions.append(&mut reading.actions);
-        // Whoever overtook one of these is looked for before what strangers hand in.
-        let acted = self.look_after(actions, &view, report).await?;
-        if self.look_after(std::mem::take(&mut reading.open), &view, report).await? || acted || back {
+        let gone = self.gone_with(doubtful, &tip, report).await?;
+        let moved = self.look_after(gone, &view, report).await?;
+        let opened = self.look_after(std::mem::take(&mut reading.open), &view, report).await?;
+        if acted || back || moved || opened {
             work = self.read_due(&view).await?;
         }
         let Some(deployment) = self.deployment else { return Ok(vec![]) };

@@ -2,6 +2,8 @@
 //! that stays. Entries of ours are asked for again by themselves; these, when their block is deep enough that all nodes agree.
 //! One that is in none is taken back, with what came after it, and the escrow followed from where it was before.
 
+use std::collections::BTreeMap;
+
 use cardano::{TxHash, chain::Chain, evaluation::Evaluate, history::History};
 use serde::Deserialize;
 use serde_json::json;
@@ -12,8 +14,10 @@ use crate::{contents::Contents, purchase::escrows_follow_steps};
 
 /// How many blocks are on top of one when the steps in it are asked for again: some two minutes.
 const DEEP: u64 = 6;
-/// Steps that are asked for in one tick.
-const MAX_ASKED: u32 = 8;
+/// Transactions that are asked for in one tick: each may be the step of several escrows.
+const MAX_ASKED: usize = 8;
+/// Steps that are read.
+const MAX_READ: u32 = 64;
 
 /// A step that others made.
 #[derive(Debug, Deserialize)]
@@ -29,7 +33,7 @@ pub(super) fn unsure(tip: u64) -> Statement {
         format!(
             "SELECT json_object('purchase', purchase_id, 'tx', tx_id, 'height', height) \
              FROM escrow_steps INDEXED BY escrow_steps_unsure WHERE unsure = 1 AND height <= ?1 \
-             ORDER BY height LIMIT {MAX_ASKED}"
+             ORDER BY height LIMIT {MAX_READ}"
         ),
         tip.saturating_sub(DEEP)
     )
@@ -44,11 +48,17 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<bool, TickError> {
         let (mut changes, mut gone) = (vec![], false);
+        let mut asked = BTreeMap::new();
         for Unsure { purchase, tx, height } in steps {
-            if (self.calls_left)() <= CALLS_KEPT {
-                break;
+            let said = match asked.get(&tx) {
+                Some(block) => Ok(*block),
+                None if asked.len() >= MAX_ASKED || (self.calls_left)() <= CALLS_KEPT => break,
+                None => self.chain.inclusion_of(&tx).await,
+            };
+            if let Ok(block) = said {
+                asked.insert(tx, block);
             }
-            match self.chain.inclusion_of(&tx).await {
+            match said {
                 Ok(Some(block)) => changes.push(vec![statement!(
                     "UPDATE escrow_steps SET unsure = ?3 > ?4, height = ?3 WHERE purchase_id = ?1 AND tx_id = ?2 \
                      AND (SELECT rollbacks FROM chain_reading) = ?5",

@@ -38,11 +38,14 @@ pub struct Provider {
     pub lags: Cell<bool>,
     /// Whether its index has a mempool.
     pub shows_mempool: Cell<bool>,
+    /// Whether whoever asks may ask no more which block has something.
+    pub used_up: Cell<bool>,
 }
 
 impl Provider {
     pub const fn new(ledger: Ledger) -> Self {
-        Self { ledger, handing: Cell::new(Handing::Answered), lags: Cell::new(false), shows_mempool: Cell::new(false) }
+        let (lags, shows_mempool, used_up) = (Cell::new(false), Cell::new(false), Cell::new(false));
+        Self { ledger, handing: Cell::new(Handing::Answered), lags, shows_mempool, used_up }
     }
 }
 
@@ -63,6 +66,9 @@ impl Chain for Provider {
         Ok(self.shows_mempool.get() && self.ledger.in_mempool(tx).await?)
     }
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
+        if self.used_up.get() {
+            return Err(ChainError::TooMany);
+        }
         self.ledger.inclusion_of(tx).await.map(|found| found.filter(|_| !self.lags.get()))
     }
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {

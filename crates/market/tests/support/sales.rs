@@ -24,14 +24,14 @@ use market::{
     payment::{Claim, NewPayment},
     watch::{ArbiterClient, Dispute, Holder, Keys, Report, TickError, Watch},
 };
-use outbox::Sleep;
-use sql::{Database, sqlite::Sqlite};
+use outbox::{Decision, Sleep};
+use sql::{Database, sqlite::Sqlite, statement};
 use std::{cell::RefCell, rc::Rc};
 
 use super::{
     SELLER, block, fresh_escrow,
     ledger::{CALLS, Ledger, Tx, faucets},
-    list, one, person,
+    list, one, person, step,
 };
 
 pub const PRICE: u64 = 10_000_000;
@@ -87,6 +87,11 @@ impl Sleep for Sales {
 fn written((claim, built): (Claim, BuiltTx)) -> (TxHash, Vec<u8>) {
     assert!(matches!(claim, Claim::New(_)), "{claim:?}");
     (built.facts.tx_id, built.cbor)
+}
+
+/// Changes the database as no program does.
+pub fn run(sales: &Sales, sql: &str) {
+    block(sales.db.run(statement!(sql.to_owned()))).unwrap();
 }
 
 impl Sales {
@@ -165,6 +170,21 @@ impl Sales {
         let until = self.ledger.tip().slot + slots;
         let (tx, _) = written(self.claim(&self.listing, buyer, number, mode, payment, until));
         assert!(self.ledger.hand_in(Tx::unsigned(number.into(), &[faucets(number)], &[], u64::MAX)));
+        tx
+    }
+
+    /// The API sees the block that has this payment.
+    pub fn includes(&self, payment: &TxHash) {
+        step(&self.db, payment, &Decision::Include(self.ledger.inclusion(payment).unwrap()));
+    }
+
+    /// Somebody buys for good; the payment is handed in.
+    pub fn pays(&self, buyer: &SigningKey) -> TxHash {
+        let number = self.unique();
+        let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
+        let until = self.ledger.tip().slot + 1_000;
+        let (tx, cbor) = written(self.claim(&self.listing, buyer, number, DeliveryMode::Instant, payment, until));
+        assert!(self.ledger.hand_in(Tx::new(cbor, until)));
         tx
     }
 

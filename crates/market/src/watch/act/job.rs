@@ -9,13 +9,17 @@ use cardano::{
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
+    ordered,
     slots::Millis,
     tx::{
         TransactionUtxos,
         build::{BuiltTx, NewOutput, TxPlan},
     },
 };
-use escrow::plan::{DraftError, Escrow, PlanError, Step};
+use escrow::{
+    State,
+    plan::{DraftError, Escrow, PlanError, Step},
+};
 use outbox::{Draft, Entry, Kind, by_id};
 use sql::Database;
 
@@ -66,7 +70,10 @@ impl Job {
             let shares = judged.shares(clock);
             let alike = |job: &&mut Self| {
                 let first = job.0.first().filter(|it| it.shares(clock));
-                first.is_some_and(|it| it.step == judged.step && it.due.was_public == judged.due.was_public)
+                first.is_some_and(|it| {
+                    let as_safe = it.step != NextStep::PostResult || it.datum.state == judged.datum.state;
+                    it.step == judged.step && it.due.was_public == judged.due.was_public && as_safe
+                })
             };
             match jobs.iter_mut().filter(alike).find(|job| shares && job.0.len() < MAX_TOGETHER) {
                 Some(job) => job.0.push(judged),
@@ -79,8 +86,16 @@ impl Job {
             public = public.saturating_add(usize::from(job.posts_for_public()));
             !job.posts_for_public() || public <= MAX_PUBLIC_RESULTS
         });
+        // What its buyer cannot overtake any more goes first: it is not built on what may be overtaken.
+        let mut jobs: VecDeque<Self> = ordered::by_key(jobs, |job| !job.posts_safely()).into();
         jobs.append(&mut asked);
         jobs
+    }
+
+    fn posts_safely(&self) -> bool {
+        self.0
+            .first()
+            .is_some_and(|judged| judged.step == NextStep::PostResult && judged.datum.state == State::RefundRequested)
     }
 
     fn posts_for_public(&self) -> bool {
@@ -114,7 +129,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             return self.ask(judged, means, report).await;
         }
         let Some(key) = means.keys.seller() else { return Ok(Vec::new()) };
-        let platform = self.platform(platform, key, means.needs, means.view).await?;
+        let platform = self.platform(platform, key, means.needs, means.view, report).await?;
         let planned = self.plan_all(job.0, means, platform, undone, report).await?;
         let Some(first) = planned.first() else { return Ok(Vec::new()) };
         let Some((kind, _)) = step(&first.judged) else { return Ok(Vec::new()) };
@@ -222,7 +237,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(output.and_then(|output| Escrow::read(output, means.deployment).ok()))
     }
 
-    /// The signed transaction; with less from the wallet, where the first is refused for what the provider does not show.
+    /// The signed transaction; with change that is on its way, where nothing else is enough; with less from the wallet, where
+    /// that is refused for what the provider does not show.
     async fn built(
         &self,
         planned: &[Planned],
@@ -239,11 +255,16 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
             Ok::<_, DraftError>(plan)
         };
-        let draft = match means.planner(platform).draft_of(self.chain, plan(platform)?, &platform.wallet()).await {
-            Err(DraftError::Refused(reason)) if platform.distrust_what(&reason) => {
-                means.planner(platform).draft_of(self.chain, plan(platform)?, &platform.wallet()).await
-            }
-            draft => draft,
+        let draft = async |platform: &SellerWallet| {
+            means.planner(platform).draft_of(self.chain, plan(platform)?, &platform.wallet()).await
+        };
+        let mut drafted = draft(platform).await;
+        if drafted.as_ref().is_err_and(DraftError::lacks_funds) && platform.spend_change() {
+            drafted = draft(platform).await;
+        }
+        let draft = match drafted {
+            Err(DraftError::Refused(reason)) if platform.distrust_what(&reason) => draft(platform).await,
+            drafted => drafted,
         }?;
         let holder = planned.first().and_then(|planned| planned.judged.due.holder.as_ref());
         let buyer = holder.and_then(|holder| means.keys.buyer(holder));

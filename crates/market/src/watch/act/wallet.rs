@@ -13,7 +13,7 @@ use cardano::{
     slots::Millis,
     tx::build::Wallet,
 };
-use outbox::{Draft, Entry, EntryState, WalletSnapshot, snapshot, write_down};
+use outbox::{Draft, Entry, EntryState, WalletSnapshot, by_id, snapshot, write_down};
 use serde_json::json;
 use sql::{Database, Statement, exactly, statement};
 
@@ -22,6 +22,8 @@ use crate::contents::Contents;
 
 /// Outputs of less are too small to be collateral, and mostly to pay for an action alone.
 const DUST: Lovelace = Lovelace::from_ada(5);
+/// So many outputs are not gathered, however small: results go at once with one of each.
+const FEW: usize = 30;
 /// How many of them one action gathers.
 const MAX_DUST: usize = 3;
 
@@ -31,6 +33,9 @@ pub(super) struct SellerWallet {
     pub address: Address,
     snapshot: WalletSnapshot,
     utxos: Vec<Utxo>,
+    /// Its change that no block has: spent where nothing else is enough, for whoever overtakes what makes it takes along what
+    /// spends it.
+    on_its_way: Vec<Utxo>,
     shown: HashSet<TxRef>,
     /// Whether change of what was sent in this tick may be spent: not where who runs scripts has shown not to know it.
     chains: bool,
@@ -53,10 +58,10 @@ impl SellerWallet {
         self.utxos.clone()
     }
 
-    /// The smallest of its outputs, where there are many: one more input costs little, and what is gathered need not be
+    /// The smallest of its outputs, where there are more than [`FEW`]: one more input costs little, and what is gathered need not be
     /// read again, page after page, in every tick that acts.
     pub fn dust(&self) -> Vec<Utxo> {
-        let dust = self.utxos.iter().filter(|utxo| is_dust(utxo));
+        let dust = self.utxos.iter().filter(|utxo| self.utxos.len() > FEW && is_dust(utxo));
         ordered::by_key(dust, |utxo| (utxo.value.lovelace, utxo.reference))
             .into_iter()
             .take(MAX_DUST)
@@ -64,11 +69,19 @@ impl SellerWallet {
             .collect()
     }
 
+    /// Takes its change that is on its way for as good as the rest. Whether there is any.
+    pub fn spend_change(&mut self) -> bool {
+        let any = !self.on_its_way.is_empty();
+        self.utxos.append(&mut self.on_its_way);
+        any
+    }
+
     /// Leaves out what the provider does not show: change of ours that is on its way, or that somebody with the same key
     /// has spent elsewhere. Whether there was any.
     pub fn distrust(&mut self) -> bool {
         let before = self.utxos.len();
         self.utxos.retain(|utxo| self.shown.contains(&utxo.reference));
+        self.on_its_way.retain(|utxo| self.shown.contains(&utxo.reference));
         self.utxos.len() < before
     }
 
@@ -100,6 +113,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         key: &SigningKey,
         needs: Lovelace,
         view: &TickView,
+        report: &mut Report,
     ) -> Result<&'p mut SellerWallet, TickError> {
         let known = match platform.take() {
             Some(known) => known,
@@ -108,18 +122,51 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 let parameters = self.chain.protocol_parameters().await?;
                 let reads = snapshot(&address, view.tip.slot, self.now);
                 let [sent, reserved] = exactly(self.database.batch(reads.into()).await?)?;
-                let snapshot = WalletSnapshot::read(&address, &sent, &reserved)?;
+                let mut snapshot = WalletSnapshot::read(&address, &sent, &reserved)?;
                 let free = |utxo: &&Utxo| !snapshot.reserved.contains(&utxo.reference) && !is_dust(utxo);
                 let enough = |shown: &[Utxo]| {
                     shown.iter().filter(free).map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
                 };
                 let shown = self.chain.utxos_at(&address.to_string(), enough).await?;
-                let utxos = snapshot.spendable(&shown);
-                let shown = shown.into_iter().map(|utxo| utxo.reference).collect();
-                SellerWallet { parameters, address, snapshot, utxos, shown, chains: true }
+                if view.asked {
+                    self.find_shown(&mut snapshot, &shown, view, report).await?;
+                }
+                let spendable = snapshot.spendable(&shown);
+                let shown: HashSet<TxRef> = shown.into_iter().map(|utxo| utxo.reference).collect();
+                let (on_its_way, utxos) = spendable
+                    .into_iter()
+                    .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_on_its_way(&utxo.reference));
+                SellerWallet { parameters, address, snapshot, utxos, on_its_way, shown, chains: true }
             }
         };
         Ok(platform.insert(known))
+    }
+
+    /// Looks for transactions of ours whose outputs the provider shows, where nothing else is left for results that somebody
+    /// waits for: content is given with one at once where a block is known to have what it spends.
+    async fn find_shown(
+        &self,
+        snapshot: &mut WalletSnapshot,
+        shown: &[Utxo],
+        view: &TickView,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
+        let mut did = vec![];
+        // Dust pays for none of them: a stranger's few outputs of an ADA would stand for what is left.
+        let mut free: Vec<TxRef> = shown.iter().filter(|utxo| !is_dust(utxo)).map(|utxo| utxo.reference).collect();
+        free.retain(|output| !snapshot.reserved.contains(output));
+        let fresh = free.iter().filter(|output| !snapshot.is_on_its_way(output)).count();
+        let made: BTreeSet<TxHash> = ordered::set(free.iter().filter(|it| snapshot.is_on_its_way(it)).map(|it| it.tx));
+        for tx in made.iter().take(super::MAX_ALONE.saturating_sub(fresh)) {
+            if let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? {
+                did.extend(self.look(&mut entry, view, report).await?.1);
+                if entry.state == EntryState::Included {
+                    snapshot.arrived(tx);
+                }
+            }
+        }
+        self.record(did, view, report).await?;
+        Ok(())
     }
 
     /// Writes down, then sends. Where another tick was first, nothing is sent. Why the ledger refused it, if it did.
@@ -139,7 +186,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         };
         if entry.state == EntryState::Submitted && platform.chains {
             platform.shown.extend(change.iter().map(|utxo| utxo.reference));
-            platform.utxos.extend(change.iter().cloned());
+            platform.on_its_way.extend(change.iter().cloned());
         }
         if let Some(reason) = &refused {
             // What was refused for somebody else's step holds nothing of ours any more: the next may spend it.

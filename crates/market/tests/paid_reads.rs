@@ -1,0 +1,280 @@
+//! What becomes of who paid where the content cannot be read at the moment it is due.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+use std::{cell::Cell, collections::BTreeSet, pin::Pin};
+
+use crate::support::{
+    block, entry,
+    ledger::{Ledger, Tx, faucets},
+    list, person,
+    provider::{Meanwhile, Provider},
+    sales::output,
+    without_echoes,
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
+    chain::Utxo,
+    keys::Native,
+    params::ProtocolParameters,
+    slots::SlotConfig,
+    tx::build::{TxPlan, Validity, Wallet, build},
+};
+use escrow::{Deployment, Parameters};
+use market::{
+    DeliveryMode,
+    catalogue::{self, ListingTerms},
+    checkout::{Checkout, Paid, PayError, Presented, Results, Way},
+    contents::{Contents, ContentsError, InDatabase},
+    transitions::Transitions,
+};
+use outbox::Outbox;
+use serde_json::json;
+use sql::{Database, sqlite::Sqlite, statement};
+use x402_cardano::{
+    escrow::TransferMethod,
+    method::{DefaultMethod, EscrowMethod, PaymentMethod},
+    wire::ConfirmationPolicy,
+};
+
+struct World {
+    db: Sqlite,
+    provider: Provider,
+    escrow: EscrowMethod,
+    instant: DefaultMethod,
+    terms: ListingTerms,
+    header: String,
+    tx: TxHash,
+    /// Reads for who paid that fail: no place was free for ten seconds, the store did not answer.
+    failing: Cell<u32>,
+    /// Whether the payer's network read as much as it may.
+    read_up: Cell<bool>,
+    /// How often a request waited.
+    slept: Cell<u32>,
+}
+
+struct Store<'a>(&'a World);
+
+impl Contents for Store<'_> {
+    async fn put(&self, _: &ContentHash, _: &str) -> Result<(), ContentsError> {
+        Ok(())
+    }
+
+    fn reading(&self, hash: &ContentHash) -> Option<sql::Statement> {
+        InDatabase(&self.0.db).reading(hash)
+    }
+
+    async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
+        if self.0.read_up.get() {
+            return Err(ContentsError::TooMuch);
+        }
+        InDatabase(&self.0.db).get(hash).await
+    }
+
+    async fn bought(&self, hash: &ContentHash, _: &TxHash) -> Result<Option<String>, ContentsError> {
+        if self.0.failing.get() > 0 {
+            self.0.failing.set(self.0.failing.get() - 1);
+            return Err(ContentsError::Store("too many contents are read at once".into()));
+        }
+        InDatabase(&self.0.db).get(hash).await
+    }
+}
+
+/// The watcher: posts the result, in a block at once.
+impl Results for World {
+    fn post<'a>(&'a self, lock: &'a TxHash) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
+        block(self.db.run(statement!("UPDATE escrows SET result_hash = 'aa' WHERE purchase_id = ?1", lock))).unwrap();
+        Box::pin(std::future::ready(true))
+    }
+}
+
+impl World {
+    fn new(mode: DeliveryMode, bytes: usize) -> Self {
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+        let listing = list(&db, 1, 5_000_000);
+        block(db.run(statement!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
+        block(db.run(statement!("UPDATE chain_reading SET results_first = 1"))).unwrap();
+        let terms: ListingTerms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+        let terms = ListingTerms { modes: vec![mode], ..terms };
+        let parameters =
+            Parameters { required_admins: 1, admin_vkeys: vec![KeyHash::new([3; 28])], cooldown_period: 60_000 };
+        let deployment = Deployment {
+            script_hash: ScriptHash::new([0xee; 28]),
+            parameters,
+            reference_script: TxRef { tx: TxHash::new([4; 32]), index: 0 },
+            reference_script_bytes: 5_000,
+            blueprint_sha256: None,
+        };
+        let policy = ConfirmationPolicy::IN_BLOCK;
+        let escrow = EscrowMethod::new(deployment, person(2), TransferMethod::Escrow, policy).unwrap();
+        let provider = Provider::new(Ledger::new());
+        let payer = person(9);
+        let address = payer.enterprise_address();
+        let coin = output(address.to_string(), Lovelace::from_ada(100), None);
+        let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);
+        let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
+        assert!(provider.ledger.hand_in(funds));
+        provider.ledger.mine();
+        let instant = DefaultMethod::new(policy).unwrap();
+        let tip = provider.ledger.tip();
+        let method: &dyn PaymentMethod = if mode == DeliveryMode::Instant { &instant } else { &escrow };
+        let offered = method.offer(&terms.sale(), tip.time_ms, [5; 32]).unwrap();
+        let parameters = ProtocolParameters::preprod();
+        let paid = method.output(&offered, &address, None, &parameters, &SlotConfig::PREPROD).unwrap();
+        let until = paid.latest_end_slot.min(tip.slot + 200);
+        let plan = TxPlan { outputs: vec![paid.output], validity: Validity { from: None, until }, ..TxPlan::default() };
+        let wallet = Wallet { address, utxos: std::slice::from_ref(&coin), reserved: &BTreeSet::new() };
+        let built = build(&plan, &wallet, &parameters).unwrap().sign(&[&payer]).unwrap();
+        let header = json!({
+            "x402Version": 2,
+            "accepted": offered.requirements,
+            "payload": { "transaction": STANDARD.encode(&built.cbor), "nonce": coin.reference.to_string() },
+            "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
+        });
+        let header = STANDARD.encode(header.to_string());
+        let (failing, read_up, slept) = Default::default();
+        Self { db, provider, escrow, instant, terms, header, tx: built.facts.tx_id, failing, read_up, slept }
+    }
+
+    /// The payer's request; `mines` says whether a block comes while it waits.
+    fn pay(&self, mines: bool) -> Result<Paid, PayError> {
+        self.pay_with(mines, self, 0)
+    }
+
+    fn pay_with(&self, mines: bool, results: &dyn Results, confirmations: u64) -> Result<Paid, PayError> {
+        self.provider.ledger.calls.set(0);
+        let now = self.provider.ledger.tip().time_ms;
+        let ways: [Way<'_>; 2] = [(DeliveryMode::Instant, &self.instant), (DeliveryMode::Protected, &self.escrow)];
+        let checkout = Checkout {
+            results,
+            database: &self.db,
+            chain: &self.provider,
+            signatures: &Native,
+            sleep: &Meanwhile(&|| {
+                self.slept.set(self.slept.get() + 1);
+                if mines {
+                    self.provider.ledger.mine();
+                }
+            }),
+            contents: &Store(self),
+            ways: &ways,
+            now,
+            clock: now,
+            schedule: &[500; 9],
+            confirmations,
+            hung_up: &|| false,
+        };
+        block(checkout.pay(&self.terms, &Presented::read(&self.header, "network").unwrap(), None))
+    }
+}
+
+/// Longer than what is read beside a claim.
+const LONG: usize = (64 << 10) + 1;
+
+#[test]
+fn what_could_not_be_read_for_who_paid_is_delivered_to_the_same_request_again() {
+    for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
+        let world = World::new(mode, LONG);
+        world.failing.set(1);
+        let first = world.pay(true);
+        assert!(matches!(first, Err(PayError::Unavailable(_))), "{mode:?}: {:?}", first.map(|_| ()));
+        let again = world.pay(true);
+        assert!(again.is_ok(), "{mode:?}, paid and never delivered: {again:?}");
+    }
+}
+
+#[test]
+fn what_is_paid_for_is_delivered_however_much_its_network_read() {
+    for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
+        for bytes in [9, LONG] {
+            let world = World::new(mode, bytes);
+            world.read_up.set(true);
+            let paid = world.pay(true);
+            assert!(paid.is_ok(), "{mode:?}, {bytes} bytes: {paid:?}");
+        }
+    }
+}
+
+#[test]
+fn who_is_told_to_come_back_has_it_however_much_their_network_read() {
+    for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
+        for bytes in [9, LONG] {
+            let world = World::new(mode, bytes);
+            world.read_up.set(true);
+            let first = world.pay(false);
+            assert!(matches!(first, Err(PayError::NotSettled(..))), "{mode:?}: {:?}", first.map(|_| ()));
+            world.provider.ledger.mine();
+            let again = world.pay(true);
+            assert!(again.is_ok(), "{mode:?}, {bytes} bytes: {again:?}");
+        }
+    }
+}
+
+#[test]
+fn who_comes_back_and_may_ask_the_provider_no_more_does_not_wait_and_who_paid_just_now_does() {
+    let world = World::new(DeliveryMode::Instant, 9);
+    world.provider.used_up.set(true);
+    let first = world.pay(true);
+    assert!(matches!(first, Err(PayError::NotSettled(..))), "{:?}", first.map(|_| ()));
+    assert_eq!(world.slept.replace(0), 9, "more may be asked in a moment");
+    let again = world.pay(true);
+    assert!(matches!(again, Err(PayError::NotSettled(..))), "{:?}", again.map(|_| ()));
+    assert_eq!(world.slept.get(), 0, "asked once");
+    world.provider.used_up.set(false);
+    assert!(world.pay(true).is_ok());
+}
+
+/// A header that echoes nothing, as some clients send it.
+fn without_secret(mode: DeliveryMode) -> World {
+    let mut world = World::new(mode, 9);
+    world.header = without_echoes(&world.header);
+    world
+}
+
+#[test]
+fn what_its_payer_had_by_a_signature_is_open_to_no_header_that_was_made_again_later() {
+    let world = without_secret(DeliveryMode::Instant);
+    world.provider.used_up.set(true);
+    assert!(matches!(world.pay(true), Err(PayError::NotSettled(..))), "its network may ask no more");
+    world.provider.used_up.set(false);
+    world.provider.ledger.mine();
+    // As the watcher sees it.
+    let mut paid = entry(&world.db, &world.tx);
+    let outbox = Outbox { database: &world.db, chain: &world.provider, follow: &Transitions };
+    world.provider.ledger.calls.set(0);
+    block(outbox.look(&mut paid, None, world.provider.ledger.tip().time_ms)).unwrap();
+    (0..200).for_each(|_| world.provider.ledger.mine());
+    let made_again = world.pay(true);
+    assert!(made_again.is_err(), "{made_again:?}");
+}
+
+#[test]
+fn who_echoes_nothing_and_comes_back_as_told_has_what_waits_for_twenty_blocks() {
+    let world = without_secret(DeliveryMode::Instant);
+    let mut told = vec![];
+    for _ in 0..6 {
+        match world.pay_with(true, &world, 20) {
+            Ok(_) => return,
+            Err(error) => told.push(error.to_string()),
+        }
+    }
+    panic!("paid, asked again at once as told, and never delivered: {told:#?}");
+}
+
+#[test]
+fn who_echoes_nothing_and_comes_back_as_told_has_what_waits_for_its_result() {
+    let world = without_secret(DeliveryMode::Protected);
+    let mut told = vec![];
+    // Each request takes a minute; the watcher gets to it in the seventh.
+    for _ in 0..7 {
+        match world.pay_with(true, &(), 0) {
+            Ok(_) => panic!("there is no result"),
+            Err(error) => told.push(error.to_string()),
+        }
+        (0..3).for_each(|_| world.provider.ledger.mine());
+    }
+    block(world.db.run(statement!("UPDATE escrows SET result_hash = 'aa'"))).unwrap();
+    let paid = world.pay_with(true, &(), 0);
+    assert!(paid.is_ok(), "paid, the result is posted, and never delivered: {paid:?} after {told:#?}");
+}
