@@ -44,6 +44,8 @@ const FLOOD = 420;
 /** Disputes: more than two ticks can make. */
 const JUDGED = 24;
 const DISPUTES = 30;
+/** Blocks below the newest one whose entries a tick asks for once more. */
+const UNSURE_BLOCKS = 6;
 
 describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
   let world: World;
@@ -142,8 +144,10 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
       for (const id of locked) await until(world, id, "ResultSubmitted");
       ids.push(...locked);
     }
-    // What the flood left is read by now.
+    // What the flood left is read by now, and the newest blocks with entries of ours are asked for once more.
     for (let left = 40; left > 0 && (await tick()).read > 0; left--);
+    for (let newer = 0; newer <= UNSURE_BLOCKS; newer++) await nextBlock();
+    await tick();
     const before = await tick();
     const judge = async (verification: string) => {
       const answers = ids.map(async (id, n) => {
