@@ -81,6 +81,11 @@ impl Methods {
         let protected = self.sold_protected().map(|method| (DeliveryMode::Protected, method as _));
         std::iter::once(self.unquoted()).chain(protected).collect()
     }
+
+    /// The same for a listing: none where the operator hid it, for that is sold to nobody new.
+    pub fn ways_for(&self, terms: &ListingTerms) -> Vec<Way<'_>> {
+        if terms.hidden { vec![] } else { self.ways() }
+    }
 }
 
 /// A listing's terms, and the clock of escrow matters.

@@ -159,8 +159,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let of_account = app.for_account(&account);
     let (database, chain, contents, methods) =
         (app.database(), of_account.chain(&request)?, of_account.contents(&request)?, app.methods()?);
-    let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
-    let Priced { terms, clock } = priced.ok_or(AccountError::UnknownListing)?;
+    let Priced { terms, clock } = paywall::priced(app, &request, &id).await?.ok_or(AccountError::UnknownListing)?;
     let checkout = Checkout {
         database: &database,
         chain: &chain,
@@ -168,7 +167,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         sleep: &app.timer(),
         contents: &contents,
         results: app,
-        ways: &methods.ways(),
+        ways: &methods.ways_for(&terms),
         now: app.now_ms(),
         clock,
         schedule: &SCHEDULE,
@@ -178,7 +177,10 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let key = app.account_key(&account)?;
     let (nonce, network) = (edge::random()?, &client(&request)?);
     let order = Order { account: &account, key: &key, terms: &terms, mode, nonce, network };
-    let bought = checkout.buy(&order).await.map_err(not_bought)?;
+    let bought = checkout.buy(&order).await.map_err(|error| match error {
+        BuyError::NotOffered(_) if terms.hidden => AccountError::UnknownListing.into(),
+        error => not_bought(error),
+    })?;
     let content = json!(bought.content);
     let body =
         format!("{{\"purchase\":{},\"content\":{content},\"alreadyOwned\":{}}}", bought.purchase, bought.already_owned);

@@ -170,7 +170,6 @@ impl Gate<'_> {
         }
         let accepts = match &ask.pending {
             Some(entry) => vec![entry.clone()],
-            None if self.terms.hidden => vec![],
             None => self.accepts().await?,
         };
         let required = self.required(url, accepts, ask.code, &paywall::secret()?);
@@ -229,7 +228,7 @@ impl Gate<'_> {
 
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
     async fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
-        self.offers(&self.methods.ways()).await
+        self.offers(&self.methods.ways_for(&self.terms)).await
     }
 
     async fn offers(&self, ways: &[Way<'_>]) -> Result<Vec<PaymentRequirements>, ApiError> {
@@ -255,8 +254,6 @@ impl Gate<'_> {
         let _held = http::hold(self.request, limits::payment_bytes(header))?;
         let chain = self.app.chain(self.request)?;
         let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
-        // What the operator hid is sold to nobody new.
-        let ways: Vec<Way<'_>> = if self.terms.hidden { vec![] } else { self.methods.ways() };
         let contents = self.app.contents(self.request)?;
         let checkout = Checkout {
             database: &self.database,
@@ -265,7 +262,7 @@ impl Gate<'_> {
             sleep: &self.app.timer(),
             contents: &contents,
             results: self.app,
-            ways: &ways,
+            ways: &self.methods.ways_for(&self.terms),
             now: self.app.now_ms(),
             clock: self.clock,
             schedule: SCHEDULE.get(..looks.min(SCHEDULE.len())).unwrap_or(&SCHEDULE),

@@ -12,7 +12,7 @@ use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto, http};
 use market::{
     ListingId,
     catalogue::{Filter, Page},
-    checkout::{self, Checkout, PayError, Presented, Way},
+    checkout::{self, Checkout, PayError, Presented},
     proof::Proof,
 };
 use serde_json::{Map, Value, json};
@@ -122,11 +122,10 @@ impl OpenSale<'_> {
     ) -> Result<Unlocked, ShopError> {
         let accepts = match pending {
             Some(entry) => vec![entry],
-            None if self.priced.terms.hidden => vec![],
             None => {
                 let nonce = edge::random().map_err(unavailable)?;
                 let (terms, clock) = (&self.priced.terms, self.priced.clock);
-                let offered = checkout::quote(&WebCrypto, &self.methods.ways(), terms, clock, nonce).await;
+                let offered = checkout::quote(&WebCrypto, &self.methods.ways_for(terms), terms, clock, nonce).await;
                 let offered = offered.map_err(|error| ShopError::Unavailable(format!("quote: {error}")))?;
                 offered.into_iter().map(|offered| offered.requirements).collect()
             }
@@ -176,8 +175,6 @@ impl OpenSale<'_> {
         let app = self.counter.app;
         let _held = http::hold(self.counter.request, limits::payment_bytes(payment)).map_err(unavailable)?;
         let (chain, timer) = (self.counter.chain()?, app.timer());
-        // What the operator hid is sold to nobody new.
-        let ways: Vec<Way<'_>> = if self.priced.terms.hidden { vec![] } else { self.methods.ways() };
         let signal = self.counter.request.inner().signal();
         let checkout = Checkout {
             database: &self.database,
@@ -186,7 +183,7 @@ impl OpenSale<'_> {
             sleep: &timer,
             contents: &self.contents,
             results: app,
-            ways: &ways,
+            ways: &self.methods.ways_for(&self.priced.terms),
             now: app.now_ms(),
             clock: self.priced.clock,
             schedule: &SCHEDULE,

@@ -86,12 +86,9 @@ impl Shop for OwnerShop<'_> {
         let _held = held.map_err(unavailable)?;
         let database = app.database();
         let Priced { terms, clock } = priced(app, self.counter.request, id).await?;
-        if terms.hidden {
-            return Err(ShopError::NoListing);
-        }
         let (chain, methods) = (self.counter.chain()?, app.methods().map_err(unavailable)?);
         let contents = app.contents(self.counter.request).map_err(unavailable)?;
-        let (ways, timer, signal) = (methods.ways(), app.timer(), self.counter.request.inner().signal());
+        let (ways, timer, signal) = (methods.ways_for(&terms), app.timer(), self.counter.request.inner().signal());
         let checkout = Checkout {
             database: &database,
             chain: &chain,
@@ -123,6 +120,7 @@ impl Shop for OwnerShop<'_> {
                     deadlines: None,
                 });
             }
+            Err(BuyError::NotOffered(_)) if terms.hidden => return Err(ShopError::NoListing),
             Err(error) => return Err(not_bought(error, mode, terms.price_lovelace)),
         };
         let made: PurchaseMade = serde_json::from_str(&bought.purchase)

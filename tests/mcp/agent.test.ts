@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { x402Client } from "@x402/core/client";
 import type { PaymentRequired } from "@x402/core/types";
-import { signIn } from "../accounts/account.ts";
+import { open, signIn } from "../accounts/account.ts";
 import { startWorld, type World } from "../accounts/world.ts";
 import { networkTime } from "../buyer/chain.ts";
 import { ExactCardanoScheme, methodOf } from "../buyer/scheme.ts";
-import { errorOf, json, send } from "../helpers/http.ts";
+import { errorOf, json, send, shownSoon } from "../helpers/http.ts";
 import { approve, CALLBACK, register, requestOn, signInAgent, start, type Tokens, token } from "../oauth/client.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import { call, legacy, resultOf, stateless, toldBy } from "./endpoint.ts";
@@ -154,6 +154,35 @@ describe("an agent with its owner's leave", () => {
     const revoked = await send(`${world.api}/me/agents/${agents[0]?.id}`, { method: "DELETE", headers });
     assert.equal(revoked.status, 204);
     assert.equal((await legacy(mcp, agent, "ping")).status, 401);
+  });
+
+  it("keeps what the operator hid, as its owner does, and nobody buys it any more", async () => {
+    const owner = world.person("owner");
+    const { tokens, agentAddress } = await signInAgent(world.api, owner, LIMITS);
+    await world.ledger.faucet(agentAddress, 50_000_000n);
+    const [had, wanted] = [
+      await world.list({ priceLovelace: "2000000" }),
+      await world.list({ priceLovelace: "2000000" }),
+    ];
+    const buy = (id: string) => call(mcp, tokens.access_token, "buy_listing", { id, mode: "instant" });
+    const { tx } = (await buy(had.id)).structuredContent as { tx: string };
+    world.change("UPDATE listings SET hidden_at_ms = ? WHERE id IN (?, ?)", Date.now(), had.id, wanted.id);
+    await shownSoon(async () => (await send(`${world.api}/listings/${wanted.id}`)).status, 404);
+    await shownSoon(async () => (await send(`${world.api}/listings/${had.id}`)).status, 404);
+
+    const again = (await buy(had.id)).structuredContent as {
+      tx: string;
+      alreadyOwned: boolean;
+      content: { text: string };
+    };
+    assert.deepEqual([again.tx, again.alreadyOwned, again.content.text], [tx, true, had.content]);
+    const refused = await buy(wanted.id);
+    assert.ok(refused.isError && /no listing/i.test(refused.content[0]?.text ?? ""), refused.content[0]?.text);
+    const account = await open(world.api, owner);
+    const bought = await account.buy(had.id);
+    assert.deepEqual([bought.purchase.id, bought.alreadyOwned, bought.content], [tx, true, had.content]);
+    assert.match(errorOf(await account.tryBuy(wanted.id), 400), /no such listing/);
+    assert.equal((await account.me()).limits.spentTodayLovelace, "2000000");
   });
 
   it("refreshes, gets a lost answer again, and is out when an old token comes back", async () => {
