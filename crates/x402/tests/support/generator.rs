@@ -340,11 +340,12 @@ fn least_payee(case: &mut Case, delta: i64) {
     case.payment.outputs[0].lovelace = least.checked_add_signed(delta).unwrap();
 }
 
+/// In the last output that has as much: change that another twist used up has nothing to lose.
 fn unbalance(case: &mut Case, delta: i64) {
-    let made = case.payment.made();
-    let at = made.len() - 1;
-    case.payment.outputs = made;
-    case.payment.outputs[at].lovelace = case.payment.outputs[at].lovelace.checked_add_signed(delta).unwrap();
+    case.payment.outputs = case.payment.made();
+    let mut outputs = case.payment.outputs.iter_mut().rev();
+    let (output, lovelace) = outputs.find_map(|it| it.lovelace.checked_add_signed(delta).map(|sum| (it, sum))).unwrap();
+    output.lovelace = lovelace;
     case.payment.change = None;
 }
 
