@@ -41,7 +41,8 @@ CREATE TABLE escrows (
   external_dispute_unlock_ms INTEGER NOT NULL,
   creator_due INTEGER NOT NULL DEFAULT 0 CHECK (creator_due IN (0, 1)), -- won, and the creator is still to be paid
   next_at_ms INTEGER NOT NULL,                   -- when somebody may have to act, POSIX ms
-  failures INTEGER NOT NULL DEFAULT 0            -- of the action that is due, since the chain last showed something new
+  failures INTEGER NOT NULL DEFAULT 0,           -- of the action that is due, since the chain last showed something new
+  delivered_hash TEXT                            -- what was delivered, as a result of this lock, once it was read
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX escrows_by_next ON escrows (next_at_ms) WHERE utxo IS NOT NULL;
 CREATE INDEX escrows_unposted ON escrows (submit_result_ms) WHERE utxo IS NOT NULL AND result_hash IS NULL;

@@ -2,16 +2,12 @@
 
 use cardano::json::{MAX_VALUES, has_more_values};
 use edge::{
-    http::{hold_request, read_request},
-    places::Place,
+    http::{Held, hold_request, read_request},
     serve::Request,
 };
 use serde_json::{Map, Value};
 
-use crate::{
-    error::ApiError,
-    limits::{self, Limiter},
-};
+use crate::error::ApiError;
 
 /// Bytes of a body that carries an address, a signature, or an order.
 const MAX_BODY: usize = 8 << 10;
@@ -43,6 +39,28 @@ const MAX_WALLET_VALUES: usize = 12_000;
 /// The fields of a body. Unknown ones are ignored.
 pub struct JsonBody(Map<String, Value>);
 
+/// A body with what a wallet holds, as it came: it counts for its client until this is dropped.
+pub struct WalletBody {
+    bytes: Vec<u8>,
+    _held: Option<Held>,
+}
+
+impl WalletBody {
+    /// Reads one. Nothing at all is an empty object.
+    pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
+        let (bytes, held) = hold_request(request, MAX_WALLET_BODY).await?;
+        Ok(Self { bytes, _held: held })
+    }
+
+    /// Its fields, read anew each time: as values they may take ten times its bytes, and whoever waits holds none.
+    pub fn fields(&self) -> Result<JsonBody, ApiError> {
+        if self.bytes.is_empty() {
+            return Ok(JsonBody(Map::new()));
+        }
+        JsonBody::parse(&self.bytes, MAX_WALLET_VALUES)
+    }
+}
+
 impl JsonBody {
     /// Reads fields of a bounded body that must be a JSON object. Nothing else of it stays: as values it may take eighty times
     /// its bytes, and whoever sent it waits for others.
@@ -52,17 +70,6 @@ impl JsonBody {
     ) -> Result<T, ApiError> {
         let bytes = read_request(request, MAX_BODY).await?;
         fields(&Self::parse(&bytes, MAX_VALUES)?)
-    }
-
-    /// The same for one with what a wallet holds, whole, and the place among those that are read at once. Nothing at all is an
-    /// empty object, and needs none.
-    pub async fn read_with_wallet(request: &mut Request) -> Result<(Self, Option<Place>), ApiError> {
-        let (bytes, _held) = hold_request(request, MAX_WALLET_BODY).await?;
-        if bytes.is_empty() {
-            return Ok((Self(Map::new()), None));
-        }
-        let place = limits::place(Limiter::Draft, request).await?;
-        Ok((Self::parse(&bytes, MAX_WALLET_VALUES)?, place))
     }
 
     fn parse(bytes: &[u8], most: usize) -> Result<Self, ApiError> {

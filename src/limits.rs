@@ -178,8 +178,8 @@ pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError
 const LONG_AT_ONCE: usize = 4;
 /// The same of up to [`WIDE`] listings, half a megabyte at their longest.
 const SEARCHES_AT_ONCE: usize = 6;
-/// Drafts that are made at once: a wallet may say that it holds [`market::cip30::MAX_TOKENS`] tokens, and as many as
-/// collateral, in four megabytes.
+/// Drafts of actions that are made at once: what a wallet says that it holds is read by then, and some of it kept while a
+/// provider runs the contract.
 const DRAFTS_AT_ONCE: usize = 8;
 
 /// Bytes that a purchase from a service wallet takes while it is made and waited for: what is known of the wallet. One full of

@@ -15,6 +15,7 @@ import {
   exact,
   fail,
   kept,
+  MOST,
   offerWallets,
   ownWallet,
   Problem,
@@ -159,10 +160,13 @@ const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("
  * @returns {Promise<string | undefined>}
  */
 async function owner({ addresses }) {
-  const query = new URLSearchParams([["seller", `${seller}`], ...addresses.map(({ text }) => ["buyer", text])]);
-  /** @type {{ listingId: string, buyerAddress: string, status: string }[]} */
-  const bought = await ask(`/purchases?${query}`);
-  return bought.find(({ listingId, status }) => listingId === listing && status !== "refunded")?.buyerAddress;
+  for (let from = 0; from < addresses.length; from += MOST) {
+    const some = addresses.slice(from, from + MOST).map(({ text }) => ["buyer", text]);
+    /** @type {{ listingId: string, buyerAddress: string, status: string }[]} */
+    const bought = await ask(`/purchases?${new URLSearchParams([["seller", `${seller}`], ...some])}`);
+    const own = bought.find(({ listingId, status }) => listingId === listing && status !== "refunded");
+    if (own) return own.buyerAddress;
+  }
 }
 
 offerWallets("Pay", mode, async (wallet, mode) => {

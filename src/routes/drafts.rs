@@ -25,9 +25,9 @@ use x402_cardano::wire::request_binding;
 
 use crate::{
     app::App,
-    body::{FieldError, JsonBody},
+    body::{FieldError, JsonBody, WalletBody},
     error::ApiError,
-    limits::Limiter,
+    limits::{self, Limiter},
     paywall::{self, Priced},
     routes::purchases::PurchaseError,
 };
@@ -64,16 +64,15 @@ pub enum DraftingError {
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
-    let (body, _place) = JsonBody::read_with_wallet(&mut request).await?;
-    let mode: DeliveryMode = body.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
-    let wallet = wallet(&body)?;
-    drop(body);
+    let body = WalletBody::read(&mut request).await?;
+    let mode = payment_of(&body)?.0;
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
     let clock = paywall::clock(app, &database).await?;
     let parameters = app.chain(&request)?.protocol_parameters().await?;
     let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock };
+    let (_, wallet) = payment_of(&body)?;
     let draft = checkout::draft(&app.methods()?.ways(), &order, &wallet, &parameters).map_err(|error| match error {
         DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
         error => ApiError::from(DraftingError::NotDrafted(error)),
@@ -93,15 +92,8 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let (body, place) = JsonBody::read_with_wallet(&mut request).await?;
-    let action = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
-    let wanted = match body.optional_text("action")?.map(action).transpose()? {
-        Some(action) => Some((action, wallet(&body)?)),
-        None => None,
-    };
-    drop(body);
-    // Who only asks what can be done brought nothing that takes room.
-    let _place = place.filter(|_| wanted.is_some());
+    let body = WalletBody::read(&mut request).await?;
+    let wanted = action_of(&body)?;
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let actions = Actions {
@@ -112,11 +104,36 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
         now: app.now_ms(),
         lead: app.settings()?.lead,
     };
-    let Some((action, wallet)) = wanted else {
-        return possible(&id, &actions.possible(&id).await.map_err(|error| refused(error.into()))?);
+    let Some(action) = wanted else {
+        return possible(&id, &actions.possible(&id).await.map_err(ActionError::from)?);
     };
-    let draft = actions.draft(&id, action, &wallet).await.map_err(refused)?;
+    let mut place = None;
+    let read = async || {
+        // Until the provider has run the contract.
+        place = limits::place(Limiter::Draft, &request).await?;
+        wallet(&body.fields()?)
+    };
+    let draft = actions.draft(&id, action, read).await?;
+    drop(place);
     answer(&draft.tx, [("summary", action_summary(&draft)), ("words", json!(draft.words))])
+}
+
+/// How is to be paid, from which wallet.
+fn payment_of(body: &WalletBody) -> Result<(DeliveryMode, Cip30Wallet), ApiError> {
+    let fields = body.fields()?;
+    let mode = fields.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
+    Ok((mode, wallet(&fields)?))
+}
+
+/// What is to be done, if anything, by a wallet that can be read.
+fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
+    let fields = body.fields()?;
+    let action = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
+    let action = fields.optional_text("action")?.map(action).transpose()?;
+    if action.is_some() {
+        wallet(&fields)?;
+    }
+    Ok(action)
 }
 
 /// What parties do themselves.
@@ -130,13 +147,15 @@ const PARTIES: [Action; 6] = [
 ];
 
 /// What is nobody's fault is a fault of ours.
-fn refused(error: ActionError) -> ApiError {
-    match error {
-        ActionError::NoEscrow(NoEscrow::Unknown) => PurchaseError::Unknown.into(),
-        ActionError::NoEscrow(NoEscrow::Database(error)) => error.into(),
-        ActionError::NoEscrow(NoEscrow::Chain(error)) => error.into(),
-        ActionError::NoEscrow(NoEscrow::Contents(error)) => error.into(),
-        error => DraftingError::NotActed(error).into(),
+impl From<ActionError> for ApiError {
+    fn from(error: ActionError) -> Self {
+        match error {
+            ActionError::NoEscrow(NoEscrow::Unknown) => PurchaseError::Unknown.into(),
+            ActionError::NoEscrow(NoEscrow::Database(error)) => error.into(),
+            ActionError::NoEscrow(NoEscrow::Chain(error)) => error.into(),
+            ActionError::NoEscrow(NoEscrow::Contents(error)) => error.into(),
+            error => DraftingError::NotActed(error).into(),
+        }
     }
 }
 

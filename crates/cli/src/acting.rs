@@ -22,6 +22,7 @@ use crate::{
     failure::Failure,
     proof,
     service::Ask,
+    settling::Purchased,
     tell::plain,
     verify::{
         NotAsAsked, Own,
@@ -94,6 +95,17 @@ impl PurchaseArgument {
                 Ok(bought.iter().find(is_it).ok_or_else(none)?.id)
             }
         }
+    }
+
+    /// Of which listing it is, as it was named or is known here: what the service says could be another, for which the wallet's
+    /// signature would open what it bought elsewhere.
+    fn listing(&self, id: &TxHash, shop: &Shop) -> Result<ListingId, Failure> {
+        if let Named::Listing(listing) = &self.purchase {
+            return Ok(listing.clone());
+        }
+        let known = Purchased::kept(shop, id)?.filter(|known| known.api == shop.service.base());
+        let unknown = || Failure::Usage(format!("this program did not buy {id} here: name the listing that it is of"));
+        known.map(|known| known.listing).ok_or_else(unknown)
     }
 
     /// That an escrow is of the listing that was named, whatever the service says of its purchase.
@@ -178,9 +190,7 @@ fn command(action: &str) -> Option<&'static str> {
 pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArguments) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let key = shop.home.key()?;
-    let bought: Value = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
-    let listing = bought.get("listingId").and_then(Value::as_str).and_then(|id| id.parse::<ListingId>().ok());
-    let listing = listing.ok_or_else(|| Failure::Refused("the service does not say what was bought".into()))?;
+    let listing = purchase.listing(&id, shop)?;
     let proof = proof::of_purchase(&key, listing.as_str())?;
     let body = Some(json!({ "verification": verdict }));
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], body, patient: false };

@@ -4,6 +4,7 @@
 //! ~/.surety/NAME/key                   the seed: 64 hexadecimal characters. Whoever has it has the money
 //!               /session.json          the token of `sign-in`
 //!               /pending/LISTING.json  a signed payment, kept until its end is known
+//!               /bought/TX.json        what a purchase was of
 //!               /lock                  held while something is signed
 //! ```
 

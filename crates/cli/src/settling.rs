@@ -71,6 +71,27 @@ impl Pending {
     }
 }
 
+/// What a purchase was of, and of which service: a proof for its listing is for nobody else.
+#[derive(Deserialize, Serialize)]
+pub struct Purchased {
+    pub api: String,
+    pub listing: ListingId,
+}
+
+impl Purchased {
+    /// What this wallet bought by a transaction.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn kept(shop: &Shop, purchase: &TxHash) -> Result<Option<Self>, Failure> {
+        shop.home.read(&Self::name(purchase))
+    }
+
+    fn name(purchase: &TxHash) -> String {
+        format!("bought/{purchase}.json")
+    }
+}
+
 /// What became of a payment, by the chain alone.
 enum Fate {
     /// The money moved.
@@ -194,6 +215,7 @@ fn deliver(shop: &Shop, pending: &Pending, answer: &Answer, out: Option<&PathBuf
         "alreadyOwned": false, "contentHash": pending.content_hash, "asListed": as_listed,
     });
     hand_over(shop, told, &answer.body, out)?;
+    shop.home.write(&Purchased::name(&tx), &Purchased { api: pending.api.clone(), listing: listing.clone() })?;
     // Who delivers something else may not have handed the payment in: it is kept while it could still be used.
     if as_listed || !matches!(fate(shop, pending)?, Fate::Open) {
         pending.forget(shop)?;
@@ -203,7 +225,7 @@ fn deliver(shop: &Shop, pending: &Pending, answer: &Answer, out: Option<&PathBuf
     }
     let advice = match mode {
         DeliveryMode::Protected => format!("`surety request-refund {tx}` disputes it"),
-        DeliveryMode::Instant => format!("`surety verdict {tx} mismatch` says so"),
+        DeliveryMode::Instant => format!("`surety verdict {listing} mismatch` says so"),
     };
     Err(not_as_listed(&advice))
 }

@@ -89,6 +89,9 @@ pub enum NotAsAsked {
     /// The payment's terms.
     #[error("the terms: {0}")]
     Terms(String),
+    /// The times by which the money can be had back.
+    #[error("the deadlines are not those of terms made now: the money could be held for longer than it takes")]
+    Deadlines,
     /// The seller's promise.
     #[error("the terms: {0}")]
     Authorization(#[from] AuthorizationError),

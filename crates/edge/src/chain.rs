@@ -38,6 +38,9 @@ const MAX_ANSWER: usize = 1 << 20;
 /// Bytes of an answer that is read as it arrives, because strangers decide how long it is: anyone can make a transaction
 /// that names 450 outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each) and 11 kB of datum.
 const MAX_STREAMED: usize = 96 << 20;
+/// Bytes of them that count as one outside call more of a request or a tick: reading the largest takes a second and a half of
+/// computing time, and whoever has several of them read must not leave nothing for what is to be done.
+const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
 /// How long the largest of them may take to arrive.
 const STREAM_TIME: Duration = Duration::from_secs(30);
 /// Pauses before a read is repeated: at most three attempts.
@@ -56,6 +59,9 @@ const MAX_REASON: usize = 2_000;
 
 /// Calls for each of which together whoever asks is admitted once: as many as judging a payment takes at most.
 pub const CALLS_PER_TICKET: u32 = 4;
+/// Bytes of an answer that count as one call of whoever asks: what is read of them takes some milliseconds, and who chooses
+/// what is asked for chooses how many there are. An ordinary answer has a tenth.
+const BYTES_PER_CALL: usize = 128 << 10;
 
 /// Whether whoever asks may cost the provider something more.
 type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
@@ -89,8 +95,8 @@ impl Blockfrost {
         Self { base, project_id, usage, newest, until_ms, lead, admit, asked, admitted }
     }
 
-    /// Has whoever asks admitted for every [`CALLS_PER_TICKET`] calls, before the first of them. Submissions need none: what
-    /// was written down is handed over.
+    /// Has whoever asks admitted for every [`CALLS_PER_TICKET`] calls, before the first of them, and for the bytes of long
+    /// answers as they arrive. Submissions need none: what was written down is handed over.
     #[must_use]
     pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {
         Self { admit: Some(Box::new(admit)), ..self }
@@ -210,10 +216,32 @@ impl Blockfrost {
             let mut reader = AnswerReader::new(new());
             self.ticket().await?;
             let request = self.budgeted(Method::Get, path, None)?;
-            let head = stream(request, STREAM_TIME, MAX_STREAMED, |piece| reader.push(piece)).await;
+            let (mut read, mut admitted) = (0_usize, Ok(()));
+            let head = stream(request, STREAM_TIME, MAX_STREAMED, async |piece| {
+                let before = read;
+                read = read.saturating_add(piece.len());
+                admitted = self.lengthen(before, read).await;
+                admitted.is_ok() && reader.push(piece)
+            });
+            let head = head.await;
+            admitted?;
             Ok((head.map_err(unanswered)?, reader))
         });
         read.await?.map(AnswerReader::finish).transpose()
+    }
+
+    /// Takes what an answer of so many bytes costs beyond what so many of it did.
+    async fn lengthen(&self, before: usize, read: usize) -> Result<(), ChainError> {
+        let begun = |bytes: usize, each: usize| bytes.saturating_sub(1).div_euclid(each);
+        for _ in begun(before, BYTES_PER_CALL)..begun(read, BYTES_PER_CALL) {
+            self.ticket().await?;
+        }
+        for _ in begun(before, BYTES_PER_OUTSIDE_CALL)..begun(read, BYTES_PER_OUTSIDE_CALL) {
+            if !self.usage.call_for_length() {
+                return Err(ChainError::BudgetExhausted);
+            }
+        }
+        Ok(())
     }
 
     async fn read_known(&self, path: &str) -> Result<Vec<u8>, ChainError> {
@@ -290,8 +318,13 @@ impl Chain for Blockfrost {
         for (page, end) in (1..=MAX_PAGES_AT_AN_END).flat_map(|page| [(page, End::Oldest), (page, End::Newest)]) {
             let order = end.order();
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
+            let read = match self.collect(&path, || UnspentPage::at(address).without_datums()).await {
+                // Whoever asks may have no more of it now: what is known by then can be spent.
+                Err(ChainError::TooMany | ChainError::BudgetExhausted) if !holdings.utxos().is_empty() => break,
+                read => read?,
+            };
             // An address that no transaction ever named is unknown.
-            let Some(read) = self.collect(&path, || UnspentPage::at(address).without_datums()).await? else { break };
+            let Some(read) = read else { break };
             if !holdings.take(end, read, PAGE) || enough(holdings.utxos()) {
                 break;
             }

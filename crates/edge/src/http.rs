@@ -290,7 +290,7 @@ pub async fn stream(
     request: Request,
     time: Duration,
     limit: usize,
-    mut take: impl FnMut(Vec<u8>) -> bool,
+    mut take: impl AsyncFnMut(Vec<u8>) -> bool,
 ) -> Result<Head, CallError> {
     within(time, async |signal| {
         let mut response =
@@ -304,7 +304,7 @@ pub async fn stream(
             if read > limit {
                 return Err(CallError::TooLarge);
             }
-            if !take(piece) {
+            if !take(piece).await {
                 break;
             }
         }

@@ -4,8 +4,9 @@ use std::{cell::RefCell, thread::LocalKey, time::Duration};
 
 use market::network::{UNKNOWN, site};
 
-/// How long one place counts, in ms: of a request that was cut off nobody says that it ended.
-const HELD_MS: u64 = 5_000;
+/// How long one place counts, in ms: of a request that was cut off nobody says that it ended. Longer than the database, or a
+/// provider that runs a contract, lets anybody wait: what a place is for is held as long.
+const HELD_MS: u64 = 35_000;
 /// How long whoever finds no place waits before it looks again, and how often.
 const PAUSE: Duration = Duration::from_millis(25);
 const PAUSES: usize = 400;

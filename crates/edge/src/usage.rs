@@ -99,6 +99,12 @@ impl Usage {
         allowed
     }
 
+    /// The same for more of an answer that somebody else made long: not of the second half of the budget.
+    #[must_use]
+    pub fn call_for_length(&self) -> bool {
+        self.calls_left() > self.most().div_euclid(2) && self.call()
+    }
+
     /// Outside calls that are left.
     #[must_use]
     pub fn calls_left(&self) -> u32 {

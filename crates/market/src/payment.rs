@@ -1,6 +1,9 @@
 //! Buyers' payments: claimed in one batch with the entry that sends them, by conditions that only the database can hold.
 
-use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
+use cardano::{
+    Address, ContentHash, Lovelace, TxHash, TxRef,
+    slots::{Millis, SlotConfig},
+};
 use outbox::{Draft, ENTRY_JSON, Entry, Guard, Kind, MAX_ENDED, MAX_LAG_MS, write_down};
 use serde::Deserialize;
 use serde_json::json;
@@ -151,19 +154,32 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     )
 }
 
-/// Payments of one payer from outside that took no effect beyond which no other is taken: each leaves a row for a day.
+/// Payments of one payer from outside that took no effect, and were over less than [`LATELY_SLOTS`] ago, beyond which no
+/// other is taken.
 pub(crate) const MAX_REFUSED: u32 = 20;
+/// The same however long ago: each leaves a row for a day.
+const MAX_REFUSED_ROWS: u32 = 100;
+/// How long after its end a payment that took no effect for all that is known may be in a block all the same, in slots: no
+/// provider is believed to be further behind. What is over for longer is in nobody's way.
+const LATELY_SLOTS: u64 = MAX_LAG_MS / 1_000;
 
 /// SQL for whether a payer from outside has as many, over `?1` and the facts. They are counted by the key that signs: a lock
 /// may name any stake credential beside it.
 macro_rules! too_many_refused {
     ($facts:literal) => {
         concat!(
-            "(SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.payer_key = ",
+            "(SELECT total(o.valid_until_slot > ",
             $facts,
-            " ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND o.state IN ('refused', 'expired')) >= ",
+            " ->> '$.lately') >= ",
             $facts,
-            " ->> '$.refused'"
+            " ->> '$.refused' OR count(*) >= ",
+            $facts,
+            " ->> '$.refusedRows' FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.payer_key = ",
+            $facts,
+            " ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND (o.state IN ('refused', 'expired') \
+               OR o.state <> 'included' AND o.valid_until_slot < ",
+            $facts,
+            " ->> '$.slot'))"
         )
     };
 }
@@ -211,16 +227,52 @@ macro_rules! crowded {
     };
 }
 
+/// Payments of one network whose time is over and whose end is not known beyond which no other of it is taken: two ticks look
+/// after as many.
+const MAX_OVERDUE_OF_ONE: u32 = 16;
+
+/// SQL for whether a network has as many, over the facts.
+macro_rules! overdue {
+    ($facts:literal) => {
+        concat!(
+            "(SELECT count(*) FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
+               AND o.state IN ('claimed', 'submitted') AND o.valid_until_slot < ",
+            $facts,
+            " ->> '$.slot' AND p.network IN (",
+            $facts,
+            " ->> '$.network', ",
+            $facts,
+            " ->> '$.networkBefore')) >= ",
+            $facts,
+            " ->> '$.overdue'"
+        )
+    };
+}
+
+/// SQL for the addresses of a buyer: these, and the service wallets of the accounts that they sign in to.
+macro_rules! buyers {
+    ($addresses:literal) => {
+        concat!(
+            "(SELECT value FROM json_each(",
+            $addresses,
+            ") UNION SELECT wallet_address FROM accounts WHERE owner IN (SELECT value FROM json_each(",
+            $addresses,
+            ")))"
+        )
+    };
+}
+pub(crate) use buyers;
+
 /// SQL for how many payments of these buyers for a listing took no effect for all that is known, and may be in a block
 /// ([`lost`]), over `?1` and the facts.
 macro_rules! lost {
-    ($facts:literal) => {
+    ($facts:literal, $buyers:literal) => {
         concat!(
             "(SELECT count(*) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ",
             $facts,
-            " ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(",
-            $facts,
-            ", '$.buyers')) AND p.tx_id <> ?1 AND (o.state = 'refused' AND o.was_public OR o.state = 'expired'))"
+            " ->> '$.listing' AND p.payer IN ",
+            buyers!($buyers),
+            " AND p.tx_id <> ?1 AND (o.state = 'refused' AND (o.was_public OR o.wallet IS NOT NULL) OR o.state = 'expired'))"
         )
     };
 }
@@ -295,10 +347,12 @@ const GUARD: &str = concat!(
     AND NOT EXISTS (",
     same_terms!("?10"),
     ") AND NOT EXISTS (SELECT 1 FROM purchases WHERE listing_id = ?10 ->> '$.listing' AND status <> 'refunded' \
-      AND buyer_address IN (SELECT value FROM json_each(?10, '$.buyers'))) \
-    AND NOT EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?10 ->> '$.listing' \
-      AND p.payer IN (SELECT value FROM json_each(?10, '$.buyers')) AND p.tx_id <> ?1 \
-      AND o.state IN ('claimed', 'submitted')) \
+      AND buyer_address IN ",
+    buyers!("?10, '$.buyers'"),
+    ") AND NOT EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?10 ->> '$.listing' \
+      AND p.payer IN ",
+    buyers!("?10, '$.buyers'"),
+    " AND p.tx_id <> ?1 AND o.state IN ('claimed', 'submitted')) \
     AND NOT EXISTS (SELECT 1 FROM payment_identifiers WHERE listing_id = ?10 ->> '$.listing' \
       AND identifier = ?10 ->> '$.identifier' AND payload_digest <> ?10 ->> '$.payload') \
     AND (?10 ->> '$.owner' IS NULL OR EXISTS (SELECT 1 FROM accounts a WHERE a.owner = ?10 ->> '$.owner' \
@@ -310,8 +364,10 @@ const GUARD: &str = concat!(
     too_many_refused!("?10"),
     ")) AND (?10 ->> '$.unposted' IS NULL OR NOT (",
     crowded!("?10"),
-    ")) AND ",
-    lost!("?10"),
+    ")) AND NOT (",
+    overdue!("?10"),
+    ") AND ",
+    lost!("?10", "?10, '$.buyers'"),
     " <= (?10 ->> '$.looked') AND NOT ",
     more_ended!("?10"),
     " AND NOT ",
@@ -363,6 +419,10 @@ impl NewPayment<'_> {
             "day": day(now),
             "now": now,
             "refused": self.account.is_none().then_some(MAX_REFUSED),
+            "refusedRows": MAX_REFUSED_ROWS,
+            "lately": lately(now),
+            "slot": SlotConfig::PREPROD.slot_at(now).unwrap_or(0),
+            "overdue": MAX_OVERDUE_OF_ONE,
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "ofOne": MAX_UNPOSTED_OF_ONE,
             "unseenSlots": UNSEEN_SLOTS,
@@ -564,12 +624,18 @@ impl NewPayment<'_> {
 const LAST_NAME: u32 = 7;
 
 /// SQL for the purchase by which a buyer owns a listing, over `?2`.
-const OWNED: &str = "(SELECT id FROM purchases WHERE listing_id = ?2 ->> '$.listing' AND status <> 'refunded' \
-    AND buyer_address IN (SELECT value FROM json_each(?2, '$.buyers')) ORDER BY bought_at_ms LIMIT 1)";
+const OWNED: &str = concat!(
+    "(SELECT id FROM purchases WHERE listing_id = ?2 ->> '$.listing' AND status <> 'refunded' AND buyer_address IN ",
+    buyers!("?2, '$.buyers'"),
+    " ORDER BY bought_at_ms LIMIT 1)"
+);
 /// SQL for another transaction by which a buyer is paying for a listing, over `?1` and `?2`.
-const PAYING: &str = "(SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-    WHERE p.listing_id = ?2 ->> '$.listing' AND p.payer IN (SELECT value FROM json_each(?2, '$.buyers')) \
-    AND p.tx_id <> ?1 AND o.state IN ('claimed', 'submitted') LIMIT 1)";
+const PAYING: &str = concat!(
+    "(SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?2 ->> '$.listing' \
+       AND p.payer IN ",
+    buyers!("?2, '$.buyers'"),
+    " AND p.tx_id <> ?1 AND o.state IN ('claimed', 'submitted') LIMIT 1)"
+);
 
 const RECORD: &str = concat!(
     "'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, 'header', p.header_digest, \
@@ -606,8 +672,8 @@ pub fn record(tx: &TxHash) -> Statement {
 pub fn open(listing: &str, buyers: &[String]) -> Statement {
     statement!(
         records()
-            + "p.listing_id = ?1 AND p.payer IN (SELECT value FROM json_each(?2)) \
-               AND outbox.state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 3",
+            + concat!("p.listing_id = ?1 AND p.payer IN ", buyers!("?2"))
+            + " AND outbox.state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 3",
         listing,
         json!(buyers).to_string()
     )
@@ -631,9 +697,9 @@ pub(crate) fn open_in(mode: DeliveryMode, most: u32) -> Statement {
 pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
     statement!(
         format!(
-            "{} p.listing_id = ?1 AND p.payer IN (SELECT value FROM json_each(?2)) AND outbox.state <> 'included' \
-               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {ENDS_FIRST} LIMIT {LOOKED_FOR}",
-            records()
+            "{} p.listing_id = ?1 AND p.payer IN {} AND outbox.state <> 'included' ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {ENDS_FIRST} LIMIT {LOOKED_FOR}",
+            records(),
+            buyers!("?2")
         ),
         listing,
         json!(buyers).to_string()
@@ -656,11 +722,43 @@ pub fn lost(listing: &str, payer: &str) -> Statement {
     )
 }
 
+/// The first slot that was not over [`LATELY_SLOTS`] ago.
+fn lately(now: Millis) -> u64 {
+    SlotConfig::PREPROD.slot_at(now).unwrap_or(0).saturating_sub(LATELY_SLOTS)
+}
+
+/// The same of a payer, or of the service wallet of the account that they sign in to, of which a refusal proves as little.
+#[must_use]
+pub fn lost_of_buyer(listing: &str, payer: &str) -> Statement {
+    statement!(
+        format!(
+            "{} p.listing_id = ?1 AND p.payer IN {} AND (outbox.state = 'refused' AND (outbox.was_public \
+               OR outbox.wallet IS NOT NULL) OR outbox.state = 'expired') ORDER BY {ENDS_FIRST} LIMIT {LOOKED_FOR}",
+            records(),
+            buyers!("?2")
+        ),
+        listing,
+        json!([payer]).to_string()
+    )
+}
+
 /// The statement that counts all of these, of any of these buyers.
 #[must_use]
 pub fn count_lost(listing: &str, buyers: &[String]) -> Statement {
     let facts = json!({ "listing": listing, "buyers": buyers });
-    statement!(concat!("SELECT CAST(", lost!("?2"), " AS TEXT) WHERE ?1 = ''"), "", facts.to_string())
+    statement!(concat!("SELECT CAST(", lost!("?2", "?2, '$.buyers'"), " AS TEXT) WHERE ?1 = ''"), "", facts.to_string())
+}
+
+/// The statement that counts those of one payer's that were over less than [`LATELY_SLOTS`] ago.
+#[must_use]
+pub fn count_lost_lately(listing: &str, payer: &str, now: Millis) -> Statement {
+    statement!(
+        "SELECT CAST(count(*) AS TEXT) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?1 \
+         AND p.payer = ?2 AND (o.state = 'refused' AND o.was_public OR o.state = 'expired') AND o.valid_until_slot > ?3",
+        listing,
+        payer,
+        lately(now)
+    )
 }
 
 /// The statement that reads the payments of a service wallet for a listing that took no effect lately, for all that is known
@@ -726,7 +824,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                'identifier', (SELECT payload_digest FROM payment_identifiers WHERE listing_id = ?2 ->> '$.listing' \
                  AND identifier = ?2 ->> '$.identifier'), \
                'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
-               'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
+               'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}) OR {}, \
                'lost', {} > (?2 ->> '$.looked'), 'ended', {}, 'over', {}, \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
@@ -734,7 +832,8 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
             same_terms!("?2"),
             too_many_refused!("?2"),
             crowded!("?2"),
-            lost!("?2"),
+            overdue!("?2"),
+            lost!("?2", "?2, '$.buyers'"),
             more_ended!("?2"),
             over!("?2"),
             spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")

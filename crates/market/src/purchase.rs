@@ -5,7 +5,7 @@ use escrow::{Datum, State, spend::Ending};
 use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{catalogue::Page, listing::DeliveryMode};
+use crate::{catalogue::Page, listing::DeliveryMode, payment::buyers};
 
 /// Purchases that one answer lists at most.
 const MAX_LISTED: u32 = 1_000;
@@ -376,7 +376,8 @@ pub fn owner(id: &TxHash) -> Statement {
 pub fn owned(listing: &str, buyers: &[String]) -> Statement {
     let sql = format!(
         "SELECT {OWNED_JSON} FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
-         AND buyer_address IN (SELECT value FROM json_each(?2)) ORDER BY bought_at_ms LIMIT 1"
+         AND buyer_address IN {} ORDER BY bought_at_ms LIMIT 1",
+        buyers!("?2")
     );
     statement!(sql, listing, serde_json::json!(buyers).to_string())
 }

@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use crate::support::{block, ledger::CALLS, person, sales::Sales, step};
+use crate::support::{NOON, block, ledger::CALLS, person, sales::Sales, sign_up, step};
 use cardano::{ContentHash, TxHash};
 use market::{
     DeliveryMode,
     chain_state::Lead,
     contents::{Contents, ContentsError, InDatabase},
+    purchase::{self, Verification},
     watch::Watch,
 };
 use outbox::Decision;
@@ -111,4 +112,31 @@ fn results_are_posted_by_ticks_whatever_strangers_have_open() {
         tick(&sales);
     }
     assert_eq!(have(&sales, &sold, &["ResultSubmitted"]), 12);
+}
+
+/// Whoever turns verdicts round has escrows of their own looked at in every tick: that reads nothing that was read before.
+#[test]
+fn what_is_sold_is_collected_however_often_verdicts_are_turned_round() {
+    let mut sales = Sales::new();
+    let (_, buyer) = sign_up(&sales.db, 1, NOON);
+    sales.platform.wallets.push(buyer.clone());
+    (0..12).for_each(|_| sales.fund(1_000));
+    let honest: Vec<TxHash> = (0..8).map(|number| sales.sell_another(&person(20 + number))).collect();
+    sales.ticks(8);
+    sales.until(15);
+    sales.issued.set(sales.now());
+    let turned: Vec<TxHash> = (0..20).map(|_| sales.sell_another(&buyer)).collect();
+    sales.ticks(12);
+    assert_eq!(have(&sales, &turned, &["ResultSubmitted"]), 20);
+    sales.until(32);
+    for _ in 0..10 {
+        for lock in &turned {
+            for verdict in [Verification::Mismatch, Verification::Ok] {
+                block(purchase::verify(&sales.db, lock, verdict)).unwrap();
+            }
+        }
+        (0..3).for_each(|_| sales.ledger.mine());
+        tick(&sales);
+    }
+    assert_eq!(have(&sales, &honest, &["withdrawn"]), 8);
 }

@@ -315,15 +315,7 @@ impl World {
                 self.withdraw()
             }
             Ev::Own(listing, how, which) => {
-                if self.own
-                    && block(self.db.run(statement!(
-                        "SELECT tx_id FROM payments WHERE owner IS NOT NULL AND listing_id = ?1",
-                        self.terms[listing].id.as_str()
-                    )))
-                    .unwrap()
-                    .first()
-                    .is_none()
-                {
+                if self.own {
                     self.provider.handing.set(handing(how));
                     self.own(listing, which)
                 }

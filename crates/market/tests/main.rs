@@ -24,6 +24,7 @@ mod paid_reads;
 mod results_first;
 mod returning;
 mod rollbacks;
+mod same_buyer;
 mod sign_in;
 mod spending;
 mod support;

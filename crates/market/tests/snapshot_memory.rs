@@ -56,8 +56,8 @@ fn a_wallets_last_hour_takes_little_whatever_its_change_carried() {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let began = std::time::Instant::now();
-    let [sent, reserved] = exactly(block(db.batch(snapshot(&wallet, 0, NOON).into())).unwrap()).unwrap();
-    let known = WalletSnapshot::read(&wallet, &sent, &reserved).unwrap();
+    let rows = exactly(block(db.batch(snapshot(&wallet, 0, NOON).into())).unwrap()).unwrap();
+    let known = WalletSnapshot::read(&wallet, &rows).unwrap();
     let took = began.elapsed();
     let (held, peak) = (ALLOCATOR.current_usage() - before, ALLOCATOR.peak_usage() - before);
     println!(

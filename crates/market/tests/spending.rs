@@ -24,7 +24,10 @@ use proptest::prelude::*;
 use sql::{Database, exactly, sqlite::Sqlite, statement};
 
 const ADA: u64 = 1_000_000;
-const UNTIL: u64 = 1_000_000;
+const UNTIL: u64 = NOON_SLOT + 300;
+/// The slot at noon.
+const NOON_SLOT: u64 = (NOON - 1_655_683_200_000) / 1_000;
+const HOUR: u64 = 60 * 60_000;
 
 /// A database, an account with limits in ADA, its key.
 fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
@@ -67,8 +70,8 @@ fn count(db: &Sqlite, table: &str) -> String {
 /// What may be spent now, of what a provider shows.
 fn known(db: &Sqlite, account: &Account, now: u64) -> WalletSnapshot {
     let wallet = account.wallet_address;
-    let [sent, reserved] = exactly(block(db.batch(snapshot(&wallet, 0, now).into())).unwrap()).unwrap();
-    WalletSnapshot::read(&wallet, &sent, &reserved).unwrap()
+    let rows = exactly(block(db.batch(snapshot(&wallet, 0, now).into())).unwrap()).unwrap();
+    WalletSnapshot::read(&wallet, &rows).unwrap()
 }
 
 #[test]
@@ -225,6 +228,54 @@ fn one_key_leaves_twenty_refused_payments_whatever_stake_it_names() {
         }
     }
     assert_eq!(left, 20);
+    // Their time is over for an hour: no provider is believed to be further behind.
+    let listing = list(&db, 26, 2 * ADA);
+    let later = Paying { account: None, ..paying(&account, &key, &listing, 26, 2 * ADA) };
+    let well = NOON + 300_000 + HOUR;
+    assert_eq!(later.claim(&db, well - 1_000), Claim::TooManyRefused);
+    assert!(is_new(&later.claim(&db, well)), "whoever erred, it is not the payer's for a day");
+}
+
+#[test]
+fn one_key_leaves_a_hundred_payments_that_took_no_effect_however_they_are_spread() {
+    let (db, account, key) = market(5, 30);
+    let mut left = 0;
+    for number in 1..=110_u8 {
+        let now = NOON + u64::from(number / 15) * 2 * HOUR;
+        let listing = list(&db, number, 2 * ADA);
+        let until = NOON_SLOT + (now - NOON) / 1_000 + 300;
+        let built = payment(&account, &key, &[given(&account, number, 20 * ADA)], 2 * ADA, until);
+        let it = Paying { account: None, ..paying_for(&account, &listing, &built, 2 * ADA) };
+        match it.claim(&db, now) {
+            Claim::New(_) => left += usize::from(refuse(&db, &it.tx())),
+            claim => assert_eq!((claim, left), (Claim::TooManyRefused, 100)),
+        }
+    }
+    assert_eq!(left, 100);
+}
+
+#[test]
+fn payments_in_no_block_whose_end_is_not_known_count_for_who_made_them_and_their_network() {
+    let (db, account, key) = market(5, 30);
+    let over = NOON + 301_000;
+    let from = |number: u8, network: &'static str, payer: u8| {
+        let listing = list(&db, number, 2 * ADA);
+        let payer = crate::support::person(payer).enterprise_address();
+        Paying { account: None, network: Some(network), payer, ..paying(&account, &key, &listing, number, 2 * ADA) }
+    };
+    // Many keys of one network.
+    for number in 1..=16 {
+        assert!(is_new(&from(number, "a", 50 + number).claim(&db, NOON)), "their time is not over");
+    }
+    assert_eq!(from(17, "a", 70).claim(&db, over), Claim::Crowded);
+    assert!(is_new(&from(18, "b", 71).claim(&db, over)), "another network's");
+    // One key from many networks.
+    let networks = ["c", "d", "e", "f"];
+    for number in 20..40_u8 {
+        let network = networks[usize::from(number) % networks.len()];
+        assert!(is_new(&from(number, network, 90).claim(&db, NOON)));
+    }
+    assert_eq!(from(40, "g", 90).claim(&db, over), Claim::TooManyRefused);
 }
 
 /// Escrows of sales that somebody else made, whose results are due at the same time.
@@ -449,10 +500,12 @@ fn terms_that_belong_to_another_payment_grant_nothing() {
     let first = Paying { terms_digest: terms, ..paying(&account, &key, &listing, 1, 2 * ADA) };
     assert!(is_new(&first.claim(&db, NOON)));
     assert!(refuse(&db, &first.tx()));
-    let second = Paying { terms_digest: terms, ..paying(&account, &key, &listing, 2, 2 * ADA) };
+    let anew = paying(&account, &key, &listing, 2, 2 * ADA);
+    assert_eq!(anew.claim(&db, NOON), Claim::MaybePaid, "it may be in a block all the same");
+    let anew = Paying { looked: 1, ..anew };
+    let second = Paying { terms_digest: terms, ..anew.clone() };
     assert_eq!(second.claim(&db, NOON), Claim::TermsTaken);
     assert_eq!(spent_today(&db, 1, NOON), 0);
-    let anew = paying(&account, &key, &listing, 2, 2 * ADA);
     assert!(is_new(&anew.claim(&db, NOON)), "nothing is left in the way");
 }
 
@@ -518,7 +571,9 @@ fn what_a_refused_payment_spent_that_is_in_a_block_all_the_same_is_no_change_any
     let passed_on = paying_for(&account, &second, &built, 2 * ADA);
     assert!(is_new(&passed_on.claim(&db, NOON)));
     assert!(refuse(&db, &passed_on.tx()));
-    assert_eq!(known(&db, &account, NOON).spendable(&[]), made.facts.change);
+    let shown = &made.facts.change;
+    assert_eq!(known(&db, &account, NOON).spendable(&[]), [], "it may be spent");
+    assert_eq!(&known(&db, &account, NOON).spendable(shown), shown, "it is not, by what the provider shows");
     settled(&db, &passed_on.tx());
     assert_eq!(known(&db, &account, NOON).spendable(&[]), built.facts.change);
 }

@@ -333,6 +333,46 @@ fn what_the_owners_own_wallet_paid_while_a_purchase_was_built_is_not_paid_again_
     assert_eq!(world.paid(0), 1, "{bought:?}");
 }
 
+/// A wallet of whose payments the provider refused one and passed it on, and then three newer ones, which spend the same, before
+/// a block had it; and that was given more.
+fn one_passed_on_and_three_refused() -> World {
+    let world = World::new(&[20], &[5, 6, 8, 8, 8]);
+    assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
+    world.mine();
+    world.buy(0).unwrap();
+    world.provider.handing.set(Handing::Denied);
+    assert!(matches!(world.buy(1), Err(BuyError::Ledger(_))));
+    world.provider.handing.set(Handing::Answered);
+    let public = one(&world.db, "SELECT count(*) || '' FROM outbox WHERE was_public");
+    assert_eq!(public, "0", "nobody else has what our own wallet signed");
+    for listing in [2, 3, 4] {
+        // A block that does not have it yet.
+        let waits = std::mem::take(&mut *world.provider.ledger.mempool.borrow_mut());
+        world.mine();
+        *world.provider.ledger.mempool.borrow_mut() = waits;
+        let said = world.buy(listing);
+        assert!(!matches!(said, Ok(_) | Err(BuyError::Pending(_))), "{said:?}");
+    }
+    world.mine();
+    world.mine();
+    world.fund(30);
+    world
+}
+
+#[test]
+fn a_refusal_of_what_was_passed_on_keeps_a_wallet_from_buying_nothing_else() {
+    let world = one_passed_on_and_three_refused();
+    let said = world.buy(2);
+    assert!(matches!(said, Err(BuyError::Pending(_))), "{said:?}");
+}
+
+#[test]
+fn a_refusal_of_what_was_passed_on_keeps_no_money_from_its_owner() {
+    let world = one_passed_on_and_three_refused();
+    let said = world.withdraw();
+    assert!(said.is_ok(), "{said:?}");
+}
+
 #[test]
 fn what_a_refused_withdrawal_spent_that_is_in_a_block_all_the_same_keeps_nothing_else_from_being_spent() {
     let world = World::new(&[20], &[5, 6]);

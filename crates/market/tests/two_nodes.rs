@@ -1,6 +1,11 @@
 //! Two nodes on two forks, of which now one answers a call, and now the other.
 
-#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
 
 use std::cell::RefCell;
 
@@ -123,4 +128,34 @@ fn what_can_be_collected_is_so_however_many_locks_that_a_node_had_first_are_held
         (0..3).for_each(|_| sales.ledger.mine());
     }
     assert_eq!(sales.status(&honest), "withdrawn");
+}
+
+/// A database that loses one answer where an action that was overtaken is given up.
+struct LosesOne<'a>(&'a Sqlite, RefCell<bool>);
+
+impl Database for LosesOne<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let gives_up = statements.iter().any(|statement| statement.sql.contains("SET state = 'refused'"));
+        if gives_up && !self.1.replace(true) {
+            return Err(DatabaseError("Network connection lost.".into()));
+        }
+        self.0.batch(statements).await
+    }
+}
+
+#[test]
+fn an_action_that_was_overtaken_is_given_up_by_the_next_tick_where_one_could_not() {
+    let sales = Sales::new();
+    let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
+    sales.ledger.mine();
+    sales.tick();
+    sales.ledger.mempool.borrow_mut().clear();
+    sales.does(&locks[0], Action::SetRefundRequested);
+    let loses = LosesOne(&sales.db, RefCell::new(false));
+    for _ in 0..3 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick_on(&loses);
+    }
+    assert!(*loses.1.borrow(), "an answer was lost");
+    assert!(locks.iter().skip(1).all(|lock| sales.status(lock) == "ResultSubmitted"));
 }

@@ -180,8 +180,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             Ok(Submission::Accepted) => ChainSays::Accepted,
             Ok(Submission::Refused(reason)) => {
                 if only_attempt {
-                    self.database.run(refused_first(entry)).await?;
-                    entry.was_public = true;
+                    let public = self.database.run(refused_first(entry)).await?;
+                    entry.was_public |= public.first() == Some("yes");
                 }
                 match self.inclusion_of(entry).await {
                     Err(OutboxError::Database(error)) => return Err(error),

@@ -187,9 +187,15 @@ pub(crate) fn not_handed_over(entry: &Entry) -> Statement {
     )
 }
 
-/// The statement that notes that a node refused what nobody had from us.
+/// The statement that notes that a node refused what nobody had from us, and answers whether somebody else may have handed it
+/// in: what a wallet of ours signed nobody else has.
 pub(crate) fn refused_first(entry: &Entry) -> Statement {
-    statement!("UPDATE outbox SET was_public = 1 WHERE tx_id = ?1 AND attempts = ?2", entry.tx, entry.attempts)
+    statement!(
+        "UPDATE outbox SET was_public = was_public OR wallet IS NULL WHERE tx_id = ?1 AND attempts = ?2 \
+         RETURNING iif(was_public, 'yes', 'no')",
+        entry.tx,
+        entry.attempts
+    )
 }
 
 /// The statement that notes that the only attempt has no answer: a node may have taken it from us, for all that is known.

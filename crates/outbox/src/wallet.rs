@@ -29,6 +29,9 @@ pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
 /// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
 /// older ones spend is reserved, and what they made is spent once it is shown.
 const MAX_SENT: usize = 32;
+/// Transactions that took no effect lately, for all that is known, that are read, the oldest first: what later ones spend is
+/// refused for what one of these spent.
+const MAX_DOUBTED: usize = 32;
 /// Transactions that are sent again for one that depends on them.
 const MAX_PARENTS: usize = 8;
 
@@ -48,10 +51,11 @@ pub struct WalletSnapshot {
     waiting: Vec<(TxHash, Vec<u8>)>,
 }
 
-/// The statements that read a [`WalletSnapshot`]. `tip_slot` is the newest known block's: change of what can be in no
+/// The statements that read a [`WalletSnapshot`]: what was sent, what is reserved, and what took no effect lately for all that
+/// is known. `tip_slot` is the newest known block's: change of what can be in no
 /// block any more is on the chain, where the provider shows it, or will never be.
 #[must_use]
-pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] {
+pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 3] {
     let (since, live) = (now.saturating_sub(MAX_LAG_MS), tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS));
     [
         statement!(
@@ -72,6 +76,14 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] 
             wallet,
             since
         ),
+        statement!(
+            format!(
+                "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled WHERE wallet = ?1 AND state <> 'included' \
+                 AND state IN ('refused', 'expired') AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_DOUBTED}"
+            ),
+            wallet,
+            since
+        ),
     ]
 }
 
@@ -80,7 +92,7 @@ impl WalletSnapshot {
     ///
     /// # Errors
     /// What is stored is not what we store.
-    pub fn read(wallet: &Address, sent: &Rows, reserved: &Rows) -> Result<Self, DatabaseError> {
+    pub fn read(wallet: &Address, [sent, reserved, doubted]: &[Rows; 3]) -> Result<Self, DatabaseError> {
         let broken = |what: &str| DatabaseError(format!("{what} of a wallet's transaction cannot be read"));
         let mut read = Self::default();
         for tx_in in &reserved.rows {
@@ -104,7 +116,12 @@ impl WalletSnapshot {
                 read.waiting.push((tx.id, entry.cbor));
             }
         }
-        read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
+        // What no provider shows, and one that was refused spends, may be spent by it: it passed on what it refused.
+        let mut in_doubt = BTreeSet::new();
+        for entry in Entry::all(doubted)? {
+            in_doubt.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?.inputs);
+        }
+        read.change.retain(|utxo| !read.reserved.contains(&utxo.reference) && !in_doubt.contains(&utxo.reference));
         Ok(read)
     }
 

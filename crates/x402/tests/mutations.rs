@@ -476,6 +476,11 @@ fn mutations_of_the_transaction() -> Vec<(&'static str, PaymentChange, &'static 
         ),
         ("marked as failing", on(|p| p.is_valid = Cbor::Bool(false)), "invalid_exact_cardano_payload_phase2_invalid"),
         ("not signed", on(|p| p.signers.clear()), "invalid_exact_cardano_payload_unsigned"),
+        (
+            "signed by thirty-three",
+            on(|p| p.signers.extend(100..132)),
+            "invalid_exact_cardano_payload_too_many_signatures",
+        ),
         ("signed by somebody else only", on(|p| p.signers = vec![FRIEND]), MISSING_SIGNATURE),
         (
             "a signature of something else",

@@ -8,6 +8,9 @@ use crate::params::{ProtocolParameters, Rational};
 /// Entries of a cost model that are read at most (Plutus V3 has 297 now).
 const MAX_COST_MODEL: usize = 2_000;
 
+/// Decimals of a price: with more, a fee's fractions would not fit.
+const MAX_DECIMALS: usize = 15;
+
 /// A number that Blockfrost gives as a number or as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -31,15 +34,18 @@ impl Number {
         self.text().parse().or_else(|_| malformed(what))
     }
 
-    /// The exact decimal fraction that was written.
+    /// The decimal fraction that was written; one that does not end, or is longer than [`MAX_DECIMALS`], the next larger one of
+    /// that length: a fee that is a lovelace too high is taken.
     fn fraction(&self, what: &str) -> ChainResult<Rational> {
         let text = self.text();
         let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
         let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-        if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 18 {
+        if whole.is_empty() || !digits(whole) || !digits(decimals) {
             return malformed(what);
         }
+        let (decimals, beyond) = decimals.split_at_checked(MAX_DECIMALS).unwrap_or((decimals, ""));
         let numerator: u64 = format!("{whole}{decimals}").parse().or_else(|_| malformed(what))?;
+        let numerator = numerator.saturating_add(u64::from(beyond.bytes().any(|digit| digit != b'0')));
         let denominator = u32::try_from(decimals.len()).ok().and_then(|places| 10_u64.checked_pow(places));
         denominator.map_or_else(|| malformed(what), |denominator| Ok(Rational { numerator, denominator }))
     }

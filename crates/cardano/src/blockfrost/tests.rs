@@ -56,6 +56,20 @@ fn prices_keep_their_exact_fractions() {
 }
 
 #[test]
+fn a_price_with_more_decimals_than_there_is_room_for_is_the_next_larger_one() {
+    for (written, numerator) in [
+        ("0.0000721333333333333333333", 72_133_333_334),
+        ("0.000072133333333000", 72_133_333_333),
+        ("0.0000721333333330000001", 72_133_333_334),
+    ] {
+        let mut body = parameters();
+        body["price_step"] = json!(written);
+        let read = protocol_parameters(body.to_string().as_bytes()).unwrap();
+        assert_eq!(read.price_step, Rational { numerator, denominator: 1_000_000_000_000_000 }, "{written}");
+    }
+}
+
+#[test]
 fn parameters_that_cannot_be_are_refused() {
     for (field, value) in [
         ("min_fee_a", json!(0)),

@@ -1,10 +1,13 @@
 //! A payment's draft: straight to the seller, or into the contract under the seller's signed terms.
 
+#[cfg(test)]
+mod tests;
+
 use cardano::{
     Lovelace, TxRef,
     keys::Native,
     params::ProtocolParameters,
-    slots::SlotConfig,
+    slots::{Millis, SlotConfig},
     tx::{Output, SignedTx},
 };
 use escrow::{Deployment, PlutusAddress};
@@ -25,6 +28,8 @@ use crate::service::Listing;
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
 /// Beyond the price, so that the escrow can be carried forward; it comes back.
 const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
+/// How long ago, or ahead, terms may be made, for clocks that differ.
+const MAX_AGE_MS: Millis = 10 * 60_000;
 
 /// A draft as the service answers with it (`POST /listings/{id}/payment-draft`). What else it says is not looked at.
 #[derive(Deserialize)]
@@ -79,7 +84,7 @@ pub fn payment(
     let (paid, terms) = match asked.mode {
         DeliveryMode::Instant => (instant(&theirs, asked)?, None),
         DeliveryMode::Protected => {
-            let terms = authorized(&accepted, asked)?;
+            let terms = authorized(&accepted, asked, own.now)?;
             (protected(&theirs, &accepted, asked)?, Some(terms))
         }
     };
@@ -142,8 +147,8 @@ fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'
 }
 
 /// The seller's terms: signed, for this listing's content, and for the contract that the blueprint makes with the declared
-/// arbiters. The address is derived, not believed.
-fn authorized(entry: &PaymentRequirements, asked: &Asked<'_>) -> Result<AuthorizedTerms, NotAsAsked> {
+/// arbiters, made just now. The address is derived, not believed.
+fn authorized(entry: &PaymentRequirements, asked: &Asked<'_>, now: Millis) -> Result<AuthorizedTerms, NotAsAsked> {
     let extra = entry.extra.escrow().ok_or_else(|| NotAsAsked::Terms("no escrow".into()))?;
     let parameters = extra.deployment.as_ref().and_then(DeploymentWire::parameters);
     let parameters = parameters.ok_or_else(|| NotAsAsked::Terms("no contract is declared".into()))?;
@@ -164,6 +169,12 @@ fn authorized(entry: &PaymentRequirements, asked: &Asked<'_>) -> Result<Authoriz
         reference_script_bytes: 0,
         blueprint_sha256: Some(asked.blueprint.sha256()),
     };
-    let verified = AuthorizedTerms::verify(&Native, entry, &deployment, extra.asset_transfer_method);
-    Ok(block_on(verified)?)
+    let verified = block_on(AuthorizedTerms::verify(&Native, entry, &deployment, extra.asset_transfer_method))?;
+    // Times that lie further ahead would hold the money for as long.
+    let issued = verified.deadlines().issued_at();
+    if issued.is_some_and(|issued| issued.abs_diff(now) <= MAX_AGE_MS) {
+        Ok(verified)
+    } else {
+        Err(NotAsAsked::Deadlines)
+    }
 }

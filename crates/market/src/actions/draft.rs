@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use cardano::{
-    Address, ContentHash, Lovelace, TxHash,
-    chain::{Chain, ChainError, Utxo, Value},
+    Address, ContentHash, KeyHash, Lovelace, TxHash,
+    chain::{Chain, ChainError, Tip, Utxo, Value},
     evaluation::Evaluate,
     fees,
     params::ProtocolParameters,
@@ -130,47 +130,87 @@ struct Permitted {
     known: LockedPurchase,
     escrow: Escrow,
     rule: &'static Rule,
+    /// Whose it is to do.
+    address: Address,
     step: Step,
+}
+
+impl Permitted {
+    /// That the wallet is the party's.
+    fn is_for(&self, wallet: &Payer) -> Result<(), ActionError> {
+        let Self { rule, address, .. } = self;
+        if wallet.keys.contains(address.payment_key()) {
+            return Ok(());
+        }
+        Err(ActionError::NotYours { action: rule.action, party: words::party(rule.by), address: *address })
+    }
+}
+
+/// What a draft may need of a wallet: the largest of its outputs.
+struct Payer {
+    keys: BTreeSet<KeyHash>,
+    change: Address,
+    utxos: Vec<Utxo>,
+    collateral: Vec<Utxo>,
+}
+
+impl Payer {
+    fn of(wallet: &Cip30Wallet) -> Self {
+        let few = |utxos: &[Utxo]| largest_few(&utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain).0;
+        Self {
+            keys: wallet.keys(),
+            change: wallet.change,
+            utxos: few(&wallet.utxos),
+            collateral: few(&wallet.collateral),
+        }
+    }
 }
 
 impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     /// Drafts an action on a purchase for the wallet of its buyer or its seller of record. Three calls to the chain's
-    /// provider, and one more for each step that the watcher has not read yet.
+    /// provider, and one more for each step that the watcher has not read yet. The wallet is read when that is known: who
+    /// waits for a provider holds nothing of it but what the draft spends.
     ///
     /// # Errors
     /// Why not, and what to do.
-    pub async fn draft(
+    pub async fn draft<E: From<ActionError>>(
         &self,
         purchase: &TxHash,
         action: Action,
-        wallet: &Cip30Wallet,
+        wallet: impl AsyncFnOnce() -> Result<Cip30Wallet, E>,
+    ) -> Result<ActionDraft, E> {
+        let permitted = self.permitted(purchase, action).await?;
+        let tip = self.chain.recent_tip().await.map_err(ActionError::from)?;
+        let parameters = self.chain.protocol_parameters().await.map_err(ActionError::from)?;
+        let wallet = Payer::of(&wallet().await?);
+        Ok(self.drafted(&permitted, action, &wallet, (tip, &parameters)).await?)
+    }
+
+    async fn drafted(
+        &self,
+        permitted: &Permitted,
+        action: Action,
+        wallet: &Payer,
+        (tip, parameters): (Tip, &ProtocolParameters),
     ) -> Result<ActionDraft, ActionError> {
-        let permitted = self.permitted(purchase, action, wallet).await?;
-        let tip = self.chain.recent_tip().await?;
+        permitted.is_for(wallet)?;
         let now = self.lead.clock(tip.time_ms, self.now);
-        let parameters = self.chain.protocol_parameters().await?;
-        let planner = self.planner(&parameters);
+        let planner = self.planner(parameters);
         let time = ChainTime { tip_slot: tip.slot, now };
         let mut plan = planner.plan(&permitted.escrow, &permitted.step, time).map_err(|error| match error {
             PlanError::NotYet(from) => ActionError::TooEarly { action, from, now },
             PlanError::Refused(ContractRefusal::TooLate(until)) => ActionError::TooLate { action, until },
             error => ActionError::Plan(error),
         })?;
-        plan.wallet_keys = wallet.keys();
+        plan.wallet_keys.clone_from(&wallet.keys);
         plan.collateral.clone_from(&wallet.collateral);
-        let (utxos, _) = largest_few(&wallet.utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain);
-        let pays = Wallet { address: wallet.change, utxos: &utxos, reserved: &BTreeSet::new() };
+        let pays = Wallet { address: wallet.change, utxos: &wallet.utxos, reserved: &BTreeSet::new() };
         let tx = planner.draft_of(self.chain, plan, &pays).await.map_err(|error| refusal(error, wallet.change))?;
-        told(tx, &permitted, wallet, &parameters, now)
+        told(tx, permitted, wallet, parameters, now)
     }
 
-    /// That the contract knows the action in the escrow's state, and that the wallet is the party's.
-    async fn permitted(
-        &self,
-        purchase: &TxHash,
-        action: Action,
-        wallet: &Cip30Wallet,
-    ) -> Result<Permitted, ActionError> {
+    /// That the contract knows the action in the escrow's state.
+    async fn permitted(&self, purchase: &TxHash, action: Action) -> Result<Permitted, ActionError> {
         let known = self.locked_purchase(purchase).await?;
         let escrow = match self.current_escrow(&known).await? {
             CurrentEscrow::Ended(status) => return Err(ActionError::Ended(status)),
@@ -179,15 +219,12 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         let state = || ActionError::State { action, state: Status::from(escrow.datum.state).name() };
         let rule = Rule::find(action, &escrow.datum).ok_or_else(state)?;
         let address = address_of(rule.by, &escrow).ok_or_else(state)?;
-        if !wallet.keys().contains(address.payment_key()) {
-            return Err(ActionError::NotYours { action, party: words::party(rule.by), address });
-        }
         let result = match action {
             Action::SubmitResult => Some(self.result(purchase, &known).await?),
             _ => None,
         };
         let step = known.step(action, || result).ok_or_else(state)?;
-        Ok(Permitted { known, escrow, rule, step })
+        Ok(Permitted { known, escrow, rule, address, step })
     }
 
     /// What the seller posts: the hash of what was delivered.
@@ -213,7 +250,7 @@ fn refusal(error: DraftError, wallet: Address) -> ActionError {
 fn told(
     tx: UnsignedTx,
     permitted: &Permitted,
-    wallet: &Cip30Wallet,
+    wallet: &Payer,
     parameters: &ProtocolParameters,
     now: Millis,
 ) -> Result<ActionDraft, ActionError> {

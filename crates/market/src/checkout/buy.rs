@@ -206,8 +206,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         let Order { account, terms, .. } = self.order;
         let (database, buyers, wallet) = (self.checkout.database, buyers_of(account), account.wallet_address);
         let slot = SlotConfig::PREPROD.slot_at(self.checkout.clock).unwrap_or(0);
-        let [sent, reserved] = snapshot(&wallet, slot, self.checkout.now);
-        let reads = vec![
+        let snapshot = snapshot(&wallet, slot, self.checkout.now);
+        let mut reads = vec![
             purchase::owned(&terms.id, &buyers),
             payment::open(&terms.id, &buyers),
             overdue(&wallet, slot),
@@ -215,10 +215,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             payment::lost(&terms.id, &account.owner),
             payment::ended_before(&wallet, &terms.id, self.checkout.now),
             payment::count_lost(&terms.id, &buyers),
-            sent,
-            reserved,
         ];
-        let [owned, open, over, ended, lost, before, looked, sent, reserved] = exactly(database.batch(reads).await?)?;
+        reads.extend(snapshot);
+        let [owned, open, over, ended, lost, before, looked, sent, reserved, doubted] =
+            exactly(database.batch(reads).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
         }
@@ -240,9 +240,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         if outbox.close(Entry::all(&over)?, &view.tip, self.checkout.now).await? {
             return Ok(None);
         }
-        let known = WalletSnapshot::read(&wallet, &sent, &reserved)?;
-        // Not beside what it says, for as long as a block is waited for.
-        drop((sent, reserved));
+        // What it was read of does not stay beside it, for as long as a block is waited for.
+        let known = WalletSnapshot::read(&wallet, &[sent, reserved, doubted])?;
         let ended = Entry::all(&ended)?;
         let looked = looked.first_json()?.unwrap_or(0);
         let count = ended.len();
@@ -331,8 +330,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     async fn snapshot(&self, view: &ChainView) -> Result<WalletSnapshot, BuyError> {
         let wallet = self.order.account.wallet_address;
         let reads = snapshot(&wallet, view.tip.slot, self.checkout.now).into();
-        let [sent, reserved] = exactly(self.checkout.database.batch(reads).await?)?;
-        Ok(WalletSnapshot::read(&wallet, &sent, &reserved)?)
+        Ok(WalletSnapshot::read(&wallet, &exactly(self.checkout.database.batch(reads).await?)?)?)
     }
 
     async fn attempt(

@@ -36,8 +36,8 @@ use crate::{
 /// How often a claim is tried again because the payment that stood in its way ended without effect.
 const MAX_ROUNDS: u32 = 3;
 
-/// How much longer a new lock must be valid, in slots: three blocks in four come within as many.
-const LEAST_LOCK_SLOTS: u64 = 30;
+/// How much longer a new payment must be valid, in slots: three blocks in four come within as many.
+const LEAST_SLOTS: u64 = 30;
 
 /// How long a transaction that is not handed in, for its payer owns what it is for, must stay unseen.
 const UNSEEN_MS: Millis = 5_000;
@@ -131,14 +131,14 @@ pub enum PayError {
     Public,
     /// Many payments of this payer took no effect lately.
     #[error(
-        "{MAX_REFUSED} payments of this payer, or more than {LOOKED_FOR} for this listing, took no effect within a day: no other \
-         is taken until they are a day old"
+        "{MAX_REFUSED} payments of this payer, or more than {LOOKED_FOR} for this listing, took no effect lately: no other is \
+         taken until their time has been over for an hour"
     )]
     TooManyRefused,
-    /// A lock that would hardly be in a block in time: whoever hands in many of them locks nothing, and keeps others out.
+    /// One that would hardly be in a block in time: whoever hands in many of them pays nothing, and keeps others out.
     #[error(
-        "the lock can be in a block for less than {LEAST_LOCK_SLOTS} seconds more: nothing was paid; build a new one, under \
-         new terms where those are over soon"
+        "the payment can be in a block for less than {LEAST_SLOTS} seconds more: nothing was paid; build a new one, under new \
+         terms where those are over soon"
     )]
     EndsAtOnce,
     /// Another payment spends the same.
@@ -344,7 +344,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     fn ends_at_once(&self, verified: &VerifiedPayment) -> bool {
         let now = SlotConfig::PREPROD.slot_at(self.clock).unwrap_or(u64::MAX);
-        verified.valid_until < now.saturating_add(LEAST_LOCK_SLOTS)
+        verified.valid_until < now.saturating_add(LEAST_SLOTS)
     }
 
     /// What we know of a transaction that is public, where we handed it in ourselves: an equal request was quicker.
@@ -363,7 +363,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             if attempt.proven != Some(verified.payer) {
                 return Err(PayError::Public);
             }
-        } else if mode == DeliveryMode::Protected && self.ends_at_once(&verified) {
+        } else if self.ends_at_once(&verified) {
             return Err(PayError::EndsAtOnce);
         }
         let (payer, terms) = (verified.payer, attempt.terms);
@@ -433,15 +433,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::MaybePaid => {
                     let payer_text = payer.to_string();
                     let reads = vec![
-                        payment::lost(&terms.id, &payer_text),
+                        payment::lost_of_buyer(&terms.id, &payer_text),
                         payment::count_lost(&terms.id, std::slice::from_ref(&payer_text)),
+                        payment::count_lost_lately(&terms.id, &payer_text, self.now),
                     ];
-                    let [lost, count] = exactly(self.database.batch(reads).await?)?;
+                    let [lost, count, lately] = exactly(self.database.batch(reads).await?)?;
                     if self.find_included(&lost).await?.is_none() {
                         self.must_not_wait(&lost, &payer).await?;
                     }
                     new.looked = count.first_json()?.unwrap_or(0);
-                    if new.looked > LOOKED_FOR {
+                    if lately.first_json::<u32>()?.unwrap_or(0) > LOOKED_FOR {
                         return Err(PayError::TooManyRefused);
                     }
                 }

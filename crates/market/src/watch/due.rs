@@ -60,6 +60,8 @@ pub(super) struct Due {
     pub was_public: bool,
     /// The account whose service wallet bought, if one did.
     pub holder: Option<Holder>,
+    /// The hash of what was delivered, as a result of this lock, where it was read before.
+    pub delivered: Option<ContentHash>,
 }
 
 /// Whose service wallet it is.
@@ -112,7 +114,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                'contentHash', l.content_hash, 'share', CAST(iif(EXISTS (SELECT 1 FROM outbox \
                  WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address, \
                'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
-               'failures', e.failures, 'wasPublic', json(iif({public}, 'true', 'false')), \
+               'failures', e.failures, 'delivered', e.delivered_hash, 'wasPublic', json(iif({public}, 'true', 'false')), \
                'holder', json((SELECT json_object('owner', a.owner, 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
@@ -148,6 +150,11 @@ pub(super) fn owed() -> Statement {
              AND state IN ('claimed', 'submitted', 'included')) \
          ORDER BY (SELECT max(created_at_ms) FROM outbox WHERE purpose = 'payout:' || e.purchase_id) LIMIT 4"
     )
+}
+
+/// The statement that keeps the hash of what was delivered, as a result of this lock: it is never another.
+pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Statement {
+    statement!("UPDATE escrows SET delivered_hash = ?2 WHERE purchase_id = ?1", purchase, result)
 }
 
 /// The statement that says when to look at escrows again, unless something about them has changed since they were read:

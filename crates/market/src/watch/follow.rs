@@ -28,8 +28,8 @@ const MAX_UNSERVED: u32 = 3;
 pub(super) enum Fate {
     /// It is there.
     Unspent,
-    /// It was spent, and that is recorded.
-    Spent,
+    /// It was spent, by this transaction, and that is recorded.
+    Spent(TxHash),
     /// The provider does not say, or not yet.
     Unknown,
 }
@@ -51,7 +51,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
             match self.follow(&due.utxo, view, report).await {
                 Ok(Fate::Unspent) => later.push((due, until)),
-                Ok(Fate::Spent) => {}
+                Ok(Fate::Spent(_)) => {}
                 Ok(Fate::Unknown) => statements.push(due::put_off(&due, view.clock)),
                 Err(error) => {
                     unserved = unserved.saturating_add(1);
@@ -77,11 +77,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             let Some(by) = spent_by else { return Ok(fate) };
             let Some(found) = self.found(&by, view, report).await? else { break };
             let stands = self.record(vec![found], view, report).await?;
-            fate = Fate::Spent;
+            fate = if fate == Fate::Unspent { Fate::Spent(by) } else { fate };
             let Some(next) = stands.into_iter().next() else { return Ok(fate) };
             at = next;
         }
-        Ok(if fate == Fate::Spent { fate } else { Fate::Unknown })
+        Ok(if fate == Fate::Unspent { Fate::Unknown } else { fate })
     }
 
     /// What a transaction in a block did; `None` where the provider does not know it, or it cannot be read.

@@ -83,7 +83,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 break;
             }
             match self.follow(&escrow, view, report).await {
-                Ok(Fate::Spent) => return Ok(true),
+                Ok(Fate::Spent(by)) => {
+                    // As was done where it was recorded, unless that was cut off.
+                    self.outbox().overtaken(&entry.tx, &by, self.now).await?;
+                    return Ok(true);
+                }
                 Ok(Fate::Unspent | Fate::Unknown) => {}
                 // One that cannot be followed keeps none of the others from being so.
                 Err(error @ TickError::Chain(_)) => unsaid = Some(error),

@@ -38,7 +38,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let purchase = due.purchase;
         if due.may_be_gone(means.view.read_to) {
             match self.follow(&due.utxo, means.view, report).await {
-                Ok(Fate::Spent) => return self.next_of(judged, means, report).await,
+                Ok(Fate::Spent(_)) => return self.next_of(judged, means, report).await,
                 Ok(Fate::Unspent | Fate::Unknown) => {}
                 Err(error @ (TickError::Database(_) | TickError::Chain(ChainError::BudgetExhausted))) => {
                     return Err(error);
@@ -78,7 +78,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<Vec<Job>, TickError> {
         let due: Vec<Due> = self.database.run(due::due(means.view.clock, 0)).await?.all_json()?;
         let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(Vec::new()) };
-        let (datum, step, result) = self.judge(&due, means, report).await?;
+        let Some((datum, step, result)) = self.judge(&due, means, true, report).await? else { return Ok(Vec::new()) };
         let acts = !matches!(step, NextStep::Wait(_) | NextStep::AskArbiter);
         Ok(acts.then(|| Job::alone(Judged { due, datum, step, result })).into_iter().collect())
     }

@@ -184,7 +184,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<bool, TickError> {
         if matches!(error, DraftError::Refused(_))
-            && self.follow(&judged.due.utxo, means.view, report).await? == Fate::Spent
+            && matches!(self.follow(&judged.due.utxo, means.view, report).await?, Fate::Spent(_))
         {
             undone.done(&judged.due.purchase);
             return Ok(true);

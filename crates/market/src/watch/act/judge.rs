@@ -1,4 +1,4 @@
-//! Judging what is due. Where the time alone decides, what was sold is not read.
+//! Judging what is due. Where the time alone decides, what was sold is not read; else once for each lock.
 
 use cardano::{ContentHash, chain::Chain, evaluation::Evaluate, history::History, slots::Millis};
 use escrow::{Action, Datum, result::result_hash, rules::Timing};
@@ -26,6 +26,9 @@ const MAX_PAGES: u32 = 8;
 /// With less time than this left, a result that is not posted raises an alarm.
 const PRESSING_MS: Millis = 5 * 60_000;
 
+/// What is to be done with an escrow, and the hash of what was delivered, as a result of its lock, where that counted.
+pub(super) type Verdict = (Datum, NextStep, Option<ContentHash>);
+
 /// An escrow with what is to be done, and all that it needs.
 pub(super) struct Judged {
     pub due: Due,
@@ -49,12 +52,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let most = MAX_JUDGED.min(usize::try_from((self.calls_left)().saturating_mul(3) / 5).unwrap_or(0));
         // Where contents are kept elsewhere, reading one is an outside call, too: half of them are for what is to be done.
         let kept = (self.calls_left)().div_ceil(2);
-        let enough = |judged: usize| judged >= most || (self.calls_left)() <= kept;
         // Of what nothing bounds no more is judged than is sent: it keeps nobody else from being judged.
         let (mut public, mut passed) = (0_usize, 0_usize);
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
-            let (mut later, mut failed): (_, Vec<Statement>) = (vec![], vec![]);
+            let (mut later, mut writes): (_, Vec<Statement>) = (vec![], vec![]);
             for due in std::mem::take(&mut due) {
                 if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
                     undone.pressing.insert(due.purchase, "the tick did not come to it".into());
@@ -64,12 +66,17 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     passed = passed.saturating_add(1);
                     continue;
                 }
-                if enough(judged.len()) {
+                if judged.len() >= most {
                     continue;
                 }
                 public = public.saturating_add(usize::from(is_public));
-                match self.judge(&due, means, report).await {
-                    Ok((datum, NextStep::Wait(until), _)) => {
+                let verdict = self.judge(&due, means, (self.calls_left)() > kept, report).await;
+                if let (None, Ok(Some((.., Some(delivered))))) = (due.delivered, &verdict) {
+                    writes.push(due::keep_delivered(&due.purchase, delivered));
+                }
+                match verdict {
+                    Ok(None) => {}
+                    Ok(Some((datum, NextStep::Wait(until), _))) => {
                         undone.done(&due.purchase);
                         let until = due::next_look(until, &datum.deadlines, means.view.clock);
                         if due.may_be_gone(means.view.read_to) {
@@ -78,18 +85,18 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                             later.push((due, until));
                         }
                     }
-                    Ok((datum, step, result)) => judged.push(Judged { due, datum, step, result }),
+                    Ok(Some((datum, step, result))) => judged.push(Judged { due, datum, step, result }),
                     Err(error) => {
                         report.note(&due.purchase, &error);
-                        failed.push(due::put_off(&due, means.view.clock));
+                        writes.push(due::put_off(&due, means.view.clock));
                     }
                 }
             }
-            failed.extend((!later.is_empty()).then(|| due::look_again(&later)));
-            if !failed.is_empty() {
-                self.database.batch(failed).await?;
+            writes.extend((!later.is_empty()).then(|| due::look_again(&later)));
+            if !writes.is_empty() {
+                self.database.batch(writes).await?;
             }
-            if !full || enough(judged.len()) {
+            if !full || judged.len() >= most {
                 break;
             }
             let except = judged.len().saturating_add(waiting.len()).saturating_add(passed);
@@ -98,12 +105,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok((judged, waiting))
     }
 
+    /// `None` where that hangs on what was sold, which is not at hand, and not to be read.
     pub(super) async fn judge(
         &self,
         due: &Due,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
+        reads: bool,
         report: &mut Report,
-    ) -> Result<(Datum, NextStep, Option<ContentHash>), TickError> {
+    ) -> Result<Option<Verdict>, TickError> {
         let datum = due.datum()?;
         let holder = due.holder.as_ref().filter(|holder| datum.buyer.key_address() == Some(holder.wallet));
         let facts = EscrowFacts {
@@ -123,16 +132,24 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             && step == other
             && step != NextStep::PostResult
         {
-            return Ok((datum, step, None));
+            return Ok(Some((datum, step, None)));
         }
         if let [NextStep::Wait(one), NextStep::Wait(other)] = steps {
-            return Ok((datum, NextStep::Wait(one.min(other)), None));
+            return Ok(Some((datum, NextStep::Wait(one.min(other)), None)));
+        }
+        let Some(result) = self.delivered(due, reads).await? else { return Ok(None) };
+        let step = decide(&EscrowFacts { right: datum.result_hash == result.as_bytes(), ..facts });
+        Ok(Some((datum, step, Some(result))))
+    }
+
+    /// The hash of what was delivered, as a result of this lock.
+    async fn delivered(&self, due: &Due, reads: bool) -> Result<Option<ContentHash>, TickError> {
+        if due.delivered.is_some() || !reads {
+            return Ok(due.delivered);
         }
         let content = self.contents.get(&due.content_hash).await?;
         let content = content.ok_or_else(|| sql::DatabaseError("what was sold is not there".into()))?;
-        let result = result_hash(&due.purchase, &content);
-        let step = decide(&EscrowFacts { right: datum.result_hash == result.as_bytes(), ..facts });
-        Ok((datum, step, Some(result)))
+        Ok(Some(result_hash(&due.purchase, &content)))
     }
 }
 

@@ -121,8 +121,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 let address = key.enterprise_address();
                 let parameters = self.chain.protocol_parameters().await?;
                 let reads = snapshot(&address, view.tip.slot, self.now);
-                let [sent, reserved] = exactly(self.database.batch(reads.into()).await?)?;
-                let mut snapshot = WalletSnapshot::read(&address, &sent, &reserved)?;
+                let read = exactly(self.database.batch(reads.into()).await?)?;
+                let mut snapshot = WalletSnapshot::read(&address, &read)?;
                 let free = |utxo: &&Utxo| !snapshot.reserved.contains(&utxo.reference) && !is_dust(utxo);
                 let enough = |shown: &[Utxo]| {
                     shown.iter().filter(free).map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs

@@ -12,6 +12,9 @@ use cardano::{
 use super::{InvalidInputs, PaymentContext, Situation, inputs::resolved, nonce};
 use crate::{Refusal, exact::Payment};
 
+/// Signatures of a payment from outside: a wallet spends few outputs for one, each of one key.
+pub const MAX_SIGNATURES: usize = 32;
+
 refusals! {
     /// Signatures that are missing or bad.
     #[derive(Copy)]
@@ -19,6 +22,9 @@ refusals! {
         /// No signature at all.
         #[error("the transaction is not signed: sign it, do not submit it, and send it whole")]
         Unsigned => "invalid_exact_cardano_payload_unsigned",
+        /// More signatures than a payment needs: each costs computing time before anything is asked.
+        #[error("more than {MAX_SIGNATURES} signatures: spend outputs of fewer keys")]
+        TooMany => "invalid_exact_cardano_payload_too_many_signatures",
         /// A signature that does not verify, whoever's.
         #[error("the signature by key {0} does not verify: sign exactly the transaction that you send")]
         BadSignature(KeyHash) => "invalid_exact_cardano_payload_invalid_signature",
@@ -28,9 +34,13 @@ refusals! {
     }
 }
 
-/// There is at least one signature.
+/// There is at least one signature, and no more than a payment needs.
 pub fn exist(case: &PaymentContext<'_>) -> Result<(), Refusal> {
-    if case.payment.tx.vkey_witnesses.is_empty() { Err(InvalidWitnesses::Unsigned.into()) } else { Ok(()) }
+    match case.payment.tx.vkey_witnesses.len() {
+        0 => Err(InvalidWitnesses::Unsigned.into()),
+        1..=MAX_SIGNATURES => Ok(()),
+        _ => Err(InvalidWitnesses::TooMany.into()),
+    }
 }
 
 /// Every required signer signed.
