@@ -16,6 +16,7 @@ CREATE TABLE sessions (
   expires_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_expiry ON sessions (expires_at_ms);
+CREATE INDEX sessions_by_owner ON sessions (owner);
 
 -- How often each network signed in on each day (days since 1970-01-01, UTC). Yesterday's leave, by the watcher.
 CREATE TABLE signed_in_days (

@@ -64,8 +64,8 @@ const deeds = {
     reveal("read");
     element("read").focus();
   },
-  leave: async () => {
-    await send("POST", "/auth/logout");
+  leave: async ({ dataset }) => {
+    await send("POST", `/auth/logout${dataset.how ?? ""}`);
     session(null);
     location.reload();
   },

@@ -84,11 +84,12 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     Ok(answer::private_json(answer.to_string())?)
 }
 
-/// The end of a session.
+/// The end of a session; with `everywhere=true` in the query, of all sessions of its account.
 pub async fn logout(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let token = Shown::required(request)?;
-    if account::sign_out(&app.database(), &token, app.now_ms()).await? {
+    let everywhere = request.url()?.query_pairs().any(|(name, value)| name == "everywhere" && value == "true");
+    if account::sign_out(&app.database(), &token, everywhere, app.now_ms()).await? {
         Ok(Response::empty()?.with_status(204))
     } else {
         Err(ApiError::NotSignedIn)

@@ -246,6 +246,15 @@ describe("sessions", () => {
     assert.equal((await two.me()).owner, wallet.address);
   });
 
+  it("ends everywhere where that is asked for, and for nobody else", async () => {
+    const wallet = world.person("robbed");
+    const sessions = [await open(world.api, wallet), await open(world.api, wallet)] as const;
+    const other = await open(world.api, world.person("stayer"));
+    assert.equal((await sessions[0].post("/auth/logout?everywhere=true")).status, 204);
+    for (const { token } of sessions) await asking(`Bearer ${token}`);
+    await other.me();
+  });
+
   it("ends after 7 days", async () => {
     const wallet = world.person("sleeper");
     const account = await open(world.api, wallet);

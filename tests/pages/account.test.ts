@@ -83,7 +83,7 @@ describe("the account's page", () => {
     await page.getByRole("alert").filter({ hasText: "dailyBudgetAda" }).waitFor();
     await page.reload();
     await page.getByRole("heading", { name: "Service wallet" }).waitFor();
-    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
     await signIn(page).waitFor();
     assert.deepEqual(
       errors.filter((error) => !/status of 400/.test(error)),

@@ -11,6 +11,7 @@ import { type Answer, errorOf, json, post, send, usage } from "../helpers/http.t
 import { type Listing, list } from "../helpers/listings.ts";
 import { makeOut, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { laden, Stranger } from "./stranger.ts";
 
 /** What one network may take, and an IPv6 site: LIMIT_PROVIDER, LIMIT_SITE_PROVIDER. */
 const TICKETS = 6;
@@ -19,6 +20,8 @@ const OF_SITE = 10;
 const CALLS = 4;
 /** Outside calls at most: another minute may begin meanwhile, and a payment that waits is handed over, and once more. */
 const most = (tickets: number): number => 2 * tickets * CALLS + 2;
+/** Outputs full of tokens that one transaction refers to: six megabytes are told of it. */
+const REFERENCES = 60;
 /** Requests of each sort: more than are let through. */
 const ASKED = 30;
 
@@ -77,6 +80,25 @@ describe("one network", { timeout: 180_000 }, () => {
       for (const answer of told) assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/, errorOf(answer, 429));
       assert.ok(told.length > 0, `${what}: nobody is told to wait`);
     }
+  });
+
+  it("costs the provider more, the more is told of what it asks about", async () => {
+    const stranger = await Stranger.with(world, 200_000_000n);
+    const references = await laden(world, stranger.address, REFERENCES);
+    const buyer = world.person("whose coin has a long story");
+    const { cbor } = stranger.make({ outputs: [{ address: buyer.address, lovelace: 20_000_000n }], references });
+    await world.ledger.submit(cbor);
+    await world.ledger.block();
+    const [long, short] = [buyer, await world.buyer()].map((wallet) => makeOut(world, wallet, listing, { ttl: 400 }));
+    const present = async (payment: typeof long, network: number) =>
+      send(unlockUrl(world, listing), {
+        headers: { ...from(network), "payment-signature": (await payment)?.header ?? "" },
+      });
+    assert.equal((await present(short, 21)).status, 402);
+    const answer = await present(long, 22);
+    assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/, errorOf(answer, 429));
+    assert.equal((await present(short, 22)).status, 429, "it has used up what its network may ask for");
+    assert.equal((await present(short, 23)).status, 402);
   });
 
   it("has no more of its provider where it is one of an IPv6 site's many", async () => {

@@ -84,11 +84,12 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
   });
 
   it("costs next to nothing while nothing changes", async () => {
-    await world.tick();
-    const { calls, batches, acted } = await world.tick();
-    assert.deepEqual(acted, []);
-    assert.ok(calls <= 5, `${calls} outside calls`);
-    assert.equal(batches, 2);
+    // What is in the newest blocks is asked for once more when these are deep enough.
+    let quiet = await world.tick();
+    for (let left = 12; left > 0 && quiet.batches > 2; left--) quiet = await world.tick();
+    assert.deepEqual(quiet.acted, []);
+    assert.ok(quiet.calls <= 5, `${quiet.calls} outside calls`);
+    assert.equal(quiet.batches, 2);
   });
 
   it("is told as the chain has it when the chain goes back", async () => {

@@ -247,15 +247,22 @@ pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Resul
     db.run(by_session(&token.hash(), now_ms)).await?.first_json()
 }
 
-/// Ends a session; whether there was one.
+/// Ends a session, or all of its account, so that none that was copied lives on; whether there was one.
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn sign_out(db: &impl Database, token: &Token, now_ms: u64) -> Result<bool, DatabaseError> {
+pub async fn sign_out(
+    db: &impl Database,
+    token: &Token,
+    everywhere: bool,
+    now_ms: u64,
+) -> Result<bool, DatabaseError> {
     let end = statement!(
-        "DELETE FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2 RETURNING owner",
+        "DELETE FROM sessions WHERE owner = (SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2) \
+         AND (?3 OR token_hash = ?1) RETURNING owner",
         token.hash(),
-        now_ms
+        now_ms,
+        everywhere
     );
     Ok(db.run(end).await?.first().is_some())
 }

@@ -106,12 +106,10 @@ pub enum Unavailable {
          is, ask for the money back"
     )]
     NoResult(TxHash),
-    /// More protected sales wait for their results than are posted in time, or more payments of a network were in no block in
-    /// time than are looked after.
+    /// More protected sales wait for their results than are posted in time.
     #[error(
-        "too many protected sales wait for their results, of all or of your network, or too many payments of your network \
-         were in no block: nothing was handed in; try again in a few minutes, with a new payment unless this one is public \
-         already"
+        "too many protected sales wait for their results, of all or of your network: nothing was handed in; try again in a \
+         few minutes, with a new payment unless this one is public already"
     )]
     Crowded,
 }

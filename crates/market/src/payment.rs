@@ -227,28 +227,6 @@ macro_rules! crowded {
     };
 }
 
-/// Payments of one network whose time is over and whose end is not known beyond which no other of it is taken: two ticks look
-/// after as many.
-const MAX_OVERDUE_OF_ONE: u32 = 16;
-
-/// SQL for whether a network has as many, over the facts.
-macro_rules! overdue {
-    ($facts:literal) => {
-        concat!(
-            "(SELECT count(*) FROM outbox o JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
-               AND o.state IN ('claimed', 'submitted') AND o.valid_until_slot < ",
-            $facts,
-            " ->> '$.slot' AND p.network IN (",
-            $facts,
-            " ->> '$.network', ",
-            $facts,
-            " ->> '$.networkBefore')) >= ",
-            $facts,
-            " ->> '$.overdue'"
-        )
-    };
-}
-
 /// SQL for the addresses of a buyer: these, and the service wallets of the accounts that they sign in to.
 macro_rules! buyers {
     ($addresses:literal) => {
@@ -364,9 +342,7 @@ const GUARD: &str = concat!(
     too_many_refused!("?10"),
     ")) AND (?10 ->> '$.unposted' IS NULL OR NOT (",
     crowded!("?10"),
-    ")) AND NOT (",
-    overdue!("?10"),
-    ") AND ",
+    ")) AND ",
     lost!("?10", "?10, '$.buyers'"),
     " <= (?10 ->> '$.looked') AND NOT ",
     more_ended!("?10"),
@@ -422,7 +398,6 @@ impl NewPayment<'_> {
             "refusedRows": MAX_REFUSED_ROWS,
             "lately": lately(now),
             "slot": SlotConfig::PREPROD.slot_at(now).unwrap_or(0),
-            "overdue": MAX_OVERDUE_OF_ONE,
             "unposted": (self.mode == DeliveryMode::Protected).then_some(MAX_UNPOSTED),
             "ofOne": MAX_UNPOSTED_OF_ONE,
             "unseenSlots": UNSEEN_SLOTS,
@@ -679,13 +654,17 @@ pub fn open(listing: &str, buyers: &[String]) -> Statement {
     )
 }
 
-/// The statement that reads the entries of payments in this mode whose end is not known, those that expire first.
+/// The statement that reads the entries of payments in this mode whose end is not known: of each network in its turn, those
+/// that expire first, for anyone can hand in many that no block has.
 #[must_use]
 pub(crate) fn open_in(mode: DeliveryMode, most: u32) -> Statement {
     statement!(
         format!(
-            "SELECT {ENTRY_JSON} FROM outbox CROSS JOIN payments p ON p.tx_id = outbox.tx_id WHERE kind = 'payment' \
-             AND state IN ('claimed', 'submitted') AND p.mode = ?1 ORDER BY valid_until_slot LIMIT {most}"
+            "SELECT {ENTRY_JSON} FROM outbox JOIN (SELECT o.tx_id AS which, o.valid_until_slot AS until, \
+               row_number() OVER (PARTITION BY p.network ORDER BY o.valid_until_slot) AS turn \
+               FROM outbox o CROSS JOIN payments p ON p.tx_id = o.tx_id WHERE o.kind = 'payment' \
+               AND o.state IN ('claimed', 'submitted') AND p.mode = ?1 ORDER BY turn, until LIMIT {most}) \
+             ON tx_id = which ORDER BY turn, until"
         ),
         mode.as_str()
     )
@@ -824,7 +803,7 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                'identifier', (SELECT payload_digest FROM payment_identifiers WHERE listing_id = ?2 ->> '$.listing' \
                  AND identifier = ?2 ->> '$.identifier'), \
                'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
-               'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}) OR {}, \
+               'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
                'lost', {} > (?2 ->> '$.looked'), 'ended', {}, 'over', {}, \
                'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
                'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
@@ -832,7 +811,6 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
             same_terms!("?2"),
             too_many_refused!("?2"),
             crowded!("?2"),
-            overdue!("?2"),
             lost!("?2", "?2, '$.buyers'"),
             more_ended!("?2"),
             over!("?2"),

@@ -63,7 +63,7 @@ fn a_session_is_live_until_its_last_millisecond() {
     assert!(!live(NOON + SESSION_MS));
     let limits = account::limits(Some(1), Some(1)).unwrap();
     assert!(!block(account::set_limits(&db, &token(1), limits, NOON + SESSION_MS)).unwrap());
-    assert!(!block(account::sign_out(&db, &token(1), NOON + SESSION_MS)).unwrap());
+    assert!(!block(account::sign_out(&db, &token(1), false, NOON + SESSION_MS)).unwrap());
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn signing_out_ends_one_session_once() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     sign_up(&db, 1, NOON);
     sign_up(&db, 2, NOON);
-    assert!(block(account::sign_out(&db, &token(1), NOON)).unwrap());
-    assert!(!block(account::sign_out(&db, &token(1), NOON)).unwrap());
+    assert!(block(account::sign_out(&db, &token(1), false, NOON)).unwrap());
+    assert!(!block(account::sign_out(&db, &token(1), true, NOON)).unwrap());
     assert!(block(account::view(&db, &token(1), NOON)).unwrap().is_none());
     assert!(block(account::view(&db, &token(2), NOON)).unwrap().is_some());
 }

@@ -944,3 +944,29 @@ fn what_a_tick_found_to_be_owed_before_a_rollback_is_not_paid_beside_what_is_col
     sales.ticks(8);
     assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
 }
+
+#[test]
+fn payments_that_no_block_has_are_asked_for_of_each_network_in_its_turn_and_given_up_in_the_end() {
+    let sales = Sales::new();
+    let open = || one(&sales.db, "SELECT count(*) || '' FROM outbox WHERE state IN ('claimed', 'submitted')");
+    let made_in = |network: &str| {
+        let sql = format!("UPDATE payments SET network = '{network}' WHERE network IS NULL");
+        block(sales.db.run(statement!(sql))).unwrap();
+    };
+    for number in 100..140 {
+        sales.pays_in_vain(&person(number), DeliveryMode::Instant, 100);
+    }
+    made_in("flood");
+    (0..10).for_each(|_| sales.ledger.mine());
+    let left = sales.pays(&person(11));
+    made_in("another");
+    sales.ledger.mine();
+    sales.tick();
+    assert_eq!(sales.status(&left), "settled");
+    assert_eq!(open(), "33", "as many as one tick asks for");
+    // Nobody came to ask for an hour.
+    (0..200).for_each(|_| sales.ledger.mine());
+    sales.tick();
+    assert_eq!(open(), "0");
+    assert_eq!(one(&sales.db, "SELECT count(*) || '' FROM reservations WHERE over_at_ms IS NULL"), "0");
+}

@@ -178,6 +178,24 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     )
 }
 
+/// The statements that give up entries of payers, as for each of them where no block has it by then: of many that were over
+/// long ago, and that nobody has asked for. `which` is SQL that selects such, over `?1`.
+#[must_use]
+pub fn give_up(which: &str, over_since: u64) -> [Statement; 2] {
+    [
+        statement!(format!("DELETE FROM reservations WHERE tx_id IN ({which})"), over_since),
+        statement!(
+            format!(
+                "UPDATE outbox SET state = iif(state = 'claimed' AND unanswered, 'refused', 'expired'), \
+                   was_public = was_public OR state = 'claimed' AND unanswered, \
+                   reason = 'it was in no block in time, for all that is known', cbor = '' \
+                 WHERE wallet IS NULL AND state IN ('claimed', 'submitted') AND tx_id IN ({which})"
+            ),
+            over_since
+        ),
+    ]
+}
+
 /// The statement that notes that no node was asked in this attempt, unless another began since.
 pub(crate) fn not_handed_over(entry: &Entry) -> Statement {
     statement!(

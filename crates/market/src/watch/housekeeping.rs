@@ -1,6 +1,7 @@
 //! What is no longer needed goes, some of it in each tick.
 
 use cardano::{chain::Tip, slots::Millis};
+use outbox::{MAX_LAG_MS, give_up};
 use sql::{Statement, statement};
 
 /// Blocks that a rollback can undo at most (the security parameter of the network): older ones need not be remembered.
@@ -20,6 +21,13 @@ const OWN_SLOTS: u64 = 30 * DAY_SLOTS;
 const LOST_PAYMENTS: &str = "kind = 'payment' AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
     AND (wallet IS NULL OR valid_until_slot < ?1 - ?2) AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
+/// Payments from outside, straight to sellers, that were over so long ago that a provider would show them, and that no tick came
+/// to ask for: somebody hands in more of them than are asked for. Their payers find them where a block has them all the same.
+/// Not locks: each is to be watched, and there are few.
+const NOT_ASKED_FOR: &str = "SELECT o.tx_id FROM outbox o CROSS JOIN payments p ON p.tx_id = o.tx_id \
+    WHERE o.kind = 'payment' AND o.state IN ('claimed', 'submitted') AND o.wallet IS NULL AND o.valid_until_slot < ?1 \
+    AND p.mode = 'instant' ORDER BY o.valid_until_slot LIMIT 5000";
+
 /// Actions on escrows that took no effect and cannot any more: what became of what they would have spent says the chain. One
 /// that somebody holds back leaves one with each try.
 const LOST_ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute') AND state IN ('refused', 'expired') \
@@ -30,7 +38,8 @@ const GRANT_MS: Millis = 100 * DAY_MS;
 
 /// The statements that remove what is over.
 pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
-    let mut statements = payments(now, tip);
+    let mut statements: Vec<Statement> = give_up(NOT_ASKED_FOR, tip.slot.saturating_sub(MAX_LAG_MS / 1_000)).into();
+    statements.extend(payments(now, tip));
     statements.extend(actions(tip));
     statements.extend(agents(now));
     statements.extend([
