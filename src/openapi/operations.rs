@@ -351,7 +351,11 @@ fn sign_in(g: &mut SchemaGenerator) -> Operations {
         .answers::<Session>(g, 200, "A session of 7 days; the first one makes the account and its wallet.")
         .fails(&[400, 401, 413, 429]);
     let logout = operation("signOut", "Account", "End the session")
-        .query("everywhere", "`true` ends all sessions of the account: a copied one, too.", json!({ "type": "boolean" }))
+        .query(
+            "everywhere",
+            "`true` ends all sessions of the account: a copied one, too.",
+            json!({ "type": "boolean" }),
+        )
         .session()
         .empty(204, "It is over.");
     vec![

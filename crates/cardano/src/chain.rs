@@ -142,6 +142,9 @@ pub enum ChainError {
     /// Whoever asks has cost the provider as much as they may for now.
     #[error("asked for too often")]
     TooMany,
+    /// An answer that somebody made longer than what is left of this request's budget; another one may be had.
+    #[error("an answer is too long for what is left of this request")]
+    TooLong,
     /// This request's budget of outside calls is used up.
     #[error("this request needs more outside calls than it may make")]
     BudgetExhausted,

@@ -190,6 +190,7 @@ impl Fault {
                 | ChainError::TimeOver
                 | ChainError::RateLimited
                 | ChainError::Malformed(_)
+                | ChainError::TooLong
                 | ChainError::FutureBlock { .. },
             ) => ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds"),
             Self::Contents(_) => {

@@ -63,6 +63,15 @@ pub const CALLS_PER_TICKET: u32 = 4;
 /// what is asked for chooses how many there are. An ordinary answer has a tenth.
 const BYTES_PER_CALL: usize = 128 << 10;
 
+/// Who decides how long an answer is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Length {
+    /// Whoever made a transaction, for a fee.
+    AsMade,
+    /// Whoever gave a wallet what it tells of, for good.
+    AsGiven,
+}
+
 /// Whether whoever asks may cost the provider something more.
 type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
 
@@ -211,7 +220,12 @@ impl Blockfrost {
     }
 
     /// Reads a list of which strangers decide how long it is, as it arrives. `None` for 404.
-    async fn collect<C: Collect>(&self, path: &str, new: impl Fn() -> C) -> Result<Option<C::Out>, ChainError> {
+    async fn collect<C: Collect>(
+        &self,
+        path: &str,
+        length: Length,
+        new: impl Fn() -> C,
+    ) -> Result<Option<C::Out>, ChainError> {
         let read = repeat(async || {
             let mut reader = AnswerReader::new(new());
             self.ticket().await?;
@@ -220,7 +234,7 @@ impl Blockfrost {
             let head = stream(request, STREAM_TIME, MAX_STREAMED, async |piece| {
                 let before = read;
                 read = read.saturating_add(piece.len());
-                admitted = self.lengthen(before, read).await;
+                admitted = self.lengthen(before, read, length).await;
                 admitted.is_ok() && reader.push(piece)
             });
             let head = head.await;
@@ -231,14 +245,14 @@ impl Blockfrost {
     }
 
     /// Takes what an answer of so many bytes costs beyond what so many of it did.
-    async fn lengthen(&self, before: usize, read: usize) -> Result<(), ChainError> {
+    async fn lengthen(&self, before: usize, read: usize, length: Length) -> Result<(), ChainError> {
         let begun = |bytes: usize, each: usize| bytes.saturating_sub(1).div_euclid(each);
         for _ in begun(before, BYTES_PER_CALL)..begun(read, BYTES_PER_CALL) {
             self.ticket().await?;
         }
         for _ in begun(before, BYTES_PER_OUTSIDE_CALL)..begun(read, BYTES_PER_OUTSIDE_CALL) {
-            if !self.usage.call_for_length() {
-                return Err(ChainError::BudgetExhausted);
+            if length == Length::AsMade && !self.usage.call_for_length() {
+                return Err(ChainError::TooLong);
             }
         }
         Ok(())
@@ -286,7 +300,7 @@ impl Chain for Blockfrost {
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
-        self.collect(&format!("/txs/{tx}/utxos"), || TransactionOutputs::of(*tx)).await
+        self.collect(&format!("/txs/{tx}/utxos"), Length::AsMade, || TransactionOutputs::of(*tx)).await
     }
 
     async fn outputs_among(
@@ -296,7 +310,7 @@ impl Chain for Blockfrost {
         most_tokens: usize,
     ) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         let path = format!("/txs/{tx}/utxos");
-        self.collect(&path, || TransactionOutputs::among(*tx, named.clone(), most_tokens)).await
+        self.collect(&path, Length::AsMade, || TransactionOutputs::among(*tx, named.clone(), most_tokens)).await
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
@@ -318,9 +332,9 @@ impl Chain for Blockfrost {
         for (page, end) in (1..=MAX_PAGES_AT_AN_END).flat_map(|page| [(page, End::Oldest), (page, End::Newest)]) {
             let order = end.order();
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
-            let read = match self.collect(&path, || UnspentPage::at(address).without_datums()).await {
+            let read = match self.collect(&path, Length::AsGiven, || UnspentPage::at(address).without_datums()).await {
                 // Whoever asks may have no more of it now: what is known by then can be spent.
-                Err(ChainError::TooMany | ChainError::BudgetExhausted) if !holdings.utxos().is_empty() => break,
+                Err(ChainError::TooMany) if !holdings.utxos().is_empty() => break,
                 read => read?,
             };
             // An address that no transaction ever named is unknown.
@@ -334,7 +348,7 @@ impl Chain for Blockfrost {
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
         // An address that no transaction ever named is unknown: it holds nothing.
-        let balance = self.collect(&format!("/addresses/{address}"), LovelaceReader::default).await?;
+        let balance = self.collect(&format!("/addresses/{address}"), Length::AsGiven, LovelaceReader::default).await?;
         Ok(balance.unwrap_or(Lovelace::ZERO))
     }
 

@@ -251,12 +251,7 @@ pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Resul
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn sign_out(
-    db: &impl Database,
-    token: &Token,
-    everywhere: bool,
-    now_ms: u64,
-) -> Result<bool, DatabaseError> {
+pub async fn sign_out(db: &impl Database, token: &Token, everywhere: bool, now_ms: u64) -> Result<bool, DatabaseError> {
     let end = statement!(
         "DELETE FROM sessions WHERE owner = (SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2) \
          AND (?3 OR token_hash = ?1) RETURNING owner",

@@ -248,11 +248,19 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
 
     async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
         let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
+        let mut absent = vec![];
         for mut record in payment::all(paid)? {
             record.entry.unanswered = false;
             if let Decision::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
                 return Ok(Some(record.entry.tx));
             }
+            if !record.entry.state.is_open() && record.entry.valid_until < payment::lately(self.now) {
+                absent.push(record.entry.tx);
+            }
+        }
+        // What is looked for in vain for good must not stand before what is not.
+        if !absent.is_empty() {
+            self.database.run(outbox::absent(&absent)).await?;
         }
         Ok(None)
     }

@@ -250,7 +250,8 @@ macro_rules! lost {
             $facts,
             " ->> '$.listing' AND p.payer IN ",
             buyers!($buyers),
-            " AND p.tx_id <> ?1 AND (o.state = 'refused' AND (o.was_public OR o.wallet IS NOT NULL) OR o.state = 'expired'))"
+            " AND p.tx_id <> ?1 AND (o.state = 'refused' AND (o.was_public OR o.wallet IS NOT NULL) OR o.state = 'expired') \
+               AND o.absent = 0)"
         )
     };
 }
@@ -676,7 +677,8 @@ pub(crate) fn open_in(mode: DeliveryMode, most: u32) -> Statement {
 pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
     statement!(
         format!(
-            "{} p.listing_id = ?1 AND p.payer IN {} AND outbox.state <> 'included' ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {ENDS_FIRST} LIMIT {LOOKED_FOR}",
+            "{} p.listing_id = ?1 AND p.payer IN {} AND outbox.state <> 'included' AND outbox.absent = 0 \
+               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {ENDS_FIRST} LIMIT {LOOKED_FOR}",
             records(),
             buyers!("?2")
         ),
@@ -693,7 +695,7 @@ pub fn lost(listing: &str, payer: &str) -> Statement {
     statement!(
         format!(
             "{} p.listing_id = ?1 AND p.payer = ?2 AND (outbox.state = 'refused' AND outbox.was_public \
-               OR outbox.state = 'expired') ORDER BY {ENDS_FIRST} LIMIT {LOOKED_FOR}",
+               OR outbox.state = 'expired') AND outbox.absent = 0 ORDER BY {ENDS_FIRST} LIMIT {LOOKED_FOR}",
             records()
         ),
         listing,
@@ -702,7 +704,7 @@ pub fn lost(listing: &str, payer: &str) -> Statement {
 }
 
 /// The first slot that was not over [`LATELY_SLOTS`] ago.
-fn lately(now: Millis) -> u64 {
+pub(crate) fn lately(now: Millis) -> u64 {
     SlotConfig::PREPROD.slot_at(now).unwrap_or(0).saturating_sub(LATELY_SLOTS)
 }
 
@@ -712,7 +714,7 @@ pub fn lost_of_buyer(listing: &str, payer: &str) -> Statement {
     statement!(
         format!(
             "{} p.listing_id = ?1 AND p.payer IN {} AND (outbox.state = 'refused' AND (outbox.was_public \
-               OR outbox.wallet IS NOT NULL) OR outbox.state = 'expired') ORDER BY {ENDS_FIRST} LIMIT {LOOKED_FOR}",
+               OR outbox.wallet IS NOT NULL) OR outbox.state = 'expired') AND outbox.absent = 0 ORDER BY {ENDS_FIRST} LIMIT {LOOKED_FOR}",
             records(),
             buyers!("?2")
         ),
@@ -759,7 +761,7 @@ pub fn ended_before(wallet: &Address, listing: &str, now: Millis) -> Statement {
     statement!(
         format!(
             "{} p.payer = ?1 AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
-               AND outbox.created_at_ms <= ?3 ORDER BY {ENDS_FIRST} LIMIT {MAX_ENDED}",
+               AND outbox.created_at_ms <= ?3 AND outbox.absent = 0 ORDER BY {ENDS_FIRST} LIMIT {MAX_ENDED}",
             records()
         ),
         wallet,

@@ -963,7 +963,7 @@ fn payments_that_no_block_has_are_asked_for_of_each_network_in_its_turn_and_give
     sales.ledger.mine();
     sales.tick();
     assert_eq!(sales.status(&left), "settled");
-    assert_eq!(open(), "33", "as many as one tick asks for");
+    assert_eq!(open(), "37", "as many as one tick asks for");
     // Nobody came to ask for an hour.
     (0..200).for_each(|_| sales.ledger.mine());
     sales.tick();

@@ -37,7 +37,8 @@ pub use drive::{Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing,
 pub use earlier::Earlier;
 pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind};
 pub use statements::{
-    MAX_ENDED, block_is_there, by_id, change, ended_for, give_up, live_for, open_of_kinds, recheck, to_recheck, write_down,
+    MAX_ENDED, absent, block_is_there, by_id, change, ended_for, give_up, live_for, open_of_kinds, recheck, to_recheck,
+    write_down,
 };
 pub use wallet::{MAX_LAG_MS, WalletSnapshot, snapshot};
 

@@ -196,6 +196,16 @@ pub fn give_up(which: &str, over_since: u64) -> [Statement; 2] {
     ]
 }
 
+/// The statement that notes that these, which took no effect, were in no block long after their end: nobody looks for them any
+/// more.
+#[must_use]
+pub fn absent(txs: &[TxHash]) -> Statement {
+    statement!(
+        "UPDATE outbox SET absent = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",
+        serde_json::json!(txs).to_string()
+    )
+}
+
 /// The statement that notes that no node was asked in this attempt, unless another began since.
 pub(crate) fn not_handed_over(entry: &Entry) -> Statement {
     statement!(

@@ -121,7 +121,10 @@ impl WalletSnapshot {
         for entry in Entry::all(doubted)? {
             in_doubt.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?.inputs);
         }
-        read.change.retain(|utxo| !read.reserved.contains(&utxo.reference) && !in_doubt.contains(&utxo.reference));
+        read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
+        // It is shown, or spent, soon.
+        read.in_flight |= read.change.iter().any(|utxo| in_doubt.contains(&utxo.reference));
+        read.change.retain(|utxo| !in_doubt.contains(&utxo.reference));
         Ok(read)
     }
 

@@ -244,6 +244,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         let known = WalletSnapshot::read(&wallet, &[sent, reserved, doubted])?;
         let ended = Entry::all(&ended)?;
         let looked = looked.first_json()?.unwrap_or(0);
+        // Those that were over long ago are looked for once: of more, the rest in the next round.
+        let asked = [lost.rows.len(), before.rows.len(), ended.len()].iter().sum::<usize>();
+        if usize::try_from(looked).is_ok_and(|looked: usize| looked > asked) {
+            return Ok(None);
+        }
         let count = ended.len();
         let earlier = outbox.earlier(ended, &known, &view.utxos, self.checkout.now).await?;
         match earlier {

@@ -389,6 +389,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             looked: 0,
             ended: None,
         };
+        let mut too_many = false;
         for _ in 0..MAX_ROUNDS {
             let (claim, beside) = new.claim(self.database, reading.clone(), self.now).await?;
             content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
@@ -438,12 +439,18 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                         payment::count_lost_lately(&terms.id, &payer_text, self.now),
                     ];
                     let [lost, count, lately] = exactly(self.database.batch(reads).await?)?;
-                    if self.find_included(&lost).await?.is_none() {
-                        self.must_not_wait(&lost, &payer).await?;
+                    if self.find_included(&lost).await?.is_some() {
+                        continue;
                     }
-                    new.looked = count.first_json()?.unwrap_or(0);
+                    self.must_not_wait(&lost, &payer).await?;
+                    let count = count.first_json()?.unwrap_or(0);
                     if lately.first_json::<u32>()?.unwrap_or(0) > LOOKED_FOR {
                         return Err(PayError::TooManyRefused);
+                    }
+                    // Those that were over long ago are looked for once: of more, the rest in the next round.
+                    too_many = count > LOOKED_FOR;
+                    if !too_many {
+                        new.looked = count;
                     }
                 }
                 // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
@@ -469,7 +476,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 Claim::NotGranted(_) | Claim::Ended => return Err(no_content(terms).into()),
             }
         }
-        Err(NotSettled::Duplicate.into())
+        if too_many { Err(PayError::TooManyRefused) } else { Err(NotSettled::Duplicate.into()) }
     }
 
     /// That nobody has this transaction, which is not handed in, a moment later either: what a provider's index did not show

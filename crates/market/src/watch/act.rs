@@ -158,7 +158,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     if !late.is_empty() {
                         self.database.batch(late).await?;
                     }
-                    unserved = unserved.saturating_add(1);
+                    // What somebody made too long to be read says nothing of the provider.
+                    unserved =
+                        unserved.saturating_add(u32::from(!matches!(error, TickError::Chain(ChainError::TooLong))));
                     if unserved >= MAX_UNSERVED {
                         return Ok(());
                     }

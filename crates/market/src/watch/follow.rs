@@ -2,7 +2,12 @@
 //! escrow's address comes between.
 
 use cardano::{
-    TxHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, slots::Millis, tx::TransactionUtxos,
+    TxHash, TxRef,
+    chain::{Chain, ChainError},
+    evaluation::Evaluate,
+    history::History,
+    slots::Millis,
+    tx::TransactionUtxos,
 };
 use outbox::{Entry, by_id};
 use sql::Database;
@@ -54,7 +59,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 Ok(Fate::Spent(_)) => {}
                 Ok(Fate::Unknown) => statements.push(due::put_off(&due, view.clock)),
                 Err(error) => {
-                    unserved = unserved.saturating_add(1);
+                    let too_long = matches!(error, TickError::Chain(ChainError::TooLong));
+                    unserved = unserved.saturating_add(u32::from(!too_long));
                     report.note(&due.purchase, &error);
                     statements.push(due::put_off(&due, view.clock));
                 }
@@ -71,7 +77,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     pub(super) async fn follow(&self, from: &TxRef, view: &TickView, report: &mut Report) -> Result<Fate, TickError> {
         let (mut at, mut fate) = (*from, Fate::Unspent);
         for _ in 0..MAX_STEPS {
-            let outputs = self.chain.outputs_of(&at.tx).await?.unwrap_or_default();
+            let outputs = match self.chain.outputs_of(&at.tx).await {
+                // What is recorded by then counts: a buyer makes as long a step as they like.
+                Err(_) if fate != Fate::Unspent => return Ok(fate),
+                outputs => outputs?.unwrap_or_default(),
+            };
             let output = outputs.into_iter().find(|output| output.utxo.reference == at);
             let Some(spent_by) = output.map(|output| output.spent_by) else { break };
             let Some(by) = spent_by else { return Ok(fate) };

@@ -2,7 +2,7 @@
 
 use cardano::{
     TxHash,
-    chain::{Chain, Inclusion},
+    chain::{Chain, ChainError, Inclusion},
     evaluation::Evaluate,
     history::History,
     tx::TransactionUtxos,
@@ -38,7 +38,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     found.extend(did);
                 }
                 Err(error) => {
-                    unserved = unserved.saturating_add(u32::from(matches!(error, TickError::Chain(_))));
+                    let too_long = matches!(error, TickError::Chain(ChainError::TooLong));
+                    unserved = unserved.saturating_add(u32::from(matches!(error, TickError::Chain(_)) && !too_long));
                     report.note(&tx, &error);
                 }
             }

@@ -13,7 +13,7 @@ use crate::{listing::DeliveryMode, payment};
 const MAX_ACTIONS: u32 = 12;
 /// Locks come before other payments: where nobody waits for one any more, its escrow begins to be watched by this.
 const MAX_LOCKS: u32 = 16;
-const MAX_PAYMENTS: u32 = 8;
+const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
 /// A place after all transactions of a block: no block has a million.
 const END_OF_BLOCK: i64 = 1_000_000;

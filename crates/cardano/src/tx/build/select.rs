@@ -89,14 +89,16 @@ impl<'a> Selection<'a> {
     fn add(&mut self, short: u64) -> bool {
         let mut short = short;
         let mut added = false;
+        // As many as are chosen already: each round writes all that is chosen anew.
+        let (most, mut laden) = (self.chosen.len().max(1), 0_usize);
         while short > 0 {
             let Some(source) = self.next(short) else { break };
             // With assets comes a larger change output, with a script a higher fee: see what is still missing then.
-            let carries = !source.is_plain();
+            laden = laden.saturating_add(usize::from(!source.is_plain()));
             short = short.saturating_add(self.terms.input_fee()).saturating_sub(source.bundle.lovelace);
             self.choose(source.reference);
             added = true;
-            if carries {
+            if laden >= most {
                 break;
             }
         }
