@@ -131,7 +131,7 @@ impl World {
     }
 
     fn owner_proves(&self) -> Result<Option<Redelivered>, Unavailable> {
-        self.with(false, |checkout| block(checkout.redeliver(&self.terms, &[self.account.owner.clone()])))
+        self.with(false, |checkout| block(checkout.redeliver(&self.terms, std::slice::from_ref(&self.account.owner))))
     }
 
     /// Payments for the listing, in blocks or waiting for one.
