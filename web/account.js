@@ -65,7 +65,7 @@ const deeds = {
     element("read").focus();
   },
   leave: async ({ dataset }) => {
-    await send("POST", `/auth/logout${dataset.how ?? ""}`);
+    await send("POST", `/auth/logout${dataset.how}`);
     session(null);
     location.reload();
   },

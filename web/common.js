@@ -8,8 +8,6 @@ const TEST_NETWORK = 0;
 export const REFUSED = { access: -3, tx: 2, data: 3 };
 /** Wallets put themselves into a page a little after it is there. */
 const LOOK_AGAIN_MS = [0, 200, 500, 1000, 2000];
-/** Addresses that one question to the service may name. */
-export const MOST = 100;
 /** Of a key on a test network (CIP-19, header types 0, 2 and 6). */
 const KEY_ADDRESS = /^[026]0/;
 
@@ -141,9 +139,12 @@ async function connect(wallet) {
     if ((await api.getNetworkId()) !== TEST_NETWORK) {
       fail(`${name} is on mainnet. Switch it to preprod.`);
     }
-    const used = await api.getUsedAddresses();
-    const all = [...used, await api.getChangeAddress(), ...((await api.getUnusedAddresses?.()) ?? [])];
-    const keys = [...new Set(all)].filter((hex) => KEY_ADDRESS.test(hex));
+    const all = new Set([
+      ...(await api.getUsedAddresses()),
+      await api.getChangeAddress(),
+      ...((await api.getUnusedAddresses?.()) ?? []),
+    ]);
+    const keys = [...all].filter((hex) => KEY_ADDRESS.test(hex));
     return { name, api, addresses: keys.map((hex) => ({ hex, text: bech32(hex) })) };
   });
 }

@@ -15,7 +15,6 @@ import {
   exact,
   fail,
   kept,
-  MOST,
   offerWallets,
   ownWallet,
   Problem,
@@ -153,6 +152,9 @@ const spend = (payment) =>
   });
 
 const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("modes"))).get("mode"));
+
+/** Addresses that one question to the service may name. */
+const MOST = 100;
 
 /**
  * Which of a wallet's addresses bought this listing.

@@ -10,7 +10,6 @@ import {
   doing,
   element,
   fail,
-  MOST,
   make,
   offerWallets,
   ownWallet,
@@ -92,13 +91,12 @@ async function act(wallet, action) {
   busy = true;
   try {
     const { api, addresses } = wallet;
-    const buyers = addresses.filter(({ text }) => text === buyer);
     const draft = await ask(`${path}/action-draft`, {
       action,
       utxos: (await api.getUtxos()) ?? [],
       collateral: (await api.getCollateral?.()) ?? [],
       changeAddress: await api.getChangeAddress(),
-      addresses: [...buyers, ...addresses.slice(0, MOST)].map(({ hex }) => hex),
+      addresses: addresses.slice(0, 200).map(({ hex }) => hex),
     });
     const hex = await signed(wallet, draft);
     await askWallet(REFUSED.tx, () => api.submitTx(hex));

@@ -94,7 +94,7 @@ pub fn page(account: &Account, now: u64) -> String {
                 h1 { "Your account" }
                 p.facts {
                     span { "Signed in as " (parts::hash(&account.owner)) }
-                    button.quiet type="button" data-deed="leave" { "Sign out" }
+                    button.quiet type="button" data-deed="leave" data-how="" { "Sign out" }
                     button.quiet type="button" data-deed="leave" data-how="?everywhere=true" { "Sign out everywhere" }
                 }
             }
