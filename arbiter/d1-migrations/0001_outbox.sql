@@ -28,6 +28,8 @@ CREATE TABLE outbox (
   block_height INTEGER,
   block_slot INTEGER,
   block_time_ms INTEGER,
+  absent INTEGER NOT NULL DEFAULT 0 CHECK (absent IN (0, 1)), -- a payment that took no effect, and that was in no block when
+                                                   -- it was asked for long after its end: it is looked for no more
   recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)), -- a rollback may have removed it: to be asked for again
   CHECK ((state = 'included') = (block_hash IS NOT NULL) AND (block_hash IS NULL) = (block_height IS NULL)
     AND (block_hash IS NULL) = (block_slot IS NULL) AND (block_hash IS NULL) = (block_time_ms IS NULL))
