@@ -123,11 +123,11 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     }
     let proven = match proof.map(|proof| Proof::from_header(&proof)) {
         None => None,
-        Some(Err(error)) => return gate.unproven(&error.to_string(), payment.is_some()).await,
+        Some(Err(error)) => return gate.ask(&Ask::new("proof_refused", &error.to_string())).await,
         Some(Ok(proof)) => {
             let digest = proof.unlock_digest(&gate.terms.id);
             if let Err(error) = proof.check(&WebCrypto, &digest, app.now_ms()).await {
-                return gate.unproven(&error.to_string(), payment.is_some()).await;
+                return gate.ask(&Ask::new("proof_refused", &error.to_string())).await;
             }
             Some(proof.address)
         }
@@ -146,12 +146,6 @@ impl Gate<'_> {
             return Err(UnlockError::UnknownListing.into());
         }
         self.tell(ask).await
-    }
-
-    /// No proof; of a hidden listing to who brings a payment, too.
-    async fn unproven(&self, why: &str, paid: bool) -> Result<Response, ApiError> {
-        let ask = Ask::new("proof_refused", why);
-        if paid { self.tell(&ask).await } else { self.ask(&ask).await }
     }
 
     /// The same to who paid already: what became of that is told of a hidden listing, too, and nothing is offered beside it.

@@ -228,20 +228,31 @@ impl Blockfrost {
     ) -> Result<Option<C::Out>, ChainError> {
         let read = repeat(async || {
             let mut reader = AnswerReader::new(new());
-            self.ticket().await?;
-            let request = self.budgeted(Method::Get, path, None)?;
-            let (mut read, mut admitted) = (0_usize, Ok(()));
-            let head = stream(request, STREAM_TIME, MAX_STREAMED, async |piece| {
-                let before = read;
-                read = read.saturating_add(piece.len());
-                admitted = self.lengthen(before, read, length).await;
-                admitted.is_ok() && reader.push(piece)
-            });
-            let head = head.await;
-            admitted?;
-            Ok((head.map_err(unanswered)?, reader))
+            let head = self.streamed(path, length, &mut |piece| reader.push(piece)).await?;
+            Ok((head, reader))
         });
         read.await?.map(AnswerReader::finish).transpose()
+    }
+
+    /// Hands an answer on as it arrives, once.
+    async fn streamed(
+        &self,
+        path: &str,
+        length: Length,
+        push: &mut dyn FnMut(Vec<u8>) -> bool,
+    ) -> Result<Head, ChainError> {
+        self.ticket().await?;
+        let request = self.budgeted(Method::Get, path, None)?;
+        let (mut read, mut admitted) = (0_usize, Ok(()));
+        let head = stream(request, STREAM_TIME, MAX_STREAMED, async |piece| {
+            let before = read;
+            read = read.saturating_add(piece.len());
+            admitted = self.lengthen(before, read, length).await;
+            admitted.is_ok() && push(piece)
+        });
+        let head = head.await;
+        admitted?;
+        head.map_err(unanswered)
     }
 
     /// Takes what an answer of so many bytes costs beyond what so many of it did.
