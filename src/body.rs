@@ -7,7 +7,7 @@ use edge::{
 };
 use serde_json::{Map, Value};
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError, limits::Limiter};
 
 /// Bytes of a body that carries an address, a signature, or an order.
 const MAX_BODY: usize = 8 << 10;
@@ -33,6 +33,9 @@ pub enum FieldError {
 
 /// Bytes of a body with what a wallet holds: five hundred outputs of the usual size, or fewer with many tokens.
 const MAX_WALLET_BODY: usize = 512 << 10;
+/// Bytes of one for which a client's draft counts as one more: what a draft computes grows with them. A wallet of a hundred plain
+/// outputs has as many.
+const BYTES_PER_DRAFT: usize = 16 << 10;
 /// Values of one, so that it can be said what there is too much of.
 const MAX_WALLET_VALUES: usize = 12_000;
 
@@ -46,9 +49,13 @@ pub struct WalletBody {
 }
 
 impl WalletBody {
-    /// Reads one. Nothing at all is an empty object.
-    pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
+    /// Reads one that a draft is made from. Nothing at all is an empty object.
+    pub async fn read(app: &App, request: &mut Request) -> Result<Self, ApiError> {
+        app.limit_client(Limiter::Draft, request).await?;
         let (bytes, held) = hold_request(request, MAX_WALLET_BODY).await?;
+        for _ in 0..bytes.len().saturating_sub(1) / BYTES_PER_DRAFT {
+            app.limit_client(Limiter::Draft, request).await?;
+        }
         Ok(Self { bytes, _held: held })
     }
 

@@ -62,9 +62,8 @@ pub enum DraftingError {
 
 /// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
-    let body = WalletBody::read(&mut request).await?;
+    let body = WalletBody::read(app, &mut request).await?;
     let mode = payment_of(&body)?.0;
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
@@ -90,9 +89,8 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
 
 /// What can be done with a purchase, or the transaction for one action.
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let body = WalletBody::read(&mut request).await?;
+    let body = WalletBody::read(app, &mut request).await?;
     let wanted = action_of(&body)?;
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);

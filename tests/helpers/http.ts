@@ -17,9 +17,28 @@ export async function send(url: string, init: RequestInit = {}): Promise<Answer>
   const headers = new Headers(init.headers);
   // The local runtime closes a connection that rests, now and then just as the next request is sent: each has its own.
   headers.set("connection", "close");
-  const response = await fetch(url, { redirect: "manual", ...init, headers });
+  const response = await untilTaken(() => fetch(url, { redirect: "manual", ...init, headers }));
   const bytes = Buffer.from(await response.arrayBuffer());
   return { url, status: response.status, headers: response.headers, bytes, text: bytes.toString("utf8") };
+}
+
+/** How often a request is sent that the runtime does not take. */
+const TRIES = 3;
+
+/**
+ * The answer to a request that is sent again where its connection was closed before anything came: on a busy machine the
+ * local runtime gives a connection up whose request it did not come to read in time.
+ */
+async function untilTaken(request: () => Promise<Response>): Promise<Response> {
+  for (let left = TRIES; ; left--) {
+    try {
+      return await request();
+    } catch (error) {
+      const cause = (error as { cause?: { code?: string; socket?: { bytesRead?: number } } }).cause;
+      const isUntaken = cause?.code === "UND_ERR_SOCKET" && cause.socket?.bytesRead === 0;
+      if (!isUntaken || left === 1) throw error;
+    }
+  }
 }
 
 /** A request with a JSON body. */
@@ -50,17 +69,18 @@ export async function untilRead(request: () => Promise<Answer>): Promise<Answer>
 }
 
 /** How long a request is made again that is answered 503. */
-const ANSWERING_MS = 120_000;
+const ANSWERING_MS = 180_000;
 
 /**
- * The answer to a request that is made again as long as it is 503, when each such answer says: on a busy machine the
- * local ledger may take longer than the service waits for any provider.
+ * The answer to a request that is made again as long as it is 503, when each such answer says and later each time, not all
+ * at once: on a busy machine the local ledger may take longer than the service waits for any provider.
  */
 export async function untilAnswered(request: () => Promise<Answer>): Promise<Answer> {
-  for (const deadline = Date.now() + ANSWERING_MS; ; ) {
+  const deadline = Date.now() + ANSWERING_MS;
+  for (let times = 1; ; times = Math.min(2 * times, 4)) {
     const answer = await request();
     if (answer.status !== 503 || Date.now() > deadline) return answer;
-    await pause(Number(answer.headers.get("retry-after")) * 1_000);
+    await pause(Number(answer.headers.get("retry-after")) * 1_000 * times * (1 + Math.random()));
   }
 }
 

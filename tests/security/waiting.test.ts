@@ -11,7 +11,7 @@ import { hex } from "../../devnet/cardano/hash.ts";
 import { open } from "../accounts/account.ts";
 import { changedConfig } from "../helpers/config.ts";
 import { inDatabase } from "../helpers/database.ts";
-import { type Answer, programMemory, send } from "../helpers/http.ts";
+import { type Answer, programMemory, send, untilAnswered } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { makeOut, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
@@ -119,7 +119,7 @@ describe("what waits for a block", { timeout: 240_000 }, () => {
   /** Asks until so many payments are on their way, and then for a block; what they took of the program's memory. */
   async function taken(count: number, ask: (n: number) => Promise<Answer>): Promise<number> {
     const before = await memory();
-    const asked = Array.from({ length: count }, (_, n) => ask(n));
+    const asked = Array.from({ length: count }, (_, n) => untilAnswered(() => ask(n)));
     const open = () =>
       inDatabase(world, (db) => db.prepare("SELECT count(*) AS n FROM outbox WHERE state = 'submitted'").get()) as {
         n: number;

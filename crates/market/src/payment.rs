@@ -364,9 +364,44 @@ struct InTheWay {
     lost: u8,
     ended: u8,
     over: u8,
+    allowance: Allowance,
+}
+
+/// What an account may spend, and what it has spent today. Of no account: nothing.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Allowance {
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Lovelace,
+}
+
+impl Allowance {
+    /// SQL for it, over the expressions for an owner and a day.
+    fn sql(owner: &str, day: &str) -> String {
+        let limit = |name| format!("(SELECT CAST({name} AS TEXT) FROM accounts WHERE owner = {owner})");
+        format!(
+            "json_object('maxPerPayment', {}, 'dailyBudget', {}, 'spent', CAST({} AS TEXT))",
+            limit("max_per_payment"),
+            limit("daily_budget"),
+            spent_on(owner, day)
+        )
+    }
+
+    /// The statement that reads an owner's.
+    pub(crate) fn read(owner: &str, now: Millis) -> Statement {
+        statement!(format!("SELECT {}", Self::sql("?1", "?2")), owner, day(now))
+    }
+
+    /// Why so much more is not granted.
+    pub(crate) fn forbids(&self, amount: Lovelace) -> Option<NotGranted> {
+        let (limit, daily) = self.max_per_payment.zip(self.daily_budget)?;
+        if amount > limit {
+            return Some(NotGranted::PerPayment { limit });
+        }
+        let total = self.spent.checked_add(amount);
+        total.is_none_or(|total| total > daily).then_some(NotGranted::Daily { limit: daily, spent: self.spent })
+    }
 }
 
 impl NewPayment<'_> {
@@ -510,15 +545,7 @@ impl NewPayment<'_> {
         if found.over != 0 {
             return Claim::NotGranted(NotGranted::Over);
         }
-        if let (Some(limit), Some(daily)) = (found.max_per_payment, found.daily_budget) {
-            if self.amount > limit {
-                return Claim::NotGranted(NotGranted::PerPayment { limit });
-            }
-            if found.spent.checked_add(self.amount).is_none_or(|total| total > daily) {
-                return Claim::NotGranted(NotGranted::Daily { limit: daily, spent: found.spent });
-            }
-        }
-        Claim::InputsTaken
+        found.allowance.forbids(self.amount).map_or(Claim::InputsTaken, Claim::NotGranted)
     }
 
     /// What the entry pays for, if the entry was written now, by the statement just before: what another request claimed
@@ -807,16 +834,14 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
                'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
                'lost', {} > (?2 ->> '$.looked'), 'ended', {}, 'over', {}, \
-               'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
-               'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
-               'spent', CAST({} AS TEXT))",
+               'allowance', {})",
             same_terms!("?2"),
             too_many_refused!("?2"),
             crowded!("?2"),
             lost!("?2", "?2, '$.buyers'"),
             more_ended!("?2"),
             over!("?2"),
-            spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
+            Allowance::sql("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),
         tx,
         facts.to_string()

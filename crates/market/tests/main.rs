@@ -19,6 +19,7 @@ mod forks;
 mod handing_over;
 mod held_back;
 mod lasting;
+mod long_answers;
 mod memory;
 mod paid_reads;
 mod results_first;

@@ -1,4 +1,5 @@
-//! An account's service wallet and its owner's own wallet are one buyer, whichever pays first.
+//! An account's service wallet and its owner's own wallet are one buyer, whichever pays first, and however many payments of
+//! theirs took no effect before.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -6,7 +7,7 @@ use crate::support::{
     NOON, SELLER, block,
     ledger::{Ledger, Tx, faucets},
     list, person,
-    provider::{Meanwhile, Provider},
+    provider::{Handing, Meanwhile, Provider},
     reread,
     sales::output,
     sign_up,
@@ -42,7 +43,8 @@ struct World {
     terms: ListingTerms,
     account: Account,
     key: SigningKey,
-    coin: Utxo,
+    /// Outputs of the owner's own wallet.
+    coins: [Utxo; 2],
 }
 
 impl World {
@@ -51,8 +53,8 @@ impl World {
         let (account, key) = sign_up(&db, 1, NOON);
         let own = output(person(1).enterprise_address().to_string(), Lovelace::from_ada(50), None);
         let service = output(account.wallet_address.to_string(), Lovelace::from_ada(20), None);
-        let funds = Tx::unsigned(1, &[faucets(1)], &[own.clone(), service], u64::MAX);
-        let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..own };
+        let funds = Tx::unsigned(1, &[faucets(1)], &[own.clone(), own.clone(), service], u64::MAX);
+        let coins = [0, 1].map(|index| Utxo { reference: TxRef { tx: funds.id, index }, ..own.clone() });
         assert!(ledger.hand_in(funds));
         ledger.mine();
         let listing = list(&db, 1, PRICE);
@@ -61,7 +63,7 @@ impl World {
         let account = reread(&db, 1, NOON);
         let provider = Provider::new(ledger);
         provider.shows_mempool.set(true);
-        Self { db, provider, method, terms, account, key, coin }
+        Self { db, provider, method, terms, account, key, coins }
     }
 
     fn with<T>(&self, mines: bool, run: impl FnOnce(&Door<'_>) -> T) -> T {
@@ -105,6 +107,10 @@ impl World {
 
     /// `GET /listings/{id}/unlock` with a payment of the account's owner, who signs it with their own wallet.
     fn own_wallet(&self, mines: bool, proven: Option<Address>) -> Result<Paid, PayError> {
+        self.own_wallet_with(&self.coins[..1], mines, proven)
+    }
+
+    fn own_wallet_with(&self, coins: &[Utxo], mines: bool, proven: Option<Address>) -> Result<Paid, PayError> {
         let key = person(1);
         assert_eq!(key.enterprise_address().to_string(), self.account.owner);
         let plan = TxPlan {
@@ -112,8 +118,7 @@ impl World {
             validity: Validity { from: None, until: self.provider.ledger.tip().slot + 200 },
             ..TxPlan::default()
         };
-        let wallet =
-            Wallet { address: key.enterprise_address(), utxos: std::slice::from_ref(&self.coin), reserved: &[].into() };
+        let wallet = Wallet { address: key.enterprise_address(), utxos: coins, reserved: &[].into() };
         let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
         let header = json!({
             "x402Version": 2,
@@ -181,4 +186,109 @@ fn an_owners_signature_opens_what_the_service_wallet_bought() {
     let world = World::new();
     world.service_wallet(true).unwrap();
     assert_eq!(world.owner_proves().unwrap().unwrap().content, "content 1");
+}
+
+impl World {
+    /// What the provider answers to a payment for which it says no from now on.
+    fn is_denied(&self, pay: impl FnOnce(&Self) -> String) {
+        self.provider.handing.set(Handing::Denied);
+        let said = pay(self);
+        assert!(said.contains("refused"), "{said}");
+        self.provider.handing.set(Handing::Answered);
+    }
+
+    /// A payment that the provider says no to, with the owner's second coin, and that no node has.
+    fn fails(&self) {
+        self.provider.ledger.mine();
+        self.is_denied(|world| world.own_wallet_with(&world.coins[1..], false, None).unwrap_err().to_string());
+        self.provider.ledger.mempool.borrow_mut().clear();
+    }
+
+    /// The same from the service wallet.
+    fn service_fails(&self) {
+        self.provider.ledger.mine();
+        self.is_denied(|world| world.service_wallet(false).unwrap_err().to_string());
+        self.provider.ledger.mempool.borrow_mut().clear();
+    }
+
+    fn hours(&self) {
+        (0..400).for_each(|_| self.provider.ledger.mine());
+    }
+
+    /// So many failures; hours later a payment that the provider refuses and passes on, and does not show for some minutes; four
+    /// more that fail meanwhile; then it shows everything again.
+    fn passed_on(before: usize) -> Self {
+        let world = Self::new();
+        (0..before).for_each(|_| world.fails());
+        world.hours();
+        world.is_denied(|world| world.own_wallet(false, None).unwrap_err().to_string());
+        world.provider.ledger.mine();
+        assert_eq!(world.paid(), 1);
+        world.provider.lags.set(true);
+        (0..4).for_each(|_| world.fails());
+        world.provider.lags.set(false);
+        world.provider.ledger.mine();
+        assert_eq!(world.paid(), 1, "in a block that the provider shows");
+        world
+    }
+
+    /// So many failures; hours later the provider's index stands still for ten minutes, in which a payment comes into a block and
+    /// more of them end without effect, for all that is known; then it shows everything again.
+    fn behind(before: usize, fails: fn(&Self), pay: fn(&Self) -> String) -> Self {
+        let world = Self::new();
+        let ledger = &world.provider.ledger;
+        (0..before).for_each(|_| fails(&world));
+        world.hours();
+        ledger.stand_still();
+        let first = pay(&world);
+        assert!(first.contains("not in a block yet"), "{first}");
+        (0..20).for_each(|_| ledger.mine());
+        assert_eq!(world.paid(), 1);
+        for _ in 0..6 {
+            pay(&world);
+            ledger.mine();
+        }
+        ledger.catch_up();
+        assert_eq!(world.paid(), 1);
+        world
+    }
+}
+
+/// As many as hide one in the middle, where the eight at the ends are asked for.
+const BEFORE: [usize; 3] = [0, 4, 9];
+
+#[test]
+fn a_payment_that_the_provider_passed_on_is_found_behind_failures_before_and_after_it() {
+    for before in BEFORE {
+        let ways: [fn(&World) -> String; 3] = [
+            |world| format!("{:?}", world.own_wallet_with(&world.coins[1..], true, None)),
+            |world| format!("{:?}", world.service_wallet(true)),
+            |world| format!("{:?}", world.owner_proves()),
+        ];
+        for pays in ways {
+            let world = World::passed_on(before);
+            let said: Vec<String> = (0..4).map(|_| pays(&world)).collect();
+            world.provider.ledger.mine();
+            assert_eq!(world.paid(), 1, "{before}: {said:?}");
+            assert!(said.iter().any(|said| said.contains("content 1")), "{before}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_payment_that_an_index_did_not_show_is_found_behind_failures_before_and_after_it() {
+    for before in BEFORE {
+        let own = World::behind(before, World::fails, |world| {
+            world.own_wallet(false, None).err().map(|error| error.to_string()).unwrap_or_default()
+        });
+        let again: Vec<_> = (0..4).map(|_| own.own_wallet_with(&own.coins[1..], true, None)).collect();
+        assert_eq!(own.paid(), 1, "{before}: {again:?}");
+        let service = World::behind(before, World::service_fails, |world| {
+            world.service_wallet(false).err().map(|error| error.to_string()).unwrap_or_default()
+        });
+        service.hours();
+        let again: Vec<_> = (0..4).map(|_| service.service_wallet(true)).collect();
+        assert_eq!(service.paid(), 1, "{before}: {again:?}");
+        assert!(again.iter().flatten().any(|bought| bought.already_owned), "{before}: {again:?}");
+    }
 }

@@ -25,7 +25,7 @@ use crate::{
     catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     listing::DeliveryMode,
-    payment::{self, Claim, NewPayment, NotGranted},
+    payment::{self, Allowance, Claim, NewPayment, NotGranted},
     purchase::{self, Owned},
     transitions::Transitions,
 };
@@ -37,8 +37,10 @@ const VALID_SECONDS: u64 = 230;
 const MAX_ROUNDS: u32 = 3;
 /// How often a purchase is built again because another took its inputs first.
 const MAX_TRIES: u32 = 60;
-/// The longest pause between tries, in ms.
+/// The longest pause between tries, in ms, of a wallet with few tokens.
 const MAX_PAUSE_MS: Millis = 400;
+/// Tokens of a wallet that make its pauses longer by one of these: what a try computes grows with them.
+const TOKENS_PER_PAUSE: u64 = 256;
 /// Milliseconds of waiting for other payments of the wallet, all tries together.
 const PATIENCE_MS: Millis = 25_000;
 
@@ -215,9 +217,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             payment::lost(&terms.id, &account.owner),
             payment::ended_before(&wallet, &terms.id, self.checkout.now),
             payment::count_lost(&terms.id, &buyers),
+            Allowance::read(&account.owner, self.checkout.now),
         ];
         reads.extend(snapshot);
-        let [owned, open, over, ended, lost, before, looked, sent, reserved, doubted] =
+        let [owned, open, over, ended, lost, before, looked, allowance, sent, reserved, doubted] =
             exactly(database.batch(reads).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
@@ -235,6 +238,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             return Ok(None);
         }
         self.method()?;
+        // The claim decides; what it would refuse by now asks nobody and builds nothing.
+        if let Some(why) = allowance.first_json::<Allowance>()?.and_then(|may| may.forbids(terms.price_lovelace)) {
+            return Err(why.into());
+        }
         let view = self.look().await?;
         let outbox = Outbox { database, chain: self.checkout.chain, follow: &Transitions };
         if outbox.close(Entry::all(&over)?, &view.tip, self.checkout.now).await? {
@@ -298,6 +305,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     ) -> Result<Option<Bought>, BuyError> {
         let mut waited: Millis = 0;
         let offered = self.offer(view)?;
+        let tokens: usize = view.utxos.iter().map(|utxo| utxo.value.assets.len()).sum();
+        let slower = u64::try_from(tokens).unwrap_or(u64::MAX) / TOKENS_PER_PAUSE;
         for attempt in 0..MAX_TRIES {
             match self.attempt(view, &known, apart, &offered, attempt).await? {
                 Tried::Settled(entry, standing, followed, content) => {
@@ -306,7 +315,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
                 Tried::Same => return Ok(None),
                 Tried::Again => {}
             }
-            let pause = self.pause(attempt);
+            let pause = self.pause(attempt).saturating_mul(slower.saturating_add(1));
             waited = waited.saturating_add(pause);
             if waited > PATIENCE_MS {
                 break;

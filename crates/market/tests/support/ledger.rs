@@ -85,6 +85,8 @@ pub struct Ledger {
     pub withheld: RefCell<BTreeSet<TxHash>>,
     /// Transactions whose blocks it does not show.
     pub unseen: RefCell<BTreeSet<TxHash>>,
+    /// Transactions of which the provider tells so much that it counts as so many calls more, for which half of a run's are there.
+    pub long: RefCell<BTreeMap<TxHash, u32>>,
     /// Whether scripts are run on what blocks have made and not spent, whatever waits for one: as Ogmios does.
     pub evaluates_blocks: Cell<bool>,
     /// How many blocks its index has, where that stands still; the newest block is the node's.
@@ -281,6 +283,12 @@ impl Chain for Ledger {
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         self.call()?;
+        for _ in 0..self.long.borrow().get(tx).copied().unwrap_or(0) {
+            if self.calls.get() >= CALLS / 2 {
+                return Err(ChainError::TooLong);
+            }
+            self.calls.set(self.calls.get() + 1);
+        }
         let spent = self.indexed(|| self.spent(false));
         let traced =
             |utxo: Utxo| TracedOutput { spent_by: spent.get(&utxo.reference).copied(), utxo, collateral: false };

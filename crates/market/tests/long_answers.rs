@@ -1,0 +1,50 @@
+//! Steps of which the provider tells megabytes, for they name token-laden outputs: each takes calls of the tick that reads it, and
+//! ends no tick's acting.
+
+#![allow(clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+use crate::support::{fresh_escrow, person, sales::Sales};
+use cardano::TxHash;
+use escrow::Action;
+
+/// Ninety-five megabytes, in calls.
+const LONG: u32 = 15;
+
+/// What strangers put at the contract's address, so that the address's history shows none of these steps in time.
+fn flood(sales: &Sales) {
+    for number in 0..300 {
+        sales.puts(&[sales.escrow_of(&fresh_escrow(100_000 + number))]);
+    }
+}
+
+/// The buyer's own step, made long.
+fn step(sales: &Sales, lock: &TxHash) {
+    let step = sales.does(lock, Action::SetRefundRequested);
+    sales.ledger.long.borrow_mut().insert(step, LONG);
+}
+
+fn minute(sales: &Sales) {
+    (0..3).for_each(|_| sales.ledger.mine());
+}
+
+#[test]
+fn steps_that_are_told_at_length_keep_no_result_waiting() {
+    let sales = Sales::new();
+    (0..12).for_each(|_| sales.fund(1_000));
+    let taken: Vec<TxHash> = (0..12).map(|number| sales.sell_another(&person(20 + number))).collect();
+    sales.ledger.mine();
+    sales.issued.set(sales.now());
+    let honest = sales.sell_another(&person(50));
+    sales.ledger.mine();
+    flood(&sales);
+    taken.iter().for_each(|lock| step(&sales, lock));
+    for lock in taken.iter().chain([&honest]) {
+        sales.includes(lock);
+    }
+    let mut reports = vec![];
+    while sales.status(&honest) != "ResultSubmitted" {
+        minute(&sales);
+        reports.push(sales.tick());
+        assert!(reports.len() < 5, "{reports:#?}");
+    }
+}
