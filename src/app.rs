@@ -242,4 +242,18 @@ impl App {
     pub async fn limit_client(&self, limiter: Limiter, request: &Request) -> Result<(), ApiError> {
         limits::take_of(&self.env, limiter, self.account.as_deref(), &limits::client(request)?).await
     }
+
+    /// Takes one more of the same for each further piece of this size that is begun: the first was taken with the request.
+    pub async fn limit_bytes(
+        &self,
+        limiter: Limiter,
+        request: &Request,
+        bytes: usize,
+        piece: usize,
+    ) -> Result<(), ApiError> {
+        for _ in 0..bytes.saturating_sub(1).checked_div(piece).unwrap_or(0) {
+            self.limit_client(limiter, request).await?;
+        }
+        Ok(())
+    }
 }

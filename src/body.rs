@@ -49,13 +49,11 @@ pub struct WalletBody {
 }
 
 impl WalletBody {
-    /// Reads one that a draft is made from. Nothing at all is an empty object.
+    /// Reads one that a draft is made from, and counts what it brings beyond the first of [`BYTES_PER_DRAFT`]. Nothing at all is an
+    /// empty object.
     pub async fn read(app: &App, request: &mut Request) -> Result<Self, ApiError> {
-        app.limit_client(Limiter::Draft, request).await?;
         let (bytes, held) = hold_request(request, MAX_WALLET_BODY).await?;
-        for _ in 0..bytes.len().saturating_sub(1) / BYTES_PER_DRAFT {
-            app.limit_client(Limiter::Draft, request).await?;
-        }
+        app.limit_bytes(Limiter::Draft, request, bytes.len(), BYTES_PER_DRAFT).await?;
         Ok(Self { bytes, _held: held })
     }
 

@@ -62,6 +62,7 @@ pub enum DraftingError {
 
 /// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
     let body = WalletBody::read(app, &mut request).await?;
     let mode = payment_of(&body)?.0;
@@ -89,6 +90,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
 
 /// What can be done with a purchase, or the transaction for one action.
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = WalletBody::read(app, &mut request).await?;
     let wanted = action_of(&body)?;

@@ -137,9 +137,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     let seller = Seller::of(app, &request).await?;
     let (offer, _held) = read(&mut request, seller.owner()).await?;
     let proof = seller.check(&offer, app.now_ms()).await.map_err(ListingError::from)?;
-    for _ in 0..offer.content.len().saturating_sub(1) / BYTES_PER_OFFER {
-        app.limit_client(Limiter::Offer, &request).await?;
-    }
+    app.limit_bytes(Limiter::Offer, &request, offer.content.len(), BYTES_PER_OFFER).await?;
     let id = ListingId::new(app.now_ms(), edge::random()?);
     let (database, contents, quota) = (app.database(), app.contents(&request)?, app.settings()?.quota);
     let source = Source { proof: proof.as_deref(), network: &client(&request)? };

@@ -146,6 +146,16 @@ pub enum NotGranted {
     },
 }
 
+impl NotGranted {
+    /// Why so much more is not granted within these limits, per purchase and per day, where so much is spent today.
+    pub(crate) fn of(amount: Lovelace, (limit, daily): (Lovelace, Lovelace), spent: Lovelace) -> Option<Self> {
+        if amount > limit {
+            return Some(Self::PerPayment { limit });
+        }
+        spent.checked_add(amount).is_none_or(|total| total > daily).then_some(Self::Daily { limit: daily, spent })
+    }
+}
+
 /// SQL for what an account has spent on a day, over its expressions for both: what took no effect is given back.
 pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     format!(
@@ -364,44 +374,9 @@ struct InTheWay {
     lost: u8,
     ended: u8,
     over: u8,
-    allowance: Allowance,
-}
-
-/// What an account may spend, and what it has spent today. Of no account: nothing.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Allowance {
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Lovelace,
-}
-
-impl Allowance {
-    /// SQL for it, over the expressions for an owner and a day.
-    fn sql(owner: &str, day: &str) -> String {
-        let limit = |name| format!("(SELECT CAST({name} AS TEXT) FROM accounts WHERE owner = {owner})");
-        format!(
-            "json_object('maxPerPayment', {}, 'dailyBudget', {}, 'spent', CAST({} AS TEXT))",
-            limit("max_per_payment"),
-            limit("daily_budget"),
-            spent_on(owner, day)
-        )
-    }
-
-    /// The statement that reads an owner's.
-    pub(crate) fn read(owner: &str, now: Millis) -> Statement {
-        statement!(format!("SELECT {}", Self::sql("?1", "?2")), owner, day(now))
-    }
-
-    /// Why so much more is not granted.
-    pub(crate) fn forbids(&self, amount: Lovelace) -> Option<NotGranted> {
-        let (limit, daily) = self.max_per_payment.zip(self.daily_budget)?;
-        if amount > limit {
-            return Some(NotGranted::PerPayment { limit });
-        }
-        let total = self.spent.checked_add(amount);
-        total.is_none_or(|total| total > daily).then_some(NotGranted::Daily { limit: daily, spent: self.spent })
-    }
 }
 
 impl NewPayment<'_> {
@@ -545,7 +520,9 @@ impl NewPayment<'_> {
         if found.over != 0 {
             return Claim::NotGranted(NotGranted::Over);
         }
-        found.allowance.forbids(self.amount).map_or(Claim::InputsTaken, Claim::NotGranted)
+        let limits = found.max_per_payment.zip(found.daily_budget);
+        let why = limits.and_then(|limits| NotGranted::of(self.amount, limits, found.spent));
+        why.map_or(Claim::InputsTaken, Claim::NotGranted)
     }
 
     /// What the entry pays for, if the entry was written now, by the statement just before: what another request claimed
@@ -834,14 +811,16 @@ fn in_the_way(tx: &TxHash, facts: &serde_json::Value) -> Statement {
                'refused', iif(?2 ->> '$.refused' IS NULL, 0, {}), \
                'crowded', iif(?2 ->> '$.unposted' IS NULL, 0, {}), \
                'lost', {} > (?2 ->> '$.looked'), 'ended', {}, 'over', {}, \
-               'allowance', {})",
+               'maxPerPayment', (SELECT CAST(max_per_payment AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
+               'dailyBudget', (SELECT CAST(daily_budget AS TEXT) FROM accounts WHERE owner = ?2 ->> '$.owner'), \
+               'spent', CAST({} AS TEXT))",
             same_terms!("?2"),
             too_many_refused!("?2"),
             crowded!("?2"),
             lost!("?2", "?2, '$.buyers'"),
             more_ended!("?2"),
             over!("?2"),
-            Allowance::sql("?2 ->> '$.owner'", "?2 ->> '$.day'")
+            spent_on("?2 ->> '$.owner'", "?2 ->> '$.day'")
         ),
         tx,
         facts.to_string()

@@ -23,10 +23,6 @@ fn step(sales: &Sales, lock: &TxHash) {
     sales.ledger.long.borrow_mut().insert(step, LONG);
 }
 
-fn minute(sales: &Sales) {
-    (0..3).for_each(|_| sales.ledger.mine());
-}
-
 #[test]
 fn steps_that_are_told_at_length_keep_no_result_waiting() {
     let sales = Sales::new();
@@ -43,7 +39,7 @@ fn steps_that_are_told_at_length_keep_no_result_waiting() {
     }
     let mut reports = vec![];
     while sales.status(&honest) != "ResultSubmitted" {
-        minute(&sales);
+        (0..3).for_each(|_| sales.ledger.mine());
         reports.push(sales.tick());
         assert!(reports.len() < 5, "{reports:#?}");
     }

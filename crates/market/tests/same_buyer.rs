@@ -197,18 +197,21 @@ impl World {
         self.provider.handing.set(Handing::Answered);
     }
 
-    /// A payment that the provider says no to, with the owner's second coin, and that no node has.
-    fn fails(&self) {
+    /// A payment that the provider says no to, and that no node has.
+    fn is_lost(&self, pay: impl FnOnce(&Self) -> String) {
         self.provider.ledger.mine();
-        self.is_denied(|world| world.own_wallet_with(&world.coins[1..], false, None).unwrap_err().to_string());
+        self.is_denied(pay);
         self.provider.ledger.mempool.borrow_mut().clear();
+    }
+
+    /// The same with the owner's second coin.
+    fn fails(&self) {
+        self.is_lost(|world| world.own_wallet_with(&world.coins[1..], false, None).unwrap_err().to_string());
     }
 
     /// The same from the service wallet.
     fn service_fails(&self) {
-        self.provider.ledger.mine();
-        self.is_denied(|world| world.service_wallet(false).unwrap_err().to_string());
-        self.provider.ledger.mempool.borrow_mut().clear();
+        self.is_lost(|world| world.service_wallet(false).unwrap_err().to_string());
     }
 
     fn hours(&self) {
@@ -291,4 +294,26 @@ fn a_payment_that_an_index_did_not_show_is_found_behind_failures_before_and_afte
         assert_eq!(service.paid(), 1, "{before}: {again:?}");
         assert!(again.iter().flatten().any(|bought| bought.already_owned), "{before}: {again:?}");
     }
+}
+
+#[test]
+fn who_has_nothing_left_to_spend_gets_what_an_index_did_not_show() {
+    let world = World::behind(0, World::service_fails, |world| {
+        world.service_wallet(false).err().map(|error| error.to_string()).unwrap_or_default()
+    });
+    block(world.db.run(sql::statement!("UPDATE accounts SET max_per_payment = 1000000, daily_budget = 1000000")))
+        .unwrap();
+    let world = World { account: reread(&world.db, 1, NOON), ..world };
+    let again: Vec<_> = (0..4).map(|_| world.service_wallet(true)).collect();
+    assert!(again.iter().flatten().any(|bought| bought.already_owned), "{again:?}");
+    assert_eq!(world.paid(), 1);
+}
+
+#[test]
+fn what_is_over_the_limits_asks_the_provider_nothing() {
+    let world = World::new();
+    block(world.db.run(sql::statement!("UPDATE accounts SET max_per_payment = 1000000"))).unwrap();
+    let world = World { account: reread(&world.db, 1, NOON), ..world };
+    assert!(matches!(world.service_wallet(true), Err(BuyError::NotGranted(_))));
+    assert_eq!(world.provider.ledger.calls.get(), 0);
 }

@@ -21,11 +21,11 @@ use x402_cardano::{
 
 use super::{Checkout, Unavailable, buyers_of, creator_part, must_be_given, no_content};
 use crate::{
-    account::Account,
+    account::{Account, spent_today},
     catalogue::ListingTerms,
     contents::{Contents, ContentsError},
     listing::DeliveryMode,
-    payment::{self, Allowance, Claim, NewPayment, NotGranted},
+    payment::{self, Claim, NewPayment, NotGranted},
     purchase::{self, Owned},
     transitions::Transitions,
 };
@@ -217,10 +217,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             payment::lost(&terms.id, &account.owner),
             payment::ended_before(&wallet, &terms.id, self.checkout.now),
             payment::count_lost(&terms.id, &buyers),
-            Allowance::read(&account.owner, self.checkout.now),
+            spent_today(&account.owner, self.checkout.now),
         ];
         reads.extend(snapshot);
-        let [owned, open, over, ended, lost, before, looked, allowance, sent, reserved, doubted] =
+        let [owned, open, over, ended, lost, before, looked, spent, sent, reserved, doubted] =
             exactly(database.batch(reads).await?)?;
         if let Some(owned) = owned.first_json::<Owned>()? {
             return self.owned(&owned).await.map(Some);
@@ -238,9 +238,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             return Ok(None);
         }
         self.method()?;
-        // The claim decides; what it would refuse by now asks nobody and builds nothing.
-        if let Some(why) = allowance.first_json::<Allowance>()?.and_then(|may| may.forbids(terms.price_lovelace)) {
-            return Err(why.into());
+        let looked = looked.first_json()?.unwrap_or(0);
+        // The claim decides. What it would refuse by now asks nobody and builds nothing, unless a payment is in doubt: it may be
+        // this purchase, or give back what it holds of the budget.
+        if looked == 0 && ended.rows.is_empty() && over.rows.is_empty() {
+            let (limits, spent) = ((account.max_per_payment, account.daily_budget), spent.first_json()?);
+            let why = NotGranted::of(terms.price_lovelace, limits, spent.unwrap_or(Lovelace::ZERO));
+            why.map_or(Ok(()), Err)?;
         }
         let view = self.look().await?;
         let outbox = Outbox { database, chain: self.checkout.chain, follow: &Transitions };
@@ -250,7 +254,6 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         // What it was read of does not stay beside it, for as long as a block is waited for.
         let known = WalletSnapshot::read(&wallet, &[sent, reserved, doubted])?;
         let ended = Entry::all(&ended)?;
-        let looked = looked.first_json()?.unwrap_or(0);
         // Those that were over long ago are looked for once: of more, the rest in the next round.
         let asked = [lost.rows.len(), before.rows.len(), ended.len()].iter().sum::<usize>();
         if usize::try_from(looked).is_ok_and(|looked: usize| looked > asked) {
