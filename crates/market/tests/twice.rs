@@ -225,6 +225,31 @@ fn what_spent_change_of_an_expired_payment_is_not_paid_again() {
     assert_eq!((world.paid(0), world.paid(1)), (1, 1));
 }
 
+#[test]
+fn what_spent_change_that_no_block_has_and_was_refused_is_paid_again_from_the_same_change() {
+    for passed_on in [false, true] {
+        let world = World::new(&[20], &[6, 5]);
+        assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
+        world.provider.handing.set(Handing::Denied);
+        assert!(matches!(world.buy(1), Err(BuyError::Ledger(_))));
+        world.provider.handing.set(Handing::Answered);
+        if !passed_on {
+            drop(world.provider.ledger.mempool.borrow_mut().pop());
+        }
+        // Nobody has to wait for a block: one of the two is in none.
+        let again = world.buy(1);
+        let expected = if passed_on {
+            matches!(again, Err(BuyError::Ledger(_)))
+        } else {
+            matches!(again, Err(BuyError::Pending(_)))
+        };
+        assert!(expected, "{again:?}");
+        world.provider.ledger.mine();
+        assert_eq!((world.paid(0), world.paid(1)), (1, 1));
+        assert_eq!((0..2).find_map(|_| world.buy(1).ok()).unwrap().content, "content 2");
+    }
+}
+
 /// A wallet of two coins, of whose payment for the first listing nobody shows anything.
 fn one_expired() -> World {
     let world = World::new(&[9, 10], &[6, 5]);

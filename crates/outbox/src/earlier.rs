@@ -102,7 +102,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 None => {}
             }
             // Change of ours that is in no block yet, or in one that is not shown.
-            if let Some(utxo) = known.change.iter().find(free) {
+            if let Some(utxo) = known.change.iter().chain(&known.doubted).find(free) {
                 return Ok(Fate::Without(utxo.clone()));
             }
             let parent = Entry::first(&self.database.run(by_id(&first.tx)).await?)?;

@@ -45,6 +45,9 @@ pub struct WalletSnapshot {
     /// Change of lately sent transactions that none of these spends, whether or not the provider shows it yet, with few tokens:
     /// each of them may have carried on heaps, and requests by the dozen wait with it.
     pub change: Vec<Utxo>,
+    /// Of such change, what one spends that took no effect for all that is known, and may yet: the next one for the same may
+    /// spend it, and nothing else.
+    pub(crate) doubted: Vec<Utxo>,
     /// Whether a transaction was written down that no node has confirmed to have: its change will be spendable soon.
     pub in_flight: bool,
     /// Transactions that a node took and no block is known to have, oldest first, with their CBOR.
@@ -122,9 +125,9 @@ impl WalletSnapshot {
             in_doubt.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?.inputs);
         }
         read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
+        (read.doubted, read.change) = read.change.into_iter().partition(|utxo| in_doubt.contains(&utxo.reference));
         // It is shown, or spent, soon.
-        read.in_flight |= read.change.iter().any(|utxo| in_doubt.contains(&utxo.reference));
-        read.change.retain(|utxo| !in_doubt.contains(&utxo.reference));
+        read.in_flight |= !read.doubted.is_empty();
         Ok(read)
     }
 

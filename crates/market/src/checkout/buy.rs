@@ -37,8 +37,9 @@ const VALID_SECONDS: u64 = 230;
 const MAX_ROUNDS: u32 = 3;
 /// How often a purchase is built again because another took its inputs first.
 const MAX_TRIES: u32 = 60;
-/// The longest pause between tries, in ms, of a wallet with few tokens.
-const MAX_PAUSE_MS: Millis = 400;
+/// The longest pause between tries, in ms, of a wallet with few tokens, but for what spreads them: many that wait for one wallet
+/// must leave it the time to pay.
+const MAX_PAUSE_MS: Millis = 2_000;
 /// Tokens of a wallet that make its pauses longer by one of these: what a try computes grows with them.
 const TOKENS_PER_PAUSE: u64 = 256;
 /// Milliseconds of waiting for other payments of the wallet, all tries together.
@@ -333,7 +334,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     fn pause(&self, attempt: u32) -> Millis {
         let [a, b, c, d, e, f, g, h, ..] = self.order.nonce;
         let jitter = u64::from_le_bytes([a, b, c, d, e, f, g, h]).rotate_left(attempt);
-        let step = Millis::from(attempt).saturating_add(1).saturating_mul(20).min(MAX_PAUSE_MS);
+        let step = Millis::from(attempt.saturating_add(2).saturating_pow(2)).saturating_mul(5).min(MAX_PAUSE_MS);
         step.saturating_add(jitter.checked_rem(step.saturating_add(1)).unwrap_or(0))
     }
 
