@@ -22,12 +22,8 @@ export function fail(words) {
   throw new Problem(words);
 }
 
-/** @param {string} id */
-export function element(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no #${id}`);
-  return found;
-}
+/** @param {string} id Of what the page has; where it may lack it, nothing. */
+export const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** @param {string} id */
 export function reveal(id, shown = true) {
@@ -76,7 +72,7 @@ export function complain(error) {
   const known = error instanceof Problem;
   if (!known) console.warn(error);
   // Nothing is to be signed any more.
-  document.getElementById("draft")?.setAttribute("hidden", "");
+  element("draft")?.toggleAttribute("hidden", true);
   const problem = element("problem");
   problem.textContent = known ? error.message : "Something went wrong. Reload the page.";
   problem.scrollIntoView({ block: "nearest" });
@@ -120,9 +116,7 @@ export async function askWallet(refused, what) {
   } catch (error) {
     if (error instanceof Problem) throw error;
     const { code, info, message } = Object(error);
-    if (code === refused || code === REFUSED.access) {
-      fail("You refused in the wallet, so nothing was approved.");
-    }
+    if (code === refused || code === REFUSED.access) fail("You refused in the wallet, so nothing was approved.");
     fail(`The wallet could not do this: ${info ?? message ?? "no reason"}`);
   }
 }
@@ -136,9 +130,7 @@ async function connect(wallet) {
   say(`Waiting for ${name} …`);
   return askWallet(REFUSED.access, async () => {
     const api = await wallet.enable();
-    if ((await api.getNetworkId()) !== TEST_NETWORK) {
-      fail(`${name} is on mainnet. Switch it to preprod.`);
-    }
+    if ((await api.getNetworkId()) !== TEST_NETWORK) fail(`${name} is on mainnet. Switch it to preprod.`);
     const all = new Set([
       ...(await api.getUsedAddresses()),
       await api.getChangeAddress(),
@@ -216,7 +208,7 @@ export async function doing(read, what) {
 export function offerWallets(verb, read, use, place = "wallets") {
   const shown = new Set();
   const offer = () => {
-    const buttons = document.getElementById(place);
+    const buttons = element(place);
     if (!buttons) return;
     /** @type {import("./types.d.ts").Wallet[]} */
     const found = Object.values(Reflect.get(window, "cardano") ?? {});
@@ -348,9 +340,8 @@ export function offerCopies() {
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(dataset.copy ?? "");
       button.textContent = "Copied";
-      setTimeout(() => {
-        button.textContent = "Copy";
-      }, 2000);
+      await pause(2000);
+      button.textContent = "Copy";
     });
   }
 }

@@ -30,9 +30,7 @@ offerWallets("Approve", limits, async (wallet, form) => {
   const { owner, digest } = await ask(`/oauth/challenge?${query}`);
   return approve({ mode: "wallet", owner, ...form, ...(await sign(wallet, digest)) });
 });
-document
-  .getElementById("demo")
-  ?.addEventListener("click", () => doing(limits, (form) => approve({ mode: "demo", ...form })));
+element("demo")?.addEventListener("click", () => doing(limits, (form) => approve({ mode: "demo", ...form })));
 setTimeout(() => {
   page.dataset.over = "";
   setBusy(true);

@@ -93,6 +93,18 @@ function toSign(why) {
 }
 
 /**
+ * Nothing is sent again.
+ * @param {boolean} account Whether the account's page tells more.
+ * @param {string} why
+ */
+function ended(account, why) {
+  unfinished(null);
+  reveal("restart");
+  reveal("account", account);
+  fail(why);
+}
+
+/**
  * Sends a payment until it is known how it ended.
  * @param {string} payment As it is kept.
  */
@@ -102,12 +114,8 @@ async function deliver(payment) {
   say("Paid. Waiting for a block: 20 to 60 seconds.");
   const [own] = ownPayment(payment);
   for (;;) {
-    if (!own && Date.now() - Number(payment.split(" ")[2]) > ORDER_MS) {
-      unfinished(null);
-      reveal("restart");
-      reveal("account");
-      fail("Ordered a while ago: your account says what became of it.");
-    }
+    if (!own && Date.now() - Number(payment.split(" ")[2]) > ORDER_MS)
+      ended(true, "Ordered a while ago: your account says what became of it.");
     const answer = await (own ? present(own) : spend(payment)).catch(() => null);
     const text = await exact(answer).catch(() => null);
     if (!answer || text == null) {
@@ -122,11 +130,8 @@ async function deliver(payment) {
       const pending = code === "settlement_pending";
       if (code === "payment_public") toSign("Sign below with the wallet that paid: nothing is paid twice.");
       if (error && !pending && answer.status < 429) {
-        unfinished(null);
-        reveal("restart");
-        reveal("account", !own);
-        if (answer.status === 401) fail("Sign in again, and pay again here: nothing is paid twice.");
-        fail(`The payment was not taken: ${error}`);
+        if (answer.status === 401) ended(!own, "Sign in again, and pay again here: nothing is paid twice.");
+        ended(!own, `The payment was not taken: ${error}`);
       }
       say(`${pending ? "The transaction waits for a block" : (error ?? "The service is busy")}. Asking again.`);
     }
@@ -157,16 +162,18 @@ const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("
 const MOST = 100;
 
 /**
- * Which of a wallet's addresses bought this listing.
+ * Which of a wallet's addresses bought this listing, unless the service wallet of whoever is signed in did.
  * @param {import("./types.d.ts").Connected} wallet
  * @returns {Promise<string | undefined>}
  */
 async function owner({ addresses }) {
-  for (let from = 0; from < addresses.length; from += MOST) {
-    const some = addresses.slice(from, from + MOST).map(({ text }) => ["buyer", text]);
+  const all = [ownWallet() ?? [], ...addresses.map(({ text }) => text)].flat();
+  for (let from = 0; from < all.length; from += MOST) {
+    const some = all.slice(from, from + MOST).map((text) => ["buyer", text]);
     /** @type {{ listingId: string, buyerAddress: string, status: string }[]} */
     const bought = await ask(`/purchases?${new URLSearchParams([["seller", `${seller}`], ...some])}`);
     const own = bought.find(({ listingId, status }) => listingId === listing && status !== "refunded");
+    if (own?.buyerAddress === ownWallet()) fail("Your service wallet has bought it: it costs nothing there.");
     if (own) return own.buyerAddress;
   }
 }

@@ -142,8 +142,8 @@ function offerVerdict() {
   );
 }
 
-if (document.getElementById("actions")) {
+if (element("actions")) {
   offer().catch(complain);
   follow();
 }
-if (document.getElementById("judge")) offerVerdict();
+if (element("judge")) offerVerdict();

@@ -149,6 +149,32 @@ describe("paying from the service wallet", () => {
     await page.close();
   });
 
+  it("bought is not paid for again by a wallet that holds none of the account's addresses", async () => {
+    const listing = await offered(world);
+    const { page, account } = await signedIn();
+    await page.close();
+    const { content: had } = await account.buy(listing.id);
+    const other = world.person("elsewhere");
+    await world.ledger.faucet(other.address, 25_000_000n);
+    const opened = await visit(world, browser, "/", { wallet: other });
+    await opened.page.evaluate(
+      ([token, wallet]) => {
+        sessionStorage.setItem("surety:session", `${token}`);
+        sessionStorage.setItem("surety:wallet", `${wallet}`);
+      },
+      [account.token, account.address],
+    );
+    await goTo(opened.page, listing);
+    await opened.page.getByRole("button", { name: "Pay with Test wallet" }).click();
+    await opened.page.getByRole("alert").filter({ hasText: "Your service wallet has bought it" }).waitFor();
+    assert.equal(await spends(world, other.address), 0);
+    await pay(opened.page).click();
+    await opened.page.getByText("with exactly the hash that was listed").waitFor();
+    assert.equal(await content(opened.page).textContent(), had);
+    assert.equal(await spends(world, account.address), 1);
+    await opened.page.close();
+  });
+
   it("says that the session is over instead of that nothing was paid", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();
