@@ -141,6 +141,9 @@ const CLAIM_MS: u64 = 60 * 60 * 1_000;
 /// nobody pays for it.
 pub const MAX_SIGN_INS_A_DAY: u32 = 20_000;
 
+/// Live sessions of one account: one more ends the one that would end first. All of them end in one statement.
+pub const MAX_SESSIONS: usize = 64;
+
 /// Why nobody is signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSignedIn {
@@ -217,9 +220,17 @@ pub async fn sign_in(
         now_ms.saturating_add(session_ms(room)),
         digest.as_str(),
     );
+    let surplus = statement!(
+        format!(
+            "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
+               WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC LIMIT {MAX_SESSIONS} - 1)"
+        ),
+        owner.as_str(),
+        hash.as_str(),
+    );
     let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner);
-    let statements = vec![share, claim, account, session, by_session(&hash, now_ms), known];
-    let [counted, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
+    let statements = vec![share, claim, account, session, surplus, by_session(&hash, now_ms), known];
+    let [counted, _, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
     if counted.first().is_none() {
         return Err(NotSignedIn::NoMoreToday { wait_s: DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000) });
     }
@@ -252,13 +263,9 @@ pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Resul
 /// # Errors
 /// The database cannot be asked.
 pub async fn sign_out(db: &impl Database, token: &Token, everywhere: bool, now_ms: u64) -> Result<bool, DatabaseError> {
-    let end = statement!(
-        "DELETE FROM sessions WHERE owner = (SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2) \
-         AND (?3 OR token_hash = ?1) RETURNING owner",
-        token.hash(),
-        now_ms,
-        everywhere
-    );
+    let live = "token_hash = ?1 AND expires_at_ms > ?2";
+    let these = if everywhere { format!("owner = (SELECT owner FROM sessions WHERE {live})") } else { live.to_owned() };
+    let end = statement!(format!("DELETE FROM sessions WHERE {these} RETURNING owner"), token.hash(), now_ms);
     Ok(db.run(end).await?.first().is_some())
 }
 

@@ -759,13 +759,13 @@ pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
 
 /// The statement that reads the payments of a service wallet for a listing that took no effect, for all that was known, longer
 /// ago: nothing keeps them out any more, and a provider that erred then shows where they are by now. Of an hour there are
-/// [`MAX_ENDED`] at most, and who buys again looks for them before more are made. As [`PaymentRecord`]s.
+/// [`MAX_ENDED`] at most, and who buys again looks for them, a few in each round, before more are made. As [`PaymentRecord`]s.
 #[must_use]
 pub fn ended_before(wallet: &Address, listing: &str, now: Millis) -> Statement {
     statement!(
         format!(
             "{} p.payer = ?1 AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
-               AND outbox.created_at_ms <= ?3 AND outbox.absent = 0 ORDER BY {ENDS_FIRST} LIMIT {MAX_ENDED}",
+               AND outbox.created_at_ms <= ?3 AND outbox.absent = 0 ORDER BY {ENDS_FIRST} LIMIT {LOOKED_FOR}",
             records()
         ),
         wallet,

@@ -5,7 +5,7 @@
 use crate::support::{NOON, block, challenge, one, person, sign_up, token};
 use cardano::Lovelace;
 use market::{
-    account::{self, DAY_MS, MAX_SIGN_INS_A_DAY, NewWallet, NotSignedIn, SESSION_MS},
+    account::{self, DAY_MS, MAX_SESSIONS, MAX_SIGN_INS_A_DAY, NewWallet, NotSignedIn, SESSION_MS},
     challenge::CHALLENGE_MS,
     room::Room,
 };
@@ -52,6 +52,29 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), Room::Ample, HERE, NOON)).unwrap();
     assert_eq!((again.wallet_address, again.key_version), (first.wallet_address, 1));
     assert_eq!((again.max_per_payment, again.daily_budget), limits);
+}
+
+#[test]
+fn an_account_has_a_bounded_number_of_sessions_and_the_newest_is_among_them() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    sign_up(&db, 1, NOON);
+    sign_up(&db, 200, NOON);
+    let sign_in = |number: u8, room| {
+        let now = NOON + u64::from(number);
+        let challenge = challenge(person(1).enterprise_address(), number, now);
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), room, HERE, now)).unwrap();
+    };
+    let most = u8::try_from(MAX_SESSIONS).unwrap();
+    (2..=most + 1).for_each(|number| sign_in(number, Room::Ample));
+    // One that is over before all others.
+    sign_in(most + 2, Room::Short);
+    let live: Vec<u8> = (1..=most + 2)
+        .filter(|number| block(account::of_session(&db, &token(*number), NOON + 1_000)).unwrap().is_some())
+        .collect();
+    assert_eq!(live, (3..=most + 2).collect::<Vec<u8>>());
+    assert!(block(account::of_session(&db, &token(200), NOON + 1_000)).unwrap().is_some());
+    assert!(block(account::sign_out(&db, &token(3), true, NOON + 1_000)).unwrap());
+    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
 }
 
 #[test]

@@ -76,10 +76,19 @@ impl World {
         self.buying_on(&self.db, listing).await
     }
 
+    /// So many seconds after the newest block.
+    fn buy_at(&self, listing: usize, seconds: u64) -> Result<Bought, BuyError> {
+        block(self.buying_after(&self.db, listing, seconds))
+    }
+
     async fn buying_on(&self, database: &impl Database, listing: usize) -> Result<Bought, BuyError> {
+        self.buying_after(database, listing, 0).await
+    }
+
+    async fn buying_after(&self, database: &impl Database, listing: usize, seconds: u64) -> Result<Bought, BuyError> {
         let ledger = &self.provider.ledger;
         ledger.calls.set(0);
-        let now = ledger.tip().time_ms;
+        let now = ledger.tip().time_ms + 1_000 * seconds;
         let checkout = Checkout {
             results: &(),
             database,
@@ -248,6 +257,49 @@ fn what_spent_change_that_no_block_has_and_was_refused_is_paid_again_from_the_sa
         assert_eq!((world.paid(0), world.paid(1)), (1, 1));
         assert_eq!((0..2).find_map(|_| world.buy(1).ok()).unwrap().content, "content 2");
     }
+}
+
+#[test]
+fn who_was_refused_again_and_again_has_what_was_passed_on_as_soon_as_a_block_has_it() {
+    for tries in [7, 8, 19] {
+        let world = World::new(&[20], &[5]);
+        world.provider.handing.set(Handing::Denied);
+        assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
+        world.provider.handing.set(Handing::Answered);
+        let refused = (1..=tries).filter(|second| match world.buy_at(0, *second) {
+            Err(BuyError::Ledger(_)) => true,
+            Err(BuyError::Unsaid(_)) => false,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(refused.count(), usize::try_from(tries.min(8)).unwrap(), "no more rows within seconds");
+        world.provider.ledger.mine();
+        let bought = (0..2).find_map(|_| world.buy_at(0, 1).ok()).unwrap();
+        assert!(bought.purchase.contains(&world.first().to_string()));
+        assert_eq!(world.paid(0), 1);
+    }
+}
+
+#[test]
+fn who_was_refused_again_and_again_for_nothing_buys_a_little_later() {
+    let world = World::new(&[20], &[5]);
+    world.provider.handing.set(Handing::Denied);
+    let mut refused = 0;
+    // Half an hour of a node that is behind, and somebody who asks each two seconds.
+    for second in (0..1_800).step_by(2) {
+        match world.buy_at(0, second) {
+            Err(BuyError::Ledger(_)) => refused += 1,
+            Err(BuyError::Unsaid(_)) => {}
+            other => panic!("{other:?}"),
+        }
+        world.provider.ledger.mempool.borrow_mut().clear();
+    }
+    assert!((15..30).contains(&refused), "{refused}");
+    world.provider.handing.set(Handing::Answered);
+    let waited = (1_800..3_600).step_by(2).find(|second| matches!(world.buy_at(0, *second), Err(BuyError::Pending(_))));
+    assert!(waited.is_some_and(|second| second < 2_100), "{waited:?}");
+    world.provider.ledger.mine();
+    assert!(world.buy_at(0, 3_600).is_ok());
+    assert_eq!(world.paid(0), 1);
 }
 
 /// A wallet of two coins, of whose payment for the first listing nobody shows anything.

@@ -2,6 +2,8 @@
 //! show yet: it passed on what it refused, or is behind with what is in blocks. Before the same is paid for again, either
 //! such a one is found, or the next one spends what it spends: then the ledger takes one of them.
 
+use std::collections::BTreeMap;
+
 use cardano::{
     TxHash, TxRef,
     chain::{Chain, TracedOutput, Utxo},
@@ -19,6 +21,14 @@ use crate::{
 
 /// How many transactions of ours that built on each other are followed back: more are not sent before a block has one.
 const MAX_BACK: usize = 8;
+/// Questions to the provider and to the database about all of them. They spend much the same: each next one spends what an
+/// earlier one spent.
+const MAX_ASKED: usize = 12;
+/// Earlier ones after which the next does not follow at once.
+const FREE: usize = 8;
+/// How much later it comes for each beyond these, in ms: so that an hour never has [`MAX_ENDED`] of them, beyond which it would
+/// have to wait for the first of them to be an hour old.
+const LATER_MS: Millis = 12_000;
 
 /// What is known of earlier transactions for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,10 +71,15 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         if let Some(beyond) = ended.get(MAX_ENDED) {
             return Ok(Earlier::Unsaid(beyond.tx));
         }
+        let newest = ended.iter().max_by_key(|entry| entry.attempted_at_ms).map(|it| (it.tx, it.attempted_at_ms));
+        let beyond = Millis::try_from(ended.len().saturating_sub(FREE)).unwrap_or(Millis::MAX);
         let mut without: Vec<Utxo> = vec![];
-        let mut unsaid = None;
+        let mut unsaid = newest.and_then(|(tx, at)| {
+            (now < at.saturating_add(beyond.saturating_mul(LATER_MS))).then_some(tx).filter(|_| beyond > 0)
+        });
+        let mut asked = Asked::default();
         for mut entry in ended {
-            match self.fate(&entry, known, shown).await? {
+            match self.fate(&entry, known, shown, &mut asked).await? {
                 Fate::Dead => {}
                 Fate::Without(utxo) if without.iter().any(|other| other.reference == utxo.reference) => {}
                 Fate::Without(utxo) => without.push(utxo),
@@ -79,7 +94,13 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// Where nobody shows what it spends, what spends the same as one that it builds on keeps it out as well.
-    async fn fate(&self, entry: &Entry, known: &WalletSnapshot, shown: &[Utxo]) -> Result<Fate, OutboxError> {
+    async fn fate(
+        &self,
+        entry: &Entry,
+        known: &WalletSnapshot,
+        shown: &[Utxo],
+        asked: &mut Asked,
+    ) -> Result<Fate, OutboxError> {
         let (mut tx, mut inputs) = (entry.tx, inputs_of(entry)?);
         for _ in 0..MAX_BACK {
             if inputs.iter().any(|input| known.is_spent_in_block(input, &tx)) {
@@ -89,14 +110,22 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             if let Some(utxo) = shown.iter().find(free) {
                 return Ok(Fate::Without(utxo.clone()));
             }
-            let Some(first) = inputs.first() else { return Ok(Fate::Unsaid) };
-            match self.chain.output(first).await? {
-                Some(TracedOutput { spent_by: Some(by), .. }) if by == entry.tx => return Ok(Fate::InBlock),
+            let known_of = |input: &&TxRef| asked.outputs.contains_key(input);
+            let Some(first) = inputs.iter().find(known_of).or(inputs.first()) else { return Ok(Fate::Unsaid) };
+            if !asked.outputs.contains_key(first) {
+                if asked.is_all() {
+                    return Ok(Fate::Unsaid);
+                }
+                let output = self.chain.output(first).await?;
+                asked.outputs.insert(*first, output);
+            }
+            match asked.outputs.get(first).and_then(Option::as_ref) {
+                Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(Fate::InBlock),
                 // One that it builds on is in a block: it may be in the next.
-                Some(TracedOutput { spent_by: Some(by), .. }) if by == tx => return Ok(Fate::Unsaid),
+                Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(Fate::Unsaid),
                 Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(Fate::Dead),
                 Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(first) => {
-                    return Ok(Fate::Without(utxo));
+                    return Ok(Fate::Without(utxo.clone()));
                 }
                 Some(TracedOutput { spent_by: None, .. }) => return Ok(Fate::Unsaid),
                 None => {}
@@ -105,12 +134,29 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             if let Some(utxo) = known.change.iter().chain(&known.doubted).find(free) {
                 return Ok(Fate::Without(utxo.clone()));
             }
+            if asked.is_all() {
+                return Ok(Fate::Unsaid);
+            }
+            asked.parents += 1;
             let parent = Entry::first(&self.database.run(by_id(&first.tx)).await?)?;
             let ended = |parent: &Entry| matches!(parent.state, EntryState::Refused | EntryState::Expired);
             let Some(parent) = parent.filter(|it| ended(it) && !it.cbor.is_empty()) else { return Ok(Fate::Unsaid) };
             (tx, inputs) = (parent.tx, inputs_of(&parent)?);
         }
         Ok(Fate::Unsaid)
+    }
+}
+
+/// What was asked about the outputs that they spend.
+#[derive(Default)]
+struct Asked {
+    outputs: BTreeMap<TxRef, Option<TracedOutput>>,
+    parents: usize,
+}
+
+impl Asked {
+    fn is_all(&self) -> bool {
+        self.outputs.len().saturating_add(self.parents) >= MAX_ASKED
     }
 }
 

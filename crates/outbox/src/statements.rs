@@ -18,7 +18,7 @@ const MAX_HELD: usize = 32;
 
 /// Earlier transactions for the same that the next one is kept apart from, of the last hour. One more is read: where there
 /// are as many, it has to wait.
-pub const MAX_ENDED: usize = 8;
+pub const MAX_ENDED: usize = 32;
 
 /// The names under which outputs are held. A payer's own are kept apart: what a stranger's transaction names must not
 /// hold anything of ours.
