@@ -137,7 +137,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             if asked.is_all() {
                 return Ok(Fate::Unsaid);
             }
-            asked.parents += 1;
+            asked.parents = asked.parents.saturating_add(1);
             let parent = Entry::first(&self.database.run(by_id(&first.tx)).await?)?;
             let ended = |parent: &Entry| matches!(parent.state, EntryState::Refused | EntryState::Expired);
             let Some(parent) = parent.filter(|it| ended(it) && !it.cbor.is_empty()) else { return Ok(Fate::Unsaid) };
