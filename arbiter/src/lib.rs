@@ -23,6 +23,9 @@ use crate::settings::ArbiterSettings;
 /// Bytes of a body: an output of which JSON escapes every character (6 bytes for 1), and the rest of a request.
 const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
+/// How long a request asks and waits, in ms: the watcher waits a minute for its answer.
+const MAX_MS: u64 = 55_000;
+
 /// Why a request is not answered as it asked.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
@@ -135,11 +138,13 @@ async fn resolve(
     drop(body);
 
     case.line.note("escrow", &dispute.escrow.to_string());
+    let until = case.now.saturating_add(MAX_MS);
     let arbiter = Arbiter {
         database: &D1::new(env, "DB", case.usage.clone()),
         chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), case.usage.clone())
+            .until(until)
             .leading(settings.lead),
-        sleep: &Timer::UNBOUNDED,
+        sleep: &Timer::until(until),
         deployment: &settings.deployment,
         key: &settings.key,
         slots: &SlotConfig::PREPROD,

@@ -82,6 +82,8 @@ pub struct Blockfrost {
     usage: Usage,
     newest: Cell<Option<Tip>>,
     until_ms: u64,
+    /// What is left for answers that somebody made long, in ms.
+    length_ms: Cell<u64>,
     lead: Lead,
     admit: Option<Box<dyn Fn() -> Admission>>,
     /// Calls that were asked for, and whether the newest few of them were admitted.
@@ -101,7 +103,8 @@ impl Blockfrost {
         let base = base.trim_end_matches('/').to_owned();
         let (admit, asked, admitted) = (None, Cell::new(0), RefCell::default());
         let (newest, until_ms, lead) = (Cell::new(None), u64::MAX, Lead::Bounded);
-        Self { base, project_id, usage, newest, until_ms, lead, admit, asked, admitted }
+        let length_ms = Cell::new(u64::MAX);
+        Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, asked, admitted }
     }
 
     /// Has whoever asks admitted for every [`CALLS_PER_TICKET`] calls, before the first of them, and for the bytes of long
@@ -142,10 +145,17 @@ impl Blockfrost {
         KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
     }
 
-    /// Asks nothing more after this time, POSIX ms: a provider that hangs must not hold a request for minutes.
+    /// Asks nothing more after this time, POSIX ms, and waits for no answer longer, but for that to a submission: a provider
+    /// that hangs must not hold a request for minutes. What somebody made long may take half of the time that is left until then.
     #[must_use]
     pub fn until(self, until_ms: u64) -> Self {
-        Self { until_ms, ..self }
+        let length_ms = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
+        Self { until_ms, length_ms, ..self }
+    }
+
+    /// How long an answer may take that would be given so much time.
+    fn within(&self, time: Duration) -> Duration {
+        time.min(Duration::from_millis(self.until_ms.saturating_sub(crate::now_ms())))
     }
 
     /// The newest block that this adapter was told of, if it asked.
@@ -161,10 +171,12 @@ impl Blockfrost {
         body: Option<&[u8]>,
         time: Duration,
     ) -> Result<Answer, ChainError> {
-        if path != SUBMIT {
+        let is_read = path != SUBMIT;
+        if is_read {
             self.ticket().await?;
         }
         let request = self.budgeted(method, path, body)?;
+        let time = if is_read { self.within(time) } else { time };
         call(request, time, MAX_ANSWER).await.map_err(unanswered)
     }
 
@@ -242,15 +254,26 @@ impl Blockfrost {
         push: &mut dyn FnMut(Vec<u8>) -> bool,
     ) -> Result<Head, ChainError> {
         self.ticket().await?;
+        let mut time = self.within(STREAM_TIME);
+        if length == Length::AsMade {
+            time = time.min(Duration::from_millis(self.length_ms.get()));
+            if time.is_zero() {
+                return Err(ChainError::TooLong);
+            }
+        }
         let request = self.budgeted(Method::Get, path, None)?;
-        let (mut read, mut admitted) = (0_usize, Ok(()));
-        let head = stream(request, STREAM_TIME, MAX_STREAMED, async |piece| {
+        let (mut read, mut admitted, began_ms) = (0_usize, Ok(()), crate::now_ms());
+        let head = stream(request, time, MAX_STREAMED, async |piece| {
             let before = read;
             read = read.saturating_add(piece.len());
             admitted = self.lengthen(before, read, length).await;
             admitted.is_ok() && push(piece)
         });
         let head = head.await;
+        if length == Length::AsMade {
+            let took_ms = crate::now_ms().saturating_sub(began_ms);
+            self.length_ms.set(self.length_ms.get().saturating_sub(took_ms));
+        }
         admitted?;
         head.map_err(unanswered)
     }

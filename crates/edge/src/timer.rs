@@ -12,9 +12,6 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Waits as long as it is told.
-    pub const UNBOUNDED: Self = Self::until(Millis::MAX);
-
     /// Waits no longer than until a time, POSIX ms.
     #[must_use]
     pub const fn until(until: Millis) -> Self {

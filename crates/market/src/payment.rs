@@ -734,14 +734,19 @@ pub fn count_lost(listing: &str, buyers: &[String]) -> Statement {
     statement!(concat!("SELECT CAST(", lost!("?2", "?2, '$.buyers'"), " AS TEXT) WHERE ?1 = ''"), "", facts.to_string())
 }
 
-/// The statement that counts those of one payer's that were over less than [`LATELY_SLOTS`] ago.
+/// The statement that counts those of a payer, or of the service wallet of the account that they sign in to, that were over less
+/// than [`LATELY_SLOTS`] ago.
 #[must_use]
 pub fn count_lost_lately(listing: &str, payer: &str, now: Millis) -> Statement {
     statement!(
-        "SELECT CAST(count(*) AS TEXT) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?1 \
-         AND p.payer = ?2 AND (o.state = 'refused' AND o.was_public OR o.state = 'expired') AND o.valid_until_slot > ?3",
+        format!(
+            "SELECT CAST(count(*) AS TEXT) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.listing_id = ?1 \
+             AND p.payer IN {} AND (o.state = 'refused' AND (o.was_public OR o.wallet IS NOT NULL) OR o.state = 'expired') \
+             AND o.valid_until_slot > ?3",
+            buyers!("?2")
+        ),
         listing,
-        payer,
+        json!([payer]).to_string(),
         lately(now)
     )
 }

@@ -126,8 +126,8 @@ impl WalletSnapshot {
         }
         read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
         (read.doubted, read.change) = read.change.into_iter().partition(|utxo| in_doubt.contains(&utxo.reference));
-        // It is shown, or spent, soon.
-        read.in_flight |= !read.doubted.is_empty();
+        // It is shown, or spent, once a block has what made it.
+        read.in_flight |= read.doubted.iter().any(|utxo| read.is_on_its_way(&utxo.reference));
         Ok(read)
     }
 

@@ -20,6 +20,11 @@ use settings::WatcherSettings;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
+/// How long a tick asks and waits, in ms: the next one begins a minute after it, and what is built in it is valid for three.
+const TICK_MS: u64 = 75_000;
+/// How long one that posts results on request does: as long as its turn.
+const RESULTS_MS: u64 = 20_000;
+
 /// One tick. What fails is in the log, and done by a later tick.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
@@ -111,7 +116,12 @@ async fn run(
     line: &Line,
     now: u64,
 ) -> Result<Report, Fault> {
+    let until = now.saturating_add(match work {
+        Work::Tick => TICK_MS,
+        Work::Results => RESULTS_MS,
+    });
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
+        .until(until)
         .leading(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
     let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone());
@@ -124,17 +134,19 @@ async fn run(
         results_first: settings.results_first,
         lead: settings.lead,
         now,
-        calls_left: &|| usage.calls_left(),
+        // When its time is over there are none.
+        calls_left: &|| if edge::now_ms() < until { usage.calls_left() } else { 0 },
     };
     let keys = PlatformKeys::new(settings::keys(env)?)?;
     let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage };
     let ticked = match work {
-        Work::Tick => watch.tick(&keys, &arbiter, &Timer::UNBOUNDED).await,
+        Work::Tick => watch.tick(&keys, &arbiter, &Timer::until(until)).await,
         Work::Results => watch.post_results(&keys, &arbiter).await,
     };
     let alarm = market::room::alarm(edge::d1::size(), settings.database_bytes);
     match ticked {
         Ok(mut report) => {
+            report.calls = usage.calls();
             report.alarms.extend(alarm);
             Ok(report)
         }

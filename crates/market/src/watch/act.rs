@@ -145,7 +145,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     unserved = 0;
                     instead.into_iter().rev().for_each(|job| work.push_front(Task::Do(job)));
                 }
-                Err(TickError::Chain(ChainError::BudgetExhausted)) => return Ok(()),
+                Err(TickError::Chain(ChainError::BudgetExhausted | ChainError::TimeOver)) => return Ok(()),
                 Err(error @ (TickError::Chain(_) | TickError::Contents(_))) => {
                     report.note(&"an action", &error);
                     for purchase in purchases {
