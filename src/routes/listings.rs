@@ -136,8 +136,8 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     app.ample_room().await?;
     let seller = Seller::of(app, &request).await?;
     let (offer, _held) = read(&mut request, seller.owner()).await?;
-    let proof = seller.check(&offer, app.now_ms()).await.map_err(ListingError::from)?;
     app.limit_bytes(Limiter::Offer, &request, offer.content.len(), BYTES_PER_OFFER).await?;
+    let proof = seller.check(&offer, app.now_ms()).await.map_err(ListingError::from)?;
     let id = ListingId::new(app.now_ms(), edge::random()?);
     let (database, contents, quota) = (app.database(), app.contents(&request)?, app.settings()?.quota);
     let source = Source { proof: proof.as_deref(), network: &client(&request)? };

@@ -28,7 +28,7 @@ use futures_util::{
 use crate::{
     app::App,
     error::ApiError,
-    limits::Limiter,
+    limits::{self, Limiter},
     shop::{OpenCounter, OwnerShop},
 };
 
@@ -132,7 +132,11 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
     // The message waits for as long as the call takes, not what it was read from; and a stream once its response is given.
     let beside = if progress.is_some() { http::BESIDE } else { 0 };
-    let held = http::hold(&request, json::weight(&body).saturating_add(beside))?;
+    let bytes = json::weight(&body).saturating_add(beside);
+    let held = match &visitor {
+        Visitor::Agent(caller) => http::hold_of(&request, &limits::of_account(&caller.account), bytes)?,
+        Visitor::Anybody => http::hold(&request, bytes)?,
+    };
     drop(body);
     if message.calls_tool() {
         match &visitor {

@@ -156,6 +156,11 @@ describe("drafts for a wallet full of tokens that nobody has", { timeout: 120_00
     const short = [];
     for (let n = 0; n < 20; n++) short.push(await ask("203.0.113.11", 10));
     assert.ok(!short.includes(429), `${short}`);
+    // An IPv6 site's many networks have as much as two.
+    const site = [];
+    for (let n = 0; n < 60; n++) site.push(await ask(`2001:db8:1:${n}::1`, 500_000));
+    assert.equal(site.at(-1), 429, `${site}`);
+    assert.notEqual(await ask("2001:db8:2::1", 10), 429);
   });
 
   for (const [what, wallet] of wallets)

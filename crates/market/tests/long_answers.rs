@@ -44,3 +44,20 @@ fn steps_that_are_told_at_length_keep_no_result_waiting() {
         assert!(reports.len() < 5, "{reports:#?}");
     }
 }
+
+#[test]
+fn what_a_step_is_told_at_length_is_not_read_for_the_step_alone() {
+    let calls = |long: u32| {
+        let sales = Sales::new();
+        (0..12).for_each(|_| sales.fund(1_000));
+        let taken: Vec<TxHash> = (0..4).map(|number| sales.sell_another(&person(20 + number))).collect();
+        sales.ledger.mine();
+        for lock in &taken {
+            sales.ledger.long.borrow_mut().insert(sales.does(lock, Action::SetRefundRequested), long);
+            sales.includes(lock);
+        }
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick().calls
+    };
+    assert_eq!(calls(LONG), calls(0));
+}

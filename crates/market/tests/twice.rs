@@ -302,6 +302,22 @@ fn who_was_refused_again_and_again_for_nothing_buys_a_little_later() {
     assert_eq!(world.paid(0), 1);
 }
 
+#[test]
+fn what_a_node_forgot_is_sent_again_before_what_builds_on_it() {
+    for chain in [1, 8, 12] {
+        let world = World::new(&[90], &[2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 5]);
+        for listing in 0..chain {
+            let bought = world.buy_at(listing, u64::try_from(listing).unwrap());
+            assert!(matches!(bought, Err(BuyError::Pending(_))), "{bought:?}");
+        }
+        world.provider.ledger.mempool.borrow_mut().clear();
+        let last = world.buy_at(12, 13);
+        assert!(matches!(last, Err(BuyError::Pending(_))), "a chain of {chain}: {last:?}");
+        world.provider.ledger.mine();
+        assert_eq!(world.paid(12), 1);
+    }
+}
+
 /// A wallet of two coins, of whose payment for the first listing nobody shows anything.
 fn one_expired() -> World {
     let world = World::new(&[9, 10], &[6, 5]);

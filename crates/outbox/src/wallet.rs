@@ -7,7 +7,7 @@
 //! Nobody but us spends from these wallets, and every spend is written down with its inputs first, so this sum holds
 //! however late the provider's view is. Change is spendable once a node has taken the transaction that makes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 
 use cardano::{
     Address, TxHash, TxRef,
@@ -33,7 +33,7 @@ const MAX_SENT: usize = 32;
 /// refused for what one of these spent.
 const MAX_DOUBTED: usize = 32;
 /// Transactions that are sent again for one that depends on them.
-const MAX_PARENTS: usize = 8;
+const MAX_PARENTS: usize = 16;
 
 /// What the database knows of a wallet's money.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,14 +154,27 @@ impl WalletSnapshot {
         self.spent.get(output).is_some_and(|by| by != unless)
     }
 
-    /// The transactions to send first, where this one spends change of what nodes took and may have lost.
+    /// The transactions to send first, where this one spends change of what nodes took and may have lost: what it builds on, and
+    /// what that does, the farthest first.
     pub(crate) fn parents_of(&self, cbor: &[u8]) -> Vec<Vec<u8>> {
-        let Ok(tx) = SignedTx::parse(cbor) else { return vec![] };
-        let depends = self.waiting.iter().any(|(parent, _)| tx.inputs.iter().any(|input| input.tx == *parent));
-        if !depends {
-            return vec![];
+        let inputs_of = |cbor: &[u8]| SignedTx::parse(cbor).map(|tx| tx.inputs).unwrap_or_default();
+        let mut next: Vec<TxHash> = inputs_of(cbor).iter().map(|input| input.tx).collect();
+        let mut parents: BTreeMap<TxHash, (&[u8], BTreeSet<TxHash>)> = BTreeMap::new();
+        while let Some(tx) = next.pop() {
+            let Some((_, cbor)) = self.waiting.iter().find(|(waiting, _)| *waiting == tx) else { continue };
+            if let btree_map::Entry::Vacant(parent) = parents.entry(tx) {
+                let its_own: BTreeSet<TxHash> = inputs_of(cbor).iter().map(|input| input.tx).collect();
+                next.extend(&its_own);
+                parent.insert((cbor, its_own));
+            }
         }
-        self.waiting.iter().take(MAX_PARENTS).map(|(_, cbor)| cbor.clone()).collect()
+        let mut ordered = vec![];
+        while ordered.len() < MAX_PARENTS {
+            let ready = parents.iter().find(|(_, (_, its_own))| its_own.iter().all(|it| !parents.contains_key(it)));
+            let Some(tx) = ready.map(|(tx, _)| *tx) else { break };
+            ordered.extend(parents.remove(&tx).map(|(cbor, _)| cbor.to_vec()));
+        }
+        ordered
     }
 }
 

@@ -19,8 +19,6 @@ use super::{
 };
 use crate::contents::Contents;
 
-/// Steps of one escrow that are followed at once.
-const MAX_STEPS: usize = 8;
 /// Outside calls that following one step takes.
 const CALLS_PER_STEP: u32 = 3;
 /// When an escrow is looked at that this tick did not come to.
@@ -73,25 +71,16 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(())
     }
 
-    /// Follows an escrow from the output that it was last known to be.
+    /// Follows an escrow from the output that it was last known to be, by one step. What came after that is due at once, and is
+    /// not read here: a buyer makes as long a step as they like.
     pub(super) async fn follow(&self, from: &TxRef, view: &TickView, report: &mut Report) -> Result<Fate, TickError> {
-        let (mut at, mut fate) = (*from, Fate::Unspent);
-        for _ in 0..MAX_STEPS {
-            let outputs = match self.chain.outputs_of(&at.tx).await {
-                // What is recorded by then counts: a buyer makes as long a step as they like.
-                Err(_) if fate != Fate::Unspent => return Ok(fate),
-                outputs => outputs?.unwrap_or_default(),
-            };
-            let output = outputs.into_iter().find(|output| output.utxo.reference == at);
-            let Some(spent_by) = output.map(|output| output.spent_by) else { break };
-            let Some(by) = spent_by else { return Ok(fate) };
-            let Some(found) = self.found(&by, view, report).await? else { break };
-            let stands = self.record(vec![found], view, report).await?;
-            fate = if fate == Fate::Unspent { Fate::Spent(by) } else { fate };
-            let Some(next) = stands.into_iter().next() else { return Ok(fate) };
-            at = next;
-        }
-        Ok(if fate == Fate::Unspent { Fate::Unknown } else { fate })
+        let outputs = self.chain.outputs_of(&from.tx).await?.unwrap_or_default();
+        let output = outputs.into_iter().find(|output| output.utxo.reference == *from);
+        let Some(output) = output else { return Ok(Fate::Unknown) };
+        let Some(by) = output.spent_by else { return Ok(Fate::Unspent) };
+        let Some(found) = self.found(&by, view, report).await? else { return Ok(Fate::Unknown) };
+        self.record(vec![found], view, report).await?;
+        Ok(Fate::Spent(by))
     }
 
     /// What a transaction in a block did; `None` where the provider does not know it, or it cannot be read.

@@ -67,18 +67,17 @@ struct Changes {
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Records what these transactions, those of one block in its order, did to escrows of ours. Where the escrows stand that were
-    /// changed.
+    /// Records what these transactions, those of one block in its order, did to escrows of ours.
     pub(super) async fn record(
         &self,
         found: Vec<Found>,
         view: &TickView,
         report: &mut Report,
-    ) -> Result<Vec<TxRef>, TickError> {
+    ) -> Result<(), TickError> {
         let found = ordered::by_key(found, |found| found.height);
         let inputs: Vec<String> = found.iter().flat_map(|found| &found.utxos.spent).map(ToString::to_string).collect();
         if inputs.is_empty() {
-            return Ok(vec![]);
+            return Ok(());
         }
         let rows: Vec<WatchedRow> = self.database.run(watched(&inputs)).await?.all_json()?;
         let mut open = BTreeMap::new();
@@ -88,13 +87,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 Err(error) => report.notes.push(error.to_string()),
             }
         }
-        let (mut statements, mut overtaken, mut stand) = (vec![], vec![], vec![]);
+        let (mut statements, mut overtaken) = (vec![], vec![]);
         for found in &found {
             let changes = changes(found, &mut open, view, report);
-            stand.extend(changes.1);
-            overtaken.extend(changes.0.overtaken.into_iter().map(|tx| (tx, found.utxos.id)));
-            if !changes.0.statements.is_empty() {
-                statements.push(changes.0.statements);
+            overtaken.extend(changes.overtaken.into_iter().map(|tx| (tx, found.utxos.id)));
+            if !changes.statements.is_empty() {
+                statements.push(changes.statements);
             }
         }
         self.write_each(statements, report).await;
@@ -103,23 +101,17 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 report.notes.push(format!("{by} was before {tx}"));
             }
         }
-        Ok(stand)
+        Ok(())
     }
 }
 
-/// What one transaction changes, and where the escrows stand that it changed; those that are open go on in `open`.
-fn changes(
-    found: &Found,
-    open: &mut BTreeMap<TxRef, Watched>,
-    view: &TickView,
-    report: &mut Report,
-) -> (Changes, Vec<TxRef>) {
+/// What one transaction changes; escrows that are open go on in `open`.
+fn changes(found: &Found, open: &mut BTreeMap<TxRef, Watched>, view: &TickView, report: &mut Report) -> Changes {
     let utxos = &found.utxos;
     let spent: Vec<Watched> = utxos.spent.iter().filter_map(|input| open.remove(input)).collect();
     let mut changes = Changes { statements: vec![], overtaken: vec![] };
-    let mut stand = vec![];
     if spent.is_empty() {
-        return (changes, stand);
+        return changes;
     }
     let mut payments = Payments::of(&utxos.made);
     let purchases: Vec<TxHash> = spent.iter().map(|watched| watched.purchase).collect();
@@ -129,13 +121,12 @@ fn changes(
         let (step, next) = watched.after(found, &mut payments, view, report);
         changes.statements.push(step);
         if let Some(next) = next {
-            stand.push(next.escrow.utxo.reference);
             open.insert(next.escrow.utxo.reference, next);
         }
     }
     let which = json!(purchases).to_string();
     changes.statements.extend(escrows_follow_steps("SELECT value FROM json_each(?1)", &which));
-    (changes, stand)
+    changes
 }
 
 /// The statement that reads the escrows that these outputs are.
