@@ -15,6 +15,7 @@ CREATE TABLE listings (
   category TEXT,
   created_at_ms INTEGER NOT NULL,
   proof_digest TEXT UNIQUE,                      -- a signed offer makes one listing, however often it is sent
+  said TEXT NOT NULL DEFAULT '',                 -- digest of what the seller chose: the same offer again is known by it
   hidden_at_ms INTEGER,                          -- since when the operator shows and sells it no more (docs/operations.md)
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- below zero would be a sale counted out twice
   -- Long ones last: who reads the others alone reads no page of these.
@@ -25,7 +26,7 @@ CREATE TABLE listings (
   CHECK (protected = 0 OR price_lovelace >= 5000000)  -- less does not pay for the escrow's transactions
 ) STRICT;
 
-CREATE INDEX listings_by_content ON listings (seller_address, content_hash);  -- the same offer again
+CREATE INDEX listings_by_content ON listings (seller_address, content_hash, said);  -- the same offer again
 -- The orders in which listings are shown, each with what they are chosen by: cards are read of those that are shown.
 CREATE INDEX listings_shown ON listings (seq, category, instant, protected, price_lovelace, sales, seller_address)
   WHERE hidden_at_ms IS NULL;

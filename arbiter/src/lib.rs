@@ -25,6 +25,8 @@ const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
 /// How long a request asks and waits, in ms: the watcher waits a minute for its answer.
 const MAX_MS: u64 = 55_000;
+/// Of that for what the parties made as long as they liked: there is nothing else to read.
+const READING_MS: u64 = 45_000;
 
 /// Why a request is not answered as it asked.
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +145,7 @@ async fn resolve(
         database: &D1::new(env, "DB", case.usage.clone()),
         chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), case.usage.clone())
             .until(until)
+            .lasting(READING_MS)
             .leading(settings.lead),
         sleep: &Timer::until(until),
         deployment: &settings.deployment,

@@ -115,7 +115,10 @@ describe("one network", { timeout: 180_000 }, () => {
     const own = network.reduce((sum, answer) => sum + usage(answer).calls, 0);
     assert.ok(own <= most(TICKETS), `${own} calls of one`);
     const neighbours = await many(() => present("2001:db8:3:2::1"), 4);
-    assert.ok(neighbours.some((answer) => usage(answer).calls > 0), "its neighbour");
+    assert.ok(
+      neighbours.some((answer) => usage(answer).calls > 0),
+      "its neighbour",
+    );
     const answers = await many((n) => present(`2001:db8:1:${n.toString(16)}::1`), NETWORKS);
     const calls = answers.reduce((sum, answer) => sum + usage(answer).calls, 0);
     assert.ok(calls > 0 && calls <= most(OF_SITE), `${calls} calls`);

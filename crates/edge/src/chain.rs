@@ -153,6 +153,12 @@ impl Blockfrost {
         Self { until_ms, length_ms, ..self }
     }
 
+    /// Gives what somebody made long so much time, in ms, instead.
+    #[must_use]
+    pub fn lasting(self, length_ms: u64) -> Self {
+        Self { length_ms: Cell::new(length_ms), ..self }
+    }
+
     /// How long an answer may take that would be given so much time.
     fn within(&self, time: Duration) -> Duration {
         time.min(Duration::from_millis(self.until_ms.saturating_sub(crate::now_ms())))

@@ -234,6 +234,14 @@ impl NewListing {
         ContentHash::of(self.content.as_bytes())
     }
 
+    /// A digest of what its seller chose: the same offer again has the same.
+    #[must_use]
+    pub fn said(&self) -> ContentHash {
+        // Of no id, at no time.
+        let nobody = ListingId(String::new());
+        ContentHash::of(self.card(&nobody, 0).as_bytes())
+    }
+
     /// The public JSON of all that never changes: a Listing without `sales` and `sellerReputation`.
     #[must_use]
     pub fn card(&self, id: &ListingId, created_at_ms: u64) -> String {

@@ -10,10 +10,16 @@
 use std::cell::RefCell;
 
 use futures_lite::future::block_on;
-use market::catalogue::{
-    self, Filter, Newest, Page,
-    discovery::{self, Paid, Question},
+use market::{
+    ListingId,
+    catalogue::{
+        self, Filter, Newest, Page, Quota, Source, Stored,
+        discovery::{self, Paid, Question},
+    },
+    contents::InDatabase,
+    listing::NewListing,
 };
+use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 
 /// Listings: three times what a page looks at.
@@ -165,4 +171,27 @@ fn what_a_seller_sold_to_a_buyer_is_found_among_the_sales_to_others() {
         block_on(market::purchase::of_seller(&db, &SELLER.parse().unwrap(), &[SELLER.parse().unwrap()])).unwrap();
     assert_eq!(found, "[]");
     assert!(db.steps() - before < 1_000, "{}", db.steps() - before);
+}
+
+#[test]
+fn an_offer_costs_the_same_whatever_its_seller_lists_of_the_same_content() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let offer = |number: u64, content: &str| {
+        let body = json!({ "title": number.to_string(), "description": "d".repeat(1_000), "priceLovelace": "1000000",
+            "sellerAddress": SELLER, "modes": ["instant"], "content": content });
+        let listing = NewListing::read(body.to_string().as_bytes(), Some(SELLER.parse().unwrap())).unwrap();
+        let now = 1_700_000_000_000 + number;
+        let mut random = [0; 10];
+        random[..8].copy_from_slice(&number.to_be_bytes());
+        let source = Source { proof: None, network: "a" };
+        let quota = Quota { listings: 300, ..Quota::default() };
+        let before = db.steps();
+        let id = ListingId::new(now, random);
+        let stored = block_on(catalogue::store(&db, &InDatabase(&db), &id, &listing, source, quota, now)).unwrap();
+        (matches!(stored, Stored::Listing { .. }), db.steps() - before)
+    };
+    assert!((0..300).all(|number| offer(number, "the same").0));
+    let (same, other) = (offer(300, "the same"), offer(301, "another"));
+    assert!(!same.0 && !other.0, "there is no more room");
+    assert!(same.1 < 2 * other.1, "{} steps, {} for another content", same.1, other.1);
 }

@@ -318,6 +318,31 @@ fn what_a_node_forgot_is_sent_again_before_what_builds_on_it() {
     }
 }
 
+#[test]
+fn what_was_refused_on_a_chain_of_payments_that_ended_is_paid_again_at_once() {
+    let world = World::new(&[90], &[2, 3, 2, 3, 2, 3, 2, 3, 5]);
+    for listing in 0..8 {
+        assert!(matches!(world.buy_at(listing, u64::try_from(listing).unwrap()), Err(BuyError::Pending(_))));
+    }
+    let mempool = &world.provider.ledger.mempool;
+    let waiting = mempool.borrow().clone();
+    world.provider.handing.set(Handing::Denied);
+    for second in 13..19 {
+        assert!(matches!(world.buy_at(8, second), Err(BuyError::Ledger(_))));
+        mempool.replace(waiting.clone());
+    }
+    // The node has forgotten all of it.
+    mempool.borrow_mut().clear();
+    world.mine();
+    for listing in (0..8).rev() {
+        assert!(world.buy(listing).is_err());
+        mempool.borrow_mut().clear();
+    }
+    world.provider.handing.set(Handing::Answered);
+    let bought = world.buy(8);
+    assert!(matches!(bought, Err(BuyError::Pending(_))), "{bought:?}");
+}
+
 /// A wallet of two coins, of whose payment for the first listing nobody shows anything.
 fn one_expired() -> World {
     let world = World::new(&[9, 10], &[6, 5]);

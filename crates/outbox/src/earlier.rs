@@ -16,14 +16,13 @@ use crate::{
     drive::{Outbox, OutboxError},
     entry::{Entry, EntryState},
     statements::{MAX_ENDED, by_id},
-    wallet::WalletSnapshot,
+    wallet::{MAX_SENT, WalletSnapshot},
 };
 
-/// How many transactions of ours that built on each other are followed back: more are not sent before a block has one.
-const MAX_BACK: usize = 8;
-/// Questions to the provider and to the database about all of them. They spend much the same: each next one spends what an
-/// earlier one spent.
-const MAX_ASKED: usize = 12;
+/// How many transactions of ours that built on each other are followed back: as many as a wallet's change is known of.
+const MAX_BACK: usize = MAX_SENT;
+/// Questions to the provider about all of them. They spend much the same: each next one spends what an earlier one spent.
+const MAX_ASKED: usize = 24;
 /// Earlier ones after which the next does not follow at once.
 const FREE: usize = 8;
 /// How much later it comes for each beyond these, in ms: so that an hour never has [`MAX_ENDED`] of them, beyond which it would
@@ -113,7 +112,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             let known_of = |input: &&TxRef| asked.outputs.contains_key(input);
             let Some(first) = inputs.iter().find(known_of).or(inputs.first()) else { return Ok(Fate::Unsaid) };
             if !asked.outputs.contains_key(first) {
-                if asked.is_all() {
+                if asked.outputs.len() >= MAX_ASKED {
                     return Ok(Fate::Unsaid);
                 }
                 let output = self.chain.output(first).await?;
@@ -134,30 +133,30 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             if let Some(utxo) = known.change.iter().chain(&known.doubted).find(free) {
                 return Ok(Fate::Without(utxo.clone()));
             }
-            if asked.is_all() {
-                return Ok(Fate::Unsaid);
+            let parent = first.tx;
+            if !asked.parents.contains_key(&parent) {
+                if asked.parents.len() >= MAX_BACK {
+                    return Ok(Fate::Unsaid);
+                }
+                let entry = Entry::first(&self.database.run(by_id(&parent)).await?)?;
+                let ended = |it: &Entry| matches!(it.state, EntryState::Refused | EntryState::Expired);
+                let inputs =
+                    entry.filter(|it| ended(it) && !it.cbor.is_empty()).map(|it| inputs_of(&it)).transpose()?;
+                asked.parents.insert(parent, inputs);
             }
-            asked.parents = asked.parents.saturating_add(1);
-            let parent = Entry::first(&self.database.run(by_id(&first.tx)).await?)?;
-            let ended = |parent: &Entry| matches!(parent.state, EntryState::Refused | EntryState::Expired);
-            let Some(parent) = parent.filter(|it| ended(it) && !it.cbor.is_empty()) else { return Ok(Fate::Unsaid) };
-            (tx, inputs) = (parent.tx, inputs_of(&parent)?);
+            let Some(Some(spent)) = asked.parents.get(&parent) else { return Ok(Fate::Unsaid) };
+            (tx, inputs) = (parent, spent.clone());
         }
         Ok(Fate::Unsaid)
     }
 }
 
-/// What was asked about the outputs that they spend.
+/// What was asked about the outputs that they spend, and about what made these.
 #[derive(Default)]
 struct Asked {
     outputs: BTreeMap<TxRef, Option<TracedOutput>>,
-    parents: usize,
-}
-
-impl Asked {
-    fn is_all(&self) -> bool {
-        self.outputs.len().saturating_add(self.parents) >= MAX_ASKED
-    }
+    /// What those spend that ended.
+    parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
 }
 
 fn inputs_of(entry: &Entry) -> Result<Vec<TxRef>, DatabaseError> {

@@ -28,7 +28,7 @@ use crate::{
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
 /// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
 /// older ones spend is reserved, and what they made is spent once it is shown.
-const MAX_SENT: usize = 32;
+pub(crate) const MAX_SENT: usize = 32;
 /// Transactions that took no effect lately, for all that is known, that are read, the oldest first: what later ones spend is
 /// refused for what one of these spent.
 const MAX_DOUBTED: usize = 32;

@@ -36,6 +36,8 @@ pub struct Bound<'a> {
     pub env: &'a Env,
     pub token: Option<&'a str>,
     pub usage: &'a Usage,
+    /// POSIX ms after which nothing more is asked.
+    pub until: u64,
 }
 
 /// What is read of an answer.
@@ -58,6 +60,10 @@ impl Bound<'_> {
 }
 
 impl ArbiterClient for Bound<'_> {
+    fn has_time(&self) -> bool {
+        edge::now_ms() < self.until
+    }
+
     async fn resolve(&self, dispute: &Dispute<'_>) -> Result<String, String> {
         self.ask(dispute).await.map_err(|error| error.to_string())
     }

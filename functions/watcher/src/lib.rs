@@ -21,7 +21,9 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
 /// How long a tick asks and waits, in ms: the next one begins a minute after it, and what is built in it is valid for three.
-const TICK_MS: u64 = 75_000;
+const TICK_MS: u64 = 110_000;
+/// How long it asks the arbiter, which may take a minute for its last answer.
+const ASKING_MS: u64 = 40_000;
 /// How long one that posts results on request does: as long as its turn.
 const RESULTS_MS: u64 = 20_000;
 
@@ -138,7 +140,8 @@ async fn run(
         calls_left: &|| if edge::now_ms() < until { usage.calls_left() } else { 0 },
     };
     let keys = PlatformKeys::new(settings::keys(env)?)?;
-    let arbiter = arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage };
+    let arbiter =
+        arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage, until: now.saturating_add(ASKING_MS) };
     let ticked = match work {
         Work::Tick => watch.tick(&keys, &arbiter, &Timer::until(until)).await,
         Work::Results => watch.post_results(&keys, &arbiter).await,

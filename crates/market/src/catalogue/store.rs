@@ -146,18 +146,10 @@ pub async fn store(
     Ok(offer.outcome(&made, &room).ok_or_else(missing)?)
 }
 
-/// SQL: a listing says the same as this card, in every field that its seller chose.
-fn same_card(card: &str) -> String {
-    format!("json_remove(card, '$.id', '$.createdAt') = json_remove({card}, '$.id', '$.createdAt')")
-}
-
 /// SQL: a listing is the one that an offer made, now or before.
-fn made() -> String {
-    format!(
-        "(id = ?1 OR proof_digest = ?2 OR (seller_address = ?3 AND content_hash = ?4 AND ?2 IS NULL AND created_at_ms > ?5)) \
-         AND {}",
-        same_card("?6")
-    )
+const fn made() -> &'static str {
+    "(id = ?1 OR proof_digest = ?2 OR (seller_address = ?3 AND content_hash = ?4 AND said = ?6 AND ?2 IS NULL \
+       AND created_at_ms > ?5)) AND said = ?6"
 }
 
 /// SQL: whether an offer may make a listing.
@@ -180,17 +172,14 @@ impl Offer<'_> {
     /// sees the first.
     fn insert(&self) -> Statement {
         let Self { id, listing, .. } = self;
-        let sql = format!(
-            "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
-               content_hash, content_bytes, category, created_at_ms, proof_digest) \
-             SELECT ?1, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13 \
+        let sql = "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
+               content_hash, content_bytes, category, created_at_ms, proof_digest, said) \
+             SELECT ?1, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?17 \
              WHERE coalesce((SELECT listed FROM sellers WHERE address = ?6), 0) < ?14 \
                AND coalesce((SELECT listed_bytes FROM sellers WHERE address = ?6), 0) + ?10 <= ?15 \
                AND (?13 IS NOT NULL OR NOT EXISTS (SELECT 1 FROM listings WHERE seller_address = ?6 AND content_hash = ?9 \
-                 AND created_at_ms > ?16 AND {})) \
-             ON CONFLICT (proof_digest) DO NOTHING",
-            same_card("?2")
-        );
+                 AND created_at_ms > ?16 AND said = ?17)) \
+             ON CONFLICT (proof_digest) DO NOTHING";
         statement!(
             sql,
             id.as_str(),
@@ -209,6 +198,7 @@ impl Offer<'_> {
             self.quota.listings,
             self.quota.bytes,
             self.since(),
+            self.listing.said(),
         )
     }
 
@@ -220,7 +210,7 @@ impl Offer<'_> {
             self.listing.seller.into(),
             self.hash.into(),
             self.since().into(),
-            self.listing.card(self.id, self.now_ms).into(),
+            self.listing.said().into(),
             self.quota.listings.into(),
             self.bytes().into(),
             self.quota.bytes.into(),

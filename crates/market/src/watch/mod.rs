@@ -149,6 +149,11 @@ pub struct Dispute<'a> {
 /// The port to the arbiter.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait ArbiterClient {
+    /// Whether there is time to ask: each may take a minute to be answered, and what comes after must be done in the same tick.
+    fn has_time(&self) -> bool {
+        true
+    }
+
     /// Asks for a settlement. What the arbiter said, in words for the log; the chain tells what came of it.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use cardano::{
     Lovelace,
-    chain::Chain,
+    chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
@@ -183,11 +183,19 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         undone: &mut Undone,
         report: &mut Report,
     ) -> Result<bool, TickError> {
-        if matches!(error, DraftError::Refused(_))
-            && matches!(self.follow(&judged.due.utxo, means.view, report).await?, Fate::Spent(_))
-        {
-            undone.done(&judged.due.purchase);
-            return Ok(true);
+        if matches!(error, DraftError::Refused(_)) {
+            match self.follow(&judged.due.utxo, means.view, report).await {
+                Ok(Fate::Spent(_)) => {
+                    undone.done(&judged.due.purchase);
+                    return Ok(true);
+                }
+                Ok(Fate::Unspent | Fate::Unknown) => {}
+                // Whoever made it decides how long what is told of it is: what else is to be done goes on.
+                Err(TickError::Chain(
+                    why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
+                )) => report.note(&judged.due.purchase, &why),
+                Err(error) => return Err(error),
+            }
         }
         self.put_off(judged, error, means, undone, report).await?;
         Ok(false)
