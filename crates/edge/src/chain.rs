@@ -43,6 +43,8 @@ const MAX_STREAMED: usize = 96 << 20;
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
 /// How long the largest of them may take to arrive.
 const STREAM_TIME: Duration = Duration::from_secs(30);
+/// How long one may take where longer ones have taken all the time that there is for them: an ordinary one takes less.
+const SHORT_TIME: Duration = Duration::from_secs(1);
 /// Pauses before a read is repeated: at most three attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
 /// The longest pause that a provider may ask for with `Retry-After` before we give up instead.
@@ -262,10 +264,7 @@ impl Blockfrost {
         self.ticket().await?;
         let mut time = self.within(STREAM_TIME);
         if length == Length::AsMade {
-            time = time.min(Duration::from_millis(self.length_ms.get()));
-            if time.is_zero() {
-                return Err(ChainError::TooLong);
-            }
+            time = time.min(Duration::from_millis(self.length_ms.get()).max(SHORT_TIME));
         }
         let request = self.budgeted(Method::Get, path, None)?;
         let (mut read, mut admitted, began_ms) = (0_usize, Ok(()), crate::now_ms());
@@ -281,7 +280,10 @@ impl Blockfrost {
             self.length_ms.set(self.length_ms.get().saturating_sub(took_ms));
         }
         admitted?;
-        head.map_err(unanswered)
+        head.map_err(|error| match error {
+            CallError::TimedOut if length == Length::AsMade && self.length_ms.get() == 0 => ChainError::TooLong,
+            error => unanswered(error),
+        })
     }
 
     /// Takes what an answer of so many bytes costs beyond what so many of it did.
