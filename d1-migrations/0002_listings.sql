@@ -35,6 +35,8 @@ CREATE INDEX listings_by_cheapness ON listings (cheapness, place, category, inst
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_sales ON listings (sales, place, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
+CREATE INDEX listings_of_sellers ON listings (seller_address, seq, category, instant, protected, price_lovelace)
+  WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_seller ON listings (seller_address, seq, hidden_at_ms, category, instant, protected, price_lovelace);
 
 -- How many are shown of each 256 in a row: how many there are in all, and where a page far into them begins, is known from a
@@ -71,11 +73,12 @@ CREATE TABLE sellers (
   listed INTEGER NOT NULL DEFAULT 0 CHECK (listed >= 0),        -- listings, hidden ones too: they take room
   listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0), -- their contents
   newest INTEGER NOT NULL DEFAULT 0,                            -- the last of them
+  shown INTEGER NOT NULL DEFAULT 0 CHECK (shown >= 0),          -- those that are not hidden
   reputation INTEGER GENERATED ALWAYS AS                        -- in parts of a million; -1 before the first closed escrow
     (CASE WHEN withdrawn + refunded = 0 THEN -1 ELSE 1000000 * withdrawn / (withdrawn + refunded) END) VIRTUAL
 ) STRICT, WITHOUT ROWID;
 -- Listings are ordered by it through their sellers: one that rises takes all its listings along, and none is written.
-CREATE INDEX sellers_by_reputation ON sellers (reputation, newest);
+CREATE INDEX sellers_by_reputation ON sellers (reputation, newest) WHERE shown > 0;
 
 CREATE INDEX sellers_by_change ON sellers (changed);
 
@@ -94,10 +97,12 @@ CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, content = 'li
 
 CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;
-  INSERT INTO listings_text (rowid, title, description) VALUES (new.seq, new.title, new.description);
-  INSERT INTO sellers (address, listed, listed_bytes, newest) VALUES (new.seller_address, 1, new.content_bytes, new.seq)
+  INSERT INTO listings_text (rowid, title, description)
+  SELECT new.seq, new.title, new.description WHERE new.hidden_at_ms IS NULL;
+  INSERT INTO sellers (address, listed, listed_bytes, newest, shown)
+  VALUES (new.seller_address, 1, new.content_bytes, new.seq, new.hidden_at_ms IS NULL)
   ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes,
-    newest = excluded.newest;
+    newest = excluded.newest, shown = shown + excluded.shown;
   INSERT INTO listings_counted (block, shown, instant, protected)
   VALUES (new.seq / 256, new.hidden_at_ms IS NULL, new.hidden_at_ms IS NULL AND new.instant,
     new.hidden_at_ms IS NULL AND new.protected)
@@ -106,6 +111,11 @@ CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
   UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
+  UPDATE sellers SET shown = shown + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL) WHERE address = new.seller_address;
+  INSERT INTO listings_text (listings_text, rowid, title, description)
+  SELECT 'delete', old.seq, old.title, old.description WHERE old.hidden_at_ms IS NULL AND new.hidden_at_ms IS NOT NULL;
+  INSERT INTO listings_text (rowid, title, description)
+  SELECT new.seq, new.title, new.description WHERE old.hidden_at_ms IS NOT NULL AND new.hidden_at_ms IS NULL;
   UPDATE listings_counted SET
     shown = shown + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL),
     instant = instant + new.instant * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)),

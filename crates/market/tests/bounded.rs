@@ -195,3 +195,47 @@ fn an_offer_costs_the_same_whatever_its_seller_lists_of_the_same_content() {
     assert!(!same.0 && !other.0, "there is no more room");
     assert!(same.1 < 2 * other.1, "{} steps, {} for another content", same.1, other.1);
 }
+
+/// So many listings more, of a thousand each seller.
+fn flood(db: &Sqlite, from: u32, until: u32, title: &str) {
+    let fill = "WITH RECURSIVE n (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM n WHERE n < ?2) \
+        INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
+          content_bytes, category, created_at_ms) \
+        SELECT 'lst_' || n, json_object('id', 'lst_' || n, 'title', ?3, 'priceLovelace', '5000000', 'sellerAddress', ?4, \
+          'contentHash', printf('%064d', n), 'modes', json_array('instant')), ?3, 'hero prompt', 5000000, \
+          'addr_test1' || (n / 1000), 1, 0, printf('%064d', n), 10, 'Hero', 1700000000000 + n FROM n";
+    block_on(db.run(statement!(fill, from, until, title, SELLER))).unwrap();
+}
+
+#[test]
+fn what_is_hidden_costs_nothing_and_stands_before_nothing() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    flood(&db, 1_000, 1_099, "honest");
+    let page = |query: &str| -> Page {
+        let filter = Filter::from_query(url::form_urlencoded::parse(query.as_bytes())).unwrap().unwrap();
+        block_on(catalogue::page(&db, &filter)).unwrap()
+    };
+    let known = || block_on(Newest::read(&db)).unwrap();
+    let look = |known: &Newest| {
+        let before = db.steps();
+        let question = Question::read("hero prompt").unwrap();
+        let searched = block_on(discovery::search(&db, &question, Paid::Any, true, (100, 0))).unwrap().listings.len();
+        let pages = ["sort=reputation", "q=hero", "q=hero&sort=popular", "q=hero&sort=reputation"];
+        let found: Vec<usize> = pages.iter().map(|query| page(query).json.matches("honest").count()).collect();
+        let followed = block_on(known.follow(&db)).unwrap().page().json.matches("honest").count();
+        ((searched, found, followed), db.steps() - before)
+    };
+    let (before, steps) = look(&known());
+    assert_eq!(before, (100, vec![100; 4], 100));
+    flood(&db, 2_000, 21_999, "spam");
+    block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = 1 WHERE title = 'spam'"))).unwrap();
+    let (after, more) = look(&known());
+    assert_eq!(after, before);
+    assert!(more < 2 * steps, "{more} steps, {steps} before");
+    // Shown again, and hidden again, it is as before.
+    block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = NULL WHERE title = 'spam'"))).unwrap();
+    assert_eq!(page("q=spam&limit=1").json.matches("\"id\"").count(), 1);
+    block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = 2 WHERE title = 'spam'"))).unwrap();
+    assert_eq!(look(&known()).0, before);
+    block_on(db.run(statement!("INSERT INTO listings_text (listings_text) VALUES ('integrity-check')"))).unwrap();
+}

@@ -55,8 +55,8 @@ struct Order {
 }
 
 /// Sellers in order, and what each sells.
-const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_by_seller \
-    ON seller_address = address";
+const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_of_sellers \
+    ON seller_address = address AND shown > 0 AND hidden_at_ms IS NULL";
 
 impl Sort {
     const fn order(self) -> Order {
