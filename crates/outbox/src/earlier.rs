@@ -2,8 +2,6 @@
 //! show yet: it passed on what it refused, or is behind with what is in blocks. Before the same is paid for again, either
 //! such a one is found, or the next one spends what it spends: then the ledger takes one of them.
 
-use std::collections::BTreeMap;
-
 use cardano::{
     TxHash, TxRef,
     chain::{Chain, TracedOutput, Utxo},
@@ -109,16 +107,15 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             if let Some(utxo) = shown.iter().find(free) {
                 return Ok(Fate::Without(utxo.clone()));
             }
-            let known_of = |input: &&TxRef| asked.outputs.contains_key(input);
+            let known_of = |input: &&TxRef| found(&asked.outputs, input).is_some();
             let Some(first) = inputs.iter().find(known_of).or(inputs.first()) else { return Ok(Fate::Unsaid) };
-            if !asked.outputs.contains_key(first) {
+            if found(&asked.outputs, first).is_none() {
                 if asked.outputs.len() >= MAX_ASKED {
                     return Ok(Fate::Unsaid);
                 }
-                let output = self.chain.output(first).await?;
-                asked.outputs.insert(*first, output);
+                asked.outputs.push((*first, self.chain.output(first).await?));
             }
-            match asked.outputs.get(first).and_then(Option::as_ref) {
+            match found(&asked.outputs, first).and_then(Option::as_ref) {
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(Fate::InBlock),
                 // One that it builds on is in a block: it may be in the next.
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(Fate::Unsaid),
@@ -134,7 +131,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 return Ok(Fate::Without(utxo.clone()));
             }
             let parent = first.tx;
-            if !asked.parents.contains_key(&parent) {
+            if found(&asked.parents, &parent).is_none() {
                 if asked.parents.len() >= MAX_BACK {
                     return Ok(Fate::Unsaid);
                 }
@@ -142,9 +139,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 let ended = |it: &Entry| matches!(it.state, EntryState::Refused | EntryState::Expired);
                 let inputs =
                     entry.filter(|it| ended(it) && !it.cbor.is_empty()).map(|it| inputs_of(&it)).transpose()?;
-                asked.parents.insert(parent, inputs);
+                asked.parents.push((parent, inputs));
             }
-            let Some(Some(spent)) = asked.parents.get(&parent) else { return Ok(Fate::Unsaid) };
+            let Some(Some(spent)) = found(&asked.parents, &parent) else { return Ok(Fate::Unsaid) };
             (tx, inputs) = (parent, spent.clone());
         }
         Ok(Fate::Unsaid)
@@ -154,9 +151,14 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 /// What was asked about the outputs that they spend, and about what made these.
 #[derive(Default)]
 struct Asked {
-    outputs: BTreeMap<TxRef, Option<TracedOutput>>,
+    outputs: Vec<(TxRef, Option<TracedOutput>)>,
     /// What those spend that ended.
-    parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
+    parents: Vec<(TxHash, Option<Vec<TxRef>>)>,
+}
+
+/// What was answered about one of a few.
+fn found<'a, K: PartialEq, V>(asked: &'a [(K, V)], key: &K) -> Option<&'a V> {
+    asked.iter().find(|(known, _)| known == key).map(|(_, answer)| answer)
 }
 
 fn inputs_of(entry: &Entry) -> Result<Vec<TxRef>, DatabaseError> {

@@ -7,7 +7,7 @@
 //! Nobody but us spends from these wallets, and every spend is written down with its inputs first, so this sum holds
 //! however late the provider's view is. Change is spendable once a node has taken the transaction that makes it.
 
-use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
     Address, TxHash, TxRef,
@@ -157,25 +157,29 @@ impl WalletSnapshot {
     /// The transactions to send first, where this one spends change of what nodes took and may have lost: what it builds on, and
     /// what that does, the farthest first.
     pub(crate) fn parents_of(&self, cbor: &[u8]) -> Vec<Vec<u8>> {
-        let inputs_of = |cbor: &[u8]| SignedTx::parse(cbor).map(|tx| tx.inputs).unwrap_or_default();
-        let mut next: Vec<TxHash> = inputs_of(cbor).iter().map(|input| input.tx).collect();
-        let mut parents: BTreeMap<TxHash, (&[u8], BTreeSet<TxHash>)> = BTreeMap::new();
+        let mut next = parents_in(cbor);
+        let mut parents: Vec<(TxHash, &[u8], Vec<TxHash>)> = vec![];
         while let Some(tx) = next.pop() {
             let Some((_, cbor)) = self.waiting.iter().find(|(waiting, _)| *waiting == tx) else { continue };
-            if let btree_map::Entry::Vacant(parent) = parents.entry(tx) {
-                let its_own: BTreeSet<TxHash> = inputs_of(cbor).iter().map(|input| input.tx).collect();
+            if parents.iter().all(|(known, ..)| *known != tx) {
+                let its_own = parents_in(cbor);
                 next.extend(&its_own);
-                parent.insert((cbor, its_own));
+                parents.push((tx, cbor, its_own));
             }
         }
         let mut ordered = vec![];
         while ordered.len() < MAX_PARENTS {
-            let ready = parents.iter().find(|(_, (_, its_own))| its_own.iter().all(|it| !parents.contains_key(it)));
-            let Some(tx) = ready.map(|(tx, _)| *tx) else { break };
-            ordered.extend(parents.remove(&tx).map(|(cbor, _)| cbor.to_vec()));
+            let waits = |it: &TxHash| parents.iter().any(|(tx, ..)| tx == it);
+            let Some(ready) = parents.iter().position(|(.., its_own)| !its_own.iter().any(waits)) else { break };
+            ordered.push(parents.swap_remove(ready).1.to_vec());
         }
         ordered
     }
+}
+
+/// The transactions that made what one spends.
+fn parents_in(cbor: &[u8]) -> Vec<TxHash> {
+    SignedTx::parse(cbor).map(|tx| tx.inputs.iter().map(|input| input.tx).collect()).unwrap_or_default()
 }
 
 /// The outputs of a transaction that belong to a wallet.
