@@ -24,6 +24,9 @@ use worker::{Env, ScheduleContext, ScheduledEvent, event};
 const TICK_MS: u64 = 110_000;
 /// How long it asks the arbiter, which may take a minute for its last answer.
 const ASKING_MS: u64 = 40_000;
+/// How long answers may take in it that somebody made long: with a second for each further one that its calls reach, less than
+/// until the last is asked of the arbiter.
+const READING_MS: u64 = 20_000;
 /// How long one that posts results on request does: as long as its turn.
 const RESULTS_MS: u64 = 20_000;
 
@@ -118,12 +121,14 @@ async fn run(
     line: &Line,
     now: u64,
 ) -> Result<Report, Fault> {
-    let until = now.saturating_add(match work {
-        Work::Tick => TICK_MS,
-        Work::Results => RESULTS_MS,
-    });
+    let (ms, reading_ms) = match work {
+        Work::Tick => (TICK_MS, READING_MS),
+        Work::Results => (RESULTS_MS, RESULTS_MS / 2),
+    };
+    let until = now.saturating_add(ms);
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .until(until)
+        .lasting(reading_ms)
         .leading(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
     let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone());
