@@ -232,9 +232,6 @@ pub fn of_account(account: &Account) -> String {
     }
 }
 
-/// Which part of what a client takes its site takes as well: an IPv6 site, a /48 of 65,536 clients, has as much as two of them.
-const OF_SITE: f64 = 0.5;
-
 /// Takes one from what a client may ask for, first from the part of an account, where one asks, and last from what its site
 /// may: who is refused by a narrower one has taken nothing of the others'.
 pub async fn take_of(env: &Env, limiter: Limiter, account: Option<&str>, client: &str) -> Result<(), ApiError> {
@@ -243,9 +240,10 @@ pub async fn take_of(env: &Env, limiter: Limiter, account: Option<&str>, client:
     }
     take(env, limiter, client).await?;
     let site = site(client);
-    // By chance, so that nobody knows which of their requests count.
-    if site != client && worker::js_sys::Math::random() < OF_SITE {
-        take(env, limiter, &site).await?;
+    // An IPv6 site, a /48 of 65,536 clients, has as much as two of them: what each of these takes is of either half, by chance.
+    if site != client {
+        let half = if worker::js_sys::Math::random() < 0.5 { "one" } else { "other" };
+        take(env, limiter, &format!("{half} {site}")).await?;
     }
     Ok(())
 }

@@ -68,12 +68,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         if let Some(beyond) = ended.get(MAX_ENDED) {
             return Ok(Earlier::Unsaid(beyond.tx));
         }
-        let newest = ended.iter().max_by_key(|entry| entry.attempted_at_ms).map(|it| (it.tx, it.attempted_at_ms));
         let beyond = Millis::try_from(ended.len().saturating_sub(FREE)).unwrap_or(Millis::MAX);
+        let later = |newest: &&Entry| now < newest.attempted_at_ms.saturating_add(beyond.saturating_mul(LATER_MS));
+        let mut unsaid = ended.last().filter(later).filter(|_| beyond > 0).map(|newest| newest.tx);
         let mut without: Vec<Utxo> = vec![];
-        let mut unsaid = newest.and_then(|(tx, at)| {
-            (now < at.saturating_add(beyond.saturating_mul(LATER_MS))).then_some(tx).filter(|_| beyond > 0)
-        });
         let mut asked = Asked::default();
         for mut entry in ended {
             match self.fate(&entry, known, shown, &mut asked).await? {
