@@ -147,10 +147,8 @@ pub async fn store(
 }
 
 /// SQL: a listing is the one that an offer made, now or before.
-const fn made() -> &'static str {
-    "(id = ?1 OR proof_digest = ?2 OR (seller_address = ?3 AND content_hash = ?4 AND said = ?6 AND ?2 IS NULL \
-       AND created_at_ms > ?5)) AND said = ?6"
-}
+const MADE: &str = "(id = ?1 OR proof_digest = ?2 \
+    OR (seller_address = ?3 AND content_hash = ?4 AND said = ?6 AND ?2 IS NULL AND created_at_ms > ?5)) AND said = ?6";
 
 /// SQL: whether an offer may make a listing.
 const ROOM: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
@@ -219,7 +217,7 @@ impl Offer<'_> {
 
     /// The statement that reads the listing that this offer made, now or before.
     fn made(&self) -> Statement {
-        let sql = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE {} ORDER BY seq LIMIT 1", made());
+        let sql = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE {MADE} ORDER BY seq LIMIT 1");
         Statement { sql: sql.into(), params: self.conditions().into_iter().take(6).collect() }
     }
 
@@ -233,11 +231,10 @@ impl Offer<'_> {
     fn take(&self) -> Statement {
         let sql = format!(
             "INSERT INTO listed_days (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \
-             WHERE {ROOM} = 'room' AND NOT EXISTS (SELECT 1 FROM listings WHERE {}) \
+             WHERE {ROOM} = 'room' AND NOT EXISTS (SELECT 1 FROM listings WHERE {MADE}) \
                AND NOT EXISTS (SELECT 1 FROM json_each(?12) known LEFT JOIN listed_days \
                  ON day = ?10 AND network = known.value ->> 0 WHERE coalesce(bytes, 0) + ?11 > known.value ->> 1) \
-             ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING 'taken'",
-            made()
+             ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING 'taken'"
         );
         let texts = u64::try_from(self.listing.card(self.id, self.now_ms).len()).unwrap_or(u64::MAX);
         let taken = self.bytes().saturating_add(texts.saturating_mul(COPIES));
