@@ -26,7 +26,7 @@ CREATE TABLE listings (
   CHECK (protected = 0 OR price_lovelace >= 5000000)  -- less does not pay for the escrow's transactions
 ) STRICT;
 
-CREATE INDEX listings_by_content ON listings (seller_address, content_hash, said);  -- the same offer again
+CREATE INDEX listings_by_content ON listings (seller_address, content_hash, said, created_at_ms);  -- the same offer again
 -- The orders in which listings are shown, each with what they are chosen by: cards are read of those that are shown.
 CREATE INDEX listings_shown ON listings (seq, category, instant, protected, price_lovelace, sales, seller_address)
   WHERE hidden_at_ms IS NULL;
@@ -35,9 +35,8 @@ CREATE INDEX listings_by_cheapness ON listings (cheapness, place, category, inst
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_sales ON listings (sales, place, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_of_sellers ON listings (seller_address, seq, category, instant, protected, price_lovelace)
+CREATE INDEX listings_by_seller ON listings (seller_address, seq, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_by_seller ON listings (seller_address, seq, hidden_at_ms, category, instant, protected, price_lovelace);
 
 -- How many are shown of each 256 in a row: how many there are in all, and where a page far into them begins, is known from a
 -- few rows.

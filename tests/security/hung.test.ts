@@ -5,37 +5,60 @@ import { act, escrowIn } from "../../scripts/act.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, offer, purchase, until } from "../watcher/sale.ts";
+import { lock, offer, passTo, purchase, until } from "../watcher/sale.ts";
 
 /** Longer than anybody waits. */
 const NEVER_MS = 60_000;
+/** Before a dispute's window: time for some locks. */
+const SHORTLY_S = 240;
 
 describe("answers that never end", { timeout: 300_000 }, () => {
   let world: World;
   before(async () => {
-    world = await startWorld({ escrow: true, watcher: {} });
+    world = await startWorld({ escrow: true, watcher: {}, arbiter: true });
   });
   after(() => world?.stop());
 
-  it("take their part of a tick and no more, which does what else is due", async () => {
+  it("take their part of a tick and no more, which does what else is due and asks the arbiter", async () => {
     const listing = await offer(world, world.person("creator"));
-    const [one, other] = [0, 1].map(() => world.person("buyer", { kind: "enterprise" })) as [Wallet, Wallet];
-    await world.ledger.fund([one.address, other.address], 50_000_000n);
+    const buyers = [0, 1, 2].map(() => world.person("buyer", { kind: "enterprise" })) as [Wallet, Wallet, Wallet];
+    await world.ledger.fund(
+      buyers.map((buyer) => buyer.address),
+      50_000_000n,
+    );
+    const place = { state: world.state, ledger: world.ledger.url };
+    const requestRefund = async (escrow: string, buyer: Wallet): Promise<void> => {
+      await act(place, "request-refund", escrow, [], seedHex(buyer.keys.payment));
+    };
+    const [one, other, disputes] = buyers;
+    const disputed = await lock(world, listing, disputes);
+    const { address } = (await purchase(world, disputed)).escrow as { address: string };
+    const posted = (await until(world, disputed, "ResultSubmitted")).events.at(-1)?.txHash as string;
+    await requestRefund(await escrowIn(place.ledger, address, posted), disputes);
+    const { escrow } = await until(world, disputed, "Disputed");
+    const { externalDisputeUnlock } = (escrow as { deadlines: Record<string, string> }).deadlines;
+    await world.ledger.advance(
+      Math.floor(Number(externalDisputeUnlock) / 1_000) - SHORTLY_S - (await world.ledger.tip()).time,
+    );
+    await world.tick();
+
     const ids = [await lock(world, listing, one), await lock(world, listing, other)];
     const honest = await lock(world, listing, await world.buyer());
-    const place = { state: world.state, ledger: world.ledger.url };
-    const { address } = (await purchase(world, honest)).escrow as { address: string };
     // What the watcher takes for the newest step of these is spent: it looks by what.
     for (const [n, buyer] of [one, other].entries()) {
-      const escrow = await escrowIn(place.ledger, address, ids[n] as string);
-      await act(place, "request-refund", escrow, [], seedHex(buyer.keys.payment));
+      await requestRefund(await escrowIn(place.ledger, address, ids[n] as string), buyer);
     }
+    await passTo(world, disputed, "externalDisputeUnlock");
     await world.ledger.fault({ endpoint: "/txs/*/utxos", latencyMs: NEVER_MS });
-    const { acted } = await world.tick();
+    const { acted, notes } = await world.tick();
     await world.ledger.clearFaults();
     assert.ok(
       acted.some((did) => did.includes(honest)),
       `${acted}`,
+    );
+    assert.ok(
+      [...acted, ...notes].some((said) => said.includes(disputed) && said.includes("arbiter")),
+      `${acted} ${notes}`,
     );
     await until(world, honest, "ResultSubmitted");
   });

@@ -94,12 +94,14 @@ export async function balance(world: World, address: string): Promise<bigint> {
   return BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? "0");
 }
 
-/** Moves the ledger's time to just after a deadline of the purchase. */
+/** Moves the ledger's time to just after a deadline of the purchase, and waits for a block that shows it. */
 export async function passTo(world: World, id: string, deadline: string): Promise<void> {
   const escrow = (await purchase(world, id)).escrow as { deadlines: Record<string, string> };
   const { time } = await world.ledger.tip();
   const seconds = Math.ceil(Number(escrow.deadlines[deadline]) / 1000) - time + 2;
-  if (seconds > 0) await world.ledger.advance(seconds);
+  if (seconds <= 0) return;
+  await world.ledger.advance(seconds);
+  while ((await world.ledger.tip()).time < time + seconds) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
 /** What the seller does by hand, against the service's own watcher, with the service's own key. */

@@ -173,27 +173,41 @@ fn what_a_seller_sold_to_a_buyer_is_found_among_the_sales_to_others() {
     assert!(db.steps() - before < 1_000, "{}", db.steps() - before);
 }
 
+/// Offers a listing as the `number`th: whether it is one now, or was before, and the steps that it took.
+fn offer(db: &Sqlite, number: u64, title: &str, content: &str, proof: Option<&str>) -> (bool, u64) {
+    let body = json!({ "title": title, "description": "d".repeat(1_000), "priceLovelace": "1000000",
+        "sellerAddress": SELLER, "modes": ["instant"], "content": content });
+    let listing = NewListing::read(body.to_string().as_bytes(), Some(SELLER.parse().unwrap())).unwrap();
+    let now = 1_700_000_000_000 + number;
+    let mut random = [0; 10];
+    random[..8].copy_from_slice(&number.to_be_bytes());
+    let source = Source { proof, network: "a" };
+    let quota = Quota { listings: 300, ..Quota::default() };
+    let before = db.steps();
+    let stored =
+        block_on(catalogue::store(db, &InDatabase(db), &ListingId::new(now, random), &listing, source, quota, now));
+    (matches!(stored.unwrap(), Stored::Listing { .. }), db.steps() - before)
+}
+
 #[test]
 fn an_offer_costs_the_same_whatever_its_seller_lists_of_the_same_content() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let offer = |number: u64, content: &str| {
-        let body = json!({ "title": number.to_string(), "description": "d".repeat(1_000), "priceLovelace": "1000000",
-            "sellerAddress": SELLER, "modes": ["instant"], "content": content });
-        let listing = NewListing::read(body.to_string().as_bytes(), Some(SELLER.parse().unwrap())).unwrap();
-        let now = 1_700_000_000_000 + number;
-        let mut random = [0; 10];
-        random[..8].copy_from_slice(&number.to_be_bytes());
-        let source = Source { proof: None, network: "a" };
-        let quota = Quota { listings: 300, ..Quota::default() };
-        let before = db.steps();
-        let id = ListingId::new(now, random);
-        let stored = block_on(catalogue::store(&db, &InDatabase(&db), &id, &listing, source, quota, now)).unwrap();
-        (matches!(stored, Stored::Listing { .. }), db.steps() - before)
-    };
-    assert!((0..300).all(|number| offer(number, "the same").0));
-    let (same, other) = (offer(300, "the same"), offer(301, "another"));
+    assert!((0..300).all(|number| offer(&db, number, &number.to_string(), "the same", None).0));
+    let (same, other) = (offer(&db, 300, "300", "the same", None), offer(&db, 301, "301", "another", None));
     assert!(!same.0 && !other.0, "there is no more room");
     assert!(same.1 < 2 * other.1, "{} steps, {} for another content", same.1, other.1);
+}
+
+#[test]
+fn an_offer_costs_the_same_however_often_its_seller_signed_it() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    assert!((0..300).all(|number| offer(&db, number, "card", "content", Some(&number.to_string())).0));
+    // A day later it is no more the same; until then it is the first of them.
+    let (again, later) = (offer(&db, 300, "card", "content", None), offer(&db, 86_400_500, "card", "content", None));
+    let other = offer(&db, 301, "another", "content", None);
+    assert!(again.0 && !later.0 && !other.0);
+    assert!(again.1 < 2 * other.1, "{} steps, {} for another", again.1, other.1);
+    assert!(later.1 < 2 * other.1, "{} steps a day later, {} for another", later.1, other.1);
 }
 
 /// So many listings more, of a thousand each seller.

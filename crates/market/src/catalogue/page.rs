@@ -55,7 +55,7 @@ struct Order {
 }
 
 /// Sellers in order, and what each sells.
-const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_of_sellers \
+const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_by_seller \
     ON seller_address = address AND shown > 0 AND hidden_at_ms IS NULL";
 
 impl Sort {
@@ -143,8 +143,8 @@ impl Filter {
         if let Some(seller) = self.seller {
             let (seller, before) = (bound.name(seller), before("seq", bound));
             return Some(format!(
-                "SELECT seq FROM listings INDEXED BY listings_by_seller WHERE seller_address = {seller}{before} \
-                 ORDER BY seq DESC LIMIT {LOOKED}"
+                "SELECT seq FROM listings INDEXED BY listings_by_seller WHERE seller_address = {seller} \
+                 AND hidden_at_ms IS NULL{before} ORDER BY seq DESC LIMIT {LOOKED}"
             ));
         }
         let least = self.least(bound).filter(|_| self.sort != Sort::Reputation)?;

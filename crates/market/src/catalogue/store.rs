@@ -146,9 +146,11 @@ pub async fn store(
     Ok(offer.outcome(&made, &room).ok_or_else(missing)?)
 }
 
-/// SQL: a listing is the one that an offer made, now or before.
-const MADE: &str = "(id = ?1 OR proof_digest = ?2 \
-    OR (seller_address = ?3 AND content_hash = ?4 AND said = ?6 AND ?2 IS NULL AND created_at_ms > ?5)) AND said = ?6";
+/// SQL: the number of the listing that an offer made, now or before.
+const MADE: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
+    (SELECT seq FROM listings WHERE proof_digest = ?2 AND said = ?6), \
+    (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND said = ?6 AND created_at_ms > ?5 \
+      AND ?2 IS NULL ORDER BY created_at_ms LIMIT 1))";
 
 /// SQL: whether an offer may make a listing.
 const ROOM: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
@@ -217,7 +219,7 @@ impl Offer<'_> {
 
     /// The statement that reads the listing that this offer made, now or before.
     fn made(&self) -> Statement {
-        let sql = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE {MADE} ORDER BY seq LIMIT 1");
+        let sql = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {MADE}");
         Statement { sql: sql.into(), params: self.conditions().into_iter().take(6).collect() }
     }
 
@@ -231,7 +233,7 @@ impl Offer<'_> {
     fn take(&self) -> Statement {
         let sql = format!(
             "INSERT INTO listed_days (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \
-             WHERE {ROOM} = 'room' AND NOT EXISTS (SELECT 1 FROM listings WHERE {MADE}) \
+             WHERE {ROOM} = 'room' AND {MADE} IS NULL \
                AND NOT EXISTS (SELECT 1 FROM json_each(?12) known LEFT JOIN listed_days \
                  ON day = ?10 AND network = known.value ->> 0 WHERE coalesce(bytes, 0) + ?11 > known.value ->> 1) \
              ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING 'taken'"
