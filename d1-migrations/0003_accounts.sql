@@ -18,11 +18,11 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_expiry ON sessions (expires_at_ms);
 CREATE INDEX sessions_by_owner ON sessions (owner);
 
--- How often each network signed in on each day (days since 1970-01-01, UTC). Yesterday's leave, by the watcher.
-CREATE TABLE signed_in_days (
+-- How many accounts each network opened on each day (days since 1970-01-01, UTC). Yesterday's leave, by the watcher.
+CREATE TABLE opened_days (
   day INTEGER NOT NULL,
   network TEXT NOT NULL,                         -- a digest of the day and the network
-  sign_ins INTEGER NOT NULL CHECK (sign_ins >= 0),
+  accounts INTEGER NOT NULL CHECK (accounts >= 0),
   PRIMARY KEY (day, network)
 ) STRICT;
 

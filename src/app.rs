@@ -243,6 +243,11 @@ impl App {
         limits::take_of(&self.env, limiter, self.account.as_deref(), &limits::client(request)?).await
     }
 
+    /// The same, apart from what else is counted there: `what` names it.
+    pub async fn limit_apart(&self, limiter: Limiter, what: &str, request: &Request) -> Result<(), ApiError> {
+        limits::take_apart(&self.env, limiter, what, &limits::client(request)?).await
+    }
+
     /// Takes one more of the same for each further piece of this size that is begun: the first was taken with the request.
     pub async fn limit_bytes(
         &self,

@@ -142,7 +142,12 @@ pub struct Cost {
 impl Cost {
     /// Of a page of listings.
     pub fn of(filter: &Filter) -> Self {
-        Self { limiter: Limiter::of_listings(filter.most()), looks: filter.looks().saturating_sub(1) }
+        Self::of_words(filter.most(), filter.looks())
+    }
+
+    /// Of so many listings at most that have any of so many words, or all.
+    pub const fn of_words(most: u32, words: usize) -> Self {
+        Self { limiter: Limiter::of_listings(most), looks: words.saturating_sub(1) }
     }
 
     /// Takes what the further looks cost.
@@ -238,12 +243,17 @@ pub async fn take_of(env: &Env, limiter: Limiter, account: Option<&str>, client:
     if let (Some(part), Some(account)) = (limiter.of_account(), account) {
         take(env, part, account).await?;
     }
-    take(env, limiter, client).await?;
+    take_apart(env, limiter, "", client).await
+}
+
+/// The same, apart from what else is counted there: `what` names it.
+pub async fn take_apart(env: &Env, limiter: Limiter, what: &str, client: &str) -> Result<(), ApiError> {
+    take(env, limiter, &format!("{what}{client}")).await?;
     let site = site(client);
     // An IPv6 site, a /48 of 65,536 clients, has as much as two of them: what each of these takes is of either half, by chance.
     if site != client {
         let half = if worker::js_sys::Math::random() < 0.5 { "one" } else { "other" };
-        take(env, limiter, &format!("{half} {site}")).await?;
+        take(env, limiter, &format!("{what}{half} {site}")).await?;
     }
     Ok(())
 }

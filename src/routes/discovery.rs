@@ -21,7 +21,7 @@ use x402_cardano::wire::{
 use crate::{
     app::App,
     error::ApiError,
-    limits::Limiter,
+    limits::{Cost, Limiter},
     paywall::{self, Methods},
 };
 
@@ -196,7 +196,9 @@ pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> 
     let Found { listings, more } = match wanted.paid(&methods) {
         None => Found { listings: vec![], more: false },
         Some(paid) => {
-            let _place = app.limit_read(Limiter::of_listings(limit), request).await?;
+            let cost = Cost::of_words(limit, question.looks());
+            cost.of_looks(app, request).await?;
+            let _place = app.limit_read(cost.limiter, request).await?;
             let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::search(&app.database(), &question, paid, with_escrow, (limit, before)).await?
         }

@@ -62,18 +62,22 @@ pub enum AccountError {
 }
 
 /// The account of the session, and what its wallet holds, if the provider tells; with the place to be kept until the answer is
-/// made.
+/// made. Where nothing is answered without the balance, nothing else is read for it.
 pub async fn read(
     app: &App,
     request: &Request,
+    needs_balance: bool,
 ) -> Result<(AccountView, Result<Lovelace, ChainError>, Option<Place>), ApiError> {
     app.limit_client(Limiter::Session, request).await?;
     let Session { account, token } = Session::of(app, request).await?;
     app.limit(Limiter::Account, &account.owner).await?;
     // As many as pages of others, and apart from these: nobody is kept from an account by what strangers read.
-    app.limit(Limiter::Page, &format!("accounts of {}", client(request)?)).await?;
+    app.limit_apart(Limiter::Page, "accounts of ", request).await?;
     let wallet = account.wallet_address.to_string();
-    let balance = app.for_account(&account).chain(request)?.balance_of(&wallet).await;
+    let mut balance = app.for_account(&account).chain(request)?.balance_of(&wallet).await;
+    if needs_balance {
+        balance = Ok(balance?);
+    }
     // Last: it may be the longest of all answers.
     let place = limits::place(Limiter::Page, request).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
@@ -82,7 +86,7 @@ pub async fn read(
 
 /// The account: wallet, limits, purchases, listings.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let (view, balance, _place) = read(app, request).await?;
+    let (view, balance, _place) = read(app, request, true).await?;
     let wallet = view.account.wallet_address.to_string();
     let wallet = json!({ "address": wallet, "balanceLovelace": balance? });
     let limits = json!({

@@ -176,7 +176,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     if Shown::of(request)?.is_none() {
         return fresh(::pages::account::sign_in());
     }
-    let (view, balance, _place) = me::read(app, request).await?;
+    let (view, balance, _place) = me::read(app, request, false).await?;
     let agents = grant::list(&app.database(), &Shown::required(request)?, app.now_ms()).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { type Account, open } from "../accounts/account.ts";
 import { changedConfig, withLimits } from "../helpers/config.ts";
 import { type Answer, errorOf, json, post, send, usage, usageAgain } from "../helpers/http.ts";
 import { list, offer, offerOf } from "../helpers/listings.ts";
@@ -92,12 +93,26 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
     }
   });
 
+  it("of accounts are refused to an IPv6 site as to two networks, from however many of its own they come", async () => {
+    const accounts = await Promise.all([0, 1, 2].map((n) => open(world.api, world.person(`owner ${n}`))));
+    const look = (n: number, site: string): Promise<Answer> => {
+      const { headers } = accounts[n % accounts.length] as Account;
+      return send(`${world.api}/me`, { headers: { ...headers, "cf-connecting-ip": `2001:db8:${site}:${n}::1` } });
+    };
+    let refused = 0;
+    // A minute may begin in between.
+    for (let n = 0; n < 6 * PAGES; n++) refused += (await look(n, "1")).status === 429 ? 1 : 0;
+    assert.ok(refused >= 2 * PAGES, `${refused} of ${6 * PAGES}`);
+    json(await look(0, "2"), 200);
+  });
+
   it("cost as much as the words that are looked for", async () => {
     await list(world.api, world.person("seller"));
     const words = "hero of the and to a in is for with that odd".split(" ");
     const asked: Record<string, (text: string, n: number) => string> = {
       "a search": (text, n) => `/listings?limit=50&n=${n}&q=${text}`,
       "the home page": (text, n) => `/?n=${n}&q=${text}`,
+      "the directory's search": (text, n) => `/discovery/search?limit=50&n=${n}&query=${text}`,
     };
     for (const [place, [what, path]] of Object.entries(asked).entries()) {
       const ask = (text: string, who: number, n = 0) =>

@@ -137,12 +137,13 @@ pub struct NewWallet {
 
 /// How long it is kept who answered a challenge, in ms: longer than the challenge can live by any clock.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
-/// Sign-ins of one network on one day (UTC): what each leaves for an hour or a week, and an account for good, is little, and
-/// nobody pays for it.
-pub const MAX_SIGN_INS_A_DAY: u32 = 20_000;
+/// Accounts that one network opens on one day (UTC): each stays for good, and nobody pays for it.
+pub const MAX_ACCOUNTS_A_DAY: u32 = 5_000;
 
-/// Live sessions of one account: one more ends the one that would end first. All of them end in one statement.
+/// Live sessions of an account that bought something: one more ends the one that would end first. All of them end in one statement.
 pub const MAX_SESSIONS: usize = 64;
+/// Of one that bought nothing, which costs nobody anything to have.
+pub const MAX_SESSIONS_UNPAID: usize = 8;
 
 /// Why nobody is signed in.
 #[derive(Debug, thiserror::Error)]
@@ -155,7 +156,7 @@ pub enum NotSignedIn {
     NoRoom,
     /// The network has used its day up.
     #[error(
-        "your network has signed in {MAX_SIGN_INS_A_DAY} times today, the most that one may: sign in after 00:00 UTC, or from \
+        "your network has opened {MAX_ACCOUNTS_A_DAY} accounts today, the most that one may: sign in after 00:00 UTC, or from \
          another network"
     )]
     NoMoreToday {
@@ -167,8 +168,8 @@ pub enum NotSignedIn {
     Database(#[from] DatabaseError),
 }
 
-/// Opens a session for whoever answers this challenge first, with the account on the first sign-in. `network` is whose share
-/// of the day it takes. Who is refused leaves nothing but that.
+/// Opens a session for whoever answers this challenge first, with the account on the first sign-in: that takes of the day's share
+/// of `network`. Who has an account is kept out by nobody, and who is refused leaves nothing.
 ///
 /// # Errors
 /// See [`NotSignedIn`].
@@ -182,21 +183,25 @@ pub async fn sign_in(
     now_ms: u64,
 ) -> Result<Account, NotSignedIn> {
     let (owner, hash, digest) = (challenge.owner.to_string(), token.hash(), challenge.digest.to_string());
-    let share = statement!(
-        "INSERT INTO signed_in_days (day, network, sign_ins) SELECT ?1, ?2, 1 \
-         WHERE coalesce((SELECT sign_ins FROM signed_in_days WHERE day = ?1 AND network = ?2), 0) < ?3 \
-         ON CONFLICT (day, network) DO UPDATE SET sign_ins = sign_ins + 1 RETURNING 'counted'",
-        day(now_ms),
-        network::kept(network, now_ms),
-        MAX_SIGN_INS_A_DAY,
-    );
     let claim = statement!(
         "INSERT INTO challenge_claims (digest, claimed_by, expires_at_ms) SELECT ?1, ?2, ?3 \
-         WHERE changes() > 0 AND (?4 OR EXISTS (SELECT 1 FROM accounts WHERE owner = ?5)) ON CONFLICT DO NOTHING",
+         WHERE EXISTS (SELECT 1 FROM accounts WHERE owner = ?5) OR (?4 \
+           AND coalesce((SELECT accounts FROM opened_days WHERE day = ?6 AND network = ?7), 0) < ?8) ON CONFLICT DO NOTHING",
         digest.as_str(),
         hash.as_str(),
         now_ms.saturating_add(CLAIM_MS),
         room == Room::Ample,
+        owner.as_str(),
+        day(now_ms),
+        network::kept(network, now_ms),
+        MAX_ACCOUNTS_A_DAY,
+    );
+    let share = statement!(
+        "INSERT INTO opened_days (day, network, accounts) SELECT ?1, ?2, 1 \
+         WHERE changes() > 0 AND NOT EXISTS (SELECT 1 FROM accounts WHERE owner = ?3) \
+         ON CONFLICT (day, network) DO UPDATE SET accounts = accounts + 1",
+        day(now_ms),
+        network::kept(network, now_ms),
         owner.as_str(),
     );
     let account = statement!(
@@ -223,18 +228,21 @@ pub async fn sign_in(
     let surplus = statement!(
         format!(
             "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
-               WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC LIMIT {MAX_SESSIONS} - 1)"
+               WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
+               LIMIT iif(EXISTS (SELECT 1 FROM payments WHERE owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)"
         ),
         owner.as_str(),
         hash.as_str(),
     );
     let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner);
-    let statements = vec![share, claim, account, session, surplus, by_session(&hash, now_ms), known];
-    let [counted, _, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
-    if counted.first().is_none() {
-        return Err(NotSignedIn::NoMoreToday { wait_s: DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000) });
-    }
-    let refused = if known.first().is_none() { NotSignedIn::NoRoom } else { NotSignedIn::Answered };
+    let statements = vec![claim, share, account, session, surplus, by_session(&hash, now_ms), known];
+    let [_, _, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
+    let wait_s = DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000);
+    let refused = match known.first() {
+        Some(_) => NotSignedIn::Answered,
+        None if room == Room::Ample => NotSignedIn::NoMoreToday { wait_s },
+        None => NotSignedIn::NoRoom,
+    };
     account.first_json()?.ok_or(refused)
 }
 

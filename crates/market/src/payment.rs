@@ -4,7 +4,7 @@ use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
     slots::{Millis, SlotConfig},
 };
-use outbox::{Draft, ENTRY_JSON, Entry, Guard, Kind, MAX_ENDED, MAX_LAG_MS, write_down};
+use outbox::{Draft, ENTRY_JSON, Entry, Guard, Kind, MAX_ENDED, MAX_LAG_MS, MAX_LATE_MS, write_down};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
@@ -186,7 +186,7 @@ macro_rules! too_many_refused {
             $facts,
             " ->> '$.refusedRows' FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.payer_key = ",
             $facts,
-            " ->> '$.key' AND p.owner IS NULL AND p.tx_id <> ?1 AND (o.state IN ('refused', 'expired') \
+            " ->> '$.key' AND p.owner IS NULL AND p.bought = 0 AND p.tx_id <> ?1 AND (o.state IN ('refused', 'expired') \
                OR o.state <> 'included' AND o.valid_until_slot < ",
             $facts,
             " ->> '$.slot'))"
@@ -418,7 +418,7 @@ impl NewPayment<'_> {
             "content": self.content,
             "looked": self.looked,
             "ended": self.ended,
-            "since": now.saturating_sub(MAX_LAG_MS),
+            "since": now.saturating_sub(MAX_LATE_MS),
             "session": self.leave().and_then(Leave::session),
             "grant": self.leave().and_then(Leave::grant),
         })
@@ -755,7 +755,7 @@ pub fn count_lost_lately(listing: &str, payer: &str, now: Millis) -> Statement {
 /// ([`outbox::Earlier`]), oldest first.
 #[must_use]
 pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
-    let facts = json!({ "buyers": [wallet], "listing": listing, "since": now.saturating_sub(MAX_LAG_MS) });
+    let facts = json!({ "buyers": [wallet], "listing": listing, "since": now.saturating_sub(MAX_LATE_MS) });
     statement!(
         format!("SELECT {ENTRY_JSON} {} ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1", ended!("?1")),
         facts.to_string()
@@ -775,7 +775,7 @@ pub fn ended_before(wallet: &Address, listing: &str, now: Millis) -> Statement {
         ),
         wallet,
         listing,
-        now.saturating_sub(MAX_LAG_MS)
+        now.saturating_sub(MAX_LATE_MS)
     )
 }
 

@@ -349,14 +349,15 @@ fn who_keeps_results_out_until_the_last_that_gives_content_gets_none_free() {
     }
 }
 
-/// A sale in each block, and a tick a minute, where the shop's wallet has this, and what strangers sent it: the milliseconds
-/// from each lock's block to the content.
-fn waits((outputs, ada): (u32, u32), gifts: u32, on_blocks: bool) -> Vec<Option<Millis>> {
+/// A sale in each block, and a tick a minute, where the shop's wallet has this, and what strangers sent it, of lovelace or of
+/// tokens: the milliseconds from each lock's block to the content.
+fn waits((outputs, ada): (u32, u32), gifts: (u32, u32), on_blocks: bool) -> Vec<Option<Millis>> {
     let sales = world(0, on_blocks);
     let platform = sales.platform.seller.enterprise_address().to_string();
     sales.lose(|utxo| utxo.address == platform);
     (0..outputs).for_each(|_| sales.fund(ada));
-    (0..gifts).for_each(|_| sales.fund(1));
+    (0..gifts.0).for_each(|_| sales.fund(1));
+    (0..gifts.1).for_each(|_| sales.give_tokens(1));
     sales.tick();
     let mut waited = vec![];
     for number in 0..15_u8 {
@@ -377,10 +378,17 @@ fn waits((outputs, ada): (u32, u32), gifts: u32, on_blocks: bool) -> Vec<Option<
 #[test]
 fn content_of_one_sale_a_block_comes_at_once_however_few_outputs_the_shop_has() {
     for on_blocks in [true, false] {
-        for (wallet, gifts) in [((1, 500), 0), ((1, 500), 5), ((10, 5), 0), ((10, 5), 5), ((10, 50), 20)] {
+        for (wallet, gifts) in [
+            ((1, 500), (0, 0)),
+            ((1, 500), (5, 0)),
+            ((1, 500), (0, 5)),
+            ((10, 5), (0, 0)),
+            ((10, 5), (5, 0)),
+            ((10, 50), (20, 20)),
+        ] {
             let waited = waits(wallet, gifts, on_blocks);
             let late = waited.iter().filter(|waited| waited.is_none()).count();
-            assert_eq!(late, 0, "outputs and ADA in each: {wallet:?}, {gifts} gifts: {waited:?}");
+            assert_eq!(late, 0, "outputs and ADA in each: {wallet:?}, {gifts:?} gifts: {waited:?}");
         }
     }
 }

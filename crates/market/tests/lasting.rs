@@ -89,6 +89,44 @@ fn no_question_costs_more_the_longer_the_past_is() {
 }
 
 #[test]
+fn nor_does_a_claim_of_who_bought_much_themselves() {
+    let steps = |sales: u32| {
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+        let (listing, other) = (list(&db, 1, 10_000_000), list(&db, 2, 5_000_000));
+        let (account, key) = sign_up(&db, 5, NOON);
+        let payer = person(5).enterprise_address();
+        let signer = payer.payment_key();
+        for rows in [
+            "outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, in_doubt, attempted_at_ms, created_at_ms, \
+               block_hash, block_height, block_slot, block_time_ms) \
+             SELECT id, 'payment', 'payment:' || n, '80', 'included', n, 1, 1, n, n, id, n, n, n"
+                .to_owned(),
+            format!(
+                "payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest) \
+                 SELECT id, '{other}', 'instant', '{payer}', '{signer}', 5000000, 0, 'x'"
+            ),
+            format!(
+                "purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status, \
+                   bought_at_ms) SELECT id, '{other}', 'instant', '{SELLER}', '{payer}', 5000000, 0, 'settled', n"
+            ),
+        ] {
+            let many = "WITH RECURSIVE m (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM m WHERE n < ?1), \
+                sold AS (SELECT n, printf('%064d', n) AS id FROM m)";
+            let sql = format!("INSERT INTO {} FROM sold", rows.replacen("SELECT", &format!("{many} SELECT"), 1));
+            block(db.run(statement!(sql, sales))).unwrap();
+        }
+        let built = crate::support::payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, 50_000);
+        let paying =
+            crate::support::Paying { payer, account: None, ..paying_for(&account, &listing, &built, 10_000_000) };
+        let before = db.steps();
+        assert!(matches!(paying.claim(&db, NOON), payment::Claim::New(_)));
+        db.steps() - before
+    };
+    let (few, many) = (steps(10), steps(10_000));
+    assert!(many < 2 * few, "{few} steps, {many} after 10,000 purchases");
+}
+
+#[test]
 fn nor_does_a_tick_of_the_watcher() {
     let sales = Sales::new();
     let steps = |first: u8| -> Vec<u64> {

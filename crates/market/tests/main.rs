@@ -11,6 +11,7 @@ mod burned_terms;
 mod buying_at_random;
 mod catalogue;
 mod copied;
+mod crowded;
 mod discovery;
 mod drafts;
 mod ending;

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use crate::support::{NOON, block, challenge, one, person, sign_up, token};
+use crate::support::{NOON, block, challenge, given, list, one, paying_for, payment, person, sign_up, token};
 use cardano::Lovelace;
 use market::{
-    account::{self, DAY_MS, MAX_SESSIONS, MAX_SIGN_INS_A_DAY, NewWallet, NotSignedIn, SESSION_MS},
+    account::{
+        self, DAY_MS, MAX_ACCOUNTS_A_DAY, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS,
+    },
     challenge::CHALLENGE_MS,
+    payment::Claim,
     room::Room,
 };
 use sql::{Database, sqlite::Sqlite, statement};
@@ -56,25 +59,32 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
 
 #[test]
 fn an_account_has_a_bounded_number_of_sessions_and_the_newest_is_among_them() {
-    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    sign_up(&db, 1, NOON);
-    sign_up(&db, 200, NOON);
-    let sign_in = |number: u8, room| {
-        let now = NOON + u64::from(number);
-        let challenge = challenge(person(1).enterprise_address(), number, now);
-        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), room, HERE, now)).unwrap();
-    };
-    let most = u8::try_from(MAX_SESSIONS).unwrap();
-    (2..=most + 1).for_each(|number| sign_in(number, Room::Ample));
-    // One that is over before all others.
-    sign_in(most + 2, Room::Short);
-    let live: Vec<u8> = (1..=most + 2)
-        .filter(|number| block(account::of_session(&db, &token(*number), NOON + 1_000)).unwrap().is_some())
-        .collect();
-    assert_eq!(live, (3..=most + 2).collect::<Vec<u8>>());
-    assert!(block(account::of_session(&db, &token(200), NOON + 1_000)).unwrap().is_some());
-    assert!(block(account::sign_out(&db, &token(3), true, NOON + 1_000)).unwrap());
-    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
+    for (bought, most) in [(false, MAX_SESSIONS_UNPAID), (true, MAX_SESSIONS)] {
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+        let (account, key) = sign_up(&db, 1, NOON);
+        sign_up(&db, 200, NOON);
+        if bought {
+            let listing = list(&db, 1, 10_000_000);
+            let built = payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, 50_000);
+            assert!(matches!(paying_for(&account, &listing, &built, 10_000_000).claim(&db, NOON), Claim::New(_)));
+        }
+        let sign_in = |number: u8, room| {
+            let now = NOON + u64::from(number);
+            let challenge = challenge(person(1).enterprise_address(), number, now);
+            block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), room, HERE, now)).unwrap();
+        };
+        let most = u8::try_from(most).unwrap();
+        (2..=most + 1).for_each(|number| sign_in(number, Room::Ample));
+        // One that is over before all others.
+        sign_in(most + 2, Room::Short);
+        let live: Vec<u8> = (1..=most + 2)
+            .filter(|number| block(account::of_session(&db, &token(*number), NOON + 1_000)).unwrap().is_some())
+            .collect();
+        assert_eq!(live, (3..=most + 2).collect::<Vec<u8>>());
+        assert!(block(account::of_session(&db, &token(200), NOON + 1_000)).unwrap().is_some());
+        assert!(block(account::sign_out(&db, &token(3), true, NOON + 1_000)).unwrap());
+        assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
+    }
 }
 
 #[test]
@@ -110,14 +120,14 @@ fn where_room_is_short_nobody_new_comes_in_and_sessions_are_short() {
 }
 
 #[test]
-fn a_network_signs_in_so_often_a_day_whichever_of_its_addresses_it_uses() {
+fn a_network_opens_so_many_accounts_a_day_whichever_of_its_addresses_it_uses() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let sign_in = |place: u8, network: &str, now: u64| {
-        let challenge = challenge(person(1).enterprise_address(), place, now);
-        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(place), Room::Ample, network, now))
+    let sign_in = |number: u8, network: &str, now: u64| {
+        let challenge = challenge(person(number).enterprise_address(), number, now);
+        block(account::sign_in(&db, &challenge, &wallet(100 + number, 1), &token(number), Room::Ample, network, now))
     };
     assert!(sign_in(1, "2001:db8:1:1::/64", NOON).is_ok());
-    let most = format!("UPDATE signed_in_days SET sign_ins = {MAX_SIGN_INS_A_DAY} - 1");
+    let most = format!("UPDATE opened_days SET accounts = {MAX_ACCOUNTS_A_DAY} - 1");
     block(db.run(statement!(most))).unwrap();
     assert!(sign_in(2, "2001:db8:1:2::/64", NOON).is_ok());
     let refused = sign_in(3, "2001:db8:1:3::/64", NOON);
@@ -125,6 +135,27 @@ fn a_network_signs_in_so_often_a_day_whichever_of_its_addresses_it_uses() {
     assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM challenge_claims"), "2", "and leaves nothing");
     assert!(sign_in(3, "2001:db8:2:3::/64", NOON).is_ok());
     assert!(sign_in(4, "2001:db8:1:3::/64", NOON + DAY_MS / 2).is_ok());
+}
+
+#[test]
+fn what_others_of_a_network_sign_keeps_nobody_from_an_account_that_they_have() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let sign_in = |number: u8, place: u8, shown: u8| {
+        let challenge = challenge(person(number).enterprise_address(), place, NOON);
+        block(account::sign_in(&db, &challenge, &wallet(100 + number, 1), &token(shown), Room::Ample, HERE, NOON))
+    };
+    let opened = || one(&db, "SELECT CAST(accounts AS TEXT) FROM opened_days");
+    assert!(sign_in(1, 1, 1).is_ok() && sign_in(2, 2, 2).is_ok());
+    // One signature again and again, and others for the same account, take nothing.
+    assert!((3..60).all(|shown| matches!(sign_in(2, 2, shown), Err(NotSignedIn::Answered))));
+    assert!((60..100).all(|place| sign_in(2, place, place).is_ok()));
+    assert_eq!(opened(), "2");
+    // Nor does what opens accounts, however many there are.
+    block(db.run(statement!(format!("UPDATE opened_days SET accounts = {MAX_ACCOUNTS_A_DAY}")))).unwrap();
+    assert!(matches!(sign_in(3, 100, 100), Err(NotSignedIn::NoMoreToday { .. })));
+    assert!(sign_in(1, 101, 101).is_ok());
+    assert!(matches!(sign_in(1, 101, 102), Err(NotSignedIn::Answered)));
+    assert_eq!(opened(), MAX_ACCOUNTS_A_DAY.to_string());
 }
 
 #[test]

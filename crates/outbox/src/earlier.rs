@@ -23,9 +23,9 @@ const MAX_BACK: usize = MAX_SENT;
 const MAX_ASKED: usize = 24;
 /// Earlier ones after which the next does not follow at once.
 const FREE: usize = 8;
-/// How much later it comes for each beyond these, in ms: so that an hour never has [`MAX_ENDED`] of them, beyond which it would
-/// have to wait for the first of them to be an hour old.
-const LATER_MS: Millis = 12_000;
+/// How much later it comes for each beyond these, in ms: so that [`crate::MAX_LATE_MS`] never have [`MAX_ENDED`] of them, beyond
+/// which it would have to wait until the first of them is as old.
+const LATER_MS: Millis = 14_000;
 
 /// What is known of earlier transactions for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]

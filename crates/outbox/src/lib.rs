@@ -40,7 +40,7 @@ pub use statements::{
     MAX_ENDED, absent, block_is_there, by_id, change, ended_for, give_up, live_for, open_of_kinds, recheck, to_recheck,
     write_down,
 };
-pub use wallet::{MAX_LAG_MS, WalletSnapshot, snapshot};
+pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, WalletSnapshot, snapshot};
 
 /// The tables of an outbox, as migrations apply them: tests on SQLite run on it.
 pub const SCHEMA: &str = include_str!("../../../d1-migrations/0001_outbox.sql");

@@ -6,7 +6,7 @@ use sql::{Statement, statement};
 use crate::{
     decide::Decision,
     entry::{Draft, ENTRY_JSON, Entry, Kind},
-    wallet::MAX_LAG_MS,
+    wallet::MAX_LATE_MS,
 };
 
 /// How long after a block has a transaction its inputs stay reserved: longer than any provider's view is late.
@@ -106,7 +106,7 @@ pub fn ended_for(purpose: &str, now: Millis) -> Statement {
              AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1"
         ),
         purpose,
-        now.saturating_sub(MAX_LAG_MS)
+        now.saturating_sub(MAX_LATE_MS)
     )
 }
 

@@ -26,6 +26,9 @@ use crate::{
 
 /// How far back a provider's view may be, in ms: transactions of ours that are older are in every view.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
+/// How long after it was written down a transaction of a wallet of ours may come to light, in ms: it is valid for less than five
+/// minutes of these.
+pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
 /// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
 /// older ones spend is reserved, and what they made is spent once it is shown.
 pub(crate) const MAX_SENT: usize = 32;
@@ -59,7 +62,7 @@ pub struct WalletSnapshot {
 /// block any more is on the chain, where the provider shows it, or will never be.
 #[must_use]
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 3] {
-    let (since, live) = (now.saturating_sub(MAX_LAG_MS), tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS));
+    let (since, live) = (now.saturating_sub(MAX_LATE_MS), tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS));
     [
         statement!(
             format!(

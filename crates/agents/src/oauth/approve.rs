@@ -42,6 +42,8 @@ const MAX_CLEARED: u32 = 1_000;
 /// What one network may approve on one day (UTC). Each leaves a grant for 100 days, and the registration that it
 /// names: 14 kB at their longest.
 pub const MAX_APPROVED_A_DAY: u32 = 1_000;
+/// What the owner of an account that bought something may besides, whoever shares their network.
+pub const MAX_APPROVED_OF_OWN: u32 = 20;
 /// Bytes of an answer's body that are read.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
@@ -245,8 +247,9 @@ pub async fn grant(
     now_ms: u64,
 ) -> Result<ConnectedAgent, ApprovalError> {
     let id = GrantId::new(random);
-    let writing =
-        Writing { approval, owner: approval.approver.owner(), network: network::kept(network, now_ms), now_ms };
+    let owner = approval.approver.owner();
+    let [network, own] = [network, &owner].map(|whose| network::kept(whose, now_ms));
+    let writing = Writing { approval, owner, network, own, now_ms };
     let statements = vec![
         clear(now_ms),
         writing.count(),
@@ -279,8 +282,8 @@ fn clear(now_ms: u64) -> Statement {
     )
 }
 
-/// SQL: this request is the one that its network's share of the day was taken for, in the same batch.
-const COUNTED: &str = "EXISTS (SELECT 1 FROM granted_days WHERE day = ?1 AND network = ?2 AND request = ?3)";
+/// SQL: this request is the one that its network's share of the day, or its owner's, was taken for, in the same batch.
+const COUNTED: &str = "EXISTS (SELECT 1 FROM granted_days WHERE day = ?1 AND network IN (?2, ?4) AND request = ?3)";
 /// SQL: this request was approved before.
 const GRANTED: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?3)";
 
@@ -289,26 +292,30 @@ struct Writing<'a> {
     approval: &'a Approval,
     owner: String,
     network: ContentHash,
+    /// What the owner is counted by, as a network is.
+    own: ContentHash,
     now_ms: u64,
 }
 
 impl Writing<'_> {
-    /// A statement over the day, the network and the request, `?1` to `?3`, and these.
+    /// A statement over the day, the network, the request, and whom the owner is counted by, `?1` to `?4`, and these.
     fn statement<const N: usize>(&self, sql: String, params: [Param; N]) -> Statement {
         let request = self.approval.request.id.as_str();
-        let mut all = vec![Param::from(day(self.now_ms)), self.network.into(), request.into()];
+        let mut all = vec![Param::from(day(self.now_ms)), self.network.into(), request.into(), self.own.into()];
         all.extend(params);
         Statement { sql: sql.into(), params: all }
     }
 
-    /// Takes one of what the network may approve on this day, unless it has none left.
+    /// Takes one of what the network may approve on this day; where it has none left, of what the owner may, who bought something.
     fn count(&self) -> Statement {
         let sql = format!(
-            "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, ?2, 1, ?3 WHERE NOT {GRANTED} \
-               AND coalesce((SELECT grants FROM granted_days WHERE day = ?1 AND network = ?2), 0) < ?4 \
-             ON CONFLICT (day, network) DO UPDATE SET grants = grants + 1, request = excluded.request"
+            "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \
+             FROM (SELECT ?2 AS whose, {MAX_APPROVED_A_DAY} AS most \
+               UNION ALL SELECT ?4, {MAX_APPROVED_OF_OWN} WHERE EXISTS (SELECT 1 FROM payments WHERE owner = ?5)) \
+             WHERE NOT {GRANTED} AND coalesce((SELECT grants FROM granted_days WHERE day = ?1 AND network = whose), 0) < most \
+             LIMIT 1 ON CONFLICT (day, network) DO UPDATE SET grants = grants + 1, request = excluded.request"
         );
-        self.statement(sql, [MAX_APPROVED_A_DAY.into()])
+        self.statement(sql, [self.owner.as_str().into()])
     }
 
     /// Makes the account, or sets its limits.
@@ -323,7 +330,7 @@ impl Writing<'_> {
         };
         let sql = format!(
             "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
-             SELECT ?4, ?5, ?6, CAST(?7 AS INTEGER), CAST(?8 AS INTEGER), ?9 WHERE {COUNTED} AND NOT {GRANTED} \
+             SELECT ?5, ?6, ?7, CAST(?8 AS INTEGER), CAST(?9 AS INTEGER), ?10 WHERE {COUNTED} AND NOT {GRANTED} \
              ON CONFLICT (owner) {on_conflict}"
         );
         self.statement(
@@ -344,7 +351,7 @@ impl Writing<'_> {
         let sql = format!(
             "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, code_challenge, \
                rotated_at_ms, created_at_ms, used_at_ms) \
-             SELECT ?4, ?3, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?11 WHERE {COUNTED} \
+             SELECT ?5, ?3, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?12 WHERE {COUNTED} \
              ON CONFLICT (request) DO NOTHING RETURNING id"
         );
         self.statement(

@@ -8,7 +8,7 @@ use sql::{Database, statement};
 
 use super::{
     ErrorCode,
-    approve::{ApprovalError, MAX_APPROVED_A_DAY},
+    approve::{ApprovalError, MAX_APPROVED_A_DAY, MAX_APPROVED_OF_OWN},
     testing::*,
 };
 
@@ -183,6 +183,33 @@ fn a_network_that_has_approved_all_it_may_keeps_out_nobody_else_and_itself_for_t
     assert_eq!(number(&world, "SELECT CAST(grants AS TEXT) FROM granted_days ORDER BY grants LIMIT 1"), 2, "of a site");
     world.wait(24 * 60 * 60 * 1_000);
     assert!(world.grant(&approval(10)).is_ok());
+}
+
+/// Every account has paid for something.
+fn buy(world: &World) {
+    for sql in [
+        "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
+           content_bytes, created_at_ms) VALUES ('lst_1', '{}', '', '', 1000000, '', 1, 0, printf('%064d', 1), 1, 1)",
+        "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, in_doubt, attempted_at_ms, \
+           created_at_ms) SELECT printf('%064d', rowid), 'payment', owner, wallet_address, '', 'submitted', 1, 1, 1, 1, 1 \
+         FROM (SELECT row_number() OVER () AS rowid, owner, wallet_address FROM accounts)",
+        "INSERT INTO payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest, owner, \
+           day) SELECT tx_id, 'lst_1', 'instant', wallet, printf('%056d', 1), 1000000, 0, '', purpose, 1 FROM outbox",
+    ] {
+        block_on(world.db.run(statement!(sql))).unwrap();
+    }
+}
+
+#[test]
+fn an_owner_who_bought_something_has_approvals_of_their_own_whatever_others_of_their_network_approve() {
+    let world = World::new();
+    approved_but(&world, 0);
+    let client = world.register(&[CALLBACK]);
+    let approve = || world.grant(&world.check(&world.approval(&world.consent(&client))).unwrap());
+    assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })));
+    buy(&world);
+    assert!((0..MAX_APPROVED_OF_OWN).all(|_| approve().is_ok()));
+    assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })));
 }
 
 #[test]

@@ -140,6 +140,12 @@ impl Question {
         let short = text.chars().count() <= MAX_QUERY;
         short.then(|| Self(words(text).into_iter().map(quoted).collect()))
     }
+
+    /// Looks through the full-text index that it takes: one for each word.
+    #[must_use]
+    pub const fn looks(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// The listings for sale that have words of a question, of the newest [`RANKED`] that have any: those first that have the

@@ -10,6 +10,7 @@ use std::{
 use cardano::{
     Lovelace, TxHash, TxRef,
     address::PaymentAddress,
+    blockfrost::{End, Holdings, UnspentOutputs, keep_the_best},
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation},
     fees::ExUnits,
@@ -24,6 +25,9 @@ use pallas_codec::minicbor::{self, data::IanaTag};
 /// Outside calls of one tick.
 pub const CALLS: u32 = 40;
 const SLOTS_PER_BLOCK: u64 = 20;
+/// Outputs of an address on one page of the provider's, and pages from each end that are read.
+const PAGE: usize = 100;
+const MAX_PAGES: usize = 5;
 
 #[derive(Clone, Debug)]
 pub struct Tx {
@@ -311,11 +315,29 @@ impl Chain for Ledger {
         self.call().map(|()| self.indexed(|| self.inclusion(tx)).filter(|_| !self.unseen.borrow().contains(tx)))
     }
 
-    async fn utxos_at(&self, address: &str, _enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
-        self.call()?;
+    async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         let spent = self.indexed(|| self.spent(false));
         let there = |utxo: &Utxo| utxo.address == address && !spent.contains_key(&utxo.reference);
-        Ok(self.indexed(|| self.made(false)).into_values().filter(there).collect())
+        let in_order: Vec<Utxo> = self.indexed(|| {
+            let blocks = self.blocks.borrow();
+            let made = blocks.iter().flat_map(|block| &block.txs).flat_map(|tx| tx.utxos.made.clone());
+            made.filter(there).collect()
+        });
+        let mut holdings = Holdings::default();
+        for (page, end) in (0..MAX_PAGES).flat_map(|page| [(page, End::Oldest), (page, End::Newest)]) {
+            self.call()?;
+            let (mut ordered, first) = (in_order.clone(), page * PAGE);
+            if end == End::Newest {
+                ordered.reverse();
+            }
+            let mut utxos: Vec<Utxo> = ordered.into_iter().skip(first).take(PAGE).collect();
+            let listed = utxos.iter().map(|utxo| utxo.reference).collect();
+            keep_the_best(&mut utxos);
+            if !holdings.take(end, UnspentOutputs { listed, utxos }, PAGE) || enough(holdings.utxos()) {
+                break;
+            }
+        }
+        Ok(holdings.into_utxos())
     }
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {

@@ -141,6 +141,20 @@ impl Sales {
         self.ledger.mine();
     }
 
+    /// Somebody gives the platform an output with so many tokens, and as much lovelace as it must hold.
+    pub fn give_tokens(&self, tokens: u32) {
+        let to = self.platform.seller.enterprise_address();
+        let number = self.unique();
+        let unit = |token: u32| (format!("{}{number:032x}{token:032x}", "ab".repeat(28)), 1);
+        let mut value = Value { lovelace: Lovelace::ZERO, assets: (0..tokens).map(unit).collect() };
+        let empty = NewOutput { value: value.clone(), ..NewOutput::pay(to, Lovelace::ZERO) };
+        value.lovelace = empty.min_lovelace(&ProtocolParameters::preprod()).unwrap();
+        let made = output(to.to_string(), value.lovelace, None);
+        let mut tx = Tx::unsigned(number.into(), &[faucets(number)], &[made], u64::MAX);
+        tx.utxos.made.iter_mut().for_each(|made| made.value = value.clone());
+        assert!(self.ledger.hand_in(tx));
+    }
+
     /// Somebody makes these outputs.
     pub fn puts(&self, made: &[Utxo]) -> TxHash {
         let number = self.unique();

@@ -18,14 +18,15 @@ pub struct Sweep {
     pub draft: UnsignedTx,
     /// The lovelace that arrives at the address, beside the native assets.
     pub sent: Lovelace,
-    /// UTxOs of the wallet that do not fit into this transaction, from large to small: sweep again. Reserved ones are
+    /// UTxOs of the wallet that do not fit into this transaction, the next to be swept first: sweep again. Reserved ones are
     /// never swept and not listed.
     pub left: Vec<TxRef>,
 }
 
 /// Sends all that the wallet holds, less `reserve` (which stays as one plain UTxO; none if zero) and the fee, to `to`.
 ///
-/// UTxOs with datums and scripts are swept, too. If not all UTxOs fit into one transaction, the largest are swept.
+/// UTxOs with datums and scripts are swept, too. If not all UTxOs fit into one transaction, the largest are swept; where these
+/// hold no more than their tokens ask for, the largest of those without tokens.
 ///
 /// # Errors
 /// [`BuildError::NothingToSweep`] when what would arrive cannot be an output, [`BuildError::OutputBelowMinimum`] when
@@ -40,10 +41,16 @@ pub fn sweep(
     let keep = (reserve > Lovelace::ZERO).then(|| NewOutput::pay(wallet.address, reserve));
     let plan = TxPlan { outputs: keep.into_iter().collect(), validity, ..TxPlan::default() };
     let checked = Checked::new(&plan, params)?;
-    let pool = spendable(wallet, &plan.wallet_keys, &checked.used(), params);
+    let mut pool = spendable(wallet, &plan.wallet_keys, &checked.used(), params);
     let rest_to = to.into();
     let terms = BalancingTerms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
-    let (settled, count) = largest(&terms, &pool)?;
+    let mut found = largest(&terms, &pool);
+    if found.is_err() {
+        // What is richest may hold no more than its tokens ask for: what holds lovelace alone goes without it.
+        pool.sort_by_key(|source| !source.is_plain());
+        found = largest(&terms, &pool).or(found);
+    }
+    let (settled, count) = found?;
     let sent = Bundle::checked_sum(&settled.change).map(|sum| sum.lovelace).and_then(Lovelace::new);
     let sent = sent.ok_or(BuildError::OutOfRange)?;
     let left = pool.iter().skip(count).map(|source| source.reference).collect();

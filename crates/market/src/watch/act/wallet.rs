@@ -105,6 +105,11 @@ fn is_dust(utxo: &Utxo) -> bool {
     utxo.value.assets.is_empty() && utxo.value.lovelace < DUST
 }
 
+/// Whether it pays for an action alone, fee and collateral: what tokens hold stays with them.
+fn pays(utxo: &Utxo) -> bool {
+    utxo.is_plain() && utxo.value.lovelace >= DUST
+}
+
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
     /// What the platform's wallet may spend now: as much as is needed, or all.
     pub(super) async fn platform<'p>(
@@ -123,7 +128,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 let reads = snapshot(&address, view.tip.slot, self.now);
                 let read = exactly(self.database.batch(reads.into()).await?)?;
                 let mut snapshot = WalletSnapshot::read(&address, &read)?;
-                let free = |utxo: &&Utxo| !snapshot.reserved.contains(&utxo.reference) && !is_dust(utxo);
+                let free = |utxo: &&Utxo| pays(utxo) && !snapshot.reserved.contains(&utxo.reference);
                 let enough = |shown: &[Utxo]| {
                     shown.iter().filter(free).map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
                 };
@@ -153,7 +158,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ) -> Result<(), TickError> {
         let mut did = vec![];
         // Dust pays for none of them: a stranger's few outputs of an ADA would stand for what is left.
-        let mut free: Vec<TxRef> = shown.iter().filter(|utxo| !is_dust(utxo)).map(|utxo| utxo.reference).collect();
+        let mut free: Vec<TxRef> = shown.iter().filter(|utxo| pays(utxo)).map(|utxo| utxo.reference).collect();
         free.retain(|output| !snapshot.reserved.contains(output));
         let fresh = free.iter().filter(|output| !snapshot.is_on_its_way(output)).count();
         let made: BTreeSet<TxHash> = ordered::set(free.iter().filter(|it| snapshot.is_on_its_way(it)).map(|it| it.tx));

@@ -132,3 +132,20 @@ fn an_empty_or_poor_wallet_has_nothing_to_sweep() {
         swept(&topped, reserve);
     }
 }
+
+#[test]
+fn outputs_full_of_tokens_that_are_richer_than_each_of_ones_own_keep_nothing_back() {
+    let laden = |number: u32| {
+        let mut laden = utxo(number, home(), 0, &[]);
+        laden.value.assets =
+            (0..40).map(|token| (format!("{}{number:032x}{token:032x}", "ab".repeat(28)), 1)).collect();
+        let output = NewOutput { value: laden.value.clone(), ..NewOutput::pay(home(), lovelace(0)) };
+        laden.value.lovelace = output.min_lovelace(&preprod()).unwrap();
+        laden
+    };
+    let gifts: Vec<Utxo> = (100..106).map(laden).collect();
+    let own = gifts[0].value.lovelace.get() - 1;
+    let utxos: Vec<Utxo> = (0..20).map(|n| utxo(n, home(), own, &[])).chain(gifts).collect();
+    let sweep = swept(&utxos, 2_000_000);
+    assert!(sweep.sent > lovelace(18 * own), "{:?} of {} in 20", sweep.sent, 20 * own);
+}

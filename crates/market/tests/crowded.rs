@@ -1,0 +1,46 @@
+//! The platform's wallet among outputs that pay for nothing: what tokens hold stays with them.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use cardano::TxHash;
+use sql::{Database, statement};
+
+use crate::support::{block, person, sales::Sales};
+
+/// Sells to these buyers at once, and posts what is due.
+fn sell(sales: &Sales, buyers: std::ops::Range<u8>) -> Vec<TxHash> {
+    sales.issued.set(sales.now());
+    let locks: Vec<TxHash> = buyers.map(|buyer| sales.sell_another(&person(buyer))).collect();
+    sales.ledger.mine();
+    for lock in &locks {
+        sales.includes(lock);
+        sales.post_results_on(&sales.db).unwrap();
+        block(sales.db.run(statement!("UPDATE chain_reading SET results_from_ms = 0"))).unwrap();
+    }
+    (0..3).for_each(|_| sales.ledger.mine());
+    locks
+}
+
+#[test]
+fn a_wallet_behind_outputs_full_of_tokens_is_read_until_it_pays() {
+    let sales = Sales::new();
+    sales.results_first.set(true);
+    sales.ledger.evaluates_blocks.set(true);
+    (0..6).for_each(|_| sales.fund(100));
+    sales.tick();
+    // A page of them, which together hold as much as a tick's actions need; no three of which can be collateral.
+    (0..3).for_each(|_| sales.give_tokens(48));
+    (0..97).for_each(|_| sales.give_tokens(7));
+    sales.ledger.mine();
+    // Each result spends an older one of the wallet's own: what it has left of them is shown behind the others.
+    let before = sell(&sales, 20..30);
+    sales.tick();
+    // An hour in which nothing is bought: nothing of ours is remembered.
+    block(sales.db.run(statement!("UPDATE outbox SET created_at_ms = created_at_ms - 3960000"))).unwrap();
+    let after = sell(&sales, 60..63);
+    sales.ticks(2);
+    assert!(after.iter().all(|lock| sales.status(lock) == "ResultSubmitted"));
+    sales.until(60);
+    sales.ticks(6);
+    assert!(before.iter().chain(&after).all(|lock| sales.status(lock) == "withdrawn"));
+}
