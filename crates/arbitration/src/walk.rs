@@ -58,7 +58,13 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             }
             let spent_from: BTreeSet<TxHash> = utxos.by_script.iter().map(|input| input.tx).collect();
             let next = usize::try_from(walk.tried).ok().and_then(|tried| spent_from.into_iter().nth(tried));
-            let earlier = self.utxos_of(&next.ok_or(ResolveError::NeverLocked)?).await?;
+            let earlier = match self.utxos_of(&next.ok_or(ResolveError::NeverLocked)?).await {
+                Ok(earlier) => earlier,
+                Err(error) => {
+                    self.database.run(note_walk(own, &walk)).await?;
+                    return Err(error);
+                }
+            };
             match before(&current, &utxos, &earlier, self.deployment) {
                 Some(escrow) => {
                     walk = Walk { reached: escrow.utxo.reference, tried: 0, lock: None };

@@ -23,7 +23,7 @@ use crate::contents::Contents;
 const CALLS_PER_STEP: u32 = 3;
 /// When an escrow is looked at that this tick did not come to.
 const SOON_MS: Millis = 60_000;
-/// After so many that the provider said nothing about, the rest is left for the next tick.
+/// After so many in a row that the provider said nothing about, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
 
 /// What became of an output.
@@ -52,7 +52,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 later.push((due, view.clock.saturating_add(SOON_MS)));
                 continue;
             }
-            match self.follow(&due.utxo, view, report).await {
+            let followed = self.follow(&due.utxo, view, report).await;
+            if followed.is_ok() {
+                unserved = 0;
+            }
+            match followed {
                 Ok(Fate::Unspent) => later.push((due, until)),
                 Ok(Fate::Spent(_)) => {}
                 Ok(Fate::Unknown) => statements.push(due::put_off(&due, view.clock)),
