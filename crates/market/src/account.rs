@@ -229,7 +229,7 @@ pub async fn sign_in(
         format!(
             "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
                WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
-               LIMIT iif(EXISTS (SELECT 1 FROM payments WHERE owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)"
+               LIMIT iif(EXISTS (SELECT 1 FROM payments WHERE owner = ?1 AND bought = 1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)"
         ),
         owner.as_str(),
         hash.as_str(),

@@ -8,6 +8,9 @@ use sql::{Statement, statement};
 const SECURITY_BLOCKS: u64 = 2_160;
 /// Rows that one statement removes at most: more than clients' rates let eight of them write between two ticks.
 const MAX_ROWS: u32 = 5_000;
+/// The same of claims, which leave after an hour: as many as a hundred networks make in a minute, for who has an account makes
+/// one with each sign-in.
+const MAX_CLAIMS: u32 = 30_000;
 const DAY_MS: Millis = 24 * 60 * 60 * 1_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.
@@ -44,7 +47,7 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     statements.extend(agents(now));
     statements.extend([
         older("sessions", "token_hash", "expires_at_ms", now),
-        older("challenge_claims", "digest", "expires_at_ms", now),
+        oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
         older("reservations", "tx_in", "over_at_ms", now),
         older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
         older("listed_days", "rowid", "day", now / DAY_MS),
@@ -136,10 +139,15 @@ fn agents(now: Millis) -> Vec<Statement> {
 
 /// The statement that removes the oldest rows of a table that are over.
 fn older(table: &str, key: &str, column: &str, than: Millis) -> Statement {
+    oldest(table, key, column, than, MAX_ROWS)
+}
+
+/// The same of so many at most.
+fn oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Statement {
     statement!(
         format!(
             "DELETE FROM {table} WHERE {key} IN \
-             (SELECT {key} FROM {table} WHERE {column} < ?1 ORDER BY {column} LIMIT {MAX_ROWS})"
+             (SELECT {key} FROM {table} WHERE {column} < ?1 ORDER BY {column} LIMIT {most})"
         ),
         than
     )
