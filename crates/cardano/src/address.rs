@@ -210,16 +210,17 @@ impl Address {
 
 /// Any address in the chain's own text form: bech32, or base58 for one of Byron's; hexadecimal for one of these that is
 /// longer than anybody's, for base58 takes time by the square of the length, and the ledger bounds the bytes in unknown
-/// attributes (`bootstrapAddressAttrsSize`), not how many there are. `None` for bytes that are no address.
+/// attributes (`bootstrapAddressAttrsSize`), not how many there are. One of these is a list, whose head may be of any width: it
+/// begins with the highest bit, and no other does. `None` for bytes that are no address.
 #[must_use]
 pub fn text_of(address: &[u8]) -> Option<String> {
     /// Bytes of an address that is written the usual way: those of a base address, and of Byron ones what is ever seen, amply.
     const MAX_ADDRESS: usize = 256;
     let (kind, network) = address.first().map(|header| (header >> 4, header & 0x0f))?;
     match (kind, network) {
-        (BYRON, _) if address.len() > MAX_ADDRESS => Some(hex::encode(address)),
+        (BYRON.., _) if address.len() > MAX_ADDRESS => Some(hex::encode(address)),
         _ if address.len() > MAX_ADDRESS => None,
-        (BYRON, _) => Some(bs58::encode(address).into_string()),
+        (BYRON..=13, _) => Some(bs58::encode(address).into_string()),
         (_, 0) => bech32::encode::<Bech32>(TESTNET_HRP, address).ok(),
         (_, 1) => bech32::encode::<Bech32>(MAINNET_HRP, address).ok(),
         _ => None,
