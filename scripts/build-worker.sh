@@ -29,7 +29,8 @@ if [ "$profile" = deploy ]; then
     reference-types sign-ext)
   # Twice, for size: what counts for speed the compiler has done (profile.deploy). By name, what is alike is side by side, and
   # 23 kB less after gzip.
-  wasm-opt -Oz -Oz --reorder-functions-by-name --strip-debug --strip-producers "${features[@]/#/--enable-}" "$made/program_bg.wasm" -o "$made/smaller.wasm"
+  wasm-opt -Oz -Oz --reorder-functions-by-name --strip-debug --strip-producers "${features[@]/#/--enable-}" \
+    "$made/program_bg.wasm" -o "$made/smaller.wasm"
   mv "$made/smaller.wasm" "$made/program_bg.wasm"
 fi
 cp "$root/crates/edge/entry.js" "$made"

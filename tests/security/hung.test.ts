@@ -1,11 +1,9 @@
 // An answer about what a buyer made that never ends: it takes its part of a tick's time and no more. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { act, escrowIn } from "../../scripts/act.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, offer, passTo, purchase, until } from "../watcher/sale.ts";
+import { lock, offer, passTo, requestRefund, until } from "../watcher/sale.ts";
 
 /** Longer than anybody waits. */
 const NEVER_MS = 60_000;
@@ -26,15 +24,10 @@ describe("answers that never end", { timeout: 300_000 }, () => {
       buyers.map((buyer) => buyer.address),
       50_000_000n,
     );
-    const place = { state: world.state, ledger: world.ledger.url };
-    const requestRefund = async (escrow: string, buyer: Wallet): Promise<void> => {
-      await act(place, "request-refund", escrow, [], seedHex(buyer.keys.payment));
-    };
     const [one, other, disputes] = buyers;
     const disputed = await lock(world, listing, disputes);
-    const { address } = (await purchase(world, disputed)).escrow as { address: string };
     const posted = (await until(world, disputed, "ResultSubmitted")).events.at(-1)?.txHash as string;
-    await requestRefund(await escrowIn(place.ledger, address, posted), disputes);
+    await requestRefund(world, disputed, disputes, posted);
     const { escrow } = await until(world, disputed, "Disputed");
     const { externalDisputeUnlock } = (escrow as { deadlines: Record<string, string> }).deadlines;
     await world.ledger.advance(
@@ -46,7 +39,7 @@ describe("answers that never end", { timeout: 300_000 }, () => {
     const honest = await lock(world, listing, await world.buyer());
     // What the watcher takes for the newest step of these is spent: it looks by what.
     for (const [n, buyer] of [one, other].entries()) {
-      await requestRefund(await escrowIn(place.ledger, address, ids[n] as string), buyer);
+      await requestRefund(world, ids[n] as string, buyer);
     }
     await passTo(world, disputed, "externalDisputeUnlock");
     await world.ledger.fault({ endpoint: "/txs/*/utxos", latencyMs: NEVER_MS });

@@ -12,7 +12,6 @@ import { readExtra } from "../buyer/escrow/extra.ts";
 import { errorOf, json, post, send } from "../helpers/http.ts";
 import { settlementOf, termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { seedHex } from "../wallets/keys.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import {
@@ -25,6 +24,7 @@ import {
   offer,
   passTo,
   purchase,
+  requestRefund,
   told,
   until,
 } from "../watcher/sale.ts";
@@ -113,7 +113,7 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
     const buyer = await world.buyer(50_000_000n, { kind: "enterprise" });
     const id = await lock(world, await offer(world, world.person("creator")), buyer);
     await stranger.floods(drafts);
-    await requestRefund(id, buyer);
+    await requestRefund(world, id, buyer);
     await stranger.floods(drafts);
 
     const before = ticks.length;
@@ -263,11 +263,6 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
   async function nextBlock(): Promise<void> {
     const { height } = await world.ledger.tip();
     while ((await world.ledger.tip()).height === height) await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-
-  async function requestRefund(id: string, buyer: Wallet): Promise<void> {
-    const place = { state: world.state, ledger: world.ledger.url };
-    await act(place, "request-refund", await escrowIn(place.ledger, escrow, id), [], seedHex(buyer.keys.payment));
   }
 
   /** A lock that spends these beside the purse, which stays as it was. */

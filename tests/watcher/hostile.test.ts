@@ -7,13 +7,13 @@ import { after, before, describe, it } from "node:test";
 import { act, escrowIn } from "../../scripts/act.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
-import { decode, json, send } from "../helpers/http.ts";
+import { decode, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, lockAll, offer, purchase, sellerDoes, told, until } from "./sale.ts";
+import { lock, lockAll, offer, purchase, requestRefund, sellerDoes, told, until } from "./sale.ts";
 
 /** More than one tick can ask about. */
 const MANY = 17;
@@ -146,18 +146,4 @@ function breakOff(world: World, id: string): void {
     db.close();
   }
   assert.equal(changed, 1);
-}
-
-/** A buyer's own request, made without the service. */
-async function requestRefund(world: World, id: string, buyer: Wallet): Promise<void> {
-  const { address } = (await purchase(world, id)).escrow as { address: string };
-  const escrow = await escrowIn(world.ledger.url, address, id);
-  await act(
-    { state: world.state, ledger: world.ledger.url },
-    "request-refund",
-    escrow,
-    [],
-    seedHex(buyer.keys.payment),
-  );
-  json(await send(`${world.api}/purchases/${id}`));
 }

@@ -7,6 +7,7 @@ import { json, post, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import type { Purchase } from "../helpers/payments.ts";
 import type { World } from "../helpers/world.ts";
+import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 
 export const PRICE = 10_000_000n;
@@ -102,6 +103,16 @@ export async function passTo(world: World, id: string, deadline: string): Promis
   if (seconds <= 0) return;
   await world.ledger.advance(seconds);
   while ((await world.ledger.tip()).time < time + seconds) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+/** A buyer's own request, made without the service, of the escrow after its lock or after this step. */
+export async function requestRefund(world: World, id: string, buyer: Wallet, step = id): Promise<void> {
+  const { address } = (await purchase(world, id)).escrow as { address: string };
+  const place = { state: world.state, ledger: world.ledger.url };
+  const escrow = await escrowIn(place.ledger, address, step);
+  await act(place, "request-refund", escrow, [], seedHex(buyer.keys.payment));
+  // It is told of as before.
+  await purchase(world, id);
 }
 
 /** What the seller does by hand, against the service's own watcher, with the service's own key. */

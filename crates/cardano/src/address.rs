@@ -15,8 +15,10 @@ use crate::hash::{KeyHash, ScriptHash};
 const MAX_ADDRESS_TEXT: usize = 128;
 const TESTNET_HRP: Hrp = Hrp::parse_unchecked("addr_test");
 const MAINNET_HRP: Hrp = Hrp::parse_unchecked("addr");
-/// CIP-19, header type 8.
+/// CIP-19, header type 8: the head of a list of two.
 const BYRON: u8 = 8;
+/// The same with the length written wider than need be, as the ledger takes it.
+const BYRON_WIDE: u8 = 9;
 
 /// Who spends from an address, or who delegates its stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,17 +212,16 @@ impl Address {
 
 /// Any address in the chain's own text form: bech32, or base58 for one of Byron's; hexadecimal for one of these that is
 /// longer than anybody's, for base58 takes time by the square of the length, and the ledger bounds the bytes in unknown
-/// attributes (`bootstrapAddressAttrsSize`), not how many there are. One of these is a list, whose head may be of any width: it
-/// begins with the highest bit, and no other does. `None` for bytes that are no address.
+/// attributes (`bootstrapAddressAttrsSize`), not how many there are. `None` for bytes that are no address.
 #[must_use]
 pub fn text_of(address: &[u8]) -> Option<String> {
     /// Bytes of an address that is written the usual way: those of a base address, and of Byron ones what is ever seen, amply.
     const MAX_ADDRESS: usize = 256;
     let (kind, network) = address.first().map(|header| (header >> 4, header & 0x0f))?;
     match (kind, network) {
-        (BYRON.., _) if address.len() > MAX_ADDRESS => Some(hex::encode(address)),
+        (BYRON | BYRON_WIDE, _) if address.len() > MAX_ADDRESS => Some(hex::encode(address)),
         _ if address.len() > MAX_ADDRESS => None,
-        (BYRON..=13, _) => Some(bs58::encode(address).into_string()),
+        (BYRON | BYRON_WIDE, _) => Some(bs58::encode(address).into_string()),
         (_, 0) => bech32::encode::<Bech32>(TESTNET_HRP, address).ok(),
         (_, 1) => bech32::encode::<Bech32>(MAINNET_HRP, address).ok(),
         _ => None,
