@@ -45,7 +45,8 @@ export function parseAddress(bytes: Uint8Array): Address | undefined {
     payment,
     stake,
   });
-  if (type === 8) {
+  // The head of a list of two, in one byte or with the length in the next.
+  if (type === 8 || type === 9) {
     const network = byronNetwork(bytes);
     if (network === undefined) return undefined;
     return { bytes, text: base58.encode(bytes), network, era: "byron", payment: undefined, stake: undefined };

@@ -210,22 +210,22 @@ impl Address {
     }
 }
 
-/// Any address in the chain's own text form: bech32, or base58 for one of Byron's; hexadecimal for one of these that is
-/// longer than anybody's, for base58 takes time by the square of the length, and the ledger bounds the bytes in unknown
-/// attributes (`bootstrapAddressAttrsSize`), not how many there are. `None` for bytes that are no address.
+/// The bytes of any address in the chain's own text form: bech32, or base58 for one of Byron's; hexadecimal for what has
+/// neither form, so that no output of anybody's is one that cannot be told. Bytes longer than anybody's address are such:
+/// base58 takes time by the square of the length, and the ledger bounds the bytes in unknown attributes of Byron's
+/// (`bootstrapAddressAttrsSize`), not how many there are.
 #[must_use]
-pub fn text_of(address: &[u8]) -> Option<String> {
+pub fn text_of(address: &[u8]) -> String {
     /// Bytes of an address that is written the usual way: those of a base address, and of Byron ones what is ever seen, amply.
     const MAX_ADDRESS: usize = 256;
-    let (kind, network) = address.first().map(|header| (header >> 4, header & 0x0f))?;
-    match (kind, network) {
-        (BYRON | BYRON_WIDE, _) if address.len() > MAX_ADDRESS => Some(hex::encode(address)),
-        _ if address.len() > MAX_ADDRESS => None,
-        (BYRON | BYRON_WIDE, _) => Some(bs58::encode(address).into_string()),
-        (_, 0) => bech32::encode::<Bech32>(TESTNET_HRP, address).ok(),
-        (_, 1) => bech32::encode::<Bech32>(MAINNET_HRP, address).ok(),
+    let header = address.first().filter(|_| address.len() <= MAX_ADDRESS);
+    let usual = match header.map(|header| (header >> 4, header & 0x0f)) {
+        Some((BYRON | BYRON_WIDE, _)) => Some(bs58::encode(address).into_string()),
+        Some((_, 0)) => bech32::encode::<Bech32>(TESTNET_HRP, address).ok(),
+        Some((_, 1)) => bech32::encode::<Bech32>(MAINNET_HRP, address).ok(),
         _ => None,
-    }
+    };
+    usual.unwrap_or_else(|| hex::encode(address))
 }
 
 impl From<Address> for PaymentAddress {

@@ -245,10 +245,7 @@ pub(crate) fn only_to<'t>(theirs: &[&'t Output], address: &[u8], text: &str) -> 
 }
 
 pub(crate) fn elsewhere(output: &Output) -> NotAsAsked {
-    NotAsAsked::Output {
-        address: cardano::address::text_of(&output.address).unwrap_or_else(|| hex::encode(&output.address)),
-        lovelace: output.value.lovelace,
-    }
+    NotAsAsked::Output { address: cardano::address::text_of(&output.address), lovelace: output.value.lovelace }
 }
 
 /// The key's signature in the draft's witness set, which has none so far; its body stays byte for byte.

@@ -91,7 +91,7 @@ impl TransactionUtxos {
             Ok(_) => true,
             Err(_) => return Err(TransactionUtxosError::Malformed("end")),
         };
-        Ok(body.utxos(TxHash::of_body(body_bytes), valid, &redeemed))
+        body.utxos(TxHash::of_body(body_bytes), valid, &redeemed)
     }
 }
 
@@ -113,17 +113,18 @@ fn body_of(bytes: &[u8]) -> Result<(Decoder<'_>, &[u8]), TransactionUtxosError> 
 
 /// What of a body is of interest.
 #[derive(Default)]
-struct UtxosBody {
+struct UtxosBody<'b> {
     inputs: Vec<TxRef>,
     outputs: Vec<output::ProducedOutput>,
     collateral: Vec<TxRef>,
-    collateral_return: Option<output::ProducedOutput>,
+    /// As it came: what a transaction does not make, it may name in any way, and is not read.
+    collateral_return: Option<&'b [u8]>,
     validity_start: Option<u64>,
     ttl: Option<u64>,
 }
 
-impl UtxosBody {
-    fn read(bytes: &[u8]) -> Result<Self, TransactionUtxosError> {
+impl<'b> UtxosBody<'b> {
+    fn read(bytes: &'b [u8]) -> Result<Self, TransactionUtxosError> {
         let mut decoder = Decoder::new(bytes);
         let mut body = Self::default();
         let mut fields = ItemCount::of_map(&mut decoder).map_err(|_| TransactionUtxosError::Malformed("body"))?;
@@ -136,7 +137,7 @@ impl UtxosBody {
                 3 => (d.u64().map(|slot| body.ttl = Some(slot)), "time to live"),
                 8 => (d.u64().map(|slot| body.validity_start = Some(slot)), "validity start"),
                 13 => (inputs(d).map(|inputs| body.collateral = inputs), "collateral inputs"),
-                16 => (output::read(d).map(|made| body.collateral_return = Some(made)), "collateral return"),
+                16 => (cbor::raw(d).map(|made| body.collateral_return = Some(made)), "collateral return"),
                 _ => (d.skip(), "body"),
             };
             read.map_err(|_| TransactionUtxosError::Malformed(name))?;
@@ -144,7 +145,12 @@ impl UtxosBody {
         Ok(body)
     }
 
-    fn utxos(self, id: TxHash, valid: bool, redeemed: &BTreeSet<usize>) -> TransactionUtxos {
+    fn utxos(
+        self,
+        id: TxHash,
+        valid: bool,
+        redeemed: &BTreeSet<usize>,
+    ) -> Result<TransactionUtxos, TransactionUtxosError> {
         let returned = self.outputs.len();
         // A redeemer names its input by its place among all of them in order (Alonzo, `rdptr`).
         let in_order = ordered::set(self.inputs.iter().copied().filter(|_| valid));
@@ -154,13 +160,15 @@ impl UtxosBody {
             (self.inputs, self.outputs.into_iter().zip(0_usize..).collect())
         } else {
             // Its place is behind the outputs that the transaction would have made (Babbage, `collateralReturn`).
-            (self.collateral, self.collateral_return.into_iter().map(|made| (made, returned)).collect::<Vec<_>>())
+            let made = self.collateral_return.map(|made| output::read(&mut Decoder::new(made))).transpose();
+            let made = made.map_err(|_| TransactionUtxosError::Malformed("collateral return"))?;
+            (self.collateral, made.into_iter().map(|made| (made, returned)).collect::<Vec<_>>())
         };
         let made = made.into_iter().filter_map(|(made, index)| {
             let index = u16::try_from(index).ok()?;
             Some(made.at(TxRef { tx: id, index }))
         });
-        TransactionUtxos {
+        Ok(TransactionUtxos {
             id,
             valid,
             validity_start: self.validity_start,
@@ -168,7 +176,7 @@ impl UtxosBody {
             spent,
             by_script,
             made: made.collect(),
-        }
+        })
     }
 }
 

@@ -62,11 +62,12 @@ fn map_form(decoder: &mut Decoder<'_>) -> Result<ProducedOutput, Error> {
             _ => return Err(unsupported()),
         }
     }
+    // Of a map, unlike of an array, the owner can be missing; no address has no bytes.
     if made.address.is_empty() { Err(unsupported()) } else { Ok(made) }
 }
 
 fn owner(decoder: &mut Decoder<'_>) -> Result<String, Error> {
-    address::text_of(&cbor::bytes(decoder)?).ok_or_else(unsupported)
+    cbor::bytes(decoder).map(|address| address::text_of(&address))
 }
 
 fn value(decoder: &mut Decoder<'_>) -> Result<Value, Error> {
