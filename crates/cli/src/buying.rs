@@ -21,6 +21,7 @@ use cardano::{
 use clap::Args;
 use market::{DeliveryMode, ListingId};
 use serde_json::{Value, json};
+use x402_cardano::wire::MAX_HEADER_BYTES;
 use xtask::escrow::blueprint::Blueprint;
 
 use crate::{
@@ -160,14 +161,24 @@ fn make_out(
         inputs: made.tx.inputs.clone(),
         valid_until: until.unwrap_or(Millis::MAX),
         content_hash: listing.content_hash,
-        header: header(draft.payment, made.tx.cbor()),
+        header: header(draft.payment, made.tx.cbor())?,
     })
 }
 
 /// PAYMENT-SIGNATURE: the draft's payment with the signed transaction in it.
-fn header(mut payment: Value, cbor: &[u8]) -> String {
+///
+/// # Errors
+/// It is longer than a payment may be: kept, it could not be read again, nor sent.
+fn header(mut payment: Value, cbor: &[u8]) -> Result<String, Failure> {
     if let Some(payload) = payment.get_mut("payload").and_then(Value::as_object_mut) {
         payload.insert("transaction".into(), json!(STANDARD.encode(cbor)));
     }
-    STANDARD.encode(payment.to_string())
+    let header = STANDARD.encode(payment.to_string());
+    if header.len() > MAX_HEADER_BYTES {
+        return Err(Failure::Refused(format!(
+            "the service's draft makes a payment of {} bytes, and {MAX_HEADER_BYTES} is the most: nothing was sent",
+            header.len()
+        )));
+    }
+    Ok(header)
 }

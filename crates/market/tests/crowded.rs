@@ -44,3 +44,20 @@ fn a_wallet_behind_outputs_full_of_tokens_is_read_until_it_pays() {
     sales.ticks(6);
     assert!(before.iter().chain(&after).all(|lock| sales.status(lock) == "withdrawn"));
 }
+
+/// Outputs that hold what they must and no more pay for nothing, and three of them fill a transaction.
+#[test]
+fn change_that_is_on_its_way_pays_where_outputs_full_of_tokens_do_not_fit() {
+    let sales = Sales::new();
+    sales.ledger.evaluates_blocks.set(false);
+    (0..8).for_each(|_| sales.give_tokens(130));
+    sales.ledger.mine();
+    let locks: Vec<TxHash> = (20..24).map(|buyer| sales.sell_another(&person(buyer))).collect();
+    sales.ledger.mine();
+    for lock in &locks {
+        sales.includes(lock);
+        let report = sales.post_results_on(&sales.db).unwrap();
+        assert_eq!(report.acted.len(), 1, "each of both spends one of two, or what is left of it: {report:#?}");
+        block(sales.db.run(statement!("UPDATE chain_reading SET results_from_ms = 0"))).unwrap();
+    }
+}

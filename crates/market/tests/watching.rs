@@ -719,6 +719,22 @@ fn what_signing_in_leaves_goes_away_once_it_is_over() {
     }
 }
 
+/// As many as come from a hundred networks in a minute, each at its rate.
+#[test]
+fn thirty_thousand_sign_ins_of_an_hour_ago_leave_in_one_tick() {
+    let sales = Sales::new();
+    let over = NOON - 1;
+    run(
+        &sales,
+        &format!(
+            "INSERT INTO challenge_claims WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 30000) \
+             SELECT printf('%064d', n), '', {over} FROM n"
+        ),
+    );
+    sales.tick();
+    assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM challenge_claims"), "0");
+}
+
 #[test]
 fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     let sales = Sales::new();

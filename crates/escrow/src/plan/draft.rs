@@ -40,6 +40,14 @@ impl DraftError {
     pub const fn lacks_funds(&self) -> bool {
         matches!(self, Self::Build(BuildError::Insufficient { .. } | BuildError::CollateralMissing { .. }))
     }
+
+    /// Whether more of the wallet may help: it has too little that is free, or only in pieces that do not fit together, as
+    /// outputs full of tokens.
+    #[must_use]
+    pub const fn wants_more_of_the_wallet(&self) -> bool {
+        self.lacks_funds()
+            || matches!(self, Self::Build(BuildError::TooLarge { .. } | BuildError::ScriptsTooLarge { .. }))
+    }
 }
 
 impl Planner<'_> {

@@ -267,7 +267,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             means.planner(platform).draft_of(self.chain, plan(platform)?, &platform.wallet()).await
         };
         let mut drafted = draft(platform).await;
-        if drafted.as_ref().is_err_and(DraftError::lacks_funds) && platform.spend_change() {
+        if drafted.as_ref().is_err_and(DraftError::wants_more_of_the_wallet) && platform.spend_change() {
             drafted = draft(platform).await;
         }
         let draft = match drafted {
