@@ -238,12 +238,17 @@ fn longest_byron_address() -> Vec<u8> {
 /// The same transaction with collateral whose rest would go to this address. No script sees where: a transaction that runs
 /// one may name an address of Byron's there, and nowhere else.
 fn with_collateral_return(tx: &Tx, to: &[u8]) -> Tx {
-    let body_end = tx.cbor.len() - 3;
     let length = u16::try_from(to.len()).unwrap().to_be_bytes();
     let collateral = [&[13, 0x81, 0x82, 0x58, 32][..], &[0xfa; 32], &[0x19, 0xff, 0xff]].concat();
     let rest = [&[16, 0x82, 0x59][..], &length, to, &[0x1a, 0, 0x4c, 0x4b, 0x40]].concat();
-    let mut cbor = [&tx.cbor[..body_end], &collateral, &rest, &tx.cbor[body_end..]].concat();
-    cbor[1] += 2;
+    with_fields(tx, &[collateral, rest])
+}
+
+/// The same transaction with these fields of its body behind the others.
+fn with_fields(tx: &Tx, fields: &[Vec<u8>]) -> Tx {
+    let body_end = tx.cbor.len() - 3;
+    let mut cbor = [&tx.cbor[..body_end], &fields.concat(), &tx.cbor[body_end..]].concat();
+    cbor[1] += u8::try_from(fields.len()).unwrap();
     let id = transaction_id(&cbor).unwrap();
     let mut utxos = tx.utxos.clone();
     utxos.id = id;
@@ -265,6 +270,27 @@ fn a_step_is_followed_whatever_address_its_collateral_would_return_to() {
         let reports = sales.ticks(20);
         assert_eq!(sales.status(&lock), "Disputed", "its result is posted: {reports:#?}");
     }
+}
+
+#[test]
+fn a_step_that_cannot_be_read_raises_an_alarm_and_keeps_nothing_else_waiting() {
+    let sales = Sales::new();
+    let (hidden, known) = (sales.sell(&person(11)), sales.sell(&person(12)));
+    sales.ticks(3);
+    let plain = sales.does(&hidden, Action::SetRefundRequested);
+    let plain = sales.ledger.mempool.borrow_mut().pop().filter(|tx| tx.id == plain).unwrap();
+    let text_for_a_slot = vec![8, 0x61, b'a'];
+    let odd = with_fields(&plain, &[text_for_a_slot]);
+    let id = odd.id;
+    assert!(sales.ledger.hand_in(odd));
+    sales.ledger.mine();
+    sales.does(&known, Action::SetRefundRequested);
+    let mut reports = sales.ticks(6);
+    assert_eq!(sales.status(&known), "Disputed");
+    sales.until(60);
+    reports.extend(sales.ticks(3));
+    let alarms = reports.iter().flat_map(|report| &report.alarms);
+    assert!(alarms.clone().any(|alarm| alarm.contains(&id.to_string())), "{reports:#?}");
 }
 
 #[test]

@@ -87,7 +87,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(Fate::Spent(by))
     }
 
-    /// What a transaction in a block did; `None` where the provider does not know it, or it cannot be read.
+    /// What a transaction in a block did that spent an escrow; `None` where the provider does not know it, or it cannot be read,
+    /// as none should be that a ledger has taken.
     pub(super) async fn found(
         &self,
         tx: &TxHash,
@@ -106,7 +107,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             Ok(utxos) => utxos,
             Err(error) => {
                 report.skipped = report.skipped.saturating_add(1);
-                report.note(tx, &error);
+                report.alarms.push(format!("what became of an escrow cannot be read: {tx}: {error}"));
                 return Ok(None);
             }
         };
