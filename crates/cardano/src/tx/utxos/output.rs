@@ -62,12 +62,13 @@ fn map_form(decoder: &mut Decoder<'_>) -> Result<ProducedOutput, Error> {
             _ => return Err(unsupported()),
         }
     }
-    // Of a map, unlike of an array, the owner can be missing; no address has no bytes.
+    // Of a map, unlike of an array, the owner can be missing.
     if made.address.is_empty() { Err(unsupported()) } else { Ok(made) }
 }
 
 fn owner(decoder: &mut Decoder<'_>) -> Result<String, Error> {
-    cbor::bytes(decoder).map(|address| address::text_of(&address))
+    let address = cbor::bytes(decoder)?;
+    if address.is_empty() { Err(unsupported()) } else { Ok(address::text_of(&address)) }
 }
 
 fn value(decoder: &mut Decoder<'_>) -> Result<Value, Error> {
