@@ -83,6 +83,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let Some(output) = output else { return Ok(Fate::Unknown) };
         let Some(by) = output.spent_by else { return Ok(Fate::Unspent) };
         let Some(found) = self.found(&by, view, report).await? else { return Ok(Fate::Unknown) };
+        // A ledger to come may let a transaction spend in a field that is not read here.
+        if !found.utxos.spent.contains(from) {
+            report.alarms.push(unread(&by, &"it is not seen to spend it"));
+            return Ok(Fate::Unknown);
+        }
         self.record(vec![found], view, report).await?;
         Ok(Fate::Spent(by))
     }
@@ -107,11 +112,15 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             Ok(utxos) => utxos,
             Err(error) => {
                 report.skipped = report.skipped.saturating_add(1);
-                report.alarms.push(format!("what became of an escrow cannot be read: {tx}: {error}"));
+                report.alarms.push(unread(tx, &error));
                 return Ok(None);
             }
         };
         let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && view.knows(block));
         Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
     }
+}
+
+fn unread(by: &TxHash, why: &dyn std::fmt::Display) -> String {
+    format!("what became of an escrow cannot be read: {by}: {why}")
 }
