@@ -119,7 +119,7 @@ pub enum NotAsAsked {
     #[error("the draft has {} beside the price, and {} is the most that can be needed", .0.display_tada(), .1.display_tada())]
     TooMuchLocked(Lovelace, Lovelace),
     /// The refund would go elsewhere.
-    #[error("a refund would go to {0}, which is not this wallet's address")]
+    #[error("a refund would go to {0}, or in an output that this wallet would not sign for")]
     RefundElsewhere(String),
     /// The escrow's datum.
     #[error("the escrow's datum: {0}")]

@@ -193,18 +193,25 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
     if items.len() > most { Err(InvalidWallet::TooMany { list, most }) } else { Ok(()) }
 }
 
-/// The outputs in a list that may be spent.
+/// The outputs in a list that may be spent: without those with the most tokens, where all together have more than are kept.
+/// Strangers give such to a wallet, and its page hands over whatever it has.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
     let (mut read, mut tokens) = (Vec::new(), 0_usize);
     for (place, text) in items.iter().enumerate() {
         let utxo = output(list, place, text)?;
-        tokens = tokens.saturating_add(utxo.value.assets.len());
-        if tokens > MAX_TOKENS {
-            return Err(InvalidWallet::TooMany { list: "tokens", most: MAX_TOKENS });
+        if utxo.reference_script.is_some() {
+            continue;
         }
-        if utxo.reference_script.is_none() {
-            read.push(utxo);
+        tokens = tokens.saturating_add(utxo.value.assets.len());
+        read.push(utxo);
+        while tokens > MAX_TOKENS {
+            let Some((most, held)) = read.iter().map(|utxo| utxo.value.assets.len()).enumerate().max_by_key(|it| it.1)
+            else {
+                break;
+            };
+            read.swap_remove(most);
+            tokens = tokens.saturating_sub(held);
         }
     }
     Ok(read)

@@ -24,7 +24,7 @@ use market::{
     DeliveryMode,
     catalogue::ListingTerms,
     checkout::{DraftError, DraftOrder, PaymentDraft, draft},
-    cip30::{Cip30Wallet, InvalidWallet, MAX_SPENT, MAX_UTXOS, WalletDescription},
+    cip30::{Cip30Wallet, InvalidWallet, MAX_SPENT, MAX_TOKENS, MAX_UTXOS, WalletDescription},
 };
 use pallas_codec::minicbor::Encoder;
 use proptest::{collection::vec, prelude::*};
@@ -269,6 +269,30 @@ fn what_no_key_on_preprod_spends_is_refused_by_its_place() {
         assert_eq!(read(&[broken]), Err(InvalidWallet::NotAnOutput { list: "utxos", place: 0 }));
     }
     assert_eq!(read(&vec![ours; MAX_UTXOS + 1]), Err(InvalidWallet::TooMany { list: "utxos", most: MAX_UTXOS }));
+}
+
+/// Each as full as the ledger lets it be; the wallet's page hands over all that it has.
+#[test]
+fn outputs_full_of_a_stranger_s_tokens_keep_nobody_from_a_draft() {
+    let laden = |place: u8| {
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(&mut bytes);
+        encoder.array(2).unwrap().array(2).unwrap().bytes(&[place; 32]).unwrap().u16(0).unwrap();
+        encoder.array(2).unwrap().bytes(&home(1).to_bytes()).unwrap();
+        encoder.array(2).unwrap().u64(22_300_000).unwrap().map(1).unwrap().bytes(&[place; 28]).unwrap();
+        encoder.map(1_300).unwrap();
+        for name in 0..1_300_u16 {
+            encoder.bytes(&name.to_be_bytes()).unwrap().u8(1).unwrap();
+        }
+        bytes
+    };
+    let own = encoded(&home(1).to_bytes(), 90_000_000);
+    let all: Vec<_> = (10..40).map(laden).chain([own]).collect();
+    let wallet = read(&all).unwrap();
+    assert!(wallet.utxos.iter().any(|utxo| utxo.value.lovelace == Lovelace::from_ada(90)));
+    let tokens: usize = wallet.utxos.iter().map(|utxo| utxo.value.assets.len()).sum();
+    assert!(tokens <= MAX_TOKENS, "{tokens}");
+    judge(DeliveryMode::Protected, &drafted(DeliveryMode::Protected, &wallet).unwrap(), &wallet);
 }
 
 #[test]
