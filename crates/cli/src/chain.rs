@@ -74,14 +74,14 @@ impl ChainClient {
         )))
     }
 
-    /// What may be spent of what is at an address: outputs without a datum or a script.
+    /// What may be spent of what is at an address: outputs without a script. Those with a datum too, as the contract pays what
+    /// arbiters award.
     ///
     /// # Errors
     /// No answer.
     pub fn spendable(&self, address: &Address) -> Result<Vec<Utxo>, Failure> {
         let mut utxos = self.provider.utxos_at(&address.to_string())?;
-        utxos
-            .retain(|utxo| utxo.datum_hash.is_none() && utxo.inline_datum.is_none() && utxo.reference_script.is_none());
+        utxos.retain(|utxo| utxo.reference_script.is_none());
         utxos.sort_by_key(|utxo| std::cmp::Reverse(utxo.value.lovelace));
         utxos.truncate(MAX_SENT);
         Ok(utxos)

@@ -31,6 +31,11 @@ const MINUTE: Millis = 60_000;
 
 /// Minutes until a refund under terms of this time, where they are signed.
 fn signed_under_terms_of(at: Millis) -> Result<Millis, NotAsAsked> {
+    signed(at, false)
+}
+
+/// The same of a lock whose datum says of itself where refunds go, as drafts for other wallets than ours do.
+fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
     let key = |seed: u8| SigningKey::from_seed(&[seed; 32]).unwrap();
     let blueprint = Blueprint::parse(BLUEPRINT).unwrap();
     let parameters =
@@ -61,7 +66,8 @@ fn signed_under_terms_of(at: Millis) -> Result<Millis, NotAsAsked> {
     };
     let offered = anybody.offer(&sale, at, [9; 32]).unwrap();
     let ledger = ProtocolParameters::preprod();
-    let output = anybody.output(&offered, &address, None, &ledger, &SlotConfig::PREPROD).unwrap();
+    let returns = returns.then_some(&address);
+    let output = anybody.output(&offered, &address, returns, &ledger, &SlotConfig::PREPROD).unwrap();
     let coin = Utxo {
         reference: TxRef { tx: TxHash::new([3; 32]), index: 0 },
         address: address.to_string(),
@@ -95,4 +101,9 @@ fn no_terms_are_signed_under_which_money_is_held_for_longer() {
         let made = signed_under_terms_of(NOW + ahead);
         assert!(matches!(made, Err(NotAsAsked::Deadlines)), "{ahead} ms ahead: {made:?}");
     }
+}
+
+#[test]
+fn no_lock_is_signed_whose_refund_would_be_an_output_with_a_datum() {
+    assert!(matches!(signed(NOW, true), Err(NotAsAsked::RefundElsewhere(_))));
 }
