@@ -22,21 +22,21 @@ export async function send(url: string, init: RequestInit = {}): Promise<Answer>
   return { url, status: response.status, headers: response.headers, bytes, text: bytes.toString("utf8") };
 }
 
-/** How often a request is sent that the runtime does not take. */
-const TRIES = 3;
+/** How long a request is sent again that the runtime does not take, and how long it is left alone between. */
+const [TAKING_MS, PAUSE_MS] = [30_000, 200];
 
 /**
  * The answer to a request that is sent again where its connection was closed before anything came: on a busy machine the
  * local runtime gives a connection up whose request it did not come to read in time.
  */
 async function untilTaken(request: () => Promise<Response>): Promise<Response> {
-  for (let left = TRIES; ; left--) {
+  for (const deadline = Date.now() + TAKING_MS; ; await pause(PAUSE_MS)) {
     try {
       return await request();
     } catch (error) {
       const cause = (error as { cause?: { code?: string; socket?: { bytesRead?: number } } }).cause;
       const isUntaken = cause?.code === "UND_ERR_SOCKET" && cause.socket?.bytesRead === 0;
-      if (!isUntaken || left === 1) throw error;
+      if (!isUntaken || Date.now() > deadline) throw error;
     }
   }
 }

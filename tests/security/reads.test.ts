@@ -152,7 +152,8 @@ describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
         json(await post(`${world.api}/oauth/register`, { redirect_uris }), 201);
         asked += usage(await ask()).statements > 0 ? 1 : 0;
       }
-      assert.ok(asked < 2 * LIMIT, `${path}: the database was asked ${asked} times`);
+      // Of two minutes at most.
+      assert.ok(asked <= 2 * LIMIT, `${path}: the database was asked ${asked} times`);
     }
   });
 
