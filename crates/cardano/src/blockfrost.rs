@@ -16,7 +16,9 @@ use serde::Deserialize;
 pub use outputs::{TransactionOutputs, outputs};
 pub use parameters::protocol_parameters;
 pub use stream::{AnswerReader, Collect};
-pub use unspent::{End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, keep_the_best, utxos};
+pub use unspent::{
+    End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, keep_the_best, keep_the_best_within, utxos,
+};
 
 use crate::{
     chain::{ChainError, Inclusion, Tip},

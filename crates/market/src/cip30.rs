@@ -7,6 +7,7 @@ use std::{cmp::Reverse, collections::BTreeSet};
 use cardano::{
     Address, KeyHash, Lovelace,
     address::AddressError,
+    blockfrost::keep_the_best_within,
     chain::{Utxo, Value},
     ordered,
     slots::Millis,
@@ -193,25 +194,16 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
     if items.len() > most { Err(InvalidWallet::TooMany { list, most }) } else { Ok(()) }
 }
 
-/// The outputs in a list that may be spent: without those with the most tokens, where all together have more than are kept.
-/// Strangers give such to a wallet, and its page hands over whatever it has.
+/// The outputs in a list that may be spent: without those with the least lovelace for each token, where all together have
+/// more tokens than are kept. Strangers give such to a wallet, and its page hands over whatever it has.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
-    let (mut read, mut tokens) = (Vec::new(), 0_usize);
+    let mut read = Vec::new();
     for (place, text) in items.iter().enumerate() {
         let utxo = output(list, place, text)?;
-        if utxo.reference_script.is_some() {
-            continue;
-        }
-        tokens = tokens.saturating_add(utxo.value.assets.len());
-        read.push(utxo);
-        while tokens > MAX_TOKENS {
-            let Some((most, held)) = read.iter().map(|utxo| utxo.value.assets.len()).enumerate().max_by_key(|it| it.1)
-            else {
-                break;
-            };
-            read.swap_remove(most);
-            tokens = tokens.saturating_sub(held);
+        if utxo.reference_script.is_none() {
+            read.push(utxo);
+            keep_the_best_within(&mut read, MAX_TOKENS);
         }
     }
     Ok(read)

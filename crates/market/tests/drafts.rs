@@ -274,25 +274,29 @@ fn what_no_key_on_preprod_spends_is_refused_by_its_place() {
 /// Each as full as the ledger lets it be; the wallet's page hands over all that it has.
 #[test]
 fn outputs_full_of_a_stranger_s_tokens_keep_nobody_from_a_draft() {
-    let laden = |place: u8| {
+    let laden = |place: u8, lovelace: u64, tokens: u16| {
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes);
         encoder.array(2).unwrap().array(2).unwrap().bytes(&[place; 32]).unwrap().u16(0).unwrap();
         encoder.array(2).unwrap().bytes(&home(1).to_bytes()).unwrap();
-        encoder.array(2).unwrap().u64(22_300_000).unwrap().map(1).unwrap().bytes(&[place; 28]).unwrap();
-        encoder.map(1_300).unwrap();
-        for name in 0..1_300_u16 {
+        encoder.array(2).unwrap().u64(lovelace).unwrap().map(1).unwrap().bytes(&[place; 28]).unwrap();
+        encoder.map(u64::from(tokens)).unwrap();
+        for name in 0..tokens {
             encoder.bytes(&name.to_be_bytes()).unwrap().u8(1).unwrap();
         }
         bytes
     };
-    let own = encoded(&home(1).to_bytes(), 90_000_000);
-    let all: Vec<_> = (10..40).map(laden).chain([own]).collect();
-    let wallet = read(&all).unwrap();
-    assert!(wallet.utxos.iter().any(|utxo| utxo.value.lovelace == Lovelace::from_ada(90)));
-    let tokens: usize = wallet.utxos.iter().map(|utxo| utxo.value.assets.len()).sum();
-    assert!(tokens <= MAX_TOKENS, "{tokens}");
-    judge(DeliveryMode::Protected, &drafted(DeliveryMode::Protected, &wallet).unwrap(), &wallet);
+    for (own, count, gift) in [
+        (encoded(&home(1).to_bytes(), 90_000_000), 30, (22_300_000, 1_300)),
+        (laden(9, 90_000_000, 300), 40, (6_200_000, 299)),
+    ] {
+        let all: Vec<_> = (10..10 + count).map(|place| laden(place, gift.0, gift.1)).chain([own]).collect();
+        let wallet = read(&all).unwrap();
+        assert!(wallet.utxos.iter().any(|utxo| utxo.value.lovelace == Lovelace::from_ada(90)));
+        let tokens: usize = wallet.utxos.iter().map(|utxo| utxo.value.assets.len()).sum();
+        assert!(tokens <= MAX_TOKENS, "{tokens}");
+        judge(DeliveryMode::Protected, &drafted(DeliveryMode::Protected, &wallet).unwrap(), &wallet);
+    }
 }
 
 #[test]

@@ -229,10 +229,15 @@ impl Holdings {
 /// Lets go of the outputs with the least lovelace for each of their tokens, until not too many tokens are held. They are
 /// looked at again by whoever looks once others are spent.
 pub fn keep_the_best(utxos: &mut Vec<Utxo>) {
+    keep_the_best_within(utxos, MAX_TOKENS);
+}
+
+/// The same, until no more than so many tokens are held.
+pub fn keep_the_best_within(utxos: &mut Vec<Utxo>, most: usize) {
     let tokens = |utxo: &Utxo| utxo.value.assets.len();
     let mut held: usize = utxos.iter().map(tokens).sum();
     let worth = |utxo: &Utxo| u128::from(utxo.value.lovelace.get()).checked_div(tokens(utxo) as u128);
-    while held > MAX_TOKENS {
+    while held > most {
         let laden = utxos.iter().enumerate().filter_map(|(place, utxo)| Some((worth(utxo)?, place)));
         let Some((_, worst)) = laden.min() else { break };
         held = held.saturating_sub(tokens(&utxos.swap_remove(worst)));
