@@ -91,7 +91,8 @@ fn lock_in(first: &Escrow) -> Result<TxHash, ResolveError> {
     if fresh { Ok(first.utxo.reference.tx) } else { Err(ResolveError::NeverLocked) }
 }
 
-/// The escrow that continues as `current`: made by the earlier transaction, and released by a script to the later.
+/// The escrow that continues as `current`: made by the earlier transaction, and released by a script to the later. Only one
+/// can be: the contract takes no two inputs at its address with the same reference signature (`inputs_are_distinct`).
 fn before(
     current: &Escrow,
     later: &TransactionUtxos,
