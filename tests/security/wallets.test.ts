@@ -10,8 +10,9 @@ import { balance, lock, offer, until } from "../watcher/sale.ts";
 import { Stranger } from "./stranger.ts";
 
 const ADA = 1_000_000n;
-/** More than the pages that are read from one end of a wallet. */
+/** More than the pages that are read from one end of a wallet, and than all that are read. */
 const MANY = 600;
+const MORE = 1_050;
 /** What an output with a small script must hold, and a little more. */
 const DUST = 1_200_000n;
 
@@ -36,9 +37,9 @@ describe("wallets full of strangers' dust", { timeout: 300_000 }, () => {
     assert.equal(json<{ content: string }>(answer).content, listing.content);
   };
 
-  it("150 outputs with scripts before the money: it is found, spent and withdrawn", async () => {
+  it(`${MORE} outputs with scripts before the money: it is found, spent and withdrawn`, async () => {
     const who = await account();
-    await stranger.dusts(who.address, 150, DUST);
+    await stranger.dusts(who.address, MORE, DUST);
     await world.ledger.faucet(who.address, 30n * ADA);
     await buys(who, 20n * ADA);
     await buys(who, 2n * ADA);

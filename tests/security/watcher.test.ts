@@ -31,7 +31,9 @@ import {
 import { laden, type Ref, Stranger } from "./stranger.ts";
 
 /** Outputs with 1,100 tokens each that one transaction refers to. */
-const LADEN = 150;
+const LADEN = 185;
+/** What all of them take at least, as the provider tells them: as much as is read of any answer at once. */
+const MUCH_BYTES = 16 << 20;
 /** Transactions whose outputs a payment may spend. */
 const MOST_INPUTS = 16;
 /** Tokens in each of those beside the first that it may spend: 990 in all. */
@@ -41,8 +43,11 @@ const COINS_PER_BYTE = 4_310n;
 const MAX_CALLS = 40;
 /** Foreign transactions of a flood: 26 ticks' worth of reading. */
 const FLOOD = 420;
-/** Disputes: more than two ticks can make. */
+/** Purchases that are judged: as many escrows as a tick with its calls can be asked to look at. */
 const JUDGED = 24;
+/** How long before their time to be disputed is over, which is sooner than a new sale's for its result. */
+const JUDGED_BEFORE_S = 8 * 60;
+/** Disputes: more than two ticks can make. */
 const DISPUTES = 30;
 /** Blocks below the newest one whose entries a tick asks for once more. */
 const UNSURE_BLOCKS = 6;
@@ -72,7 +77,7 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
     const heavy = await laden(world, stranger.address, LADEN);
     const attack = await stranger.sends({ outputs: [{ address: escrow, lovelace: 2_000_000n }], references: heavy });
     const shown = await send(`${world.ledger.blockfrost}/txs/${attack}/utxos`);
-    assert.ok(shown.bytes.length > 10 << 20, `the provider's answer has ${shown.bytes.length} bytes`);
+    assert.ok(shown.bytes.length > MUCH_BYTES, `the provider's answer has ${shown.bytes.length} bytes`);
 
     const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
     const first = await tick();
@@ -146,6 +151,7 @@ describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
     }
     // What the flood left is read by now, and the newest blocks with entries of ours are asked for once more.
     for (let left = 40; left > 0 && (await tick()).read > 0; left--);
+    await passTo(world, ids[0] ?? "", "unlock", -JUDGED_BEFORE_S);
     for (let newer = 0; newer <= UNSURE_BLOCKS; newer++) await nextBlock();
     await tick();
     const before = await tick();

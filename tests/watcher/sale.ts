@@ -95,11 +95,11 @@ export async function balance(world: World, address: string): Promise<bigint> {
   return BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? "0");
 }
 
-/** Moves the ledger's time to just after a deadline of the purchase, and waits for a block that shows it. */
-export async function passTo(world: World, id: string, deadline: string): Promise<void> {
+/** Moves the ledger's time to just after a deadline of the purchase, or to so many seconds after it, and waits for a block that shows it. */
+export async function passTo(world: World, id: string, deadline: string, after = 2): Promise<void> {
   const escrow = (await purchase(world, id)).escrow as { deadlines: Record<string, string> };
   const { time } = await world.ledger.tip();
-  const seconds = Math.ceil(Number(escrow.deadlines[deadline]) / 1000) - time + 2;
+  const seconds = Math.ceil(Number(escrow.deadlines[deadline]) / 1000) - time + after;
   if (seconds <= 0) return;
   await world.ledger.advance(seconds);
   while ((await world.ledger.tip()).time < time + seconds) await new Promise((resolve) => setTimeout(resolve, 50));
