@@ -3,7 +3,7 @@
 // twice and no lovelace is lost.
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
-import { type Answer, json, send } from "../helpers/http.ts";
+import { type Answer, json } from "../helpers/http.ts";
 import type { Fault } from "../helpers/ledger.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import { type Account, type Bought, open } from "./account.ts";
@@ -65,15 +65,6 @@ const submitting: Case[] = [
   at("submit", "says OK and drops it", { dropSubmit: true, times: 1 }, true),
 ];
 
-/** Resolves when every fault that was asked for happened as often as asked. */
-async function faultsUsed(): Promise<void> {
-  for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
-    if (json<unknown[]>(await send(`${world.ledger.url}/control/faults`)).length === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error("the provider was not asked");
-}
-
 interface Try {
   readonly name: string;
   readonly owner: Wallet;
@@ -98,7 +89,7 @@ async function provoke({ name, faults, consumed }: Case, ask: (account: Account)
   }
   for (const fault of faults) await world.ledger.fault(fault);
   const answer = ask(account);
-  if (consumed) await faultsUsed();
+  if (consumed) await world.ledger.met();
   else await answer;
   await world.ledger.clearFaults();
   return { name, owner, account, answer };
@@ -235,7 +226,7 @@ describe("a purchase", () => {
     const [lost, next] = [await world.list(), await world.list()];
     await world.ledger.fault({ endpoint: steps.submit, dropSubmit: true, times: 1 });
     const first = account.tryBuy(lost.id);
-    await faultsUsed();
+    await world.ledger.met();
     const second = json<Bought>(await account.tryBuy(next.id));
     assert.equal(second.content, next.content);
     assert.equal(json<Bought>(await first).content, lost.content);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { changedConfig, withLimits } from "../helpers/config.ts";
 import { errorOf, json, post } from "../helpers/http.ts";
+import { eventually } from "../helpers/wait.ts";
 import { type Account, open, signIn, verify } from "./account.ts";
 import { balanced, paidTo } from "./chain.ts";
 import { startWorld, type World } from "./world.ts";
@@ -17,15 +18,6 @@ const OTHER = "22".repeat(32);
 /** The worker's configuration with other rate limits. */
 const configWith = (folder: string, limits: Record<string, number>): string =>
   changedConfig(folder, (config) => withLimits(config, limits));
-
-/** Resolves when the condition holds. */
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
-    if (holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`not in 20 s: ${what}`);
-}
 
 // Each has a system of its own and mostly waits: they run side by side.
 describe("for an operator", { concurrency: 3 }, () => {
@@ -185,10 +177,10 @@ describe("for an operator", { concurrency: 3 }, () => {
       const [one, two] = [await world.list(), await world.list()];
       // The second is sent and in no block; the first hangs on its way to the provider.
       const sent = afterwards.tryBuy(two.id).catch(() => undefined);
-      await until("submitted", () => states(afterwards)[0] === "submitted");
+      await eventually("submitted", () => states(afterwards)[0] === "submitted");
       await world.ledger.fault({ endpoint: "/tx/submit", latencyMs: 60_000 });
       const unsent = before.tryBuy(one.id).catch(() => undefined);
-      await until("claimed", () => states(before)[0] === "claimed");
+      await eventually("claimed", () => states(before)[0] === "claimed");
       await world.kill();
       await Promise.all([sent, unsent]);
       await world.ledger.clearFaults();
@@ -213,7 +205,7 @@ describe("for an operator", { concurrency: 3 }, () => {
       const account = await funded();
       await world.ledger.fault({ endpoint: "/tx/submit", latencyMs: 60_000 });
       const unsent = account.withdraw().catch(() => undefined);
-      await until("claimed", () => states(account)[0] === "claimed");
+      await eventually("claimed", () => states(account)[0] === "claimed");
       await world.kill();
       await unsent;
       await world.ledger.clearFaults();

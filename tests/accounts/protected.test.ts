@@ -115,7 +115,7 @@ describe("a protected purchase on a bad day of the provider", () => {
       }
       await ledger.fault(fault);
       const first = account.tryBuy(listing.id, "protected");
-      await used(ledger.url);
+      await ledger.met();
       await ledger.clearFaults();
       tries.push({ name, account, listing, first });
     }
@@ -139,13 +139,4 @@ async function insist({ name, account, listing }: Try): Promise<void> {
   for (let more = 0; answer.status === 503 && more < 3; more++) answer = await account.tryBuy(listing.id, "protected");
   assert.equal(answer.status, 200, `${name}: ${answer.text}`);
   assert.equal(json<Bought>(answer).content, listing.content, name);
-}
-
-/** Resolves when every fault that was asked for happened as often as asked. */
-async function used(ledger: string): Promise<void> {
-  for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
-    if (json<unknown[]>(await send(`${ledger}/control/faults`)).length === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error("the provider was not asked");
 }

@@ -22,7 +22,7 @@ import { print } from "./report.ts";
 const SEED = process.env.SEED === "any" ? randomInt(1, 1_000_000) : Number(process.env.SEED ?? 1);
 const LEAST_PURCHASES = 60;
 
-describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 900_000 }, () => {
+describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, () => {
   let world: World;
   let drive: Drive;
   let chain: Chain;

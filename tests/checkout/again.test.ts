@@ -14,6 +14,7 @@ import {
   settle,
   settlementOf,
 } from "../helpers/payments.ts";
+import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 
@@ -78,7 +79,7 @@ describe("paying again", () => {
     const looks = await world.ledger.fault({ endpoint: `/txs/${input}/utxos`, latencyMs: 1, times: payments.length });
     const answers = payments.map((payment) => present(world, listing, payment));
     const known = await waitForOne(payments);
-    await met(looks);
+    await world.ledger.met(looks);
     await world.ledger.block();
     for (const answer of await Promise.all(answers)) {
       await assertSettled(world, answer, { listing, payment: known, payer });
@@ -86,23 +87,12 @@ describe("paying again", () => {
     assert.equal(await paidTo(seller), 1);
     assert.equal((await purchasesOf(world, seller)).length, 1);
   });
-  const met = async (fault: number): Promise<void> => {
-    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
-      const left = json<{ id: number }[]>(await send(`${world.ledger.url}/control/faults`));
-      if (!left.some(({ id }) => id === fault)) return;
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-    throw new Error("not every request looked its input up");
-  };
-  const waitForOne = async (payments: Payment[]): Promise<Payment> => {
-    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+  const waitForOne = (payments: Payment[]): Promise<Payment> =>
+    eventually("one of the payments in the mempool", async () => {
       for (const payment of payments) {
         if ((await world.ledger.tx(payment.tx))?.state === "mempool") return payment;
       }
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-    throw new Error("none of the payments reached the ledger");
-  };
+    });
 
   it("costs at most four batches of the database for a payment and four calls before it is submitted", async () => {
     const { listing, payer } = await sold();
@@ -172,7 +162,7 @@ describe("paying again", () => {
     });
   });
 
-  it("while a payment is pending is offered no fresh terms", { timeout: 120_000 }, async () => {
+  it("while a payment is pending is offered no fresh terms", { timeout: 360_000 }, async () => {
     const { listing, payer } = await sold();
     const payment = await makeOut(world, payer, listing);
     const answer = await present(world, listing, payment);

@@ -23,7 +23,7 @@ import { account, buy, lock, passTo, purchase, until } from "../watcher/sale.ts"
 /** More than D1 takes in one statement, of characters of all lengths and of those that SQL knows. */
 const LONG = "it's a «prompt» — ✨🎨 \u{10ffff}; --\r\n".repeat(9_000);
 
-describe("the databases of a used service", { timeout: 600_000 }, () => {
+describe("the databases of a used service", { timeout: 1_500_000 }, () => {
   let world: World;
   let places: Place[];
   const folder = mkdtempSync(join(tmpdir(), "surety-backup-"));

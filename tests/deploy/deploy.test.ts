@@ -42,7 +42,7 @@ function checkout(blockfrost: string): string {
   return folder;
 }
 
-describe("make deploy on an empty account", { timeout: 600_000 }, () => {
+describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
   let account: Account;
   let ledger: Ledger;
   let folder: string;

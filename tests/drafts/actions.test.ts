@@ -6,6 +6,7 @@ import { secretIn } from "../../scripts/stack/secrets.ts";
 import { cheaper } from "../builder/tamper.ts";
 import { errorOf, json, usage } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
+import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { balance, CREATORS_PART, passTo, purchase, until } from "../watcher/sale.ts";
 import { type Cip30, libraries, ofSeed, referenceOf } from "./cip30.ts";
@@ -80,11 +81,11 @@ const timingOf = ({ actions }: Offered, action: string): string | undefined =>
 
 /** Waits until a block is late enough for the action. */
 async function opened(id: string, action: string): Promise<void> {
-  for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
-    if (timingOf(await offered(world, id), action) === "open") return;
+  await eventually(`${action} opens`, async () => {
+    if (timingOf(await offered(world, id), action) === "open") return true;
     await world.ledger.block();
-  }
-  assert.fail(`${action} does not open`);
+    return false;
+  });
 }
 
 for (const library of Object.keys(libraries)) {

@@ -7,6 +7,7 @@ import { Account, signIn } from "../accounts/account.ts";
 import { type Answer, post, send } from "../helpers/http.ts";
 import { list, SECRET } from "../helpers/listings.ts";
 import { unlockUrl } from "../helpers/payments.ts";
+import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { unlockProof } from "../wallets/proof.ts";
 
@@ -33,14 +34,11 @@ describe("the log", () => {
       .filter((line) => line !== undefined)
       .map((line) => JSON.parse(line) as Line);
   /** The lines of which this holds, as soon as there are any. */
-  const found = async (holds: (line: Line) => boolean): Promise<Line[]> => {
-    for (const end = Date.now() + 10_000; Date.now() < end; ) {
+  const found = (holds: (line: Line) => boolean): Promise<Line[]> =>
+    eventually(`a line of the log of which this holds: ${holds}`, () => {
       const those = lines().filter(holds);
-      if (those.length > 0) return those;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    throw new Error(`no such line in\n${text().slice(-4_000)}`);
-  };
+      return those.length > 0 && those;
+    });
   /** The one line of this answer. */
   const lineOf = async (answer: Answer): Promise<Line> => {
     const id = answer.headers.get("x-request-id");

@@ -91,7 +91,7 @@ describe("a payment", () => {
   });
   after(() => world?.stop());
 
-  describe("that is in no block in time", { timeout: 2 * WAIT_MS }, () => {
+  describe("that is in no block in time", { timeout: 6 * WAIT_MS }, () => {
     for (const name of ["patient", "unanswered", "lost"]) {
       it(`is 402 settlement_pending with its transaction and without the content (${name})`, async () => {
         const answer = (await answers[name]) as Answer;

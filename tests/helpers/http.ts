@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { PATIENCE_MS } from "./wait.ts";
 
 export interface Answer {
   readonly url: string;
@@ -134,9 +135,8 @@ export const decode = (header: string | null): unknown => {
 
 /** What the watcher wrote is shown within a second: reads until it is as expected, and asserts it in the end. */
 export async function shownSoon(read: () => Promise<unknown>, expected: unknown): Promise<void> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
+  for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await pause(50)) {
     if (isDeepStrictEqual(await read(), expected)) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
   }
   assert.deepEqual(await read(), expected);
 }

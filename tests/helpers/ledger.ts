@@ -2,6 +2,7 @@
 // transaction.
 import { connect, type Ledger } from "../wallets/ledger.ts";
 import { json, post, send } from "./http.ts";
+import { eventually, PATIENCE_MS } from "./wait.ts";
 
 /** A fault of the chain provider (devnet/api/faults.ts). */
 export interface Fault {
@@ -47,6 +48,8 @@ export interface LedgerControl extends Ledger {
   giveTokens(address: string, lovelace: bigint, tokens: Record<string, string>): Promise<void>;
   /** Resolves when the transaction is in this state. */
   waitFor(hash: string, state: TxState["state"], ms?: number): Promise<TxState>;
+  /** Resolves when a fault, or every one, met as many requests as it was for. */
+  met(fault?: number): Promise<void>;
 }
 
 export function control(url: string): LedgerControl {
@@ -74,7 +77,7 @@ export function control(url: string): LedgerControl {
     load: async (transactions) => void json(await post(`${at}/load`, { transactions })),
     giveTokens: async (address, lovelace, tokens) =>
       void json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, tokens })),
-    waitFor: async (hash, state, ms = 20_000) => {
+    waitFor: async (hash, state, ms = PATIENCE_MS) => {
       let last: TxState | undefined;
       for (const deadline = Date.now() + ms; Date.now() < deadline; ) {
         last = await tx(hash);
@@ -83,5 +86,10 @@ export function control(url: string): LedgerControl {
       }
       throw new Error(`transaction ${hash} is ${last?.state ?? "unknown"}, not ${state}, after ${ms} ms`);
     },
+    met: (fault) =>
+      eventually("a fault that met every request that it was for", async () => {
+        const left = json<{ id: number }[]>(await send(`${at}/faults`));
+        return left.every(({ id }) => fault !== undefined && id !== fault);
+      }).then(() => {}),
   };
 }

@@ -7,10 +7,9 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { root } from "../../scripts/stack.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import { type Cip30, cip30 } from "./cip30.ts";
+import { PATIENCE_MS } from "./wait.ts";
 
 const AXE = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8");
-/** A payment's way into a block included. */
-const PATIENCE_MS = 15_000;
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 900 };
 /** Somebody's recording: dusk over water. */

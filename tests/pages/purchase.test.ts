@@ -10,6 +10,7 @@ import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import { decode, json, send } from "../helpers/http.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
+import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import { assertQuiet, offered, visit } from "./world.ts";
@@ -70,11 +71,10 @@ async function passTo(id: string, deadline: string): Promise<void> {
 
 /** Ticks of the watcher until the purchase has this status. */
 async function until(id: string, status: string): Promise<void> {
-  for (const end = Date.now() + 20_000; Date.now() < end; ) {
+  await eventually(`the purchase is ${status}`, async () => {
     await world.tick();
-    if ((await purchaseOf(id)).status === status) return;
-  }
-  throw new Error(`the purchase is ${(await purchaseOf(id)).status}, not ${status}`);
+    return (await purchaseOf(id)).status === status;
+  });
 }
 
 const sign = (page: Page) => page.getByRole("button", { name: "Sign with Test wallet" });

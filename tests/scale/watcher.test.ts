@@ -25,7 +25,7 @@ const MAX_ROWS = 500;
 /** Escrows that a tick looks at. */
 const LOOKED_AT = 24;
 
-describe("the watcher", { timeout: 600_000 }, () => {
+describe("the watcher", { timeout: 1_200_000 }, () => {
   let world: World;
   let sales: Sales;
   /** Statements that ticks ran, with the most rows that each read in one tick. */

@@ -9,11 +9,11 @@ import { changedConfig } from "../helpers/config.ts";
 import { send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { comeBack, makeOut, present, refusalOf, settlementOf, termsOf, unlockUrl } from "../helpers/payments.ts";
+import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { offer } from "../watcher/sale.ts";
 
 const DAY = 86_400;
-const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
 const MINUTE_MS = 60_000;
 
 describe("a newest block thirty days ahead", { timeout: 120_000 }, () => {
@@ -41,8 +41,7 @@ describe("a newest block thirty days ahead", { timeout: 120_000 }, () => {
     // The log is what an operator sees.
     const log = () => readFileSync(join(world.state, "workers.log"), "utf8");
     const told = /newest block is (dated )?2\d{6} s ahead/;
-    for (const end = Date.now() + 5_000; Date.now() < end && !told.test(log()); ) await pause();
-    assert.match(log(), told);
+    await eventually("the log tells it", () => told.test(log()));
     const paid = await present(world, instant, payment);
     assert.notEqual(paid.status, 200);
     const later = await offered(listing);
@@ -52,7 +51,7 @@ describe("a newest block thirty days ahead", { timeout: 120_000 }, () => {
   });
 });
 
-describe("two confirmations asked for", { timeout: 180_000 }, () => {
+describe("two confirmations asked for", { timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-depth-"));
   let world: World;
   before(async () => {
@@ -104,9 +103,10 @@ describe("two confirmations asked for", { timeout: 180_000 }, () => {
     const answer = present(world, listing, payment);
     await world.ledger.waitFor(payment.tx, "mempool");
     await world.ledger.block();
-    for (const until = Date.now() + 20_000; Date.now() < until; ) {
-      if ((await send(`${world.api}/purchases/${payment.tx}`)).status === 200) break;
-    }
+    await eventually("the purchase is there", async () => {
+      const { status } = await send(`${world.api}/purchases/${payment.tx}`);
+      return status === 200;
+    });
     const another = await makeOut(world, payer, listing, { ttl: 200 });
     const account = await open(world.api, payer);
     const ways = async () => [

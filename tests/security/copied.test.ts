@@ -14,7 +14,7 @@ import { list } from "../helpers/listings.ts";
 import { termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
-describe("a payment that somebody copies from the chain", { timeout: 120_000 }, () => {
+describe("a payment that somebody copies from the chain", { timeout: 360_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: true });

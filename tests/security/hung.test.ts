@@ -10,7 +10,7 @@ const NEVER_MS = 60_000;
 /** Before a dispute's window: time for some locks. */
 const SHORTLY_S = 240;
 
-describe("answers that never end", { timeout: 300_000 }, () => {
+describe("answers that never end", { timeout: 720_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ escrow: true, watcher: {}, arbiter: true });

@@ -108,7 +108,7 @@ async function inWorld(use: (world: World, listing: Listed) => Promise<number>):
   }
 }
 
-describe("long answers of one network, at once", { timeout: 300_000 }, () => {
+describe("long answers of one network, at once", { timeout: 600_000 }, () => {
   it("are made a few at a time: a seller's sales", () =>
     inWorld((world, listing) => {
       sold(world, listing);

@@ -72,7 +72,7 @@ class HeldMessage {
   }
 }
 
-describe("messages that are small to send", { timeout: 120_000 }, () => {
+describe("messages that are small to send", { timeout: 240_000 }, () => {
   let world: World;
   const messages: HeldMessage[] = [];
   before(async () => {
@@ -126,7 +126,7 @@ const madeUp = (index: number, address: string): string =>
 const chain = `${'{"":'.repeat(124)}0${"}".repeat(124)}`;
 const CHAINS = `[${Array.from({ length: 48 }, () => chain).join(",")}]`;
 
-describe("drafts for a wallet full of tokens that nobody has", { timeout: 120_000 }, () => {
+describe("drafts for a wallet full of tokens that nobody has", { timeout: 240_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ escrow: true });

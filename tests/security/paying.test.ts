@@ -26,7 +26,7 @@ const CONFLICTING = 60;
 /** Listings that they pay for. */
 const LISTINGS = 20;
 
-describe("payments of strangers", { timeout: 240_000 }, () => {
+describe("payments of strangers", { timeout: 900_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: false, watcher: {} });
@@ -262,7 +262,7 @@ describe("payments of strangers", { timeout: 240_000 }, () => {
   });
 });
 
-describe("requests of strangers", { timeout: 240_000 }, () => {
+describe("requests of strangers", { timeout: 900_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-limits-"));
   let world: World;
   before(async () => {

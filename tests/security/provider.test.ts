@@ -28,7 +28,7 @@ const ASKED = 30;
 /** Networks of one site that ask. */
 const NETWORKS = 60;
 
-describe("one network", { timeout: 180_000 }, () => {
+describe("one network", { timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-provider-"));
   let world: World;
   let listing: Listing;

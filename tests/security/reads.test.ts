@@ -19,7 +19,7 @@ const DAY = 150_000;
 /** Offers of up to 64 KiB that one client may make. */
 const OFFERS = 12;
 
-describe("reads and offers of one stranger", { timeout: 120_000 }, () => {
+describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-reads-"));
   let world: World;
   before(async () => {

@@ -18,7 +18,7 @@ const TOGETHER = 5;
 /** Sales that may wait at once, and the ticks until the first of them are too late. */
 const [CROWD, TICKS] = [60, 12];
 
-describe("results of many sales", { timeout: 300_000 }, () => {
+describe("results of many sales", { timeout: 720_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 8, escrow: true, watcher: {} });

@@ -43,7 +43,7 @@ class SlowUpload {
   }
 }
 
-describe("bodies that arrive slowly", { timeout: 120_000 }, () => {
+describe("bodies that arrive slowly", { timeout: 600_000 }, () => {
   let world: World;
   const open: SlowUpload[] = [];
   before(async () => {

@@ -47,7 +47,7 @@ const KINDS: Kind[] = [
   { what: "plain ones in calls that tell their progress", most: 140, junk: [], accept: "text/event-stream" },
 ];
 
-describe("requests that wait for one payment's block", { timeout: 180_000 }, () => {
+describe("requests that wait for one payment's block", { timeout: 360_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-waiting-"));
   let world: World;
   before(async () => {
@@ -108,7 +108,7 @@ describe("requests that wait for one payment's block", { timeout: 180_000 }, () 
     });
 });
 
-describe("what waits for a block", { timeout: 240_000 }, () => {
+describe("what waits for a block", { timeout: 720_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: false });

@@ -16,7 +16,7 @@ const MORE = 1_050;
 /** What an output with a small script must hold, and a little more. */
 const DUST = 1_200_000n;
 
-describe("wallets full of strangers' dust", { timeout: 300_000 }, () => {
+describe("wallets full of strangers' dust", { timeout: 600_000 }, () => {
   let world: World;
   let stranger: Stranger;
   before(async () => {

@@ -52,7 +52,7 @@ const DISPUTES = 30;
 /** Blocks below the newest one whose entries a tick asks for once more. */
 const UNSURE_BLOCKS = 6;
 
-describe("hostile transactions and verdicts", { timeout: 420_000 }, () => {
+describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
   let world: World;
   /** An escrow's address. */
   let escrow: string;

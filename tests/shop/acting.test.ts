@@ -4,6 +4,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { shownSoon } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { purchaseOf } from "../helpers/payments.ts";
+import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { balanceOf, type Client, clientOf } from "./client.ts";
 
@@ -58,7 +59,7 @@ describe("the buyer", () => {
   test("disputes what was delivered, and releases the money after all", async () => {
     const { purchase } = await bought();
     // The seller of record posts the result.
-    await until(async () => {
+    await eventually("the result is posted", async () => {
       await world.tick();
       return (await stateOf(purchase)) === "ResultSubmitted";
     });
@@ -112,7 +113,7 @@ test("a seller who posts the result at the same moment does not keep the buyer f
     const { id } = await list(slow.api, slow.person("seller"), modes);
     const buying = buyer.start("buy", id, "--protected");
     await buying.says(/transaction [0-9a-f]{64}/);
-    await until(async () => (await waiting(slow)).length === 1);
+    await eventually("one in the mempool", async () => (await waiting(slow)).length === 1);
     await slow.ledger.block();
     assert.equal((await buying.ended).status, 0);
 
@@ -122,7 +123,7 @@ test("a seller who posts the result at the same moment does not keep the buyer f
     const asking = buyer.start("request-refund", id);
     await asking.says(/waiting for what somebody else does/);
     await slow.ledger.block();
-    await until(async () => (await waiting(slow)).length === 1);
+    await eventually("one in the mempool", async () => (await waiting(slow)).length === 1);
     await slow.ledger.block();
     assert.equal((await asking.ended).status, 0);
   } finally {
@@ -134,10 +135,3 @@ test("a seller who posts the result at the same moment does not keep the buyer f
 /** Transactions in the mempool. */
 const waiting = async ({ ledger }: World): Promise<string[]> =>
   (await ledger.txs()).filter(({ state }) => state === "mempool").map(({ hash }) => hash);
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !(await holds()); ) {
-    if (Date.now() > deadline) throw new Error(`not within a minute: ${holds}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}

@@ -8,7 +8,7 @@ import { soak } from "../../scripts/soak/soak.ts";
 const SEED = Number(process.env.SEED ?? 10);
 const MINUTES = 2;
 
-it(`${MINUTES} minutes of honest and hostile traffic, seed ${SEED}`, { timeout: 600_000 }, async () => {
+it(`${MINUTES} minutes of honest and hostile traffic, seed ${SEED}`, { timeout: 1_200_000 }, async () => {
   const figures = await soak({ minutes: MINUTES, seed: SEED });
   print(figures, { minutes: MINUTES, seed: SEED });
   for (const name of MUST_BE_ZERO) assert.equal(figures[name], 0, name);

@@ -6,6 +6,7 @@ import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { json, post, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import type { Purchase } from "../helpers/payments.ts";
+import { PATIENCE_MS } from "../helpers/wait.ts";
 import type { World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
@@ -76,7 +77,7 @@ export const told = async (world: World, id: string): Promise<string[]> =>
 /** Ticks, with a block between them, until the purchase has this status. */
 export async function until(world: World, id: string, status: string): Promise<Purchase> {
   const ticks = [];
-  for (const deadline = Date.now() + 30_000; Date.now() < deadline; ) {
+  for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; ) {
     ticks.push(await world.tick());
     const now = await purchase(world, id);
     if (now.status === status) return now;
