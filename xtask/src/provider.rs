@@ -3,7 +3,8 @@
 use std::{thread::sleep, time::Duration};
 
 use cardano::{
-    TxHash, blockfrost,
+    TxHash,
+    blockfrost::{self, Holdings},
     chain::{ChainError, Inclusion, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation},
     params::ProtocolParameters,
@@ -16,8 +17,8 @@ const CALL_TIME: Duration = Duration::from_secs(30);
 const MAX_ANSWER: u64 = 8 << 20;
 /// Outputs on a page, the provider's most.
 const PAGE: usize = 100;
-/// Pages that are read.
-const MAX_PAGES: usize = 20;
+/// Pages that are read from each end.
+const MAX_PAGES_AT_AN_END: usize = 10;
 const SUBMIT: &str = "/tx/submit";
 
 /// Which provider to ask.
@@ -128,24 +129,20 @@ impl Provider {
         Ok(blockfrost::protocol_parameters(&self.known("/epochs/latest/parameters")?)?)
     }
 
-    /// The unspent outputs at an address.
+    /// The unspent outputs at an address, as far as they are read: of those full of tokens the ones that hold most for each.
     ///
     /// # Errors
     /// No answer.
     pub fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ProviderError> {
-        let mut all = Vec::new();
-        for page in 1..=MAX_PAGES {
-            let Some(body) = self.call(&format!("/addresses/{address}/utxos?count={PAGE}&page={page}"), None)? else {
-                break;
-            };
-            let utxos = blockfrost::utxos(&body, address)?;
-            let last = utxos.len() < PAGE;
-            all.extend(utxos);
-            if last {
+        let mut holdings = Holdings::default();
+        for (page, end) in Holdings::pages(MAX_PAGES_AT_AN_END) {
+            let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={}", end.order());
+            let Some(body) = self.call(&path, None)? else { break };
+            if !holdings.take(end, blockfrost::utxos(&body, address)?, PAGE) {
                 break;
             }
         }
-        Ok(all)
+        Ok(holdings.into_utxos())
     }
 
     /// The outputs of a transaction, if it is known.

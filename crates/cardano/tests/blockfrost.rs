@@ -107,7 +107,7 @@ const ADDRESS: &str =
     "addr1qxqs59lphg8g6qndelq8xwqn60ag3aeyfcp33c2kdp46a09re5df3pzwwmyq946axfcejy5n4x0y99wqpgtp2gd0k09qsgy6pz";
 
 fn unspent(body: &[u8]) {
-    let utxos = blockfrost::utxos(body, ADDRESS).unwrap();
+    let utxos = blockfrost::utxos(body, ADDRESS).unwrap().utxos;
     let held: Vec<u64> = utxos.iter().map(|utxo| utxo.value.lovelace.get()).collect();
     assert_eq!(held, [42_000_000, 729_235_000, 42_000_000]);
     assert_eq!(utxos[2].value.assets[TOKEN], 12);

@@ -10,7 +10,7 @@ use std::{
 
 use cardano::{
     Lovelace, TxHash, TxRef,
-    blockfrost::{self, AnswerReader, Collect, End, Holdings, LovelaceReader, TransactionOutputs, UnspentPage},
+    blockfrost::{self, AnswerReader, Collect, Holdings, LovelaceReader, TransactionOutputs, UnspentPage},
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation},
     history::{AddressTransaction, History, Place},
@@ -371,7 +371,7 @@ impl Chain for Blockfrost {
 
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         let mut holdings = Holdings::default();
-        for (page, end) in (1..=MAX_PAGES_AT_AN_END).flat_map(|page| [(page, End::Oldest), (page, End::Newest)]) {
+        for (page, end) in Holdings::pages(MAX_PAGES_AT_AN_END) {
             let order = end.order();
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
             let read = match self.collect(&path, Length::AsGiven, || UnspentPage::at(address).without_datums()).await {

@@ -170,8 +170,8 @@ impl Collect for UnspentPage {
 ///
 /// # Errors
 /// Not of the documented shape.
-pub fn utxos(body: &[u8], address: &str) -> ChainResult<Vec<Utxo>> {
-    stream::whole(body, UnspentPage::at(address)).map(|page| page.utxos)
+pub fn utxos(body: &[u8], address: &str) -> ChainResult<UnspentOutputs> {
+    stream::whole(body, UnspentPage::at(address))
 }
 
 /// What a wallet holds, as far as it was read, page by page from both ends: strangers who fill one end with their outputs
@@ -203,6 +203,11 @@ impl End {
 }
 
 impl Holdings {
+    /// The pages to take, from both ends in turn, so many from each; the provider's first page is 1.
+    pub fn pages(most: usize) -> impl Iterator<Item = (usize, End)> {
+        (1..=most).flat_map(|page| [(page, End::Oldest), (page, End::Newest)])
+    }
+
     /// Takes the next page from an end; whether there is more between the ends. A full page has so many outputs.
     pub fn take(&mut self, end: End, page: UnspentOutputs, full: usize) -> bool {
         let met = page.listed.iter().any(|listed| self.seen.get(listed).is_some_and(|other| *other != end));

@@ -324,9 +324,9 @@ impl Chain for Ledger {
             made.filter(there).collect()
         });
         let mut holdings = Holdings::default();
-        for (page, end) in (0..MAX_PAGES).flat_map(|page| [(page, End::Oldest), (page, End::Newest)]) {
+        for (page, end) in Holdings::pages(MAX_PAGES) {
             self.call()?;
-            let (mut ordered, first) = (in_order.clone(), page * PAGE);
+            let (mut ordered, first) = (in_order.clone(), (page - 1) * PAGE);
             if end == End::Newest {
                 ordered.reverse();
             }

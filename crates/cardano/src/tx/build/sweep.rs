@@ -26,7 +26,7 @@ pub struct Sweep {
 /// Sends all that the wallet holds, less `reserve` (which stays as one plain UTxO; none if zero) and the fee, to `to`.
 ///
 /// UTxOs with datums and scripts are swept, too. If not all UTxOs fit into one transaction, the largest are swept; where these
-/// hold no more than their tokens ask for, the largest of those without tokens.
+/// hold no more than their tokens ask for, those without tokens go first, or alone.
 ///
 /// # Errors
 /// [`BuildError::NothingToSweep`] when what would arrive cannot be an output, [`BuildError::OutputBelowMinimum`] when
@@ -46,9 +46,11 @@ pub fn sweep(
     let terms = BalancingTerms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
     let mut found = largest(&terms, &pool);
     if found.is_err() {
-        // What is richest may hold no more than its tokens ask for: what holds lovelace alone goes without it.
+        // What is richest may hold no more than its tokens ask for: what holds lovelace alone goes before it, or alone.
         pool.sort_by_key(|source| !source.is_plain());
-        found = largest(&terms, &pool).or(found);
+        let plain = pool.partition_point(Source::is_plain);
+        let alone = || largest(&terms, pool.get(..plain).unwrap_or_default());
+        found = largest(&terms, &pool).or_else(|_| alone()).or(found);
     }
     let (settled, count) = found?;
     let sent = Bundle::checked_sum(&settled.change).map(|sum| sum.lovelace).and_then(Lovelace::new);

@@ -133,19 +133,39 @@ fn an_empty_or_poor_wallet_has_nothing_to_sweep() {
     }
 }
 
+/// An output with one of each of these tokens, and the lovelace that they ask for.
+fn laden(number: u32, tokens: impl Iterator<Item = String>) -> Utxo {
+    let mut laden = utxo(number, home(), 0, &[]);
+    laden.value.assets = tokens.map(|token| (token, 1)).collect();
+    let output = NewOutput { value: laden.value.clone(), ..NewOutput::pay(home(), lovelace(0)) };
+    laden.value.lovelace = output.min_lovelace(&preprod()).unwrap();
+    laden
+}
+
 #[test]
 fn outputs_full_of_tokens_that_are_richer_than_each_of_ones_own_keep_nothing_back() {
-    let laden = |number: u32| {
-        let mut laden = utxo(number, home(), 0, &[]);
-        laden.value.assets =
-            (0..40).map(|token| (format!("{}{number:032x}{token:032x}", "ab".repeat(28)), 1)).collect();
-        let output = NewOutput { value: laden.value.clone(), ..NewOutput::pay(home(), lovelace(0)) };
-        laden.value.lovelace = output.min_lovelace(&preprod()).unwrap();
-        laden
-    };
-    let gifts: Vec<Utxo> = (100..106).map(laden).collect();
-    let own = gifts[0].value.lovelace.get() - 1;
-    let utxos: Vec<Utxo> = (0..20).map(|n| utxo(n, home(), own, &[])).chain(gifts).collect();
+    for gifts in 4..16 {
+        let tokens = |number: u32| (0..40).map(move |token| format!("{}{number:032x}{token:032x}", "ab".repeat(28)));
+        let gifts: Vec<Utxo> = (100..100 + gifts).map(|number| laden(number, tokens(number))).collect();
+        let own = gifts[0].value.lovelace.get() - 1;
+        for count in [1, 2, 3, 20] {
+            let owns: Vec<Utxo> = (0..count).map(|n| utxo(n, home(), own, &[])).collect();
+            let mut held = [owns.as_slice(), gifts.as_slice()].concat();
+            while held.iter().any(|utxo| owns.contains(utxo)) {
+                let sweep = swept(&held, 2_000_000);
+                held.retain(|utxo| sweep.left.contains(&utxo.reference));
+                held.push(utxo(50, home(), 2_000_000, &[]));
+            }
+        }
+    }
+}
+
+#[test]
+fn outputs_whose_tokens_ask_for_more_together_than_apart_keep_nothing_back() {
+    // A hundred policies each.
+    let tokens = |number: u32| (0..100).map(move |token| format!("{number:028x}{token:028x}{}", "ab".repeat(32)));
+    let utxos = [utxo(1, home(), 4_000_000, &[]), laden(100, tokens(100)), laden(101, tokens(101))];
     let sweep = swept(&utxos, 2_000_000);
-    assert!(sweep.sent > lovelace(18 * own), "{:?} of {} in 20", sweep.sent, 20 * own);
+    assert_eq!(sweep.left.len(), 2, "{:?}", sweep.left);
+    assert!(sweep.sent > lovelace(1_800_000), "{:?}", sweep.sent);
 }
