@@ -144,13 +144,16 @@ fn laden(number: u32, tokens: impl Iterator<Item = String>) -> Utxo {
 
 #[test]
 fn outputs_full_of_tokens_that_are_richer_than_each_of_ones_own_keep_nothing_back() {
+    let tokens = |number: u32| (0..40).map(move |token| format!("{}{number:032x}{token:032x}", "ab".repeat(28)));
     for gifts in 4..16 {
-        let tokens = |number: u32| (0..40).map(move |token| format!("{}{number:032x}{token:032x}", "ab".repeat(28)));
         let gifts: Vec<Utxo> = (100..100 + gifts).map(|number| laden(number, tokens(number))).collect();
         let own = gifts[0].value.lovelace.get() - 1;
         for count in [1, 2, 3, 20] {
             let owns: Vec<Utxo> = (0..count).map(|n| utxo(n, home(), own, &[])).collect();
             let mut held = [owns.as_slice(), gifts.as_slice()].concat();
+            let first = swept(&held, 2_000_000).sent;
+            let least = if gifts.len() <= 6 { 18 * own } else { 10 * own };
+            assert!(count < 20 || first > lovelace(least), "{first:?} of {count} of {own} beside {}", gifts.len());
             while held.iter().any(|utxo| owns.contains(utxo)) {
                 let sweep = swept(&held, 2_000_000);
                 held.retain(|utxo| sweep.left.contains(&utxo.reference));
