@@ -1,11 +1,11 @@
 // What an isolate knows without asking, and for how long: what its requests cost, and who sees which change when.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { inDatabase } from "../helpers/database.ts";
 import { type Answer, errorOf, json, send, usage, usageAgain } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { termsOf } from "../helpers/payments.ts";
+import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 
@@ -26,14 +26,6 @@ describe("what an isolate knows", () => {
   after(() => world?.stop());
   const get = (path: string, headers: Record<string, string> = {}) => send(`${world.api}${path}`, { headers });
   const ids = (answer: Answer): string[] => json<Listing[]>(answer).map(({ id }) => id);
-  /** Repeats until it holds: what another isolate did is seen after a while. */
-  async function until(holds: () => Promise<boolean>): Promise<void> {
-    for (let tries = 0; tries < 400; tries++) {
-      if (await holds()) return;
-      await pause(50);
-    }
-    assert.fail("it never came true");
-  }
 
   it("answers again what it answered before without a statement", async () => {
     const paths = [
@@ -105,12 +97,15 @@ describe("what an isolate knows", () => {
     const hide = (at: number | null) =>
       inDatabase(world, (db) => db.prepare("UPDATE listings SET hidden_at_ms = ? WHERE id = ?").run(at, id));
     hide(Date.now());
-    await until(async () => (await get(`/listings/${id}/unlock`)).status === 404);
+    await eventually(
+      "what another isolate took back",
+      async () => (await get(`/listings/${id}/unlock`)).status === 404,
+    );
     // By now the change is known, and so everywhere.
     for (const path of paths) errorOf(await get(path), 404);
     assert.ok((await shown()).every((all) => !all.includes(id)));
     hide(null);
-    await until(async () => (await get(`/listings/${id}`)).status === 200);
+    await eventually("what another isolate showed", async () => (await get(`/listings/${id}`)).status === 200);
     assert.ok((await shown()).every((all) => all.includes(id)));
   });
 

@@ -35,10 +35,13 @@ describe("the log", () => {
       .map((line) => JSON.parse(line) as Line);
   /** The lines of which this holds, as soon as there are any. */
   const found = (holds: (line: Line) => boolean): Promise<Line[]> =>
-    eventually(`a line of the log of which this holds: ${holds}`, () => {
-      const those = lines().filter(holds);
-      return those.length > 0 && those;
-    });
+    eventually(
+      () => `such a line in\n${text().slice(-4_000)}`,
+      () => {
+        const those = lines().filter(holds);
+        return those.length > 0 && those;
+      },
+    );
   /** The one line of this answer. */
   const lineOf = async (answer: Answer): Promise<Line> => {
     const id = answer.headers.get("x-request-id");

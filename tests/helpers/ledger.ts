@@ -46,11 +46,18 @@ export interface LedgerControl extends Ledger {
   load(transactions: readonly string[]): Promise<void>;
   /** One output with tokens that the faucet mints; `tokens` by asset name in hex. */
   giveTokens(address: string, lovelace: bigint, tokens: Record<string, string>): Promise<void>;
+  /** One output with as many tokens, of one policy, as there is room for. */
+  fillWithTokens(address: string, lovelace: bigint): Promise<void>;
+  /** Resolves when there is another newest block. */
+  nextBlock(): Promise<void>;
   /** Resolves when the transaction is in this state. */
   waitFor(hash: string, state: TxState["state"], ms?: number): Promise<TxState>;
   /** Resolves when a fault, or every one, met as many requests as it was for. */
   met(fault?: number): Promise<void>;
 }
+
+/** Tokens with names of two bytes that fit into one output, with some room. */
+const MOST_TOKENS = 1_100;
 
 export function control(url: string): LedgerControl {
   const at = `${url}/control`;
@@ -58,6 +65,10 @@ export function control(url: string): LedgerControl {
     const answer = await send(`${at}/txs/${hash}`);
     return answer.status === 404 ? undefined : json<TxState>(answer);
   };
+  const tip = async () =>
+    json<{ tip: { height: number; hash: string; slot: number; time: number } }>(await send(`${at}/`)).tip;
+  const giveTokens = async (address: string, lovelace: bigint, tokens: Record<string, string>) =>
+    void json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, tokens }));
   return {
     ...connect(url),
     tx,
@@ -66,8 +77,11 @@ export function control(url: string): LedgerControl {
     clearFaults: async () => void json(await send(`${at}/faults`, { method: "DELETE" })),
     clearFault: async (id) => void json(await send(`${at}/faults/${id}`, { method: "DELETE" })),
     rollback: async (blocks, keep) => void json(await post(`${at}/rollback`, { blocks, keep })),
-    tip: async () =>
-      json<{ tip: { height: number; hash: string; slot: number; time: number } }>(await send(`${at}/`)).tip,
+    tip,
+    nextBlock: async () => {
+      const { height } = await tip();
+      await eventually("another newest block", async () => (await tip()).height !== height);
+    },
     fund: async (addresses, lovelace) => {
       for (const address of addresses) {
         json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, inBlock: false }));
@@ -75,8 +89,11 @@ export function control(url: string): LedgerControl {
       json(await post(`${at}/block`, {}));
     },
     load: async (transactions) => void json(await post(`${at}/load`, { transactions })),
-    giveTokens: async (address, lovelace, tokens) =>
-      void json(await post(`${at}/faucet`, { address, lovelace: `${lovelace}`, tokens })),
+    giveTokens,
+    fillWithTokens: (address, lovelace) => {
+      const names = Array.from({ length: MOST_TOKENS }, (_, n) => n.toString(16).padStart(4, "0"));
+      return giveTokens(address, lovelace, Object.fromEntries(names.map((name) => [name, "1"])));
+    },
     waitFor: async (hash, state, ms = PATIENCE_MS) => {
       let last: TxState | undefined;
       for (const deadline = Date.now() + ms; Date.now() < deadline; ) {

@@ -71,9 +71,11 @@ async function passTo(id: string, deadline: string): Promise<void> {
 
 /** Ticks of the watcher until the purchase has this status. */
 async function until(id: string, status: string): Promise<void> {
-  await eventually(`the purchase is ${status}`, async () => {
+  const now = async () => (await purchaseOf(id)).status;
+  const what = async () => `the purchase is ${await now()}, not ${status}`;
+  await eventually(what, async () => {
     await world.tick();
-    return (await purchaseOf(id)).status === status;
+    return (await now()) === status;
   });
 }
 

@@ -41,7 +41,10 @@ describe("a newest block thirty days ahead", { timeout: 120_000 }, () => {
     // The log is what an operator sees.
     const log = () => readFileSync(join(world.state, "workers.log"), "utf8");
     const told = /newest block is (dated )?2\d{6} s ahead/;
-    await eventually("the log tells it", () => told.test(log()));
+    await eventually(
+      () => `${told} in\n${log()}`,
+      () => told.test(log()),
+    );
     const paid = await present(world, instant, payment);
     assert.notEqual(paid.status, 200);
     const later = await offered(listing);

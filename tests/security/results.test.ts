@@ -46,8 +46,7 @@ describe("results of many sales", { timeout: 720_000 }, () => {
     assert.ok(first);
     const { address } = first.escrow as { address: string };
     const place = { state: world.state, ledger: world.ledger.url };
-    const { height } = await world.ledger.tip();
-    while ((await world.ledger.tip()).height === height) await new Promise((resolve) => setTimeout(resolve, 50));
+    await world.ledger.nextBlock();
     // In order: one of each of the seller's first transactions, in the mempool when the tick comes.
     const poison = sorted.filter((_, place) => place % TOGETHER === 0).slice(0, 3);
     await Promise.all(

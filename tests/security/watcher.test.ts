@@ -124,7 +124,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     const before = ticks.length;
     for (let tries = 0; tries < 4 && !(await told(world, id)).includes("Disputed"); tries++) {
       await tick();
-      await nextBlock();
+      await world.ledger.nextBlock();
     }
     assert.deepEqual(await told(world, id), ["FundsLocked", "RefundRequested", "Disputed"]);
     const took = ticks.slice(before);
@@ -152,7 +152,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     // What the flood left is read by now, and the newest blocks with entries of ours are asked for once more.
     for (let left = 40; left > 0 && (await tick()).read > 0; left--);
     await passTo(world, ids[0] ?? "", "unlock", -JUDGED_BEFORE_S);
-    for (let newer = 0; newer <= UNSURE_BLOCKS; newer++) await nextBlock();
+    for (let newer = 0; newer <= UNSURE_BLOCKS; newer++) await world.ledger.nextBlock();
     await tick();
     const before = await tick();
     const judge = async (verification: string) => {
@@ -228,7 +228,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     await until(world, id, "withdrawn");
     while (!(await told(world, id)).includes("creator_paid")) {
       await tick();
-      await nextBlock();
+      await world.ledger.nextBlock();
     }
     assert.equal(await balance(world, listing.sellerAddress), CREATORS_PART);
   });
@@ -265,11 +265,6 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     );
     for (const id of ids) await until(world, id, "Disputed");
   });
-
-  async function nextBlock(): Promise<void> {
-    const { height } = await world.ledger.tip();
-    while ((await world.ledger.tip()).height === height) await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 
   /** A lock that spends these beside the purse, which stays as it was. */
   async function lockedBy(

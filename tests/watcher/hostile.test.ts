@@ -29,8 +29,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
     const buyer = await world.buyer();
     const id = await lock(world, await offer(world, world.person("creator")), buyer);
     const { address } = (await purchase(world, id)).escrow as { address: string };
-    const names = Array.from({ length: 1_100 }, (_, n) => n.toString(16).padStart(4, "0"));
-    await world.ledger.giveTokens(address, 40_000_000n, Object.fromEntries(names.map((name) => [name, "1"])));
+    await world.ledger.fillWithTokens(address, 40_000_000n);
     assert.ok((await world.tick()).read >= 1);
     const { calls } = await world.tick();
     assert.ok(calls <= 5, "nothing of it is left to read");

@@ -81,8 +81,7 @@ export async function until(world: World, id: string, status: string): Promise<P
     ticks.push(await world.tick());
     const now = await purchase(world, id);
     if (now.status === status) return now;
-    const { height } = await world.ledger.tip();
-    while ((await world.ledger.tip()).height === height) await new Promise((resolve) => setTimeout(resolve, 100));
+    await world.ledger.nextBlock();
   }
   const now = await purchase(world, id);
   assert.fail(`${id} is ${now.status}, not ${status}: ${JSON.stringify(now.events)} after ${JSON.stringify(ticks)}`);
@@ -96,7 +95,7 @@ export async function balance(world: World, address: string): Promise<bigint> {
   return BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? "0");
 }
 
-/** Moves the ledger's time to just after a deadline of the purchase, or to so many seconds after it, and waits for a block that shows it. */
+/** Moves the ledger's time to so many seconds after a deadline of the purchase, and waits for a block that shows it. */
 export async function passTo(world: World, id: string, deadline: string, after = 2): Promise<void> {
   const escrow = (await purchase(world, id)).escrow as { deadlines: Record<string, string> };
   const { time } = await world.ledger.tip();

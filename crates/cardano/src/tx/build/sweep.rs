@@ -45,7 +45,7 @@ pub fn sweep(
     let rest_to = to.into();
     let terms = BalancingTerms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
     let mut found = largest(&terms, &pool);
-    if found.is_err() {
+    if found.is_err() && !pool.iter().all(Source::is_plain) {
         // What is richest may hold no more than its tokens ask for: what holds lovelace alone goes before it, or alone.
         pool.sort_by_key(|source| !source.is_plain());
         let plain = pool.partition_point(Source::is_plain);
