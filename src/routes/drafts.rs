@@ -7,7 +7,6 @@
 use cardano::{
     TxHash,
     chain::{self, Chain},
-    ordered::object,
     tx::build::UnsignedTx,
 };
 use edge::answer::{self, Fault};
@@ -197,7 +196,7 @@ fn possible_action(it: &PossibleAction) -> Value {
 
 /// The fields that there are.
 fn present<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Object(object(fields.into_iter().filter(|(_, value)| !value.is_null())))
+    fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
 fn action_summary(draft: &ActionDraft) -> Value {
@@ -237,7 +236,7 @@ fn answer<const N: usize>(tx: &UnsignedTx, told: [(&str, Value); N]) -> Result<R
         ("txHash", json!(tx.facts().tx_id)),
         ("signers", json!(tx.keys().iter().map(ToString::to_string).collect::<Vec<_>>())),
     ];
-    Ok(answer::private_json(Value::Object(object(signed.into_iter().chain(told))).to_string())?)
+    Ok(answer::private_json(Value::from_iter(signed.into_iter().chain(told)).to_string())?)
 }
 
 fn summary(draft: &PaymentDraft) -> Value {
@@ -268,5 +267,5 @@ fn summary(draft: &PaymentDraft) -> Value {
 
 /// Quantities of tokens by their units, as decimal strings.
 fn quantities(value: &chain::Value) -> Map<String, Value> {
-    object(value.assets.iter().map(|(unit, quantity)| (unit.as_str(), json!(quantity.to_string()))))
+    value.assets.iter().map(|(unit, quantity)| (unit.clone(), json!(quantity.to_string()))).collect()
 }

@@ -16,7 +16,6 @@ pub mod history;
 pub mod json;
 pub mod keys;
 pub mod money;
-pub mod ordered;
 pub mod params;
 pub mod slots;
 pub mod tx;

@@ -14,7 +14,6 @@ use std::{borrow::Cow, collections::BTreeMap};
 use cardano::{
     Address,
     keys::{MIN_MASTER_BYTES, SigningKey, derive_receipt_key, derive_wallet_key},
-    ordered,
 };
 use market::account::{DEMO_KEY_VERSION, DEMO_OWNER};
 use zeroize::Zeroizing;
@@ -69,7 +68,7 @@ impl KeyStore {
     pub fn read(lookup: &Lookup<'_>) -> Self {
         let versions = DEMO_KEY_VERSION..=LAST_VERSION;
         Self {
-            masters: ordered::map(versions.map(|version| (version, master(lookup, version)))),
+            masters: versions.map(|version| (version, master(lookup, version))).collect(),
             current: current(lookup),
             seller: lookup(SELLER).map(|_| settings::signing_key(lookup, SELLER)).transpose(),
         }

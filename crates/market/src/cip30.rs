@@ -9,7 +9,6 @@ use cardano::{
     address::AddressError,
     blockfrost::keep_the_best_within,
     chain::{Utxo, Value},
-    ordered,
     slots::Millis,
     tx::read_unspent,
 };
@@ -115,7 +114,7 @@ impl Cip30Wallet {
     #[must_use]
     pub fn keys(&self) -> BTreeSet<KeyHash> {
         let named = self.addresses.iter().chain([&self.change]).map(|address| *address.payment_key());
-        ordered::set(named.chain(self.utxos.iter().chain(&self.collateral).filter_map(key_of)))
+        named.chain(self.utxos.iter().chain(&self.collateral).filter_map(key_of)).collect()
     }
 }
 
@@ -127,9 +126,9 @@ pub(crate) fn largest_few(
     first: Option<&Utxo>,
     preferred: fn(&Utxo) -> bool,
 ) -> (Vec<Utxo>, Lovelace) {
-    let key = |utxo: &&Utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference);
-    let sorted = ordered::by_key(utxos.iter().copied(), key);
-    let mut sources = ordered::set(first.iter().map(|utxo| utxo.reference.tx));
+    let mut sorted = utxos.to_vec();
+    sorted.sort_by_key(|utxo| (!preferred(utxo), Reverse(utxo.value.lovelace), utxo.reference));
+    let mut sources = first.iter().map(|utxo| utxo.reference.tx).collect::<BTreeSet<_>>();
     let mut tokens: usize = first.iter().map(|utxo| utxo.value.assets.len()).sum();
     let (mut few, mut left) = (vec![], vec![]);
     for utxo in sorted {

@@ -6,7 +6,7 @@ mod draft;
 
 use std::{fmt, str::FromStr};
 
-use cardano::{Address, ContentHash, Lovelace, ordered::object};
+use cardano::{Address, ContentHash, Lovelace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use ulid::Ulid;
@@ -262,7 +262,7 @@ impl NewListing {
             preview_media.as_ref().map(|url| ("previewMedia", json!(url))),
             category.map(|category| ("category", json!(category))),
         ];
-        Value::Object(object(required.into_iter().chain(optional.into_iter().flatten()))).to_string()
+        Value::from_iter(required.into_iter().chain(optional.into_iter().flatten())).to_string()
     }
 }
 

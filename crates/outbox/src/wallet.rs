@@ -13,7 +13,6 @@ use cardano::{
     Address, TxHash, TxRef,
     blockfrost::keep_the_best,
     chain::Utxo,
-    ordered,
     slots::Millis,
     tx::{AddressKind, Output, OutputDatum, SignedTx},
 };
@@ -137,7 +136,7 @@ impl WalletSnapshot {
     /// What may be spent, of what the provider shows.
     #[must_use]
     pub fn spendable(&self, shown: &[Utxo]) -> Vec<Utxo> {
-        let all = ordered::map(shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)));
+        let all = shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)).collect::<BTreeMap<_, _>>();
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
 

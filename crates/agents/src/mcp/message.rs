@@ -1,9 +1,6 @@
 //! One JSON-RPC 2.0 message per body.
 
-use cardano::{
-    json::{MAX_VALUES, has_more_values},
-    ordered::object,
-};
+use cardano::json::{MAX_VALUES, has_more_values};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
@@ -99,8 +96,7 @@ impl RpcError {
     #[must_use]
     pub fn body(&self, id: Option<&Value>) -> String {
         let error = [("code", json!(self.code.number())), ("message", json!(self.message))];
-        let error = error.into_iter().chain(self.data.clone().map(|data| ("data", data)));
-        let error = object(error);
+        let error: Value = error.into_iter().chain(self.data.clone().map(|data| ("data", data))).collect();
         match id {
             Some(id) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
             None => json!({ "jsonrpc": "2.0", "error": error }),

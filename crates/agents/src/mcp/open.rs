@@ -4,10 +4,7 @@
 //! payment comes in `params._meta["x402/payment"]`; the settlement goes back in `result._meta["x402/payment-response"]`.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use cardano::{
-    json::{MAX_VALUES, has_more_values},
-    ordered::object,
-};
+use cardano::json::{MAX_VALUES, has_more_values};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -75,7 +72,7 @@ async fn unlock(
     Ok(match shop.unlock(&listing_id(&id)?, shown).await? {
         Unlocked::PaymentRequired { required, settlement } => {
             let shown = ToolResult::of(&required);
-            let mut meta = object([(META_ERROR, required)]);
+            let mut meta = Map::from_iter([(META_ERROR.to_owned(), required)]);
             meta.extend(settlement.map(|settlement| (META_RESPONSE.to_owned(), settlement)));
             ToolResult { is_error: true, meta, ..shown }
         }

@@ -4,7 +4,6 @@
 //! connection, finds the same row, and no registration ever ends.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use cardano::ordered::object;
 use market::{account::day, network};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -124,7 +123,7 @@ impl ClientMetadata {
             None => (Value::Null, Value::Null),
         };
         let method = if self.keys.is_some() { "private_key_jwt" } else { "none" };
-        let mut answer = object([
+        let fields = [
             ("client_id", json!(id)),
             ("client_id_issued_at", json!(now_ms / 1_000)),
             ("client_name", json!(self.name)),
@@ -135,9 +134,8 @@ impl ClientMetadata {
             ("token_endpoint_auth_method", json!(method)),
             ("jwks_uri", jwks_uri),
             ("jwks", jwks),
-        ]);
-        answer.retain(|_, value| !value.is_null());
-        answer.into()
+        ];
+        fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
     }
 
     /// The id of a client registered with this.

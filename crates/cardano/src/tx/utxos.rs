@@ -24,7 +24,6 @@ use pallas_codec::minicbor::{Decoder, data::Type};
 use crate::{
     chain::Utxo,
     hash::{TxHash, TxRef},
-    ordered,
 };
 use cbor::{ItemCount, unsupported};
 pub use unspent::{MAX_UNSPENT_OUTPUT, NotAnUnspentOutput, read_unspent};
@@ -153,7 +152,7 @@ impl<'b> UtxosBody<'b> {
     ) -> Result<TransactionUtxos, TransactionUtxosError> {
         let returned = self.outputs.len();
         // A redeemer names its input by its place among all of them in order (Alonzo, `rdptr`).
-        let in_order = ordered::set(self.inputs.iter().copied().filter(|_| valid));
+        let in_order = self.inputs.iter().copied().filter(|_| valid).collect::<BTreeSet<_>>();
         let by_script = in_order.into_iter().enumerate().filter(|(place, _)| redeemed.contains(place));
         let by_script = by_script.map(|(_, input)| input).collect();
         let (spent, made) = if valid {

@@ -6,7 +6,6 @@ use cardano::{
     Address, ContentHash, Lovelace, TxHash,
     chain::{Chain, ChainError, Tip, Utxo},
     keys::{SigningKey, VerifyEd25519},
-    ordered,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
@@ -453,7 +452,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
     ) -> Result<VerifiedPayment, BuyError> {
         // Anybody can send the wallet outputs that carry scripts. Our builder has counted a fee for each byte of them.
         let known = |utxo: Utxo| (utxo.reference, InputState::Unspent(Utxo { reference_script: None, ..utxo }));
-        let inputs = ordered::map(utxos.into_iter().map(known));
+        let inputs = utxos.into_iter().map(known).collect();
         let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip, in_mempool: false };
         let payment = Payment::of_transaction(&built.cbor).map_err(|error| BuyError::Terms(error.to_string()))?;
         // On a local ledger, time can be moved ahead of the wall clock.

@@ -11,7 +11,6 @@ use std::{
 use cardano::{
     Address, KeyHash, Lovelace, TxRef,
     chain::{Utxo, Value},
-    ordered,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::build::{BuildError, TxPlan, UnsignedTx, Validity, Wallet, build},
@@ -196,7 +195,7 @@ impl<'a> Drafting<'a> {
         let plan = TxPlan {
             outputs: vec![output.output.clone()],
             inputs: payers.first.into_iter().cloned().collect(),
-            wallet_keys: ordered::set(payers.utxos.iter().filter_map(|utxo| key_of(utxo))),
+            wallet_keys: payers.utxos.iter().filter_map(|utxo| key_of(utxo)).collect(),
             validity: Validity { from: None, until },
             ..TxPlan::default()
         };

@@ -8,7 +8,6 @@ use cardano::{
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::{AddressTransaction, History, Place},
-    ordered,
     slots::Millis,
     tx::TransactionUtxos,
 };
@@ -160,7 +159,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             json!(ids).to_string()
         );
         let entries = Entry::all(&self.database.run(read).await?)?;
-        Ok(ordered::map(entries.into_iter().map(|entry| (entry.tx, entry))))
+        Ok(entries.into_iter().map(|entry| (entry.tx, entry)).collect())
     }
 
     async fn read_ours(&self, mut entry: Entry, view: &TickView, report: &mut Report) -> Read {

@@ -7,7 +7,6 @@ use cardano::{
     chain::{Chain, Utxo, Value},
     evaluation::Evaluate,
     history::History,
-    ordered,
     slots::Millis,
     tx::TransactionUtxos,
 };
@@ -70,11 +69,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     /// Records what these transactions, those of one block in its order, did to escrows of ours.
     pub(super) async fn record(
         &self,
-        found: Vec<Found>,
+        mut found: Vec<Found>,
         view: &TickView,
         report: &mut Report,
     ) -> Result<(), TickError> {
-        let found = ordered::by_key(found, |found| found.height);
+        found.sort_by_key(|found| found.height);
         let inputs: Vec<String> = found.iter().flat_map(|found| &found.utxos.spent).map(ToString::to_string).collect();
         if inputs.is_empty() {
             return Ok(());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    TxHash, TxRef, ordered,
+    TxHash, TxRef,
     tx::{DecodeError, MAX_TX_BYTES, SignedTx},
 };
 
@@ -62,6 +62,6 @@ impl Payment {
     /// The transactions whose outputs it spends.
     #[must_use]
     pub fn sources(&self) -> BTreeSet<TxHash> {
-        ordered::set(self.tx.inputs.iter().map(|input| input.tx))
+        self.tx.inputs.iter().map(|input| input.tx).collect()
     }
 }

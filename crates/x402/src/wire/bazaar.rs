@@ -4,7 +4,6 @@
 //! name under which all its resources are listed. A block depends on the resource alone: it can be made once and kept.
 //! Source: x402-foundation/x402, `specs/extensions/bazaar.md`.
 
-use cardano::ordered::object;
 use serde_json::{Map, Value, json};
 
 /// The extension's name in `extensions`.
@@ -27,7 +26,7 @@ impl Get<'_> {
     #[must_use]
     pub fn extension(&self) -> Map<String, Value> {
         let texts = |of: fn(&str) -> Value| -> Map<String, Value> {
-            object(self.path_params.iter().map(|(name, value)| (*name, of(value))))
+            self.path_params.iter().map(|(name, value)| ((*name).to_owned(), of(value))).collect()
         };
         let names: Vec<&str> = self.path_params.iter().map(|(name, _)| *name).collect();
         let input = json!({
@@ -48,7 +47,7 @@ impl Get<'_> {
             "schema": schema(&input, &["type", "method"]),
             "routeTemplate": self.route_template,
         });
-        object([(NAME, block)])
+        Map::from_iter([(NAME.to_owned(), block)])
     }
 }
 
@@ -87,7 +86,7 @@ impl Tool<'_> {
             },
             "schema": schema(&input, &["type", "toolName", "inputSchema"]),
         });
-        object([(NAME, block)])
+        Map::from_iter([(NAME.to_owned(), block)])
     }
 }
 

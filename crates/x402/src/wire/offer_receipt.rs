@@ -11,7 +11,7 @@
 //! `did:web` (w3c-ccg).
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use cardano::{keys::SigningKey, ordered::object};
+use cardano::keys::SigningKey;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -75,7 +75,7 @@ impl Receipt<'_> {
                 "required": ["receipt"],
             },
         });
-        Some(object([(NAME, block)]))
+        Some(Map::from_iter([(NAME.to_owned(), block)]))
     }
 }
 

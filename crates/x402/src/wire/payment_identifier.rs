@@ -12,7 +12,7 @@
 
 use std::{fmt, str::FromStr};
 
-use cardano::{ContentHash, ordered::object};
+use cardano::ContentHash;
 use serde_json::{Map, Value, json};
 
 use super::{HeaderError, PaymentPayload, header::decode_json};
@@ -88,7 +88,7 @@ pub fn offered() -> Map<String, Value> {
             "required": ["required"],
         },
     });
-    object([(NAME, extension)])
+    Map::from_iter([(NAME.to_owned(), extension)])
 }
 
 impl PaymentPayload {

@@ -21,7 +21,6 @@ use super::{
 use crate::{
     fees::{self, Weight},
     hash::TxRef,
-    ordered,
     params::ProtocolParameters,
 };
 
@@ -55,8 +54,8 @@ impl<'a> Frame<'a> {
     ) -> Result<Self, BuildError> {
         let plan = checked.plan;
         let redeemers = redeemers(&checked.scripts, inputs)?;
-        let read = ordered::set(plan.reference_inputs.iter().map(|input| input.reference));
-        let signers = ordered::set(plan.required_signers.iter().copied());
+        let read = plan.reference_inputs.iter().map(|input| input.reference).collect::<BTreeSet<_>>();
+        let signers = plan.required_signers.iter().copied().collect::<BTreeSet<_>>();
         let signers = signers.iter().map(|key| Hash::new(*key.as_bytes())).collect();
         let body = TransactionBody {
             inputs: Set::from(inputs.iter().map(input).collect::<Vec<_>>()),
@@ -139,6 +138,6 @@ fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Optio
 
 /// Binds redeemers and cost model to the body (Alonzo, `hashScriptIntegrity`). Datums are inline: none are hashed here.
 fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Hash<32> {
-    let views = LanguageViews(ordered::map([(PLUTUS_V3, params.cost_model_v3.clone())]));
+    let views = LanguageViews(BTreeMap::from([(PLUTUS_V3, params.cost_model_v3.clone())]));
     ScriptData { redeemers: Some(redeemers.clone()), datums: None, language_views: Some(views) }.hash()
 }

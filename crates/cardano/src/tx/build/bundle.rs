@@ -9,7 +9,6 @@ use super::error::BuildError;
 use crate::{
     chain::{AssetUnit, Value},
     money::Lovelace,
-    ordered,
 };
 
 /// Hex digits of a policy id.
@@ -67,7 +66,7 @@ impl Bundle {
             let left = quantity.saturating_sub(spent.assets.get(asset).copied().unwrap_or_default());
             (left > 0).then(|| (asset.clone(), left))
         };
-        ordered::map(self.assets.iter().filter_map(left))
+        self.assets.iter().filter_map(left).collect()
     }
 
     pub(super) fn to_value(&self) -> Result<Value, BuildError> {

@@ -15,7 +15,6 @@ use crate::{
     fees,
     hash::{KeyHash, TxHash, TxRef},
     money::Lovelace,
-    ordered,
     params::ProtocolParameters,
 };
 
@@ -68,15 +67,16 @@ pub(super) fn choose(
     let fee = Lovelace::new(fee).ok_or(BuildError::OutOfRange)?;
     let total = fees::min_collateral(params, fee).ok_or(BuildError::OutOfRange)?.get();
     for list in [preferred, others] {
-        let key = |source: &&Source| (!source.is_plain(), source.bundle.lovelace, source.reference);
-        for source in ordered::by_key(list.iter().copied(), key) {
+        let mut smallest = list.to_vec();
+        smallest.sort_by_key(|source| (!source.is_plain(), source.bundle.lovelace, source.reference));
+        for source in smallest {
             if let Some(pledge) = put_up(&[source], total, home, params)? {
                 return Ok(pledge);
             }
         }
     }
-    let all = preferred.iter().chain(others).copied();
-    let mut richest = ordered::by_key(all, |source| (!source.is_plain(), Reverse(source.bundle.lovelace)));
+    let mut richest: Vec<&Source> = preferred.iter().chain(others).copied().collect();
+    richest.sort_by_key(|source| (!source.is_plain(), Reverse(source.bundle.lovelace)));
     richest.truncate(usize::try_from(params.max_collateral_inputs).unwrap_or(usize::MAX));
     match put_up(&richest, total, home, params)? {
         Some(pledge) => Ok(pledge),
@@ -94,8 +94,8 @@ fn put_up(
     let held = Bundle::checked_sum(sources.iter().map(|source| &source.bundle)).ok_or(BuildError::OutOfRange)?;
     let Some(rest) = held.lovelace.checked_sub(total).filter(|_| !sources.is_empty()) else { return Ok(None) };
     let Some(back) = bring_back(Bundle { lovelace: rest, ..held }, home, params)? else { return Ok(None) };
-    let inputs = ordered::set(sources.iter().map(|source| source.reference));
-    let keys = ordered::set(sources.iter().map(|source| source.key));
+    let inputs = sources.iter().map(|source| source.reference).collect::<BTreeSet<_>>();
+    let keys = sources.iter().map(|source| source.key).collect::<BTreeSet<_>>();
     Ok(Some(Pledge { collateral: Collateral { inputs, total, back }, keys, missing: None }))
 }
 

@@ -9,11 +9,12 @@ use super::{
     settle::{BalancedTx, BalancingTerms, Unbalanced, settle},
     sources::Source,
 };
-use crate::{hash::TxRef, money::Lovelace, ordered};
+use crate::{hash::TxRef, money::Lovelace};
 
 /// Balances the plan with as many of the wallet's UTxOs as it takes.
 pub(super) fn select(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<BalancedTx, BuildError> {
-    let costly_last = ordered::by_key(pool, |source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));
+    let mut costly_last: Vec<&Source> = pool.iter().collect();
+    costly_last.sort_by_key(|source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));
     match Selection::new(terms, costly_last)?.run() {
         Err(Unbalanced::TooLarge(_)) => {}
         done => return terms.conclude(done, pool),
@@ -65,8 +66,9 @@ impl<'a> Selection<'a> {
         for (asset, mut missing) in brought.assets_short_of(paid) {
             let holds = |source: &Source| source.bundle.assets.get(asset).copied().unwrap_or_default();
             missing = missing.saturating_sub(self.chosen.iter().map(|source| holds(source)).sum());
-            let holders = self.idle.iter().copied().filter(|source| holds(source) > 0);
-            for holder in ordered::by_key(holders, |source| (std::cmp::Reverse(holds(source)), source.reference)) {
+            let mut holders: Vec<&Source> = self.idle.iter().copied().filter(|source| holds(source) > 0).collect();
+            holders.sort_by_key(|source| (std::cmp::Reverse(holds(source)), source.reference));
+            for holder in holders {
                 if missing == 0 {
                     break;
                 }

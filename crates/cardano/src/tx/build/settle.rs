@@ -23,7 +23,6 @@ use crate::{
     address::PaymentAddress,
     fees,
     hash::{KeyHash, TxRef},
-    ordered,
     params::ProtocolParameters,
 };
 
@@ -131,8 +130,8 @@ impl<'a> Balancing<'a> {
         let signers = checked.plan.required_signers.iter().copied();
         Ok(Self {
             terms,
-            inputs: ordered::set(spent.iter().map(|source| source.reference).chain(scripts)),
-            keys: ordered::set(spent.iter().map(|source| source.key).chain(signers)),
+            inputs: spent.iter().map(|source| source.reference).chain(scripts).collect(),
+            keys: spent.iter().map(|source| source.key).chain(signers).collect(),
             spent,
             idle,
             script_bytes,
@@ -217,7 +216,7 @@ impl<'a> Balancing<'a> {
 
     /// The keys that must sign: those of inputs and collateral, and those that scripts ask for.
     fn keys(&self, pledge: Option<&Pledge>) -> BTreeSet<KeyHash> {
-        ordered::set(self.keys.iter().chain(pledge.map(Pledge::keys).into_iter().flatten()).copied())
+        self.keys.iter().chain(pledge.map(Pledge::keys).into_iter().flatten()).copied().collect()
     }
 
     /// What the wallet's own signature costs, if the first input of the wallet would bring it about.

@@ -15,7 +15,6 @@ use crate::{
     chain::Utxo,
     fees::ExUnits,
     hash::{KeyHash, TxRef},
-    ordered,
     params::{ProtocolParameters, UTXO_ENTRY_OVERHEAD},
 };
 
@@ -92,7 +91,7 @@ impl<'a> Checked<'a> {
         let forced = self.forced.iter().map(|source| source.reference);
         let scripts = self.scripts.iter().map(|source| source.reference);
         let read = self.plan.reference_inputs.iter().map(|input| input.reference);
-        ordered::set(forced.chain(scripts).chain(read))
+        forced.chain(scripts).chain(read).collect()
     }
 }
 
@@ -191,6 +190,7 @@ pub(super) fn spendable(
     let read = free.filter_map(|utxo| read_source(utxo, params).ok());
     let is_own = |key: &KeyHash| key == wallet.address.payment_key() || further_keys.contains(key);
     let ours = read.filter(|source| is_own(&source.key));
-    let sources = ours.filter(|source| seen.insert(source.reference));
-    ordered::by_key(sources, |source| (std::cmp::Reverse(source.bundle.lovelace), source.reference))
+    let mut sources: Vec<Source> = ours.filter(|source| seen.insert(source.reference)).collect();
+    sources.sort_by_key(|source| (std::cmp::Reverse(source.bundle.lovelace), source.reference));
+    sources
 }

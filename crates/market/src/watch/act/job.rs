@@ -9,7 +9,6 @@ use cardano::{
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
-    ordered,
     slots::Millis,
     tx::{
         TransactionUtxos,
@@ -87,7 +86,7 @@ impl Job {
             !job.posts_for_public() || public <= MAX_PUBLIC_RESULTS
         });
         // What its buyer cannot overtake any more goes first: it is not built on what may be overtaken.
-        let mut jobs: VecDeque<Self> = ordered::by_key(jobs, |job| !job.posts_safely()).into();
+        jobs.make_contiguous().sort_by_key(|job| !job.posts_safely());
         jobs.append(&mut asked);
         jobs
     }

@@ -8,7 +8,6 @@ use cardano::{
     evaluation::Evaluate,
     history::History,
     keys::SigningKey,
-    ordered,
     params::ProtocolParameters,
     slots::Millis,
     tx::build::Wallet,
@@ -62,11 +61,9 @@ impl SellerWallet {
     /// read again, page after page, in every tick that acts.
     pub fn dust(&self) -> Vec<Utxo> {
         let dust = self.utxos.iter().filter(|utxo| self.utxos.len() > FEW && is_dust(utxo));
-        ordered::by_key(dust, |utxo| (utxo.value.lovelace, utxo.reference))
-            .into_iter()
-            .take(MAX_DUST)
-            .cloned()
-            .collect()
+        let mut dust: Vec<&Utxo> = dust.collect();
+        dust.sort_by_key(|utxo| (utxo.value.lovelace, utxo.reference));
+        dust.into_iter().take(MAX_DUST).cloned().collect()
     }
 
     /// Takes its change that is on its way for as good as the rest. Whether there is any.
@@ -161,7 +158,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let mut free: Vec<TxRef> = shown.iter().filter(|utxo| pays(utxo)).map(|utxo| utxo.reference).collect();
         free.retain(|output| !snapshot.reserved.contains(output));
         let fresh = free.iter().filter(|output| !snapshot.is_on_its_way(output)).count();
-        let made: BTreeSet<TxHash> = ordered::set(free.iter().filter(|it| snapshot.is_on_its_way(it)).map(|it| it.tx));
+        let made: BTreeSet<TxHash> = free.iter().filter(|it| snapshot.is_on_its_way(it)).map(|it| it.tx).collect();
         for tx in made.iter().take(super::MAX_ALONE.saturating_sub(fresh)) {
             if let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? {
                 did.extend(self.look(&mut entry, view, report).await?.1);

@@ -6,7 +6,6 @@ use cardano::{
     Address,
     hash::KeyHash,
     keys::{self, VerifyEd25519},
-    ordered,
 };
 
 use super::{InvalidInputs, PaymentContext, Situation, inputs::resolved, nonce};
@@ -75,7 +74,7 @@ pub async fn verify(port: &impl VerifyEd25519, payment: &Payment) -> Result<(), 
 }
 
 fn signers(payment: &Payment) -> BTreeSet<KeyHash> {
-    ordered::set(payment.tx.vkey_witnesses.iter().map(cardano::tx::VkeyWitness::key_hash))
+    payment.tx.vkey_witnesses.iter().map(cardano::tx::VkeyWitness::key_hash).collect()
 }
 
 fn require<'k>(signers: &BTreeSet<KeyHash>, keys: impl IntoIterator<Item = &'k KeyHash>) -> Result<(), Refusal> {
