@@ -308,6 +308,6 @@ fn the_registrys_entry_names_this_version_and_both_addresses() {
     assert_eq!(entry["version"], env!("CARGO_PKG_VERSION"));
     let remotes: Vec<&str> =
         entry["remotes"].as_array().unwrap().iter().filter_map(|one| one["url"].as_str()).collect();
-    assert_eq!(remotes, ["https://{host}/mcp", "https://{host}/mcp/open"]);
+    assert_eq!(remotes, ["https://{surety_host}/mcp", "https://{surety_host}/mcp/open"]);
     assert!(entry["description"].as_str().unwrap().len() <= 100, "the registry's limit");
 }

@@ -1,0 +1,129 @@
+// What no program reads on this machine, held against what it speaks of: GitHub's files, the entry for MCP's registry, and
+// the versions of the tools.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, it } from "node:test";
+import { Ajv } from "ajv";
+
+const root = resolve(import.meta.dirname, "../..");
+const text = (path: string): string => readFileSync(join(root, path), "utf8");
+const only = (pattern: RegExp, path: string): string => {
+  const [, found] = text(path).match(pattern) ?? [];
+  assert.ok(found, `${path} has no ${pattern}`);
+  return found;
+};
+const tracked = (...patterns: string[]): string[] =>
+  execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", ...patterns], {
+    cwd: root,
+    encoding: "utf8",
+  })
+    .split("\n")
+    .filter(Boolean);
+
+describe("the repository", () => {
+  it("runs commands of the Makefile in its workflows, the two of the README on Linux and macOS", () => {
+    const targets = new Set([...text("Makefile").matchAll(/^([a-z0-9-]+):/gm)].map(([, name]) => name));
+    for (const file of readdirSync(join(root, ".github/workflows"))) {
+      const commands = [...text(`.github/workflows/${file}`).matchAll(/run: (.*)/g)].map(
+        ([, command]) => command ?? "",
+      );
+      assert.ok(commands.length > 0, file);
+      for (const command of commands) {
+        assert.ok(command.startsWith("make ") && targets.has(command.slice(5)), `${file}: ${command}`);
+      }
+    }
+    const ci = text(".github/workflows/ci.yml");
+    for (const part of ["os: [ubuntu-latest, macos-latest]", "run: make demo", "run: make test"]) {
+      assert.ok(ci.includes(part), part);
+    }
+    assert.match(text(".devcontainer/devcontainer.json"), /"postCreateCommand": "make demo\b/);
+  });
+
+  it("names each folder with a lock file to Dependabot", () => {
+    const told = text(".github/dependabot.yml");
+    for (const [file, ecosystem] of [
+      ["Cargo.lock", "cargo"],
+      ["package-lock.json", "npm"],
+    ] as const) {
+      const part = told.split("package-ecosystem: ").find((one) => one.startsWith(`${ecosystem}\n`)) ?? "";
+      for (const lock of tracked(file, `*/${file}`)) {
+        const folder = `/${dirname(lock)}`.replace("/.", "/");
+        const named = [...part.matchAll(/"(\/[^"]*)"|directory: (\/\S*)/g)].map(([, list, one]) => list ?? one);
+        assert.ok(named.includes(folder), `${ecosystem}: ${folder} is not in ${named}`);
+      }
+    }
+  });
+
+  it("asks for the same Rust and Node everywhere", () => {
+    const rust = only(/channel = "([\d.]+)"/, "rust-toolchain.toml");
+    assert.ok(rust.startsWith(`${only(/^rust-version = "([\d.]+)"/m, "Cargo.toml")}.`));
+    assert.ok(rust.startsWith(`${only(/^FROM rust:([\d.]+)-/m, ".devcontainer/Dockerfile")}.`));
+    const node = text(".nvmrc").trim();
+    assert.equal(only(/^FROM node:(\d+)-/m, ".devcontainer/Dockerfile"), node);
+    assert.ok(Number(node) >= Number(only(/"node": ">=(\d+)/, "package.json")));
+  });
+});
+
+// The registry's schema of 2025-12-11 (server.schema.json), as far as the entry goes; nothing beside it is let through.
+const string = (maxLength: number, pattern = "") => ({
+  type: "string",
+  minLength: 1,
+  maxLength,
+  ...(pattern && { pattern }),
+});
+const closed = (properties: Record<string, object>, required = Object.keys(properties)) => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false,
+});
+const SERVER = closed({
+  $schema: { const: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json" },
+  name: { ...string(200, "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"), minLength: 3 },
+  title: string(100),
+  description: string(100),
+  version: string(255, "^\\d+\\.\\d+\\.\\d+$"),
+  remotes: {
+    type: "array",
+    minItems: 1,
+    items: closed({
+      type: { enum: ["streamable-http", "sse"] },
+      url: string(2048, "^https://[^\\s]+$"),
+      variables: {
+        type: "object",
+        additionalProperties: closed({ description: { type: "string" }, isRequired: { type: "boolean" } }),
+      },
+    }),
+  },
+});
+
+interface Server {
+  readonly version: string;
+  readonly remotes: readonly { readonly url: string; readonly variables: Record<string, object> }[];
+}
+
+describe("the entry for MCP's registry", () => {
+  const entry = JSON.parse(text("server.json")) as Server;
+
+  it("has the form that the registry takes", () => {
+    const validate = new Ajv({ strict: false }).compile(SERVER);
+    assert.ok(validate(entry), JSON.stringify(validate.errors));
+    assert.ok(!validate({ ...entry, name: "surety" }) && !validate({ ...entry, description: "x".repeat(101) }));
+  });
+
+  it("leaves the host to the client, under a name that no other server's address has", () => {
+    for (const { url, variables } of entry.remotes) {
+      const used = [...url.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      assert.deepEqual(used, Object.keys(variables));
+      // The registry refuses an address that another entry has, before it fills in the variables.
+      assert.ok(used.every((name) => name?.startsWith("surety_")));
+    }
+    assert.equal(new Set(entry.remotes.map(({ url }) => url)).size, entry.remotes.length);
+  });
+
+  it("has the version of what is built", () => {
+    assert.equal(entry.version, only(/^version = "([\d.]+)"/m, "Cargo.toml"));
+  });
+});
