@@ -1,7 +1,7 @@
 //! What a route works with: the ports, made when they are first needed, and the request's counts.
 
 use std::{
-    cell::{Cell, OnceCell, RefCell},
+    cell::{OnceCell, RefCell},
     rc::Rc,
 };
 
@@ -9,12 +9,11 @@ use agents::oauth::{Authority, Secrets};
 use cardano::keys::SigningKey;
 use edge::serve::Request;
 use edge::{
-    Usage, answer::Fault, chain::Blockfrost, contents::ContentStore, d1::D1, keys::KeyStore, log::Line, places::Place,
-    settings::SettingError, timer::Timer,
+    Usage, answer::Fault, chain::Blockfrost, challenges::KvChallenges, contents::ContentStore, d1::D1, keys::KeyStore,
+    log::Line, places::Place, settings::SettingError, timer::Timer,
 };
 use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
-    challenge::Challenger,
     room::Room,
 };
 use sql::{Database, statement};
@@ -36,9 +35,7 @@ pub const MAX_CALL_MS: u64 = 42_000;
 const BASE_URL: &str = "BASE_URL";
 
 thread_local! {
-    /// The place of this isolate's next challenge; it begins anywhere, so that isolates seldom give equal ones.
     static AUTHORITY: RefCell<Option<Rc<Authority>>> = const { RefCell::new(None) };
-    static NEXT_PLACE: Cell<Option<u8>> = const { Cell::new(None) };
 }
 
 /// One request's view of the worker's bindings. Clones are the same request's.
@@ -162,11 +159,9 @@ impl App {
         Ok(settings::keys(&self.env)?)
     }
 
-    /// Gives challenges and knows them again.
-    pub fn challenger(&self) -> Result<Challenger, ApiError> {
-        let keys = self.keys()?;
-        let secret = keys.master(keys.current_version()?)?;
-        Challenger::new(secret).ok_or_else(|| Fault::Inconsistent("no key for challenges".into()).into())
+    /// Where challenges are kept until they expire.
+    pub fn challenges(&self) -> Result<KvChallenges, ApiError> {
+        Ok(KvChallenges::bound(&self.env)?)
     }
 
     /// Our one address, an origin: where it is not set, that of a request that came over loopback.
@@ -207,19 +202,6 @@ impl App {
     /// Whether there is a demo wallet.
     pub fn has_demo_wallet(&self) -> bool {
         self.keys().is_ok_and(|keys| keys.wallet(DEMO_KEY_VERSION, DEMO_OWNER).is_ok())
-    }
-
-    /// Another place for each challenge.
-    pub fn next_place(&self) -> Result<u8, ApiError> {
-        let place = match NEXT_PLACE.get() {
-            Some(place) => place,
-            None => {
-                let [place] = edge::random::<1>()?;
-                place
-            }
-        };
-        NEXT_PLACE.set(Some(place.wrapping_add(1)));
-        Ok(place)
     }
 
     /// The key of an account's service wallet, for the address on record and no other.

@@ -12,6 +12,7 @@ use edge::{
 use market::{
     actions::{ActionError, NoEscrow},
     catalogue::NoRoom,
+    challenge::ChallengesError,
     checkout::Unavailable,
     contents::ContentsError,
 };
@@ -158,7 +159,10 @@ impl ApiError {
                 AgentError::Approval(ApprovalError::NoMoreToday { wait_s }) => {
                     ErrorAnswer::unavailable_for(*wait_s, text())
                 }
-                AgentError::Approval(ApprovalError::Signature(_)) => ErrorAnswer::unauthorized(text()),
+                AgentError::Approval(ApprovalError::Challenges(cause)) => Fault::from(cause.clone()).answer(),
+                AgentError::Approval(ApprovalError::Signature(_) | ApprovalError::NoChallenge) => {
+                    ErrorAnswer::unauthorized(text())
+                }
                 AgentError::Approval(
                     ApprovalError::Expired(_) | ApprovalError::Address(_) | ApprovalError::Invalid(_),
                 )
@@ -200,7 +204,7 @@ macro_rules! fault {
         }
     )*};
 }
-fault!(DatabaseError, ChainError, SettingError, edge::RandomError, worker::Error);
+fault!(DatabaseError, ChainError, ChallengesError, SettingError, edge::RandomError, worker::Error);
 
 impl From<ContentsError> for ApiError {
     fn from(error: ContentsError) -> Self {

@@ -312,6 +312,9 @@ pub struct Challenge {
     owner: String,
     #[schemars(regex(pattern = HASH))]
     digest: String,
+    /// What the digest is of: SHA-256 of `service:signin:v1` LF owner LF nonce.
+    #[schemars(regex(pattern = HASH))]
+    nonce: String,
     /// POSIX ms.
     expires_at: u64,
 }
@@ -496,6 +499,9 @@ pub struct ConnectChallenge {
     owner: String,
     #[schemars(regex(pattern = HASH))]
     digest: String,
+    /// What the digest is of: SHA-256 of `service:connect:v1` LF owner LF nonce.
+    #[schemars(regex(pattern = HASH))]
+    nonce: String,
 }
 
 /// Who lets an agent in.

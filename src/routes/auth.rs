@@ -7,7 +7,10 @@ use cardano::{
 };
 use edge::serve::{Request, Response};
 use edge::{answer, ed25519::WebCrypto};
-use market::account::{self, NewWallet, NotSignedIn, Token};
+use market::{
+    account::{self, NewWallet, NotSignedIn, Token},
+    challenge::{self, Challenge, Purpose},
+};
 use serde_json::json;
 
 use crate::{
@@ -39,8 +42,9 @@ pub enum SignInError {
 pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Challenge, &request).await?;
     let owner = JsonBody::read(&mut request, |body| address(body, "address")).await?;
-    let challenge = app.challenger()?.give(&owner, app.next_place()?, app.now_ms());
-    let answer = json!({ "owner": owner, "digest": challenge.digest, "expiresAt": challenge.expires_at });
+    let Challenge { owner, nonce, digest, expires_at } =
+        challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms()).await?;
+    let answer = json!({ "owner": owner, "digest": digest, "nonce": nonce, "expiresAt": expires_at });
     Ok(answer::private_json(answer.to_string())?)
 }
 
@@ -58,7 +62,8 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     })
     .await?;
     let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(SignInError::from)?;
-    let challenge = app.challenger()?.find(&owner, message.payload(), app.now_ms());
+    let challenge =
+        challenge::find(&app.challenges()?, &Purpose::SignIn, &owner, message.payload(), app.now_ms()).await?;
     let challenge = challenge.ok_or(SignInError::NoChallenge)?;
     let unverified = message.check(&owner, challenge.digest.as_bytes()).map_err(SignInError::from)?;
     unverified.verify(&WebCrypto).await.map_err(|error| SignInError::Signature(error.into()))?;

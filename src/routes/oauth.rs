@@ -112,7 +112,9 @@ pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiErro
         value.ok_or(AgentError::Missing(name))
     };
     let (sealed, address) = (parameter("request")?, parameter("address")?);
-    let challenge = approve::challenge(&authority, &sealed, &address, app.now_ms()).map_err(AgentError::from)?;
+    let asked =
+        approve::challenge(&authority, &app.challenges()?, &sealed, &address, edge::random()?, app.now_ms()).await;
+    let challenge = asked.map_err(AgentError::from)?;
     Ok(answer::private_json(serde_json::json!(challenge).to_string())?)
 }
 
@@ -129,7 +131,8 @@ pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiErr
         return Err(AgentError::NotJson.into());
     }
     let body = http::read_request(&mut request, MAX_APPROVAL_BYTES).await?;
-    let approval = approve::check(&authority, &WebCrypto, app.has_demo_wallet(), &body, app.now_ms()).await;
+    let (challenges, demo) = (app.challenges()?, app.has_demo_wallet());
+    let approval = approve::check(&authority, &challenges, &WebCrypto, demo, &body, app.now_ms()).await;
     let approval = approval.map_err(AgentError::from)?;
     let keys = app.keys()?;
     let key_version = match approval.approver {

@@ -5,6 +5,7 @@ import type { Wallet } from "../wallets/wallet.ts";
 export interface Challenge {
   readonly owner: string;
   readonly digest: string;
+  readonly nonce: string;
   readonly expiresAt: number;
 }
 

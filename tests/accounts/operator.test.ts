@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { changedConfig, withLimits } from "../helpers/config.ts";
 import { errorOf, json, post } from "../helpers/http.ts";
 import { eventually } from "../helpers/wait.ts";
-import { type Account, open, signIn, verify } from "./account.ts";
+import { type Account, answerOf, challenge, open, signIn, verify } from "./account.ts";
 import { balanced, paidTo } from "./chain.ts";
 import { startWorld, type World } from "./world.ts";
 
@@ -28,8 +28,11 @@ describe("for an operator", { concurrency: 3 }, () => {
     });
     after(() => world.stop());
 
-    const failedSignIn = async () =>
-      errorOf(await post(`${world.api}/auth/challenge`, { address: world.person("early").address }), 500);
+    const early = async () => {
+      const wallet = world.person("early");
+      return verify(world.api, await answerOf(wallet, await challenge(world.api, wallet.address)));
+    };
+    const failedSignIn = async () => errorOf(await early(), 500);
 
     it("that is missing or short stops the first use with its name, and is never a default", async () => {
       const problems: [string, RegExp][] = [

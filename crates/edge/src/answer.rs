@@ -6,6 +6,7 @@ use sql::DatabaseError;
 use worker::Result;
 
 use cardano::chain::ChainError;
+use market::challenge::ChallengesError;
 
 use crate::{http::BodyError, serve::Response, settings::SettingError};
 
@@ -161,6 +162,9 @@ pub enum Fault {
     /// The store of contents does not answer.
     #[error(transparent)]
     Contents(#[from] market::contents::ContentsError),
+    /// The store of challenges does not answer.
+    #[error(transparent)]
+    Challenges(#[from] ChallengesError),
     /// The operator has to set something.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -195,6 +199,9 @@ impl Fault {
             ) => ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds"),
             Self::Contents(_) => {
                 ErrorAnswer::unavailable("the store of contents does not answer; try again in a few seconds")
+            }
+            Self::Challenges(_) => {
+                ErrorAnswer::unavailable("challenges cannot be kept at the moment; try again in a few seconds")
             }
             // Names the setting, never its value.
             Self::Setting(error) => ErrorAnswer::internal(format!("the service is not configured: {error}")),

@@ -1,10 +1,11 @@
-//! Cloudflare's runtime behind the service's ports: D1, the chain provider over fetch, WebCrypto, time and randomness.
+//! Cloudflare's runtime behind the service's ports: D1, KV, the chain provider over fetch, WebCrypto, time and randomness.
 //!
 //! Besides the workers themselves this is the only crate that names `worker`.
 
 pub mod answer;
 pub mod bearer;
 pub mod chain;
+pub mod challenges;
 pub mod client;
 pub mod contents;
 pub mod d1;

@@ -1,184 +1,246 @@
-//! Challenges that nothing has to remember: what a wallet is to sign is made again when the answer comes.
+//! Challenges: what a wallet signs to show whose it is, once and within five minutes.
 //!
 //! ```text
-//! nonce  = HMAC-SHA256(key, label LF owner LF window) in hex, and the number of a place in the window
-//! digest = SHA-256(label LF owner LF nonce)          what the wallet signs
+//! digest = SHA-256(label LF owner LF nonce)       what the wallet signs
+//! key    = BLAKE2b-224(digest), hexadecimal       where it is kept until it expires: `Challenges`, Workers KV
 //! ```
 //!
-//! An answer carries the digest, not the nonce: the server makes every digest that it can have given this owner in the
-//! last five minutes (ten windows of 128 places: one MAC for each window, one hash for each place) and looks for it.
-//! Nobody without the key knows any of them before it is given out. Each is answered once: its digest is the
-//! unique key of a row that is written with what the answer gives.
+//! A signature carries the digest, or its BLAKE2b-224 where the wallet signs a hash (CIP-8): both lead to the key. The key is
+//! known only to those who were given the digest, so a request for the same owner changes nothing for another one.
+//! The store may lag, and cannot promise single use: an answer that comes before its entry is refused, and the first answer
+//! is decided by a unique key in the database.
 
-use cardano::{Address, ContentHash, hash::blake2b};
-use hkdf::Hkdf;
-use hmac::{Hmac, Mac};
-use sha2::{Digest, Sha256};
+use cardano::{Address, ContentHash, hash::blake2b, slots::Millis};
+use serde::{Deserialize, Serialize};
 
-/// Length of a window, in ms.
-const WINDOW_MS: u64 = 30_000;
-/// Windows in which a challenge can be answered: that in which it was given, and those after it.
-const WINDOWS: u64 = 10;
-/// Challenges of one owner in one window.
-const PLACES: u8 = 128;
-/// How long a challenge can be answered at most, in ms; at least one window less.
-pub const CHALLENGE_MS: u64 = WINDOWS * WINDOW_MS;
-/// Separates the key of challenges from anything else ever derived from the same secret.
-const KEY_DOMAIN: &[u8] = b"surety:challenges:v1";
+/// How long a challenge can be answered, in ms.
+pub const CHALLENGE_MS: Millis = 5 * 60 * 1_000;
 
-/// The first line of what is signed: what an answer is good for.
-const LABEL: &str = "service:signin:v1";
+/// What an answer is good for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Purpose {
+    /// A session.
+    SignIn,
+    /// The consent request with this id.
+    Connect(String),
+}
+
+impl Purpose {
+    /// The first line of what is signed.
+    const fn label(&self) -> &'static str {
+        match self {
+            Self::SignIn => "service:signin:v1",
+            Self::Connect(_) => "service:connect:v1",
+        }
+    }
+}
 
 /// What an owner's wallet is to sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     /// Whose wallet is to sign.
     pub owner: Address,
+    /// 256 random bits, hexadecimal.
+    pub nonce: String,
     /// What it is to sign.
     pub digest: ContentHash,
     /// Until when, POSIX ms.
-    pub expires_at: u64,
+    pub expires_at: Millis,
 }
 
-/// Gives challenges and knows them again.
-pub struct Challenger(Hmac<Sha256>);
+/// Where challenges are kept until they expire.
+pub trait Challenges {
+    /// Keeps a text under a new key until a time, POSIX ms.
+    fn put(&self, key: &str, text: &str, expires_at: Millis) -> impl Future<Output = Result<(), ChallengesError>>;
 
-impl Challenger {
-    /// With a key that is derived from a secret of the platform.
-    ///
-    /// # Errors
-    /// `None` where no key can be made of the secret.
-    #[must_use]
-    pub fn new(secret: &[u8]) -> Option<Self> {
-        let mut key = zeroize::Zeroizing::new([0_u8; 32]);
-        Hkdf::<Sha256>::new(None, secret).expand(KEY_DOMAIN, key.as_mut()).ok()?;
-        Some(Self(Hmac::new_from_slice(key.as_ref()).ok()?))
-    }
-
-    /// A challenge for an owner. Places count modulo 128, and equal ones within
-    /// half a minute give equal challenges: take the next one each time.
-    #[must_use]
-    pub fn give(&self, owner: &Address, place: u8, now_ms: u64) -> Challenge {
-        let number = now_ms / WINDOW_MS;
-        let digest = self.window(owner, number).digest(place % PLACES);
-        Challenge { owner: *owner, digest, expires_at: end(number) }
-    }
-
-    /// The live challenge that a wallet signed, by the payload of its signature: the digest, or its BLAKE2b-224 where the
-    /// wallet signs a hash of the message. `None` where no live challenge of this owner has it.
-    #[must_use]
-    pub fn find(&self, owner: &Address, payload: &[u8], now_ms: u64) -> Option<Challenge> {
-        let newest = now_ms / WINDOW_MS;
-        let windows = (newest.saturating_sub(WINDOWS.saturating_sub(1))..=newest).rev();
-        let is_it = |digest: &ContentHash| match payload.len() {
-            32 => digest.as_bytes().as_slice() == payload,
-            28 => blake2b::<28>(digest.as_bytes()).as_slice() == payload,
-            _ => false,
-        };
-        if !matches!(payload.len(), 28 | 32) {
-            return None;
-        }
-        windows.filter(|number| end(*number) > now_ms).find_map(|number| {
-            let window = self.window(owner, number);
-            let digest = (0..PLACES).map(|place| window.digest(place)).find(is_it)?;
-            Some(Challenge { owner: *owner, digest, expires_at: end(number) })
-        })
-    }
-
-    fn window(&self, owner: &Address, number: u64) -> ChallengeWindow {
-        let owner = owner.to_string();
-        let mut mac = self.0.clone();
-        for part in [LABEL, "\n", &owner, "\n"] {
-            mac.update(part.as_bytes());
-        }
-        mac.update(&number.to_be_bytes());
-        let nonce = hex::encode(mac.finalize().into_bytes());
-        let mut signed = Sha256::new();
-        for part in [LABEL, "\n", &owner, "\n", &nonce] {
-            signed.update(part.as_bytes());
-        }
-        ChallengeWindow(signed)
-    }
+    /// What is kept under a key. `None` also where a text that was put is not seen yet.
+    fn get(&self, key: &str) -> impl Future<Output = Result<Option<String>, ChallengesError>>;
 }
 
-/// The end of the last window in which a challenge of this window can be answered, POSIX ms.
-const fn end(number: u64) -> u64 {
-    number.saturating_add(WINDOWS).saturating_mul(WINDOW_MS)
+/// The store of challenges does not answer, or takes no more. Trying again is safe.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("challenges: {0}")]
+pub struct ChallengesError(pub String);
+
+/// What is kept of a challenge, as JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    purpose: Purpose,
+    owner: Address,
+    nonce: String,
+    expires_at: Millis,
 }
 
-/// All challenges of one owner and window, hashed up to the number of their place.
-struct ChallengeWindow(Sha256);
+fn digest(purpose: &Purpose, owner: &Address, nonce: &str) -> ContentHash {
+    ContentHash::of(format!("{}\n{owner}\n{nonce}", purpose.label()).as_bytes())
+}
 
-impl ChallengeWindow {
-    fn digest(&self, place: u8) -> ContentHash {
-        ContentHash::new(self.0.clone().chain_update(hex::encode([place])).finalize().into())
-    }
+fn key(digest: &[u8]) -> String {
+    hex::encode(blake2b::<28>(digest))
+}
+
+/// Gives an owner a challenge, with 32 random bytes for its nonce.
+///
+/// # Errors
+/// It cannot be kept: nothing is given.
+pub async fn give(
+    store: &impl Challenges,
+    purpose: Purpose,
+    owner: Address,
+    random: [u8; 32],
+    now: Millis,
+) -> Result<Challenge, ChallengesError> {
+    let (nonce, expires_at) = (hex::encode(random), now.saturating_add(CHALLENGE_MS));
+    let digest = digest(&purpose, &owner, &nonce);
+    let entry = Entry { purpose, owner, nonce: nonce.clone(), expires_at };
+    let text = serde_json::to_string(&entry).map_err(|error| ChallengesError(error.to_string()))?;
+    store.put(&key(digest.as_bytes()), &text, expires_at).await?;
+    Ok(Challenge { owner, nonce, digest, expires_at })
+}
+
+/// The live challenge of an owner that has the payload of a signature: its digest, or the BLAKE2b-224 of that. `None` where
+/// there is none for this purpose.
+///
+/// # Errors
+/// The store cannot be asked, or holds what is no challenge.
+pub async fn find(
+    store: &impl Challenges,
+    purpose: &Purpose,
+    owner: &Address,
+    payload: &[u8],
+    now: Millis,
+) -> Result<Option<Challenge>, ChallengesError> {
+    let key = match payload.len() {
+        28 => hex::encode(payload),
+        32 => key(payload),
+        _ => return Ok(None),
+    };
+    let Some(text) = store.get(&key).await? else { return Ok(None) };
+    let entry: Entry = serde_json::from_str(&text).map_err(|error| ChallengesError(error.to_string()))?;
+    let digest = digest(&entry.purpose, &entry.owner, &entry.nonce);
+    // The store's own expiry is counted in seconds, and its copies may be older than that.
+    let live = now < entry.expires_at && entry.purpose == *purpose && entry.owner == *owner;
+    Ok(live.then_some(Challenge { owner: *owner, nonce: entry.nonce, digest, expires_at: entry.expires_at }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use cardano::keys::SigningKey;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use futures_lite::future::block_on;
+    use std::{cell::RefCell, collections::BTreeMap};
 
-    const NOW: u64 = 1_750_000_012_345;
+    const NOW: Millis = 1_750_000_012_345;
 
-    fn challenger() -> Challenger {
-        Challenger::new(&[7; 32]).unwrap()
+    /// A store in memory, with the faults of a distributed one.
+    #[derive(Default)]
+    struct Store {
+        kept: RefCell<BTreeMap<String, String>>,
+        refuses: bool,
+    }
+
+    impl Challenges for Store {
+        async fn put(&self, key: &str, text: &str, _: Millis) -> Result<(), ChallengesError> {
+            if self.refuses {
+                return Err(ChallengesError("429".into()));
+            }
+            assert!(self.kept.borrow_mut().insert(key.into(), text.into()).is_none(), "a key is written once");
+            Ok(())
+        }
+
+        async fn get(&self, key: &str) -> Result<Option<String>, ChallengesError> {
+            if self.refuses { Err(ChallengesError("429".into())) } else { Ok(self.kept.borrow().get(key).cloned()) }
+        }
     }
 
     fn owner(seed: u8) -> Address {
         SigningKey::from_seed(&[seed; 32]).unwrap().enterprise_address()
     }
 
-    fn found(given: &Challenge, by: &Challenger, now: u64) -> Option<Challenge> {
-        by.find(&given.owner, given.digest.as_bytes(), now)
+    fn given(store: &Store, purpose: &Purpose, random: u8) -> Challenge {
+        block_on(give(store, purpose.clone(), owner(1), [random; 32], NOW)).unwrap()
+    }
+
+    fn found(store: &Store, purpose: &Purpose, owner: &Address, payload: &[u8], now: Millis) -> Option<Challenge> {
+        block_on(find(store, purpose, owner, payload, now)).unwrap()
     }
 
     #[test]
-    fn a_challenge_is_known_again_until_it_expires_and_not_after() {
-        let given = challenger().give(&owner(1), 9, NOW);
-        assert!(given.expires_at - NOW <= CHALLENGE_MS && given.expires_at - NOW > CHALLENGE_MS - WINDOW_MS);
-        for now in [NOW, NOW + 60_000, NOW + 4 * 60_000, given.expires_at - 1] {
-            assert_eq!(found(&given, &challenger(), now).as_ref(), Some(&given));
+    fn a_challenge_is_live_for_exactly_five_minutes_whatever_the_store_still_has() {
+        let store = Store::default();
+        let challenge = given(&store, &Purpose::SignIn, 1);
+        assert_eq!(challenge.expires_at, NOW + 300_000);
+        let at = |now| found(&store, &Purpose::SignIn, &owner(1), challenge.digest.as_bytes(), now);
+        assert_eq!(at(NOW), Some(challenge.clone()));
+        assert_eq!(at(NOW + 299_999), Some(challenge.clone()));
+        assert_eq!(at(NOW + 300_000), None);
+    }
+
+    #[test]
+    fn the_nonce_lets_a_client_check_what_it_signs() {
+        let store = Store::default();
+        for (purpose, label) in
+            [(Purpose::SignIn, "service:signin:v1"), (Purpose::Connect("request".into()), "service:connect:v1")]
+        {
+            let challenge = given(&store, &purpose, 1);
+            let text = format!("{label}\n{}\n{}", owner(1), challenge.nonce);
+            assert_eq!(challenge.digest, ContentHash::of(text.as_bytes()));
         }
-        for now in [given.expires_at, given.expires_at + WINDOW_MS, given.expires_at + 50 * WINDOW_MS] {
-            assert_eq!(found(&given, &challenger(), now), None, "{now}");
-        }
-        assert_eq!(found(&given, &challenger(), NOW - WINDOW_MS), None, "from a window to come");
     }
 
     #[test]
     fn a_wallet_that_signs_the_hash_of_a_message_is_understood() {
-        let given = challenger().give(&owner(1), 255, NOW);
-        let payload = blake2b::<28>(given.digest.as_bytes());
-        assert_eq!(challenger().find(&owner(1), &payload, NOW), Some(given));
+        let store = Store::default();
+        let challenge = given(&store, &Purpose::SignIn, 1);
+        let hashed = blake2b::<28>(challenge.digest.as_bytes());
+        assert_eq!(found(&store, &Purpose::SignIn, &owner(1), &hashed, NOW), Some(challenge));
     }
 
     #[test]
-    fn another_owner_or_key_has_other_challenges() {
-        let given = challenger().give(&owner(1), 0, NOW);
-        let ours = challenger();
-        assert!(found(&given, &ours, NOW).is_some());
-        assert!(found(&given, &Challenger::new(&[8; 32]).unwrap(), NOW).is_none());
-        assert!(ours.find(&owner(2), given.digest.as_bytes(), NOW).is_none());
-    }
-
-    #[test]
-    fn every_place_of_every_window_has_a_challenge_of_its_own() {
-        let ours = challenger();
-        let times = (0..10).map(|window| NOW + window * WINDOW_MS);
-        let all = times.flat_map(|now| (0..PLACES).map(move |place| (place, now)));
-        let digests: BTreeSet<String> =
-            all.map(|(place, now)| ours.give(&owner(1), place, now).digest.to_string()).collect();
-        assert_eq!(digests.len(), 1_280);
-    }
-
-    proptest! {
-        #[test]
-        fn what_was_not_given_is_not_found(payload in proptest::collection::vec(any::<u8>(), 0..40)) {
-            prop_assert_eq!(challenger().find(&owner(1), &payload, NOW), None);
+    fn a_challenge_is_good_for_its_owner_and_its_purpose_alone() {
+        let store = Store::default();
+        let purposes = [Purpose::SignIn, Purpose::Connect("one".into()), Purpose::Connect("two".into())];
+        for (random, purpose) in (1..).zip(&purposes) {
+            let challenge = given(&store, purpose, random);
+            for other in &purposes {
+                let found = found(&store, other, &owner(1), challenge.digest.as_bytes(), NOW);
+                assert_eq!(found.is_some(), other == purpose);
+            }
+            assert_eq!(found(&store, purpose, &owner(2), challenge.digest.as_bytes(), NOW), None);
         }
+    }
+
+    #[test]
+    fn another_request_for_the_same_owner_leaves_a_challenge_as_it_was() {
+        let store = Store::default();
+        let mine = given(&store, &Purpose::SignIn, 1);
+        for random in 2..100 {
+            given(&store, &Purpose::SignIn, random);
+        }
+        assert_eq!(found(&store, &Purpose::SignIn, &owner(1), mine.digest.as_bytes(), NOW), Some(mine));
+    }
+
+    #[test]
+    fn what_was_not_given_or_is_not_seen_yet_is_not_found() {
+        let store = Store::default();
+        let challenge = given(&store, &Purpose::SignIn, 1);
+        for payload in [&[][..], &[0; 27], &[0; 28], &[0; 32], &[0; 33]] {
+            assert_eq!(found(&store, &Purpose::SignIn, &owner(1), payload, NOW), None);
+        }
+        store.kept.borrow_mut().clear();
+        assert_eq!(found(&store, &Purpose::SignIn, &owner(1), challenge.digest.as_bytes(), NOW), None);
+    }
+
+    #[test]
+    fn a_store_that_fails_gives_nothing_and_accepts_nothing() {
+        let challenge = given(&Store::default(), &Purpose::SignIn, 1);
+        let store = Store { refuses: true, ..Store::default() };
+        assert!(block_on(give(&store, Purpose::SignIn, owner(1), [1; 32], NOW)).is_err());
+        assert!(block_on(find(&store, &Purpose::SignIn, &owner(1), challenge.digest.as_bytes(), NOW)).is_err());
+        let store = Store::default();
+        store.kept.borrow_mut().insert(key(challenge.digest.as_bytes()), "{}".into());
+        assert!(block_on(find(&store, &Purpose::SignIn, &owner(1), challenge.digest.as_bytes(), NOW)).is_err());
     }
 }

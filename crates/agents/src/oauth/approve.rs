@@ -1,7 +1,7 @@
 //! `GET /oauth/challenge` and `POST /oauth/approve`: the owner's answer.
 //!
 //! ```text
-//!   wallet   signs SHA-256("service:connect:v1" LF owner LF id of the consent request)
+//!   wallet   signs a challenge that was given for this consent request (`market::challenge`)
 //!   demo     nobody signs; the shared demo wallet's limits are fixed
 //! ```
 //!
@@ -21,6 +21,7 @@ use market::{
         DAY_MS, DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA,
         NewWallet, day,
     },
+    challenge::{self, Challenge, Challenges, ChallengesError, Purpose},
     network,
 };
 use serde::{Deserialize, Serialize};
@@ -47,19 +48,15 @@ pub const MAX_APPROVED_OF_OWN: u32 = 20;
 /// Bytes of an answer's body that are read.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
-/// What a wallet is to sign to connect an agent, 32 bytes.
-#[must_use]
-pub fn connect_digest(owner: &Address, nonce: &str) -> ContentHash {
-    ContentHash::of(format!("service:connect:v1\n{owner}\n{nonce}").as_bytes())
-}
-
 /// What `GET /oauth/challenge` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConnectChallenge {
     /// The address, in bech32.
     pub owner: Address,
-    /// What its wallet signs.
+    /// What its wallet signs: SHA-256 of `service:connect:v1` LF owner LF nonce.
     pub digest: ContentHash,
+    /// 256 random bits, hexadecimal.
+    pub nonce: String,
 }
 
 /// Why there is no challenge, or an answer does not count. The texts go to the page.
@@ -77,6 +74,9 @@ pub enum ApprovalError {
     /// 401.
     #[error("the wallet's signature did not check out: {0}")]
     Signature(#[from] Cip8Error),
+    /// 401.
+    #[error("no live challenge for this wallet and this request: connect the wallet again")]
+    NoChallenge,
     /// 503, for so many seconds.
     #[error(
         "your network has connected {MAX_APPROVED_A_DAY} agents today, the most that one may: connect this one after 00:00 \
@@ -89,6 +89,9 @@ pub enum ApprovalError {
     /// 503, with the cause for our log.
     #[error("the service cannot answer just now: try again in some seconds")]
     Database(#[from] DatabaseError),
+    /// 503, with the cause for our log.
+    #[error("challenges cannot be kept at the moment: try again in some seconds")]
+    Challenges(#[from] ChallengesError),
 }
 
 impl ApprovalError {
@@ -97,8 +100,8 @@ impl ApprovalError {
     pub const fn status(&self) -> u16 {
         match self {
             Self::Expired(_) | Self::Address(_) | Self::Invalid(_) => 400,
-            Self::Signature(_) => 401,
-            Self::NoMoreToday { .. } | Self::Database(_) => 503,
+            Self::Signature(_) | Self::NoChallenge => 401,
+            Self::NoMoreToday { .. } | Self::Database(_) | Self::Challenges(_) => 503,
         }
     }
 }
@@ -106,16 +109,19 @@ impl ApprovalError {
 /// What the wallet at this address (bech32, or hex as wallets give it) is to sign.
 ///
 /// # Errors
-/// The request is over, or the address is not one of preprod.
-pub fn challenge(
+/// The request is over, the address is not one of preprod, or the challenge cannot be kept.
+pub async fn challenge(
     authority: &Authority,
+    challenges: &impl Challenges,
     sealed: &str,
     address: &str,
+    random: [u8; 32],
     now_ms: u64,
 ) -> Result<ConnectChallenge, ApprovalError> {
     let request = ConsentRequest::open(sealed, authority, now_ms)?;
-    let owner = Address::parse_cip30(address)?;
-    Ok(ConnectChallenge { owner, digest: connect_digest(&owner, &request.id) })
+    let (owner, purpose) = (Address::parse_cip30(address)?, Purpose::Connect(request.id));
+    let Challenge { owner, digest, nonce, .. } = challenge::give(challenges, purpose, owner, random, now_ms).await?;
+    Ok(ConnectChallenge { owner, digest, nonce })
 }
 
 /// Who approved.
@@ -151,12 +157,14 @@ pub struct Approval {
     pub daily_budget: Lovelace,
 }
 
-/// Reads the body of `POST /oauth/approve` and checks everything that needs no database.
+/// Reads the body of `POST /oauth/approve` and checks everything that needs no database: the challenge is of this request, and
+/// the grant uses the request up.
 ///
 /// # Errors
 /// What keeps the answer from counting.
 pub async fn check(
     authority: &Authority,
+    challenges: &impl Challenges,
     port: &impl VerifyEd25519,
     demo_enabled: bool,
     body: &[u8],
@@ -177,7 +185,7 @@ pub async fn check(
     let approver = match text(&fields, "mode")? {
         "demo" if demo_enabled => Approver::Demo,
         "demo" => return Err(invalid("mode: there is no demo wallet here; connect a wallet")),
-        "wallet" => Approver::Wallet(signer(&fields, &request, port).await?),
+        "wallet" => Approver::Wallet(signer(&fields, &request, challenges, port, now_ms).await?),
         _ => return Err(invalid("mode: must be wallet or demo")),
     };
     Ok(Approval { request, approver, max_per_payment, daily_budget })
@@ -186,12 +194,17 @@ pub async fn check(
 async fn signer(
     fields: &Map<String, Value>,
     request: &ConsentRequest,
+    challenges: &impl Challenges,
     port: &impl VerifyEd25519,
+    now_ms: u64,
 ) -> Result<Address, ApprovalError> {
     let owner = Address::parse_cip30(text(fields, "owner")?)?;
     let signed = DataSignature::from_hex(text(fields, "key")?, text(fields, "signature")?)?;
     let message = SignedMessage::parse(&signed.key, &signed.signature)?;
-    let unverified = message.check(&owner, connect_digest(&owner, &request.id).as_bytes())?;
+    let purpose = Purpose::Connect(request.id.clone());
+    let challenge = challenge::find(challenges, &purpose, &owner, message.payload(), now_ms).await?;
+    let challenge = challenge.ok_or(ApprovalError::NoChallenge)?;
+    let unverified = message.check(&owner, challenge.digest.as_bytes())?;
     unverified.verify(port).await.map_err(Cip8Error::from)?;
     Ok(owner)
 }

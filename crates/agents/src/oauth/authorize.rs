@@ -29,7 +29,7 @@ const SEAL: &str = "consent";
 /// What an owner is asked to consent to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsentRequest {
-    /// 128 random bits, 32 hexadecimal characters: nonce of the challenge, key of the approval.
+    /// 128 random bits, 32 hexadecimal characters: what challenges are for, key of the approval.
     pub id: String,
     /// Who asks.
     pub client_id: String,

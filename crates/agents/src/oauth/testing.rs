@@ -9,7 +9,10 @@ use cardano::{
     keys::{Native, SigningKey},
 };
 use futures_lite::future::block_on;
-use market::account::NewWallet;
+use market::{
+    account::NewWallet,
+    challenge::{Challenges, ChallengesError},
+};
 use ring::{rand::SystemRandom, signature as rs};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -18,7 +21,7 @@ use url::{Url, form_urlencoded::Serializer};
 
 use super::{
     Authority, OAuthError, Secrets,
-    approve::{self, Approval, ApprovalError, ConnectedAgent},
+    approve::{self, Approval, ApprovalError, ConnectChallenge, ConnectedAgent},
     assertion::{PublicJwk, VerifyJws},
     authorize::{self, AuthorizeRefusal, ConsentRequest},
     client::{self, ClientMetadata},
@@ -53,6 +56,21 @@ impl Documents for Web {
     async fn get(&self, url: &DocumentUrl) -> Result<Fetched, FetchError> {
         self.asked.borrow_mut().push(url.as_str().to_owned());
         self.pages.borrow().get(url.as_str()).cloned().ok_or_else(|| FetchError("no route".into()))
+    }
+}
+
+/// Challenges that were given.
+#[derive(Default)]
+pub(super) struct Kept(pub RefCell<HashMap<String, String>>);
+
+impl Challenges for Kept {
+    async fn put(&self, key: &str, text: &str, _: u64) -> Result<(), ChallengesError> {
+        self.0.borrow_mut().insert(key.to_owned(), text.to_owned());
+        Ok(())
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<String>, ChallengesError> {
+        Ok(self.0.borrow().get(key).cloned())
     }
 }
 
@@ -133,6 +151,7 @@ pub(super) struct World {
     pub db: Sqlite,
     pub authority: Authority,
     pub web: Web,
+    pub challenges: Kept,
     pub now: RefCell<u64>,
     randomness: RefCell<u128>,
 }
@@ -143,6 +162,7 @@ impl World {
             db: Sqlite::of(market::schema::MIGRATIONS).unwrap(),
             authority: authority(BASE, 7),
             web: Web::default(),
+            challenges: Kept::default(),
             now: RefCell::new(NOW),
             randomness: RefCell::new(1),
         }
@@ -183,7 +203,8 @@ impl World {
     }
 
     pub fn check(&self, body: &Value) -> Result<Approval, ApprovalError> {
-        block_on(approve::check(&self.authority, &Native, true, body.to_string().as_bytes(), self.now()))
+        let body = body.to_string();
+        block_on(approve::check(&self.authority, &self.challenges, &Native, true, body.as_bytes(), self.now()))
     }
 
     pub fn grant(&self, approval: &Approval) -> Result<ConnectedAgent, ApprovalError> {
@@ -214,11 +235,17 @@ impl World {
         })
     }
 
+    /// A challenge for this request, as the page asks for it.
+    pub fn challenge(&self, sealed: &str, address: &str) -> Result<ConnectChallenge, ApprovalError> {
+        let random = Sha256::digest(self.random()).into();
+        block_on(approve::challenge(&self.authority, &self.challenges, sealed, address, random, self.now()))
+    }
+
     /// The challenge for a request, signed by somebody's wallet.
     pub fn signed(&self, request: &ConsentRequest, seed: u8) -> (Address, DataSignature) {
         let (key, address) = wallet(seed);
         let sealed = request.seal(&self.authority);
-        let challenge = approve::challenge(&self.authority, &sealed, &address.to_string(), self.now()).unwrap();
+        let challenge = self.challenge(&sealed, &address.to_string()).unwrap();
         (address, sign(&key, &address, challenge.digest.as_bytes()).unwrap())
     }
 

@@ -21,7 +21,7 @@ use market::{
     ListingId,
     account::{self, Account, NewWallet, Token},
     catalogue::{self, Quota, Stored},
-    challenge::{Challenge, Challenger},
+    challenge::{Challenge, Challenges, ChallengesError, Purpose, give},
     contents::{Contents, InDatabase},
     listing::{DeliveryMode, NewListing},
     payment::{Claim, Identifier, NewPayment},
@@ -50,8 +50,21 @@ pub fn token(number: u8) -> Token {
     Token::new([number; 32])
 }
 
-pub fn challenge(owner: Address, place: u8, now: u64) -> Challenge {
-    Challenger::new(&MASTER).unwrap().give(&owner, place, now)
+/// Keeps challenges for those who know their digests: here, the test.
+struct Given;
+
+impl Challenges for Given {
+    async fn put(&self, _: &str, _: &str, _: u64) -> Result<(), ChallengesError> {
+        Ok(())
+    }
+
+    async fn get(&self, _: &str) -> Result<Option<String>, ChallengesError> {
+        Ok(None)
+    }
+}
+
+pub fn challenge(owner: Address, random: u8, now: u64) -> Challenge {
+    block(give(&Given, Purpose::SignIn, owner, [random; 32], now)).unwrap()
 }
 
 /// Signs somebody in for the first time.

@@ -1,5 +1,7 @@
 //! Answers to the consent page that its owner did not give.
 
+use market::challenge::{CHALLENGE_MS, Purpose, give};
+
 use super::*;
 
 #[test]
@@ -59,7 +61,7 @@ fn a_signature_for_one_request_approves_no_other() {
     let (shown, sent) = (world.consent(&client), world.consent(&client));
     let mut body = world.approval(&shown);
     body["request"] = json!(sent.seal(&world.authority));
-    assert!(matches!(world.check(&body), Err(ApprovalError::Signature(_))));
+    assert_eq!(world.check(&body), Err(ApprovalError::NoChallenge));
 }
 
 #[test]
@@ -68,10 +70,19 @@ fn a_signature_of_another_wallet_approves_nothing() {
     let client = world.register(&[CALLBACK]);
     let request = world.consent(&client);
     let mut body = world.approval(&request);
-    let (_, signed) = world.signed(&request, 2);
-    body["key"] = json!(hex::encode(&signed.key));
-    body["signature"] = json!(hex::encode(&signed.signature));
-    assert!(matches!(world.check(&body), Err(ApprovalError::Signature(_))));
+    let (_, own) = world.signed(&request, 2);
+    let (key, other) = wallet(2);
+    let owners = world.challenge(&request.seal(&world.authority), &wallet(1).1.to_string()).unwrap();
+    let the_owners = cardano::cip8::sign(&key, &other, owners.digest.as_bytes()).unwrap();
+    for (signed, what) in [(own, "a challenge of its own"), (the_owners, "the owner's challenge")] {
+        body["key"] = json!(hex::encode(&signed.key));
+        body["signature"] = json!(hex::encode(&signed.signature));
+        let refused = world.check(&body);
+        assert!(
+            matches!(refused, Err(ApprovalError::NoChallenge | ApprovalError::Signature(_))),
+            "{what}: {refused:?}"
+        );
+    }
 }
 
 #[test]
@@ -80,12 +91,38 @@ fn a_signature_for_signing_in_connects_no_agent() {
     let client = world.register(&[CALLBACK]);
     let request = world.consent(&client);
     let (key, owner) = wallet(1);
-    let signin = cardano::ContentHash::of(format!("service:signin:v1\n{owner}\n{}", request.id).as_bytes());
-    let signed = cardano::cip8::sign(&key, &owner, signin.as_bytes()).unwrap();
+    let given = block_on(give(&world.challenges, Purpose::SignIn, owner, [9; 32], world.now())).unwrap();
+    let signed = cardano::cip8::sign(&key, &owner, given.digest.as_bytes()).unwrap();
     let mut body = world.approval(&request);
     body["key"] = json!(hex::encode(&signed.key));
     body["signature"] = json!(hex::encode(&signed.signature));
-    assert!(matches!(world.check(&body), Err(ApprovalError::Signature(_))));
+    assert_eq!(world.check(&body), Err(ApprovalError::NoChallenge));
+}
+
+#[test]
+fn a_challenge_that_expired_or_is_not_seen_yet_approves_nothing() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let body = world.approval(&world.consent(&client));
+    world.wait(CHALLENGE_MS - 1);
+    assert!(world.check(&body).is_ok());
+    world.wait(1);
+    assert_eq!(world.check(&body), Err(ApprovalError::NoChallenge));
+    let unseen = world.approval(&world.consent(&client));
+    world.challenges.0.borrow_mut().clear();
+    assert_eq!(world.check(&unseen), Err(ApprovalError::NoChallenge));
+}
+
+#[test]
+fn a_strangers_challenge_for_the_same_owner_leaves_the_owners_alone() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let request = world.consent(&client);
+    let body = world.approval(&request);
+    let (_, owner) = wallet(1);
+    let strangers = world.challenge(&request.seal(&world.authority), &owner.to_string()).unwrap();
+    assert_eq!(strangers.owner, owner);
+    assert!(world.check(&body).is_ok());
 }
 
 #[test]
@@ -152,7 +189,8 @@ fn the_demo_wallet_is_not_there_where_it_is_switched_off() {
     let request = world.consent(&client).seal(&world.authority);
     let body = json!({ "request": request, "mode": "demo", "maxPerPaymentAda": 1, "dailyBudgetAda": 1 });
     let port = cardano::keys::Native;
-    let refused = block_on(approve::check(&world.authority, &port, false, body.to_string().as_bytes(), world.now()));
+    let (body, challenges) = (body.to_string(), &world.challenges);
+    let refused = block_on(approve::check(&world.authority, challenges, &port, false, body.as_bytes(), world.now()));
     assert!(matches!(refused, Err(ApprovalError::Invalid(_))));
 }
 
@@ -162,7 +200,7 @@ fn a_mainnet_address_gets_no_challenge() {
     let client = world.register(&[CALLBACK]);
     let sealed = world.consent(&client).seal(&world.authority);
     let mainnet = format!("61{}", "ab".repeat(28));
-    let refused = approve::challenge(&world.authority, &sealed, &mainnet, world.now());
+    let refused = world.challenge(&sealed, &mainnet);
     assert!(matches!(refused, Err(ApprovalError::Address(_))));
 }
 

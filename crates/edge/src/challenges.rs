@@ -1,0 +1,53 @@
+//! The store of challenges in Workers KV.
+//!
+//! KV shows a new key at once where it was written, and within a minute elsewhere
+//! (<https://developers.cloudflare.com/kv/concepts/how-kv-works/>): who answers from another place asks for a new challenge.
+
+use std::{pin::pin, time::Duration};
+
+use cardano::slots::Millis;
+use futures_util::future::{Either, select};
+use market::challenge::{Challenges, ChallengesError};
+use worker::{Env, KvError, KvStore};
+
+use crate::settings::SettingError;
+
+/// The binding of the namespace.
+const BINDING: &str = "CHALLENGES";
+/// How long KV may take to answer.
+const TIME: Duration = Duration::from_secs(5);
+
+/// The namespace of challenges.
+pub struct KvChallenges(KvStore);
+
+impl KvChallenges {
+    /// The namespace that is bound.
+    ///
+    /// # Errors
+    /// None is.
+    pub fn bound(env: &Env) -> Result<Self, SettingError> {
+        let unbound = |_| SettingError { name: BINDING.into(), problem: "is not bound (wrangler.toml)" };
+        env.kv(BINDING).map(Self).map_err(unbound)
+    }
+}
+
+async fn in_time<T>(asked: impl Future<Output = Result<T, KvError>>) -> Result<T, ChallengesError> {
+    match select(Box::pin(asked), pin!(crate::sleep(TIME))).await {
+        Either::Left((answer, _)) => answer.map_err(|error| ChallengesError(error.to_string())),
+        Either::Right(_) => Err(ChallengesError(format!("no answer within {} seconds", TIME.as_secs()))),
+    }
+}
+
+impl Challenges for KvChallenges {
+    async fn put(&self, key: &str, text: &str, expires_at: Millis) -> Result<(), ChallengesError> {
+        in_time(async {
+            // KV counts seconds: it must not forget what is live.
+            self.0.put(key, text)?.expiration(expires_at.div_ceil(1_000)).execute().await
+        })
+        .await
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<String>, ChallengesError> {
+        in_time(self.0.get(key).text()).await
+    }
+}
