@@ -12,10 +12,7 @@ CREATE TABLE payments (
                                                  -- what the creator gets of a protected sale, by the fees of this day
   header_digest TEXT NOT NULL,                   -- SHA-256 of the PAYMENT-SIGNATURE that claimed it
   terms_digest TEXT,                             -- of the signed terms, where there are any
-  bought INTEGER NOT NULL DEFAULT 0 CHECK (bought IN (0, 1)), -- whether its purchase is on record
   delivered_at_ms INTEGER,                       -- when the content was handed out for the payment alone
-
-  network TEXT,                                  -- a digest of the day and the network that it was handed in from
 
   -- Of a payment from a service wallet: whose limits it takes from, and on which UTC day (days since 1970-01-01).
   owner TEXT REFERENCES accounts (owner),
@@ -27,7 +24,6 @@ CREATE TABLE payments (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX payments_by_payer ON payments (payer, listing_id);
-CREATE INDEX payments_by_key ON payments (payer_key) WHERE owner IS NULL AND bought = 0; -- few, however many were made
 CREATE INDEX payments_of_a_day ON payments (owner, day) WHERE owner IS NOT NULL;
 
 -- Identifiers that clients gave their payments (x402's extension payment-identifier), for each listing: the first payload

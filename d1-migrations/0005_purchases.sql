@@ -79,7 +79,6 @@ CREATE TRIGGER purchases_new AFTER INSERT ON purchases BEGIN
   ON CONFLICT (address) DO UPDATE SET
     sales = sales + excluded.sales, withdrawn = withdrawn + excluded.withdrawn, refunded = refunded + excluded.refunded;
   UPDATE listings SET sales = sales + (new.status <> 'refunded') WHERE id = new.listing_id;
-  UPDATE payments SET bought = 1 WHERE tx_id = new.id;
 END;
 CREATE TRIGGER purchases_status AFTER UPDATE OF status ON purchases WHEN old.status <> new.status BEGIN
   UPDATE sellers SET
@@ -97,5 +96,4 @@ CREATE TRIGGER purchases_gone AFTER DELETE ON purchases BEGIN
     refunded = refunded - (old.status = 'refunded')
   WHERE address = old.seller_address;
   UPDATE listings SET sales = sales - (old.status <> 'refunded') WHERE id = old.listing_id;
-  UPDATE payments SET bought = 0 WHERE tx_id = old.id;
 END;

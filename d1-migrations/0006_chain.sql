@@ -17,10 +17,7 @@ CREATE TABLE chain_reading (
   rollbacks INTEGER NOT NULL,
   height INTEGER NOT NULL,                       -- of the block of the last transaction that was read
   position INTEGER NOT NULL,                     -- its place in that block; -1 for none
-  acts_as TEXT NOT NULL DEFAULT '',              -- with which keys the last tick acted; empty for none
-  -- Whether who posts results is there, and content of a lock is given with its result only.
-  results_first INTEGER NOT NULL DEFAULT 0 CHECK (results_first IN (0, 1)),
-  results_from_ms INTEGER NOT NULL DEFAULT 0       -- when results may be posted on request again, POSIX ms
+  signer_fingerprint TEXT NOT NULL DEFAULT ''     -- which keys the last tick signed with; empty for none
 ) STRICT;
 INSERT INTO chain_reading (only, rollbacks, height, position) VALUES (1, 0, 0, -1);
 

@@ -4,23 +4,17 @@
 CREATE TABLE outbox (
   tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
   kind TEXT NOT NULL CHECK (kind IN
-    ('payment', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'payout', 'settlement')),
+    ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'payout', 'split',
+      'settlement')),
   purpose TEXT NOT NULL,                         -- what it is for: its insert holds that one live entry stands for each
   wallet TEXT,                                   -- the wallet of ours that built it; NULL for a payer's own
   cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it; a payer's are not
                                                  -- kept once it took no effect
   state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'included', 'refused', 'expired')),
   valid_until_slot INTEGER NOT NULL,             -- the first slot in which it is no longer valid
-  attempts INTEGER NOT NULL CHECK (attempts >= 1), -- submissions that were begun
-  in_doubt INTEGER NOT NULL CHECK (in_doubt >= 0), -- of these since it was written down, what may have reached a node: a
-                                                   -- refusal counts at the only one
-  was_public INTEGER NOT NULL DEFAULT 0 CHECK (was_public IN (0, 1)), -- a node refused it when nobody had it from us, or a
-                                                   -- block has it that is no newer than the newest known before: where it
-                                                   -- took effect, somebody else handed it in
-  newest_height INTEGER,                           -- of the newest block that was known when a payer's was written down,
-                                                   -- who did not sign the request
-  unanswered INTEGER NOT NULL DEFAULT 0 CHECK (unanswered IN (0, 1)), -- such a one whose first submission has no answer noted:
-                                                   -- where a block has it while it is claimed, somebody else handed it in
+  attempts INTEGER NOT NULL CHECK (attempts >= 0), -- submissions since it was claimed that may have reached a node: the
+                                                 -- ledger's refusal is final at the only one
+  provenance TEXT NOT NULL CHECK (provenance IN ('ours', 'foreign', 'unknown')), -- who handed it to the network first
   attempted_at_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   reason TEXT,                                   -- why it took no effect

@@ -6,7 +6,7 @@ use cardano::{
     TxHash,
     blockfrost::{self, Holdings},
     chain::{ChainError, Inclusion, Tip, TracedOutput, Utxo},
-    evaluation::{Evaluate, Evaluation, evaluation},
+    evaluation::{Evaluate, Evaluation, evaluation, evaluation_request},
     params::ProtocolParameters,
 };
 use clap::Args;
@@ -84,7 +84,8 @@ impl Provider {
             None => agent.get(&url).header("project_id", &self.project_id).call(),
             Some(body) => {
                 let request = agent.post(&url).header("project_id", &self.project_id);
-                request.header("content-type", "application/cbor").send(body)
+                let kind = if body.starts_with(b"{") { "application/json" } else { "application/cbor" };
+                request.header("content-type", kind).send(body)
             }
         };
         let mut answer = answer.map_err(|error| failed(error.to_string()))?;
@@ -184,8 +185,9 @@ fn said(status: u16, body: &[u8]) -> String {
 }
 
 impl Evaluate for Provider {
-    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
-        let answer = self.call("/utils/txs/evaluate", Some(hex::encode(cbor).as_bytes()));
+    async fn evaluate_chained(&self, cbor: &[u8], unconfirmed: &[Utxo]) -> Result<Evaluation, ChainError> {
+        let body = evaluation_request(cbor, unconfirmed);
+        let answer = self.call("/utils/txs/evaluate/utxos", Some(body.as_bytes()));
         let answer = answer.map_err(|error| ChainError::Unavailable(error.to_string()))?;
         evaluation(&answer.ok_or_else(|| ChainError::Unavailable("the provider evaluates nothing".to_owned()))?)
     }

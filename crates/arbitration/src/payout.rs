@@ -37,7 +37,7 @@ enum WrittenBy {
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     const fn outbox(&self) -> Outbox<'_, D, C> {
-        Outbox { database: self.database, chain: self.chain, follow: &() }
+        Outbox { database: self.database, chain: self.chain, hook: &() }
     }
 
     /// Pays as awarded, or says when.
@@ -67,7 +67,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<Resolution, ResolveError> {
         if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
             if entry.state != EntryState::Included {
-                self.outbox().look(&mut entry, Some(&disputed.tip), self.now).await?;
+                self.outbox().refresh(&mut entry, Some(&disputed.tip), self.now).await?;
             }
             return Ok(award.paid(by));
         }
@@ -94,8 +94,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             now = now.saturating_add(wait);
             entry = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?.ok_or(ResolveError::Busy)?;
         }
-        if self.outbox().look(&mut entry, Some(&disputed.tip), now).await? == Decision::Reopen {
-            self.outbox().look(&mut entry, Some(&disputed.tip), now).await?;
+        if self.outbox().refresh(&mut entry, Some(&disputed.tip), now).await? == Decision::Unconfirm {
+            self.outbox().refresh(&mut entry, Some(&disputed.tip), now).await?;
         }
         taken(&entry)
     }

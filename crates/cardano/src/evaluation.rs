@@ -5,10 +5,15 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{chain::ChainError, fees::ExUnits};
+use crate::{
+    chain::{ChainError, Utxo},
+    fees::ExUnits,
+};
 
+/// Hex digits of a policy id.
+const POLICY_HEX: usize = 56;
 /// Characters of a script's complaint that are kept.
 const MAX_REASON: usize = 2_000;
 
@@ -25,7 +30,33 @@ pub enum Evaluation {
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Evaluate {
     /// Runs the scripts of a transaction, signed or not.
-    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError>;
+    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
+        self.evaluate_chained(cbor, &[]).await
+    }
+
+    /// Runs the scripts of a transaction that spends these outputs, which no block has yet.
+    async fn evaluate_chained(&self, cbor: &[u8], unconfirmed: &[Utxo]) -> Result<Evaluation, ChainError>;
+}
+
+/// The body of `/utils/txs/evaluate/utxos`: a transaction, and outputs that the provider may not know, as Ogmios 5 writes
+/// them.
+#[must_use]
+pub fn evaluation_request(cbor: &[u8], unconfirmed: &[Utxo]) -> String {
+    let output = |utxo: &Utxo| {
+        let assets = utxo.value.assets.iter().map(|(unit, quantity)| {
+            let (policy, name) = unit.split_at_checked(POLICY_HEX).unwrap_or((unit, ""));
+            let named = if name.is_empty() { policy.to_owned() } else { format!("{policy}.{name}") };
+            (named, Value::from(*quantity))
+        });
+        let value = json!({ "coins": utxo.value.lovelace.get(), "assets": assets.collect::<serde_json::Map<_, _>>() });
+        let mut output = json!({ "address": utxo.address, "value": value });
+        if let (Some(fields), Some(datum)) = (output.as_object_mut(), &utxo.inline_datum) {
+            fields.insert("datum".into(), hex::encode(datum).into());
+        }
+        json!([{ "txId": utxo.reference.tx, "index": utxo.reference.index }, output])
+    };
+    let additional: Vec<Value> = unconfirmed.iter().map(output).collect();
+    json!({ "cbor": hex::encode(cbor), "additionalUtxoSet": additional }).to_string()
 }
 
 #[derive(Deserialize)]

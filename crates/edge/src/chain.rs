@@ -12,7 +12,7 @@ use cardano::{
     Lovelace, TxHash, TxRef,
     blockfrost::{self, AnswerReader, Collect, Holdings, LovelaceReader, TransactionOutputs, UnspentPage},
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
-    evaluation::{Evaluate, Evaluation, evaluation},
+    evaluation::{Evaluate, Evaluation, evaluation, evaluation_request},
     history::{AddressTransaction, History, Place},
     params::ProtocolParameters,
 };
@@ -31,6 +31,8 @@ use crate::{
 const READ_TIME: Duration = Duration::from_secs(5);
 /// How long a submission may take: the provider waits for its node.
 const SUBMIT_TIME: Duration = Duration::from_secs(15);
+/// Where a transaction is evaluated that spends outputs which no block has.
+const EVALUATE_CHAINED: &str = "/utils/txs/evaluate/utxos";
 /// How long an evaluation may take: the provider runs the scripts.
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer that is read whole: lists of at most 100 short entries, and transactions.
@@ -206,7 +208,8 @@ impl Blockfrost {
         }
         let mut init = RequestInit::new();
         if let Some(body) = body {
-            headers.set("content-type", "application/cbor")?;
+            let kind = if path == EVALUATE_CHAINED { "application/json" } else { "application/cbor" };
+            headers.set("content-type", kind)?;
             init.with_body(Some(js_sys::Uint8Array::from(body).into()));
         }
         init.with_method(method).with_headers(headers);
@@ -425,9 +428,13 @@ impl History for Blockfrost {
 }
 
 impl Evaluate for Blockfrost {
-    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
+    async fn evaluate_chained(&self, cbor: &[u8], unconfirmed: &[Utxo]) -> Result<Evaluation, ChainError> {
         // Unlike a submission, an evaluation takes the transaction as text.
-        let answer = self.ask("/utils/txs/evaluate", hex::encode(cbor).as_bytes(), EVALUATION_TIME).await?;
+        let (path, body) = match unconfirmed {
+            [] => ("/utils/txs/evaluate", hex::encode(cbor)),
+            [_, ..] => (EVALUATE_CHAINED, evaluation_request(cbor, unconfirmed)),
+        };
+        let answer = self.ask(path, body.as_bytes(), EVALUATION_TIME).await?;
         match answer.status {
             200 => evaluation(&answer.body),
             400 => Ok(Evaluation::Refused(reason(&answer.body))),

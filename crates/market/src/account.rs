@@ -7,14 +7,19 @@ use cardano::{Address, ContentHash, Lovelace};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{catalogue, challenge::Challenge, network, purchase::PURCHASE_JSON, room::Room};
+use crate::{
+    catalogue,
+    challenge::Challenge,
+    limits::{Authorization, DAY_MS, day, spent_on},
+    network,
+    purchase::PURCHASE_JSON,
+    room::Room,
+};
 
 /// How long a session lasts, in ms.
 pub const SESSION_MS: u64 = 7 * DAY_MS;
 /// How long one lasts that begins while the database has little room left, in ms.
 const SHORT_SESSION_MS: u64 = 60 * 60 * 1_000;
-/// A UTC day, in ms: daily budgets begin anew at midnight UTC.
-pub const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// What a new account may spend per purchase.
 pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
 /// What a new account may spend per day.
@@ -37,12 +42,6 @@ pub const fn session_ms(room: Room) -> u64 {
         Room::Ample => SESSION_MS,
         Room::Short => SHORT_SESSION_MS,
     }
-}
-
-/// The UTC day of a time.
-#[must_use]
-pub const fn day(now_ms: u64) -> u64 {
-    now_ms / DAY_MS
 }
 
 /// A bearer token: shown once, kept as its SHA-256.
@@ -96,28 +95,16 @@ pub struct Account {
     pub max_per_payment: Lovelace,
     /// Most per UTC day.
     pub daily_budget: Lovelace,
-    /// By whose leave it is used: nothing is spent any more once that is over.
+    /// What lets this request use it: it pays for nothing more once that ends.
     #[serde(default)]
-    pub leave: Option<Leave>,
+    pub authorization: Option<Authorization>,
 }
 
-/// What lets somebody use an account.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Leave {
-    /// A session, by its token's hash.
-    Session(String),
-    /// An agent's grant.
-    Grant(String),
-}
-
-impl Leave {
-    pub(crate) fn session(&self) -> Option<&str> {
-        if let Self::Session(hash) = self { Some(hash) } else { None }
-    }
-
-    pub(crate) fn grant(&self) -> Option<&str> {
-        if let Self::Grant(id) = self { Some(id) } else { None }
+impl Account {
+    /// The addresses under which it may own something: its service wallet's, and its owner's.
+    #[must_use]
+    pub fn buyers(&self) -> Vec<String> {
+        vec![self.wallet_address.to_string(), self.owner.clone()]
     }
 }
 
@@ -229,7 +216,7 @@ pub async fn sign_in(
         format!(
             "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
                WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
-               LIMIT iif(EXISTS (SELECT 1 FROM payments WHERE owner = ?1 AND bought = 1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)"
+               LIMIT iif(EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)"
         ),
         owner.as_str(),
         hash.as_str(),
@@ -251,7 +238,7 @@ pub async fn sign_in(
 pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
     statement!(
         format!(
-            "SELECT json_set({ACCOUNT_JSON}, '$.leave', json_object('session', ?1)) FROM accounts WHERE owner = {SESSION_OWNER}"
+            "SELECT json_set({ACCOUNT_JSON}, '$.authorization', json_object('session', ?1)) FROM accounts WHERE owner = {SESSION_OWNER}"
         ),
         token_hash,
         now_ms
@@ -322,12 +309,6 @@ pub async fn set_limits(
     Ok(db.run(set).await?.first().is_some())
 }
 
-/// The statement that reads what an account has spent today, in lovelace, as a JSON string.
-#[must_use]
-pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
-    statement!(format!("SELECT json_quote(CAST({} AS TEXT))", crate::payment::spent_on("?1", "?2")), owner, day(now_ms))
-}
-
 /// What a live session's owner sees of the account, but for the balance, which the chain knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountView {
@@ -348,7 +329,7 @@ pub struct AccountView {
 /// The database cannot be asked.
 pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<AccountView>, DatabaseError> {
     let hash = token.hash();
-    let spent = format!("SELECT CAST({} AS TEXT)", crate::payment::spent_on(SESSION_OWNER, "?3"));
+    let spent = format!("SELECT CAST({} AS TEXT)", spent_on(SESSION_OWNER, "?3"));
     let purchases = format!(
         "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases WHERE buyer_address IN ({SESSION_OWNER}, \
            (SELECT wallet_address FROM accounts WHERE owner = {SESSION_OWNER})) \

@@ -14,22 +14,22 @@
 
 mod buy;
 mod draft;
-mod given;
 mod pay;
+mod settle;
 
 pub use buy::{Bought, BuyError, Order};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError, Inclusion},
+    evaluation::Evaluate,
     keys::SignEd25519,
     slots::{Millis, SlotConfig},
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
-pub use given::{Results, must_be_given};
-use outbox::{Decision, Entry, EntryState, Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing};
+use outbox::{Decision, EntryState, OutboxError, Sleep, Trust, TxStatus};
 pub use pay::{Paid, PayError, Presented};
-use serde::Deserialize;
-use sql::{Database, DatabaseError, Rows, Statement, exactly};
+use settle::ensure;
+use sql::{Database, DatabaseError, Rows, exactly};
 use x402_cardano::{
     exact::Moment,
     method::{Draft, OfferError, Offered, PaymentMethod},
@@ -37,18 +37,18 @@ use x402_cardano::{
 };
 
 use crate::{
-    account::Account,
     catalogue::ListingTerms,
-    contents::{Contents, ContentsError, MOST_HELD},
+    contents::{Contents, ContentsError},
     fees::creator_share,
     listing::DeliveryMode,
     payment::{self, PaymentRecord},
     purchase::{self, Owned, Status},
-    transitions::Transitions,
+    release::{Release, release},
+    results::Seller,
 };
 
-/// A way to pay, and the delivery mode that it is.
-pub type Way<'a> = (DeliveryMode, &'a dyn PaymentMethod);
+/// A payment method, and the delivery mode that it is.
+pub type PaymentOption<'a> = (DeliveryMode, &'a dyn PaymentMethod);
 
 /// One request's view of the world.
 pub struct Checkout<'a, D, C, V, Z, K> {
@@ -60,10 +60,10 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub sleep: &'a Z,
     /// What is sold.
     pub contents: &'a K,
-    /// Who posts results.
-    pub results: &'a dyn Results,
-    /// The ways to pay that are configured.
-    pub ways: &'a [Way<'a>],
+    /// The platform as seller of record, where protected sales are configured.
+    pub seller: Option<Seller<'a>>,
+    /// The payment methods that are configured.
+    pub options: &'a [PaymentOption<'a>],
     /// The wall clock, POSIX ms.
     pub now: Millis,
     /// The clock of escrow matters: the later of the wall clock and the newest known block's time.
@@ -72,8 +72,10 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub schedule: &'a [Millis],
     /// Newer blocks that a payment waits for beyond the one that has it: 0 to 20.
     pub confirmations: u64,
-    /// Whether whoever asks has hung up: what was not received is not delivered.
+    /// Whether the client has hung up: what it did not receive is not delivered.
     pub hung_up: &'a dyn Fn() -> bool,
+    /// Takes a line for the log.
+    pub note: &'a dyn Fn(&str),
 }
 
 /// What was bought before, for who proves to be the buyer.
@@ -100,18 +102,14 @@ pub enum Unavailable {
         "the payment {0} is in a block, and newer ones are waited for: try again in a minute; nothing is paid twice"
     )]
     Unconfirmed(TxHash),
-    /// A lock's result is not posted, and may not be in time: the money could be taken back.
+    /// No block has a lock's result yet.
     #[error(
-        "the result of {0} is not posted yet: the content comes with it, try again in a minute; where it never \
-         is, ask for the money back"
+        "the payment {0} is locked, and its result is not in a block yet: try again in a minute; nothing is paid twice"
     )]
     NoResult(TxHash),
-    /// More protected sales wait for their results than are posted in time.
-    #[error(
-        "too many protected sales wait for their results, of all or of your network: nothing was handed in; try again in a \
-         few minutes, with a new payment unless this one is public already"
-    )]
-    Crowded,
+    /// No result of a lock was posted in time.
+    #[error("no result of {0} was posted in time: the content is not delivered; take the money back")]
+    Refundable(TxHash),
 }
 
 impl From<OutboxError> for Unavailable {
@@ -123,20 +121,20 @@ impl From<OutboxError> for Unavailable {
     }
 }
 
-/// The offers of a sale, by every way that the listing offers and that is configured. One signature where it offers
+/// The offers of a sale, by every method that the listing offers and that is configured. One signature where it offers
 /// protection, made by this signer; nothing is stored.
 ///
 /// # Errors
 /// A quote that cannot be made: a fault of the configuration.
 pub async fn quote(
     signer: &impl SignEd25519,
-    ways: &[Way<'_>],
+    options: &[PaymentOption<'_>],
     terms: &ListingTerms,
     clock: Millis,
     nonce: [u8; 32],
 ) -> Result<Vec<Offered>, OfferError> {
-    let mut offered = Vec::with_capacity(ways.len());
-    for (_, method) in ways.iter().filter(|(mode, _)| terms.modes.contains(mode)) {
+    let mut offered = Vec::with_capacity(options.len());
+    for (_, method) in options.iter().filter(|(mode, _)| terms.modes.contains(mode)) {
         offered.push(match method.draft(&terms.sale(), clock, nonce)? {
             Draft::Ready(ready) => *ready,
             Draft::Unsigned(quote) => {
@@ -156,74 +154,9 @@ fn creator_part(mode: DeliveryMode, price: Lovelace) -> Lovelace {
     }
 }
 
-/// What follows from a payment's inclusion in a request that waits for it: the purchase, that its content is handed out,
-/// and the purchase as it is shown.
-struct Waiting<'a> {
-    delivers: bool,
-    hung_up: &'a dyn Fn() -> bool,
-    now: Millis,
-}
-
-impl Follow for Waiting<'_> {
-    fn follow(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-        let mut statements = Transitions.follow(entry, step)?;
-        if matches!(step, Decision::Include(_)) {
-            if self.delivers && !(self.hung_up)() {
-                statements.push(payment::mark_delivered(&entry.tx, self.now));
-            }
-            statements.extend([payment::record(&entry.tx), purchase::read(&entry.tx)]);
-        }
-        Ok(statements)
-    }
-}
-
-/// What is read of a purchase that was recorded just now.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Recorded {
-    listing_id: String,
-}
-
-impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
+impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
     const fn moment(&self) -> Moment {
         Moment { now_ms: self.clock, slots: SlotConfig::PREPROD }
-    }
-
-    /// Drives a payment, and marks it delivered where it is confirmed by this, and nothing else is waited for.
-    async fn settle(
-        &self,
-        entry: &mut Entry,
-        mode: DeliveryMode,
-        first: Option<Option<&outbox::WalletSnapshot>>,
-        has_content: bool,
-    ) -> Result<Settled, DatabaseError> {
-        let confirmations = self.confirmations;
-        // With more blocks to wait for, nothing is handed out when the first has it.
-        let delivers = first.is_some() && mode == DeliveryMode::Instant && has_content;
-        let follow = Waiting { delivers: delivers && confirmations == 0, hung_up: self.hung_up, now: self.now };
-        let outbox = Outbox { database: self.database, chain: self.chain, follow: &follow };
-        let patience = Patience { sleep: self.sleep, schedule: self.schedule, confirmations };
-        let settled = outbox.settle(entry, first, &patience, self.now).await?;
-        let at_inclusion = confirmations == 0 && !settled.followed.is_empty();
-        if delivers && matches!(settled.standing, Standing::Confirmed { .. }) && !at_inclusion && !(self.hung_up)() {
-            self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
-        }
-        Ok(settled)
-    }
-
-    /// Whether the purchase that is recorded, where a payment is confirmed, is of this listing: what the ledger refused once
-    /// may have been taken up for another one meanwhile.
-    async fn is_of(&self, terms: &ListingTerms, tx: &TxHash, settled: &Settled) -> Result<bool, DatabaseError> {
-        if !matches!(settled.standing, Standing::Confirmed { .. }) {
-            return Ok(true);
-        }
-        let purchase: Option<Recorded> = match settled.followed.last() {
-            Some(rows) => rows.first_json()?,
-            // Another request recorded it.
-            None => self.database.run(purchase::owner(tx)).await?.first_json()?,
-        };
-        let purchase = purchase.ok_or_else(|| DatabaseError(format!("{tx} is gone")))?;
-        Ok(purchase.listing_id == terms.id)
     }
 
     /// The content again, for a buyer who proved to be one, by any of these addresses: of the purchase on record, or of a
@@ -240,35 +173,46 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         {
             found = self.database.run(purchase::owner(&included)).await?.first_json()?;
         }
-        // What the ledger refused once may have been taken up for another listing meanwhile.
-        let Some(owned) = found.filter(|owned| owned.listing_id == terms.id) else { return Ok(None) };
-        must_be_given(self.database, self.chain, &owned, self.confirmations, self.clock).await?;
+        // A payment that was refused once may have been claimed for another listing meanwhile.
+        let Some(mut owned) = found.filter(|owned| owned.listing_id == terms.id) else { return Ok(None) };
+        if release(&owned.facts, self.clock, &SlotConfig::PREPROD) != Release::Now {
+            self.go_on(terms, &owned.id).await?;
+            let again = self.database.run(purchase::owner(&owned.id)).await?.first_json()?;
+            owned = again.ok_or_else(|| DatabaseError(format!("the purchase {} is gone", owned.id)))?;
+        }
+        ensure_redeliverable(self.database, self.chain, &owned, self.confirmations, self.clock).await?;
         Ok(Some(Redelivered { purchase: owned.id, content: self.bought(terms, &owned.id).await? }))
     }
 
+    /// Goes on with a lock whose result is not in a block yet.
+    async fn go_on(&self, terms: &ListingTerms, lock: &TxHash) -> Result<(), Unavailable> {
+        let record: Option<PaymentRecord> = self.database.run(payment::record(lock)).await?.first_json()?;
+        let mut record = record.ok_or_else(|| DatabaseError(format!("the payment {lock} is gone")))?;
+        self.settle(&mut record.entry, terms, None, Trust::Payer).await?;
+        Ok(())
+    }
+
     async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
-        let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
         let mut absent = vec![];
         for mut record in payment::all(paid)? {
-            record.entry.unanswered = false;
-            if let Decision::Include(_) = outbox.look(&mut record.entry, None, self.now).await? {
+            let step = self.outbox().refresh(&mut record.entry, None, Trust::Payer, self.now).await?;
+            if let Decision::Include(_) = step {
                 return Ok(Some(record.entry.tx));
             }
             if !record.entry.state.is_open() && record.entry.valid_until < payment::lately(self.now) {
                 absent.push(record.entry.tx);
             }
         }
-        // What is looked for in vain for good must not stand before what is not.
+        // One that no block had long after its end is not looked for again: it would hide others.
         if !absent.is_empty() {
             self.database.run(outbox::absent(&absent)).await?;
         }
         Ok(None)
     }
 
-    /// Which of these payments, that a node refused, waits for a block all the same: a provider may have refused what it
-    /// passed on.
+    /// Which of these refused payments waits for a block all the same: a provider may have passed on what it refused.
     async fn find_waiting(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
-        // No node keeps what is over.
+        // No node keeps an expired one.
         let refused = |record: &PaymentRecord| record.entry.state == EntryState::Refused;
         for record in payment::all(paid)?.into_iter().filter(refused) {
             if self.chain.in_mempool(&record.entry.tx).await? {
@@ -278,13 +222,13 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         Ok(None)
     }
 
-    /// The content for whom this payment bought it for.
+    /// The content that this payment bought.
     async fn bought(&self, terms: &ListingTerms, payment: &TxHash) -> Result<String, Unavailable> {
         let content = self.contents.bought(&terms.content_hash, payment).await?;
         content.ok_or_else(|| no_content(terms).into())
     }
 
-    /// The same where it was read before, or now.
+    /// Content that was read before, or now.
     async fn bought_or(
         &self,
         content: Option<String>,
@@ -297,19 +241,54 @@ impl<D: Database, C: Chain, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K
         }
     }
 
-    /// The content that a claim reads beside it, where it is one, or that is kept elsewhere and read before it.
-    async fn content_before_claim(
-        &self,
-        terms: &ListingTerms,
-    ) -> Result<(Option<Statement>, Option<String>), Unavailable> {
-        match self.contents.reading(&terms.content_hash) {
-            Some(statement) => Ok((Some(statement), None)),
-            None => {
-                let content = self.contents.get(&terms.content_hash).await?.ok_or_else(|| no_content(terms))?;
-                Ok((None, Some(content).filter(|content| content.len() <= MOST_HELD)))
-            }
+    /// Makes sure that there is something to deliver before anything is paid: where contents lie in the database, the
+    /// claim does so by this hash.
+    async fn content_for_claim(&self, terms: &ListingTerms) -> Result<Option<cardano::ContentHash>, Unavailable> {
+        if self.contents.reading(&terms.content_hash).is_some() {
+            return Ok(Some(terms.content_hash));
         }
+        self.contents.get(&terms.content_hash).await?.ok_or_else(|| no_content(terms))?;
+        Ok(None)
     }
+}
+
+/// That content may be delivered again: it needs as many confirmations as the first time, for a buyer who proves to have
+/// paid a moment ago has no more to show than the payment. `clock` is the escrow clock, POSIX ms.
+///
+/// # Errors
+/// [`Unavailable::Unconfirmed`], [`Unavailable::NoResult`], [`Unavailable::Refundable`], or what cannot be asked.
+pub async fn ensure_redeliverable(
+    database: &impl Database,
+    chain: &impl Chain,
+    owned: &Owned,
+    wanted: u64,
+    clock: Millis,
+) -> Result<(), Unavailable> {
+    ensure(&owned.id, release(&owned.facts, clock, &SlotConfig::PREPROD))?;
+    if wanted == 0 {
+        return Ok(());
+    }
+    let record = database.run(payment::record(&owned.id)).await?;
+    let (_, newer) = confirmations_of(&record, chain, &owned.id, wanted).await?;
+    if newer >= wanted { Ok(()) } else { Err(Unavailable::Unconfirmed(owned.id)) }
+}
+
+/// The block of a purchase, and how many newer ones there are; none is counted where none is asked for.
+async fn confirmations_of(
+    record: &Rows,
+    chain: &impl Chain,
+    purchase: &TxHash,
+    wanted: u64,
+) -> Result<(Inclusion, u64), Unavailable> {
+    let block = record.first_json::<PaymentRecord>()?.and_then(|record| record.entry.block);
+    let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
+    if wanted == 0 {
+        return Ok((block, 0));
+    }
+    let tip = chain.tip().await?;
+    // Newer blocks count only above a block that still has it: a rollback may have removed the one on record.
+    let shown = chain.inclusion_of(purchase).await?;
+    Ok((block, shown.map_or(0, |shown| tip.height.saturating_sub(shown.height))))
 }
 
 fn no_content(terms: &ListingTerms) -> DatabaseError {
@@ -317,21 +296,15 @@ fn no_content(terms: &ListingTerms) -> DatabaseError {
 }
 
 /// How a driven payment stands, in x402's words.
-fn in_x402(standing: Standing) -> Settlement {
+fn in_x402(status: TxStatus) -> Settlement {
     let evidence = |block: Inclusion, confirmations| SettlementEvidence::Block { inclusion: block, confirmations };
-    match standing {
-        Standing::Confirmed { block, confirmations } => Settlement::Confirmed(evidence(block, confirmations)),
-        Standing::Pending { block: Some((block, newer)), .. } => Settlement::Pending(Some(evidence(block, newer))),
-        Standing::Pending { submitted, .. } => Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool)),
-        Standing::Refused(reason) => Settlement::Refused(reason),
-        Standing::Expired => Settlement::Expired,
+    match status {
+        TxStatus::Confirmed { block, confirmations } => Settlement::Confirmed(evidence(block, confirmations)),
+        TxStatus::Pending { block: Some((block, newer)), .. } => Settlement::Pending(Some(evidence(block, newer))),
+        TxStatus::Pending { submitted, .. } => Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool)),
+        TxStatus::Refused(reason) => Settlement::Refused(reason),
+        TxStatus::Expired => Settlement::Expired,
     }
-}
-
-/// The addresses under which an account may own something.
-#[must_use]
-pub fn buyers_of(account: &Account) -> Vec<String> {
-    vec![account.wallet_address.to_string(), account.owner.clone()]
 }
 
 /// Whether a purchase was refunded: what it bought is no longer the buyer's.

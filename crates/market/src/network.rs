@@ -4,7 +4,7 @@ use std::{borrow::Cow, net::Ipv6Addr};
 
 use cardano::{ContentHash, slots::Millis};
 
-use crate::account::day;
+use crate::limits::day;
 
 /// Where a request comes from that nobody says of: on a local stack everybody's.
 pub const UNKNOWN: &str = "unknown";

@@ -1,11 +1,18 @@
-//! Purchases: what was bought, by whom, and what became of it. They exist once their transaction is in a block.
+//! Purchases: what was bought, by whom, and how it stands. They exist once a block has their transaction.
 
-use cardano::{Address, Lovelace, TxHash, chain::Inclusion, slots::Millis};
-use escrow::{Datum, State, spend::Ending};
+use cardano::{Address, Lovelace, TxHash, chain::Inclusion};
+use escrow::Datum;
 use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{catalogue::Page, listing::DeliveryMode, payment::buyers};
+use crate::{
+    buyer,
+    catalogue::Page,
+    listing::DeliveryMode,
+    release::{ReleaseFacts, facts_json},
+};
+
+pub use crate::status::Status;
 
 /// Purchases that one answer lists at most.
 const MAX_LISTED: u32 = 1_000;
@@ -29,81 +36,6 @@ pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, '
         'unlock', CAST(unlock_ms AS TEXT), 'externalDisputeUnlock', CAST(external_dispute_unlock_ms AS TEXT)))) \
       FROM escrows WHERE purchase_id = purchases.id)), \
     'verification', verification))";
-
-/// What became of a purchase. In text: as the API spells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Status {
-    /// Protected: locked.
-    FundsLocked,
-    /// Protected: the seller posted a result.
-    ResultSubmitted,
-    /// Protected: the buyer asked for the money back before there was a result.
-    RefundRequested,
-    /// Protected: the buyer asked for the money back, and there is a result.
-    Disputed,
-    /// Protected: the buyer released the money.
-    WithdrawAuthorized,
-    /// Protected: the seller gave in.
-    RefundAuthorized,
-    /// Protected: our collecting transaction is submitted.
-    #[serde(rename = "withdrawing")]
-    Withdrawing,
-    /// Instant: paid.
-    #[serde(rename = "settled")]
-    Settled,
-    /// Protected: over, the seller got most.
-    #[serde(rename = "withdrawn")]
-    Withdrawn,
-    /// Protected: over, the buyer got most.
-    #[serde(rename = "refunded")]
-    Refunded,
-    /// Protected: over, neither was paid.
-    #[serde(rename = "closed")]
-    Closed,
-}
-
-impl Status {
-    /// The API's word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FundsLocked => "FundsLocked",
-            Self::ResultSubmitted => "ResultSubmitted",
-            Self::RefundRequested => "RefundRequested",
-            Self::Disputed => "Disputed",
-            Self::WithdrawAuthorized => "WithdrawAuthorized",
-            Self::RefundAuthorized => "RefundAuthorized",
-            Self::Withdrawing => "withdrawing",
-            Self::Settled => "settled",
-            Self::Withdrawn => "withdrawn",
-            Self::Refunded => "refunded",
-            Self::Closed => "closed",
-        }
-    }
-}
-
-impl From<State> for Status {
-    fn from(state: State) -> Self {
-        match state {
-            State::FundsLocked => Self::FundsLocked,
-            State::ResultSubmitted => Self::ResultSubmitted,
-            State::RefundRequested => Self::RefundRequested,
-            State::Disputed => Self::Disputed,
-            State::WithdrawAuthorized => Self::WithdrawAuthorized,
-            State::RefundAuthorized => Self::RefundAuthorized,
-        }
-    }
-}
-
-impl From<Ending> for Status {
-    fn from(ending: Ending) -> Self {
-        match ending {
-            Ending::Withdrawn => Self::Withdrawn,
-            Ending::Refunded => Self::Refunded,
-            Ending::Closed => Self::Closed,
-        }
-    }
-}
 
 /// What a buyer found when comparing what was delivered with what was listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -306,7 +238,7 @@ pub async fn of_buyers(
     Ok(Page { json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
 }
 
-/// Whose a purchase is, of what, and what became of it.
+/// Whose a purchase is, of what, and whether its content may be released.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Owned {
@@ -317,67 +249,34 @@ pub struct Owned {
     pub mode: DeliveryMode,
     /// Who paid.
     pub buyer_address: Address,
-    /// What became of it.
+    /// How it stands.
     pub status: Status,
-    /// What its content waits for: see [`crate::payment::PaymentRecord::awaits`].
-    pub awaits: Option<Millis>,
+    /// What its release waits for.
+    pub facts: ReleaseFacts,
 }
 
-/// SQL for what the content of a purchase in this mode waits for: NULL where it may be given. Of an instant one that is
-/// always; of a lock once its result is in a block, or, unless a node had the lock before us, for nothing bounds how many such there
-/// are, was taken by a node with time for five blocks, which is not over, and there is time to post another, should none of
-/// them have it, and nobody but its own buyer can keep it out: it is in no transaction with another's, and built on nothing of
-/// ours that no block has. Whoever overtakes it then has taken the one step that could; after that it cannot be held back. Else 0, as where it was refunded or a rollback took it; or, where results cannot be asked for, when
-/// the time for its result is over, unless a node had the lock before us, for nothing counted it among those that wait
-/// while it was refused.
-macro_rules! awaits {
-    ($id:literal, $mode:literal) => {
-        concat!(
-            "iif(",
-            $mode,
-            " = 'instant', NULL, nullif(coalesce((SELECT CASE WHEN lock.status = 'refunded' THEN 0 \
-               WHEN utxo IS NULL OR result_hash IS NOT NULL THEN -1 \
-               WHEN NOT (SELECT results_first FROM chain_reading) \
-                 THEN iif((SELECT was_public FROM outbox WHERE tx_id = purchase_id), 0, submit_result_ms) \
-               WHEN EXISTS (SELECT 1 FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id \
-                 WHERE op.purchase_id = escrows.purchase_id AND o.kind = 'result' AND (o.state = 'included' \
-                   OR o.state = 'submitted' AND (SELECT was_public FROM outbox WHERE tx_id = purchase_id) IS NOT 1 \
-                     AND (o.valid_until_slot + 1655683200 + 480) * 1000 <= submit_result_ms \
-                     AND o.attempted_at_ms BETWEEN 1 AND (o.valid_until_slot + 1655683200 - 100) * 1000 \
-                     AND o.valid_until_slot > (SELECT tip_slot FROM chain_state) \
-                     AND NOT EXISTS (SELECT 1 FROM outbox_purchases beside WHERE beside.tx_id = o.tx_id \
-                       AND beside.purchase_id <> op.purchase_id) \
-                     AND NOT EXISTS (SELECT 1 FROM reservations r JOIN outbox made ON made.tx_id = substr(r.tx_in, 1, 64) \
-                       WHERE r.tx_id = o.tx_id AND made.state <> 'included'))) \
-               THEN -1 ELSE 0 END FROM escrows JOIN purchases lock ON lock.id = purchase_id \
-             WHERE purchase_id = ",
-            $id,
-            "), 0), -1))"
-        )
-    };
+fn owned_json() -> String {
+    format!(
+        "json_object('id', id, 'listingId', listing_id, 'mode', mode, 'buyerAddress', buyer_address, 'status', status, \
+           'facts', {})",
+        facts_json("purchases.id", "purchases.mode")
+    )
 }
-pub(crate) use awaits;
-
-const OWNED_JSON: &str = concat!(
-    "json_object('id', id, 'listingId', listing_id, 'mode', mode, 'buyerAddress', buyer_address, 'status', status, \
-     'awaits', ",
-    awaits!("purchases.id", "mode"),
-    ")"
-);
 
 /// The statement that reads a purchase as [`Owned`].
 #[must_use]
 pub fn owner(id: &TxHash) -> Statement {
-    statement!(format!("SELECT {OWNED_JSON} FROM purchases WHERE id = ?1"), id)
+    statement!(format!("SELECT {} FROM purchases WHERE id = ?1", owned_json()), id)
 }
 
 /// The statement that reads the oldest purchase of a listing by one of these buyers that was not refunded, as [`Owned`].
 #[must_use]
 pub fn owned(listing: &str, buyers: &[String]) -> Statement {
     let sql = format!(
-        "SELECT {OWNED_JSON} FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
+        "SELECT {} FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
          AND buyer_address IN {} ORDER BY bought_at_ms LIMIT 1",
-        buyers!("?2")
+        owned_json(),
+        buyer::addresses("?2")
     );
     statement!(sql, listing, serde_json::json!(buyers).to_string())
 }

@@ -3,10 +3,13 @@
 
 use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
 use escrow::{Datum, PlutusAddress};
-use outbox::{Decision, Entry, Follow, Kind};
+use outbox::{Decision, Entry, Kind, TransitionHook};
 use sql::{DatabaseError, Statement, statement};
 
-use crate::purchase::{NewEscrow, Status, escrows_follow_steps, purchases_follow, record, record_escrow};
+use crate::{
+    purchase::{NewEscrow, escrows_follow_steps, purchases_follow, record, record_escrow},
+    status::Status,
+};
 
 /// The purchases that an entry acts on, by its transaction `?1`.
 const ACTED_ON: &str = "SELECT purchase_id FROM outbox_purchases WHERE tx_id = ?1";
@@ -15,11 +18,11 @@ const ACTED_ON: &str = "SELECT purchase_id FROM outbox_purchases WHERE tx_id = ?
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transitions;
 
-impl Follow for Transitions {
-    fn follow(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+impl TransitionHook for Transitions {
+    fn statements(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
         match entry.kind {
-            Kind::Payment => payment(entry, step),
-            Kind::Withdrawal => Ok(vec![]),
+            Kind::Payment | Kind::Lock => payment(entry, step),
+            Kind::Withdrawal | Kind::Split => Ok(vec![]),
             Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Payout | Kind::Settlement => {
                 Ok(action(&entry.tx, step))
             }
@@ -30,9 +33,10 @@ impl Follow for Transitions {
 fn payment(entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
     Ok(match step {
         Decision::Include(block) => included(entry, block)?,
-        Decision::Move(block) => moved(&entry.tx, block),
-        Decision::Reopen => gone(&entry.tx),
-        Decision::Wait | Decision::Submit | Decision::Accept | Decision::Refuse(_) | Decision::Expire => vec![],
+        Decision::Reanchor(block) => moved(&entry.tx, block),
+        Decision::Unconfirm => gone(&entry.tx),
+        Decision::Refuse(_) => vec![forget_identifiers(&entry.tx)],
+        Decision::Wait | Decision::Submit | Decision::Accept | Decision::Expire => vec![],
     })
 }
 
@@ -56,6 +60,14 @@ fn escrow_in(utxos: TransactionUtxos) -> Option<NewEscrow> {
         let datum = Datum::from_cbor(&output.inline_datum?).ok()?;
         Some(NewEscrow { index: output.reference.index, address: output.address, datum, locked: output.value.lovelace })
     })
+}
+
+/// The statement that forgets the clients' names of a refused payment: the next claim of it may come under others.
+fn forget_identifiers(tx: &TxHash) -> Statement {
+    statement!(
+        "DELETE FROM payment_identifiers WHERE tx_id = ?1 AND (SELECT state FROM outbox WHERE tx_id = ?1) = 'refused'",
+        tx
+    )
 }
 
 /// It is in another block now.
@@ -100,7 +112,7 @@ fn action(tx: &TxHash, step: &Decision) -> Vec<Statement> {
         return vec![];
     }
     let mut statements = vec![];
-    if *step == Decision::Reopen {
+    if *step == Decision::Unconfirm {
         statements.push(unmade(tx));
         statements.extend(escrows_follow_steps(ACTED_ON, &tx.to_string()));
     } else {

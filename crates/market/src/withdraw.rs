@@ -98,7 +98,7 @@ pub async fn withdraw(
     let owner: Address = account.owner.parse().map_err(|_| WithdrawError::NoOwner)?;
     let wallet = account.wallet_address;
     let tip = chain.tip().await?;
-    let outbox = Outbox { database, chain, follow: &Transitions };
+    let outbox = Outbox { database, chain, hook: &Transitions };
     let reads = vec![overdue(&wallet, tip.slot), open(&wallet, Kind::Withdrawal)];
     let [over, open] = exactly(database.batch(reads).await?)?;
     outbox.close(Entry::all(&over)?, &tip, now).await?;
@@ -124,7 +124,7 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
     async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(EntryState, Withdrawn)>, WithdrawError> {
         let mut oldest = None;
         for mut entry in entries {
-            self.outbox.insist(&mut entry, &self.tip, self.now).await?;
+            self.outbox.force_resubmit(&mut entry, &self.tip, self.now).await?;
             if entry.state.is_open() {
                 oldest = oldest.or(Some((entry.state, self.withdrawn(&entry)?)));
             }

@@ -53,7 +53,7 @@ fn is_given(sales: &Sales, buyer: u8) -> bool {
 
 /// Somebody each brings a lock that a block has already, and proves to have paid.
 fn present(sales: &Sales, buyers: std::ops::Range<u8>) -> Vec<(TxHash, u8)> {
-    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, follow: &Transitions };
+    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &Transitions };
     let mut firsts: Vec<(Entry, u8)> = buyers
         .map(|number| {
             let mut first = entry(&sales.db, &sales.sell(&person(number)));
@@ -65,7 +65,7 @@ fn present(sales: &Sales, buyers: std::ops::Range<u8>) -> Vec<(TxHash, u8)> {
     sales.ledger.mine();
     for (first, _) in &mut firsts {
         sales.ledger.calls.set(0);
-        block(outbox.look(first, None, sales.now())).unwrap();
+        block(outbox.refresh(first, None, sales.now())).unwrap();
         assert_eq!((first.state, first.was_public), (EntryState::Included, true));
     }
     firsts.into_iter().map(|(first, number)| (first.tx, number)).collect()

@@ -232,7 +232,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
                 let _ = crate::support::block(outbox.submit_first(&mut first, None, sales.now()));
                 sales.ledger.mine();
                 sales.ledger.calls.set(0);
-                let _ = crate::support::block(outbox.look(&mut first, None, sales.now()));
+                let _ = crate::support::block(outbox.refresh(&mut first, None, sales.now()));
                 sales.ledger.calls.set(0);
             }
         }

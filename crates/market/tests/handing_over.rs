@@ -97,7 +97,7 @@ fn what_a_node_refused_for_one_request_opens_nothing_for_an_equal_one() {
     // Its payer gave it to somebody else.
     assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
     let meanwhile = || {
-        let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
+        let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
         assert!(block(outbox.submit_first(&mut first.borrow_mut(), None, NOON)).unwrap().is_some());
         assert_eq!(entry(&db, &paying.tx()).state, EntryState::Refused);
         ledger.mine();

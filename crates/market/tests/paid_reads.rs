@@ -241,9 +241,9 @@ fn what_its_payer_had_by_a_signature_is_open_to_no_header_that_was_made_again_la
     world.provider.ledger.mine();
     // As the watcher sees it.
     let mut paid = entry(&world.db, &world.tx);
-    let outbox = Outbox { database: &world.db, chain: &world.provider, follow: &Transitions };
+    let outbox = Outbox { database: &world.db, chain: &world.provider, hook: &Transitions };
     world.provider.ledger.calls.set(0);
-    block(outbox.look(&mut paid, None, world.provider.ledger.tip().time_ms)).unwrap();
+    block(outbox.refresh(&mut paid, None, world.provider.ledger.tip().time_ms)).unwrap();
     (0..200).for_each(|_| world.provider.ledger.mine());
     let made_again = world.pay(true);
     assert!(made_again.is_err(), "{made_again:?}");

@@ -38,7 +38,7 @@ use market::{
     payment::Claim,
     transitions::Transitions,
 };
-use outbox::{Decision, Entry, EntryState, Outbox, Patience, Sleep, Standing};
+use outbox::{Decision, Entry, EntryState, Outbox, PollPolicy, Sleep, TxStatus};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 use x402_cardano::{
@@ -280,7 +280,7 @@ fn a_block_that_was_there_before_a_payment_came_shows_that_it_was_public() {
         }
         let mut read = entry(&db, &tx);
         let found = Decision::Include(inclusion(ledger.tip().height + newer));
-        let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
+        let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
         block(outbox.apply(&mut read, &found, NOON)).unwrap();
         assert_eq!(read.was_public, public, "{newer} newer, {noted:?}");
         assert_eq!(entry(&db, &tx).was_public, public, "as it is stored");
@@ -293,17 +293,17 @@ fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
     let read = entry(&db, &tx);
     assert!(step(&db, &tx, &Decision::Expire));
 
-    let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
-    let patience = Patience { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
+    let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
+    let patience = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
     // As it is stored now, and as a request read it that was slower.
     for mut read in [entry(&db, &tx), Entry { valid_until: 0, ..read }] {
         let settled = block(outbox.settle(&mut read, None, &patience, NOON)).unwrap();
-        assert_eq!(settled.standing, Standing::Expired);
+        assert_eq!(settled.status, TxStatus::Expired);
     }
     assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
     let settled = block(outbox.settle(&mut entry(&db, &tx), None, &patience, NOON)).unwrap();
-    assert!(matches!(settled.standing, Standing::Confirmed { .. }), "the chain has the last word");
+    assert!(matches!(settled.status, TxStatus::Confirmed { .. }), "the chain has the last word");
 }
 
 #[test]
@@ -312,10 +312,10 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
     let mut read = Entry { valid_until: 0, ..entry(&db, &tx) };
     assert!(step(&db, &tx, &Decision::Include(inclusion(1))));
 
-    let outbox = Outbox { database: &db, chain: &ledger, follow: &Transitions };
-    let patience = Patience { sleep: &NoSleep, schedule: &[500], confirmations: 0 };
+    let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
+    let patience = PollPolicy { sleep: &NoSleep, schedule: &[500], confirmations: 0 };
     let settled = block(outbox.settle(&mut read, None, &patience, NOON)).unwrap();
-    assert!(matches!(settled.standing, Standing::Confirmed { .. }), "{:?}", settled.standing);
+    assert!(matches!(settled.status, TxStatus::Confirmed { .. }), "{:?}", settled.status);
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_lock_that_was_given_up_while_another_request_waited_for_its_block_gets_its_
         let (sales, buyer) = (Sales::new(), person(9));
         // Its buyer gives it to somebody else as well.
         let lock = sales.sell(&buyer);
-        let outbox = Outbox { database: &sales.db, chain: &sales.ledger, follow: &Transitions };
+        let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &Transitions };
         let (mut first, mut beside) = (entry(&sales.db, &lock), entry(&sales.db, &lock));
         if end == EntryState::Refused {
             assert!(block(outbox.submit_first(&mut first, None, sales.now())).unwrap().is_some());
@@ -360,9 +360,9 @@ fn a_lock_that_was_given_up_while_another_request_waited_for_its_block_gets_its_
         }
         assert_eq!(entry(&sales.db, &lock).state, end);
         sales.ledger.mine();
-        let patience = Patience { sleep: &NoSleep, schedule: &[], confirmations: 0 };
+        let patience = PollPolicy { sleep: &NoSleep, schedule: &[], confirmations: 0 };
         let settled = block(outbox.settle(&mut beside, None, &patience, sales.now())).unwrap();
-        assert!(matches!(settled.standing, Standing::Confirmed { .. }));
+        assert!(matches!(settled.status, TxStatus::Confirmed { .. }));
 
         let notes: Vec<_> = sales.ticks(3).into_iter().flat_map(|report| report.notes).collect();
         assert!(sales.escrow(&lock).datum.has_result(), "{end:?}: {notes:?}");

@@ -105,7 +105,7 @@ fn what_can_be_collected_is_so_however_many_locks_that_a_node_had_first_are_held
     sales.ticks(4);
     sales.until(31);
     sales.issued.set(sales.now());
-    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, follow: &Transitions };
+    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &Transitions };
     // Once it is refused, none of them counts.
     let mut locks: Vec<_> = (30..54)
         .map(|buyer| {
@@ -118,7 +118,7 @@ fn what_can_be_collected_is_so_however_many_locks_that_a_node_had_first_are_held
     sales.ledger.mine();
     for lock in &mut locks {
         sales.ledger.calls.set(0);
-        block(outbox.look(lock, None, sales.now())).unwrap();
+        block(outbox.refresh(lock, None, sales.now())).unwrap();
     }
     for _ in 0..2 {
         locks.iter().for_each(|lock| {

@@ -490,7 +490,7 @@ fn as_many_results_as_may_wait_are_posted_in_time_whoever_comes_before_them() {
 
 /// Somebody each buys after a node had their lock already, and it is taken up where a block has it.
 fn sell_public(sales: &Sales, buyers: std::ops::Range<u8>) -> Vec<TxHash> {
-    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, follow: &Transitions };
+    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &Transitions };
     sales.ledger.calls.set(0);
     let mut firsts: Vec<Entry> = buyers.map(|number| entry(&sales.db, &sales.sell_another(&person(number)))).collect();
     for first in &mut firsts {
@@ -499,7 +499,7 @@ fn sell_public(sales: &Sales, buyers: std::ops::Range<u8>) -> Vec<TxHash> {
     sales.ledger.mine();
     for first in &mut firsts {
         sales.ledger.calls.set(0);
-        block(outbox.look(first, None, sales.now())).unwrap();
+        block(outbox.refresh(first, None, sales.now())).unwrap();
         assert_eq!((first.state, first.was_public), (EntryState::Included, true));
     }
     firsts.into_iter().map(|first| first.tx).collect()

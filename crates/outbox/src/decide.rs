@@ -1,109 +1,126 @@
-//! What to do with an entry: a pure function of the entry, of what the chain says, and of the time.
+//! What to do with an entry: a pure function of the entry, of what the chain shows, of who asks, and of the time.
 
 use cardano::{chain::Inclusion, slots::Millis};
 
-use crate::entry::{Entry, EntryState};
+use crate::entry::{Entry, EntryState, Provenance};
 
 /// How long after a submission without an answer the same bytes are submitted again.
 pub const RESEND_UNANSWERED_MS: Millis = 5_000;
-/// How long after an accepted submission, where no block has it: a node's mempool forgets when it restarts. Three blocks
-/// of preprod's average 20 s.
-pub const RESEND_UNSEEN_MS: Millis = 60_000;
-/// How long after a request came in the answer to its submission is noted, or whoever serves it is dead.
+/// How long after an accepted submission that no block has: a node's mempool forgets when it restarts. Three blocks of
+/// preprod's average 20 s.
+pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
+/// How long after a submission began its answer is written down, or the request that waited for it is dead.
 pub const ANSWER_MS: Millis = 75_000;
 /// Why a payment is refused that a block has.
-pub(crate) const NOT_FROM_HERE: &str = "a block has it, and no node is known to have it from here";
-/// Why a payment is refused whose time is over, and that a block may have all the same: from somebody else.
-const NOT_HANDED_IN: &str = "it was in no block in time, and no node is known to have it from here";
-/// Slots after its end before a transaction is called expired, in case of a short fork: three blocks.
+pub(crate) const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
+/// Why a payment is refused that expired without an answer to its submission.
+const NEVER_ANSWERED: &str = "no block had it in time, and no node accepted it from this service";
+/// Slots after its end before a transaction counts as expired, in case of a short fork: three blocks.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;
 
-/// What the chain says about a transaction.
+/// What the chain shows of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChainSays {
+pub enum ChainObservation {
     /// The provider did not answer.
-    Nothing,
-    /// It is in no block up to the newest, whose slot this is, if that was asked for before.
+    Unavailable,
+    /// No block up to the tip has it.
     InNoBlock {
-        /// The newest block's slot.
+        /// The tip's slot, where the tip was read before.
         tip_slot: Option<u64>,
     },
+    /// A block has it.
     InBlock(Inclusion),
-    /// A node took it when it was submitted just now.
+    /// A node accepted it when it was submitted just now.
     Accepted,
-    /// The ledger refused it when it was submitted just now, and it is in no block.
-    Refused {
-        /// The node's reason.
-        reason: String,
-        /// Whether that was the only attempt since it was written down.
-        only_attempt: bool,
-    },
+    /// The ledger refused it when it was submitted just now, and no block has it; with the node's reason.
+    Refused(String),
+}
+
+/// Who asks what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// The watcher, or a request that proves nothing.
+    Unproven,
+    /// The payer: by a signature over the request, by a request commitment, or signed in to the account that pays.
+    Payer,
 }
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing, until the chain says something else.
+    /// Nothing, until the chain shows something else.
     Wait,
     /// Begin another attempt and submit the same bytes.
     Submit,
-    /// A node has it.
+    /// A node accepted it.
     Accept,
-    /// It is in this block.
+    /// This block has it.
     Include(Inclusion),
-    /// It is in another block than was noted.
-    Move(Inclusion),
-    /// The block that had it is gone, or it took no effect there: open again.
-    Reopen,
-    /// It has not taken effect and never will, for this reason.
+    /// Another block has it than was written down.
+    Reanchor(Inclusion),
+    /// No block has it any more, or its scripts failed there: open again.
+    Unconfirm,
+    /// It failed for good, for this reason.
     Refuse(String),
-    /// Its time is over.
+    /// Its validity interval ended.
     Expire,
 }
 
 /// Decides. `now` is POSIX ms.
 #[must_use]
-pub fn decide(entry: &Entry, says: &ChainSays, now: Millis) -> Decision {
-    match (says, entry.state) {
-        (ChainSays::Nothing, _) => Decision::Wait,
-        (ChainSays::InBlock(block), EntryState::Included)
+pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: Millis) -> Decision {
+    match (observation, entry.state) {
+        (ChainObservation::Unavailable, _) => Decision::Wait,
+        (ChainObservation::InBlock(block), EntryState::Included)
             if entry.block.map(|known| known.block) == Some(block.block) && block.valid =>
         {
             Decision::Wait
         }
-        (ChainSays::InBlock(block), EntryState::Included) if block.valid => Decision::Move(*block),
-        // Whoever handed it in may be about to note that a node had it from somebody else, or could not.
-        (ChainSays::InBlock(_), EntryState::Claimed) if entry.unanswered => {
+        (ChainObservation::InBlock(block), EntryState::Included) if block.valid => Decision::Reanchor(*block),
+        // The request that submitted it may be about to write the answer down.
+        (ChainObservation::InBlock(_), EntryState::Claimed) if needs_payer(entry, trust) => {
             if now < entry.attempted_at_ms.saturating_add(ANSWER_MS) {
                 Decision::Wait
             } else {
-                Decision::Refuse(NOT_FROM_HERE.into())
+                Decision::Refuse(NOT_OUR_SUBMISSION.into())
             }
         }
-        (ChainSays::InBlock(block), _) if block.valid => Decision::Include(*block),
-        (ChainSays::InBlock(_), EntryState::Included) => Decision::Reopen,
-        (ChainSays::InBlock(_), EntryState::Refused) => Decision::Wait,
-        (ChainSays::InBlock(_), _) => Decision::Refuse("its scripts failed: it took the collateral only".into()),
-        (ChainSays::InNoBlock { .. }, EntryState::Included) => Decision::Reopen,
-        (ChainSays::InNoBlock { tip_slot }, EntryState::Claimed | EntryState::Submitted) => {
-            unseen(entry, *tip_slot, now)
+        (ChainObservation::InBlock(block), _) if block.valid => Decision::Include(*block),
+        (ChainObservation::InBlock(_), EntryState::Included) => Decision::Unconfirm,
+        (ChainObservation::InBlock(_), EntryState::Refused) => Decision::Wait,
+        (ChainObservation::InBlock(_), _) => {
+            Decision::Refuse("its scripts failed: only the collateral was taken".into())
         }
-        (ChainSays::Accepted, EntryState::Claimed) => Decision::Accept,
-        (ChainSays::Refused { reason, only_attempt: true }, EntryState::Claimed) if entry.kind.ends_by_refusal() => {
+        (ChainObservation::InNoBlock { .. }, EntryState::Included) => Decision::Unconfirm,
+        (ChainObservation::InNoBlock { tip_slot }, EntryState::Claimed | EntryState::Submitted) => {
+            unconfirmed(entry, *tip_slot, trust, now)
+        }
+        (ChainObservation::Accepted, EntryState::Claimed) => Decision::Accept,
+        // The ledger also refuses what an earlier attempt brought in: then a refusal proves nothing.
+        (ChainObservation::Refused(reason), EntryState::Claimed)
+            if entry.is_only_attempt() && entry.kind.ends_by_refusal() =>
+        {
             Decision::Refuse(reason.clone())
         }
-        // The ledger also refuses what an earlier attempt brought in: a refusal proves nothing then.
-        (ChainSays::InNoBlock { .. } | ChainSays::Accepted | ChainSays::Refused { .. }, _) => Decision::Wait,
+        (ChainObservation::InNoBlock { .. } | ChainObservation::Accepted | ChainObservation::Refused(_), _) => {
+            Decision::Wait
+        }
     }
 }
 
-fn unseen(entry: &Entry, tip_slot: Option<u64>, now: Millis) -> Decision {
+/// Whether only the payer can say what this payment is for. A plain payment names no listing, so a copy of it could be
+/// claimed for another one; a lock's signed terms name theirs.
+fn needs_payer(entry: &Entry, trust: Trust) -> bool {
+    entry.provenance == Provenance::Unknown && trust == Trust::Unproven && !entry.kind.names_its_listing()
+}
+
+fn unconfirmed(entry: &Entry, tip_slot: Option<u64>, trust: Trust, now: Millis) -> Decision {
     if tip_slot.is_some_and(|slot| slot >= entry.valid_until.saturating_add(EXPIRY_GRACE_SLOTS)) {
-        let unanswered = entry.state == EntryState::Claimed && entry.unanswered;
-        return if unanswered { Decision::Refuse(NOT_HANDED_IN.into()) } else { Decision::Expire };
+        let unanswered = entry.state == EntryState::Claimed && needs_payer(entry, trust);
+        return if unanswered { Decision::Refuse(NEVER_ANSWERED.into()) } else { Decision::Expire };
     }
-    let patience = if entry.state == EntryState::Claimed { RESEND_UNANSWERED_MS } else { RESEND_UNSEEN_MS };
-    if now >= entry.attempted_at_ms.saturating_add(patience) { Decision::Submit } else { Decision::Wait }
+    let pause = if entry.state == EntryState::Claimed { RESEND_UNANSWERED_MS } else { RESEND_UNCONFIRMED_MS };
+    if now >= entry.attempted_at_ms.saturating_add(pause) { Decision::Submit } else { Decision::Wait }
 }
 
 #[cfg(test)]
@@ -126,11 +143,8 @@ mod tests {
             state,
             valid_until: END,
             attempts: 1,
-            in_doubt: 1,
             attempted_at_ms: AT,
-            was_public: false,
-            newest_height: None,
-            unanswered: false,
+            provenance: Provenance::Ours,
             block,
         }
     }
@@ -139,74 +153,90 @@ mod tests {
         Inclusion { block: TxHash::new([number; 32]), height: 7, slot: 900, time_ms: AT, valid }
     }
 
-    fn step(state: EntryState, says: &ChainSays, now: Millis) -> Decision {
-        decide(&entry(Kind::Payment, state), says, now)
+    fn step(state: EntryState, seen: &ChainObservation, now: Millis) -> Decision {
+        decide(&entry(Kind::Payment, state), seen, Trust::Unproven, now)
     }
 
     #[test]
     fn every_state_meets_every_word_of_the_chain() {
-        let here = |slot| ChainSays::InNoBlock { tip_slot: slot };
+        let here = |slot| ChainObservation::InNoBlock { tip_slot: slot };
         let over = Some(END + EXPIRY_GRACE_SLOTS);
-        let found = ChainSays::InBlock(block(2, true));
-        let failed = ChainSays::InBlock(block(2, false));
-        let refused = |only_attempt| ChainSays::Refused { reason: "no".into(), only_attempt };
-        let fails = || Decision::Refuse("its scripts failed: it took the collateral only".into());
-        let (unanswered, unseen) = (AT + RESEND_UNANSWERED_MS, AT + RESEND_UNSEEN_MS);
+        let found = ChainObservation::InBlock(block(2, true));
+        let failed = ChainObservation::InBlock(block(2, false));
+        let refused = ChainObservation::Refused("no".into());
+        let fails = || Decision::Refuse("its scripts failed: only the collateral was taken".into());
+        let (unanswered, unseen) = (AT + RESEND_UNANSWERED_MS, AT + RESEND_UNCONFIRMED_MS);
         let table = [
-            (Claimed, ChainSays::Nothing, u64::MAX, Decision::Wait),
+            (Claimed, ChainObservation::Unavailable, u64::MAX, Decision::Wait),
             (Claimed, here(None), unanswered - 1, Decision::Wait),
             (Claimed, here(None), unanswered, Decision::Submit),
             (Claimed, here(Some(END + EXPIRY_GRACE_SLOTS - 1)), AT, Decision::Wait),
             (Claimed, here(over), AT, Decision::Expire),
             (Claimed, found.clone(), AT, Decision::Include(block(2, true))),
             (Claimed, failed.clone(), AT, fails()),
-            (Claimed, ChainSays::Accepted, AT, Decision::Accept),
-            (Claimed, refused(true), AT, Decision::Refuse("no".into())),
-            (Claimed, refused(false), AT, Decision::Wait),
+            (Claimed, ChainObservation::Accepted, AT, Decision::Accept),
+            (Claimed, refused.clone(), AT, Decision::Refuse("no".into())),
             (Submitted, here(None), unseen - 1, Decision::Wait),
             (Submitted, here(None), unseen, Decision::Submit),
             (Submitted, here(over), AT, Decision::Expire),
             (Submitted, found.clone(), AT, Decision::Include(block(2, true))),
             (Submitted, failed.clone(), AT, fails()),
-            (Submitted, ChainSays::Accepted, AT, Decision::Wait),
-            (Submitted, refused(true), AT, Decision::Wait),
-            (Included, here(over), unseen, Decision::Reopen),
-            (Included, ChainSays::InBlock(block(1, true)), AT, Decision::Wait),
-            (Included, found.clone(), AT, Decision::Move(block(2, true))),
-            (Included, failed.clone(), AT, Decision::Reopen),
-            (Included, ChainSays::Nothing, unseen, Decision::Wait),
+            (Submitted, ChainObservation::Accepted, AT, Decision::Wait),
+            (Submitted, refused.clone(), AT, Decision::Wait),
+            (Included, here(over), unseen, Decision::Unconfirm),
+            (Included, ChainObservation::InBlock(block(1, true)), AT, Decision::Wait),
+            (Included, found.clone(), AT, Decision::Reanchor(block(2, true))),
+            (Included, failed.clone(), AT, Decision::Unconfirm),
+            (Included, ChainObservation::Unavailable, unseen, Decision::Wait),
             (Refused, here(over), unseen, Decision::Wait),
             (Refused, found.clone(), AT, Decision::Include(block(2, true))),
             (Refused, failed.clone(), AT, Decision::Wait),
-            (Refused, refused(true), AT, Decision::Wait),
+            (Refused, refused.clone(), AT, Decision::Wait),
             (Expired, here(over), unseen, Decision::Wait),
             (Expired, found, AT, Decision::Include(block(2, true))),
             (Expired, failed, AT, fails()),
-            (Expired, ChainSays::Accepted, AT, Decision::Wait),
+            (Expired, ChainObservation::Accepted, AT, Decision::Wait),
         ];
-        for (state, says, now, expected) in table {
-            assert_eq!(step(state, &says, now), expected, "{state:?}, {says:?}, {now}");
+        for (state, seen, now, expected) in table {
+            assert_eq!(step(state, &seen, now), expected, "{state:?}, {seen:?}, {now}");
         }
     }
 
     #[test]
-    fn a_block_says_nothing_while_the_first_answer_may_still_be_noted() {
-        let (found, first) =
-            (ChainSays::InBlock(block(2, true)), Entry { unanswered: true, ..entry(Kind::Payment, Claimed) });
-        assert_eq!(decide(&first, &found, AT + ANSWER_MS - 1), Decision::Wait);
-        assert!(matches!(decide(&first, &found, AT + ANSWER_MS), Decision::Refuse(_)));
-        let over = ChainSays::InNoBlock { tip_slot: Some(END + EXPIRY_GRACE_SLOTS) };
-        assert!(matches!(decide(&first, &over, AT), Decision::Refuse(_)), "a block may have it from somebody else");
-        let taken = Entry { state: Submitted, ..first };
-        assert_eq!(decide(&taken, &found, AT), Decision::Include(block(2, true)));
+    fn a_refusal_after_another_attempt_proves_nothing() {
+        let again = Entry { attempts: 2, ..entry(Kind::Payment, Claimed) };
+        assert_eq!(decide(&again, &ChainObservation::Refused("no".into()), Trust::Unproven, AT), Decision::Wait);
+    }
+
+    #[test]
+    fn an_unanswered_payment_in_a_block_waits_for_its_answer_and_then_for_its_payer() {
+        let found = ChainObservation::InBlock(block(2, true));
+        let expired = ChainObservation::InNoBlock { tip_slot: Some(END + EXPIRY_GRACE_SLOTS) };
+        let unanswered = |kind| Entry { provenance: Provenance::Unknown, ..entry(kind, Claimed) };
+        let include = Decision::Include(block(2, true));
+        let (payment, lock) = (unanswered(Kind::Payment), unanswered(Kind::Lock));
+        assert_eq!(decide(&payment, &found, Trust::Unproven, AT + ANSWER_MS - 1), Decision::Wait);
+        assert!(matches!(decide(&payment, &found, Trust::Unproven, AT + ANSWER_MS), Decision::Refuse(_)));
+        assert_eq!(decide(&payment, &found, Trust::Payer, AT), include);
+        assert!(
+            matches!(decide(&payment, &expired, Trust::Unproven, AT), Decision::Refuse(_)),
+            "its payer may claim it"
+        );
+        assert_eq!(decide(&lock, &found, Trust::Unproven, AT), include, "its terms name the listing");
+        assert_eq!(decide(&lock, &expired, Trust::Unproven, AT), Decision::Expire);
+        let accepted = Entry { state: Submitted, ..payment };
+        assert_eq!(decide(&accepted, &found, Trust::Unproven, AT), include);
+        let signed = Entry { provenance: Provenance::Foreign, ..unanswered(Kind::Payment) };
+        assert_eq!(decide(&signed, &found, Trust::Unproven, AT), include, "its payer signed the claim");
     }
 
     #[test]
     fn a_refused_payout_stays_because_the_next_would_not_exclude_it() {
-        let refused = ChainSays::Refused { reason: "no".into(), only_attempt: true };
-        for kind in [Kind::Payment, Kind::Withdrawal, Kind::Collect, Kind::Settlement] {
-            assert_eq!(decide(&entry(kind, Claimed), &refused, AT), Decision::Refuse("no".into()));
+        let refused = ChainObservation::Refused("no".into());
+        for kind in [Kind::Payment, Kind::Lock, Kind::Withdrawal, Kind::Collect, Kind::Settlement] {
+            let decision = decide(&entry(kind, Claimed), &refused, Trust::Unproven, AT);
+            assert_eq!(decision, Decision::Refuse("no".into()));
         }
-        assert_eq!(decide(&entry(Kind::Payout, Claimed), &refused, AT), Decision::Wait);
+        assert_eq!(decide(&entry(Kind::Payout, Claimed), &refused, Trust::Unproven, AT), Decision::Wait);
     }
 }

@@ -1,4 +1,4 @@
-//! Driving an entry: one look, or looks with bounded waits. The one place that submits transactions.
+//! Driving an entry: one look at the chain, or several with bounded waits. The one place that submits transactions.
 
 use cardano::{
     Address, TxHash,
@@ -9,9 +9,9 @@ use cardano::{
 use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
-    decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, NOT_FROM_HERE, decide},
-    entry::{ENTRY_JSON, Entry, EntryState, Kind},
-    statements::{answer_lost, begin_attempt, by_id, change, keep_bytes, not_handed_over, open_beside, refused_first},
+    decide::{ChainObservation, Decision, EXPIRY_GRACE_SLOTS, NOT_OUR_SUBMISSION, Trust, decide},
+    entry::{ENTRY_JSON, Entry, EntryState, Kind, Provenance},
+    statements::{begin_attempt, by_id, change, keep_bytes, not_handed_over, open_beside},
     wallet::{MAX_LAG_MS, WalletSnapshot},
 };
 
@@ -22,19 +22,18 @@ const LATELY_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Open entries of one wallet and kind that are read at once.
 const MAX_OPEN: u32 = 3;
 
-/// What follows from a change of an entry, in the same batch.
-pub trait Follow {
-    /// The statements. They come after those that write the change, and hold nothing but what is true once it is written:
-    /// where another request was faster, the entry is in another state, and they must not take effect.
+/// Statements that run in the same batch as a change of an entry.
+pub trait TransitionHook {
+    /// The statements. They run after those that write the change, and must check the entry's state: where another request
+    /// was faster, the entry has another state, and they must change nothing.
     ///
     /// # Errors
     /// What is stored cannot be read.
-    fn follow(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError>;
+    fn statements(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError>;
 }
 
-/// Nothing follows.
-impl Follow for () {
-    fn follow(&self, _: &Entry, _: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+impl TransitionHook for () {
+    fn statements(&self, _: &Entry, _: &Decision) -> Result<Vec<Statement>, DatabaseError> {
         Ok(vec![])
     }
 }
@@ -48,7 +47,7 @@ pub trait Sleep {
 
 /// How long a request waits for a block.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience<'a, Z> {
+pub struct PollPolicy<'a, Z> {
     /// How to wait.
     pub sleep: &'a Z,
     /// Waits in ms before looks at the chain: as many looks, and no more. Each costs up to three outside calls.
@@ -70,7 +69,7 @@ pub enum OutboxError {
 
 /// How an entry stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TxStatus {
     /// In a block, with at least as many newer ones as were asked for.
     Confirmed {
         block: Inclusion,
@@ -94,9 +93,21 @@ pub enum Standing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// How it stands.
-    pub standing: Standing,
-    /// What the statements that followed its inclusion answered; empty where it was in a block before.
+    pub status: TxStatus,
+    /// What the hook's statements answered at its inclusion; empty where a block had it before.
     pub followed: Vec<Rows>,
+}
+
+/// What one look at the chain showed of an entry.
+struct Look {
+    /// Its last status, where the look ends the waiting.
+    end: Option<TxStatus>,
+    /// Blocks above its own, as far as this look shows.
+    confirmations: u64,
+    /// What the hook's statements answered at its inclusion.
+    followed: Vec<Rows>,
+    /// Whether the provider refuses to be asked more.
+    throttled: bool,
 }
 
 /// The outbox of a database.
@@ -104,12 +115,12 @@ pub struct Settled {
 pub struct Outbox<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
-    /// What follows from changes.
-    pub follow: &'a dyn Follow,
+    /// What else changes with an entry.
+    pub hook: &'a dyn TransitionHook,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Writes a step down with what follows. Whether it changed the entry, and what the statements that follow answered.
+    /// Writes a step down, with the hook's statements. Whether it changed the entry, and what these statements answered.
     ///
     /// # Errors
     /// The database cannot be asked.
@@ -124,25 +135,33 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             return Ok((false, vec![]));
         }
         let own = statements.len();
-        statements.extend(self.follow.follow(entry, step)?);
+        statements.extend(self.hook.statements(entry, step)?);
         let mut answers = self.database.batch(statements).await?;
         let changed = answers.first().is_some_and(|first| first.first().is_some());
         let followed = answers.split_off(own.min(answers.len()));
         match step {
-            Decision::Include(block) | Decision::Move(block) => {
-                entry.was_public |= entry.stood_before(block);
-                // What another request learnt from a node since the entry was read.
+            Decision::Include(block) | Decision::Reanchor(block) => {
+                // Another request may have learnt from a node since the entry was read.
                 if let (Decision::Include(_), Some(stored)) = (step, answers.last()) {
-                    entry.was_public |= Entry::first(stored)?.is_some_and(|stored| stored.was_public);
+                    entry.provenance = Entry::first(stored)?.map_or(entry.provenance, |stored| stored.provenance);
                 }
                 (entry.state, entry.block) = (EntryState::Included, Some(*block));
             }
             _ if !changed => {}
-            Decision::Accept => (entry.state, entry.was_public) = (EntryState::Submitted, false),
-            Decision::Reopen => (entry.state, entry.block, entry.attempted_at_ms) = (EntryState::Submitted, None, 0),
+            Decision::Accept => {
+                entry.state = EntryState::Submitted;
+                if entry.is_only_attempt() {
+                    entry.provenance = Provenance::Ours;
+                }
+            }
+            Decision::Unconfirm => {
+                (entry.state, entry.block, entry.attempted_at_ms) = (EntryState::Submitted, None, 0);
+            }
             Decision::Refuse(_) => {
                 entry.state = EntryState::Refused;
-                entry.was_public |= entry.unanswered;
+                if entry.provenance == Provenance::Unknown {
+                    entry.provenance = Provenance::Foreign;
+                }
             }
             Decision::Expire => entry.state = EntryState::Expired,
             Decision::Wait | Decision::Submit => {}
@@ -150,15 +169,18 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok((changed, followed))
     }
 
-    /// Submits the bytes of an entry whose attempt is written down. Where the ledger refuses it for want of change that
-    /// a node may have lost, what made the change goes first.
-    async fn submit(&self, entry: &mut Entry, wallet: Option<&WalletSnapshot>) -> Result<ChainSays, DatabaseError> {
-        let only_attempt = entry.in_doubt == 1;
+    /// Submits the bytes of an entry whose attempt is written down. Where the ledger refuses it because a node may have
+    /// lost the change that it spends, the transactions that made the change are submitted first.
+    async fn submit(
+        &self,
+        entry: &mut Entry,
+        wallet: Option<&WalletSnapshot>,
+    ) -> Result<ChainObservation, DatabaseError> {
         let mut answer = self.chain.submit(&entry.cbor).await;
         if matches!(answer, Ok(Submission::Refused(_))) {
             let parents = wallet.map(|wallet| wallet.parents_of(&entry.cbor)).unwrap_or_default();
             for parent in &parents {
-                // What it says does not matter: one that is not lost is refused, because its inputs are spent.
+                // Its answer does not matter: a parent that the node still has is refused, for its inputs are spent.
                 drop(self.chain.submit(parent).await);
             }
             if !parents.is_empty() {
@@ -168,36 +190,28 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(match answer {
             Err(ChainError::RateLimited | ChainError::BudgetExhausted | ChainError::TimeOver) => {
                 self.database.run(not_handed_over(entry)).await?;
-                ChainSays::Nothing
+                ChainObservation::Unavailable
             }
-            Err(_) => {
-                if only_attempt && entry.unanswered {
-                    self.database.run(answer_lost(entry)).await?;
-                    entry.unanswered = false;
+            Err(_) => ChainObservation::Unavailable,
+            Ok(Submission::Accepted) => ChainObservation::Accepted,
+            Ok(Submission::Refused(reason)) => match self.inclusion_of(entry).await {
+                Err(OutboxError::Database(error)) => return Err(error),
+                Err(OutboxError::Chain(_)) => ChainObservation::Unavailable,
+                // Others submitted it: only its payer can say what it is for.
+                Ok(Some(_))
+                    if entry.is_only_attempt()
+                        && entry.provenance == Provenance::Unknown
+                        && !entry.kind.names_its_listing() =>
+                {
+                    ChainObservation::Refused(reason)
                 }
-                ChainSays::Nothing
-            }
-            Ok(Submission::Accepted) => ChainSays::Accepted,
-            Ok(Submission::Refused(reason)) => {
-                if only_attempt {
-                    let public = self.database.run(refused_first(entry)).await?;
-                    entry.was_public |= public.first() == Some("yes");
-                }
-                match self.inclusion_of(entry).await {
-                    Err(OutboxError::Database(error)) => return Err(error),
-                    Err(OutboxError::Chain(_)) => ChainSays::Nothing,
-                    Ok(None) => ChainSays::Refused { reason, only_attempt },
-                    // Somebody else handed it in: what it is for says its payer's signature, not who came first with a copy.
-                    Ok(Some(_)) if only_attempt && entry.newest_height.is_some() => {
-                        ChainSays::Refused { reason, only_attempt }
-                    }
-                    Ok(Some(block)) => ChainSays::InBlock(block),
-                }
-            }
+                Ok(Some(block)) => ChainObservation::InBlock(block),
+                Ok(None) => ChainObservation::Refused(reason),
+            },
         })
     }
 
-    /// The block that has it. The bytes of one that was given up are read again from there.
+    /// The block that has it. Bytes that were dropped are read again from there.
     async fn inclusion_of(&self, entry: &mut Entry) -> Result<Option<Inclusion>, OutboxError> {
         let block = self.chain.inclusion_of(&entry.tx).await?;
         if block.is_some() && entry.cbor.is_empty() {
@@ -208,8 +222,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(block)
     }
 
-    /// The submission that writing an entry down began. Whatever was attempted before was refused for certain, or it
-    /// would not have been written anew.
+    /// Makes the submission that claiming an entry began. The ledger's reason, where it refuses.
     ///
     /// # Errors
     /// The database cannot be asked. A chain that does not answer leaves the entry claimed.
@@ -219,25 +232,24 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         wallet: Option<&WalletSnapshot>,
         now: Millis,
     ) -> Result<Option<String>, DatabaseError> {
-        let says = self.submit(entry, wallet).await?;
-        let step = decide(entry, &says, now);
+        let seen = self.submit(entry, wallet).await?;
+        let step = decide(entry, &seen, Trust::Payer, now);
         self.apply(entry, &step, now).await?;
-        Ok(match says {
-            ChainSays::Refused { reason, .. } => Some(reason),
+        Ok(match seen {
+            ChainObservation::Refused(reason) => Some(reason),
             _ => None,
         })
     }
 
-    /// The same bytes again, unless somebody else began an attempt since the entry was read.
+    /// Submits the same bytes again, unless another attempt began since the entry was read.
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub async fn submit_again(&self, entry: &mut Entry, now: Millis) -> Result<(), DatabaseError> {
+    pub async fn submit_again(&self, entry: &mut Entry, trust: Trust, now: Millis) -> Result<(), DatabaseError> {
         let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
-        // What who asks has made sure of stays so.
-        *entry = Entry { unanswered: begun.unanswered && entry.unanswered, ..begun };
-        let says = self.submit(entry, None).await?;
-        let step = decide(entry, &says, now);
+        *entry = begun;
+        let seen = self.submit(entry, None).await?;
+        let step = decide(entry, &seen, trust, now);
         self.apply(entry, &step, now).await?;
         Ok(())
     }
@@ -277,46 +289,58 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Looks at the chain once and does what follows. What was done.
+    /// Looks at the chain once and acts on what it shows. What was decided.
     ///
     /// # Errors
     /// The database or the chain cannot be asked.
-    pub async fn look(&self, entry: &mut Entry, tip: Option<&Tip>, now: Millis) -> Result<Decision, OutboxError> {
-        let step = self.see(entry, tip, now).await?;
+    pub async fn refresh(
+        &self,
+        entry: &mut Entry,
+        tip: Option<&Tip>,
+        trust: Trust,
+        now: Millis,
+    ) -> Result<Decision, OutboxError> {
+        let step = self.observe(entry, tip, trust, now).await?;
         if step == Decision::Submit {
-            self.submit_again(entry, now).await?;
+            self.submit_again(entry, trust, now).await?;
         }
         Ok(step)
     }
 
-    /// The same, but for submitting again ([`Outbox::submit_again`]), which is left to whoever asks.
+    /// As [`Outbox::refresh`], but leaves submitting again to the caller ([`Outbox::submit_again`]).
     ///
     /// # Errors
-    /// As [`Outbox::look`].
-    pub async fn see(&self, entry: &mut Entry, tip: Option<&Tip>, now: Millis) -> Result<Decision, OutboxError> {
-        let says = match self.inclusion_of(entry).await? {
-            Some(block) => ChainSays::InBlock(block),
-            None => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
+    /// As [`Outbox::refresh`].
+    pub async fn observe(
+        &self,
+        entry: &mut Entry,
+        tip: Option<&Tip>,
+        trust: Trust,
+        now: Millis,
+    ) -> Result<Decision, OutboxError> {
+        let seen = match self.inclusion_of(entry).await? {
+            Some(block) => ChainObservation::InBlock(block),
+            None => ChainObservation::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
         };
-        let step = decide(entry, &says, now);
+        let step = decide(entry, &seen, trust, now);
         if step != Decision::Submit {
             self.apply(entry, &step, now).await?;
         }
         Ok(step)
     }
 
-    /// As [`Outbox::look`], but what no block has is submitted again at once: somebody asks for it.
+    /// As [`Outbox::refresh`], but submits an unconfirmed transaction again at once.
     ///
     /// # Errors
-    /// As [`Outbox::look`].
-    pub async fn insist(&self, entry: &mut Entry, tip: &Tip, now: Millis) -> Result<(), OutboxError> {
-        if self.look(entry, Some(tip), now).await? == Decision::Wait && entry.state.is_open() {
-            self.submit_again(entry, now).await?;
+    /// As [`Outbox::refresh`].
+    pub async fn force_resubmit(&self, entry: &mut Entry, tip: &Tip, now: Millis) -> Result<(), OutboxError> {
+        if self.refresh(entry, Some(tip), Trust::Payer, now).await? == Decision::Wait && entry.state.is_open() {
+            self.submit_again(entry, Trust::Payer, now).await?;
         }
         Ok(())
     }
 
-    /// Reads what others wrote down meanwhile. The bytes of one that was given up are not kept: those at hand are.
+    /// Reads what other requests wrote down meanwhile. Bytes that are not stored any more are kept.
     async fn read_again(&self, entry: &mut Entry) -> Result<(), DatabaseError> {
         if let Some(stored) = Entry::first(&self.database.run(by_id(&entry.tx)).await?)? {
             *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..stored };
@@ -324,7 +348,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Drives an entry as far as the patience reaches. `first` for one that was written down just now.
+    /// Submits an entry that was claimed just now (`first`), and waits for its block as long as the policy allows.
     ///
     /// # Errors
     /// The database cannot be asked. A chain that cannot be asked leaves the entry pending.
@@ -332,84 +356,96 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         &self,
         entry: &mut Entry,
         first: Option<Option<&WalletSnapshot>>,
-        patience: &Patience<'_, Z>,
+        policy: &PollPolicy<'_, Z>,
+        trust: Trust,
         mut now: Millis,
     ) -> Result<Settled, DatabaseError> {
-        let mut followed = vec![];
-        let mut newer = 0;
         if let Some(wallet) = first
             && let Some(reason) = self.submit_first(entry, wallet, now).await?
             && entry.state == EntryState::Refused
         {
-            return Ok(Settled { standing: Standing::Refused(reason), followed });
+            return Ok(Settled { status: TxStatus::Refused(reason), followed: vec![] });
         }
+        let (mut followed, mut confirmations) = (vec![], 0);
         let at_once = first.is_none().then_some(0);
-        let mut waits = at_once.into_iter().chain(patience.schedule.iter().copied()).peekable();
-        // Who comes back and may ask no more sees no block, and would hold what it brought for nothing; who paid just now waits.
-        let mut may_ask = true;
-        while may_ask && let Some(wait) = waits.next() {
-            if let Some(standing) = confirmed(entry, newer, patience.confirmations) {
-                return Ok(Settled { standing, followed });
+        let mut waits = at_once.into_iter().chain(policy.schedule.iter().copied()).peekable();
+        while let Some(wait) = waits.next() {
+            if let Some(status) = confirmed(entry, confirmations, policy.confirmations) {
+                return Ok(Settled { status, followed });
             }
             if wait > 0 {
-                patience.sleep.sleep(wait).await;
+                policy.sleep.sleep(wait).await;
                 now = now.saturating_add(wait);
             }
-            // The newest block first: had one that it knows the transaction, it would be seen. Who comes back after the
-            // end is told so at once.
-            let asks_tip = wait == 0 || waits.peek().is_none() || patience.confirmations > 0;
-            let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
-            let says = match self.inclusion_of(entry).await {
-                Ok(Some(block)) => ChainSays::InBlock(block),
-                Ok(None) => ChainSays::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
-                Err(OutboxError::Database(error)) => return Err(error),
-                Err(OutboxError::Chain(error)) => {
-                    may_ask = first.is_some() || error != ChainError::TooMany;
-                    ChainSays::Nothing
-                }
-            };
-            // Blocks on top count only where this look shows the block below them: a rollback may have taken it.
-            newer = match (&tip, &says) {
-                (Some(tip), ChainSays::InBlock(block)) => tip.height.saturating_sub(block.height),
-                _ => 0,
-            };
-            // Whoever handed it in may have noted the answer meanwhile.
-            let unanswered = entry.state == EntryState::Claimed && entry.unanswered;
-            if unanswered && matches!(says, ChainSays::InBlock(_)) {
-                self.read_again(entry).await?;
-                if entry.state == EntryState::Refused {
-                    return Ok(Settled { standing: Standing::Refused(NOT_FROM_HERE.into()), followed });
-                }
+            // A request that comes back after the end is told so at once.
+            let asks_tip = wait == 0 || waits.peek().is_none() || policy.confirmations > 0;
+            let look = self.look(entry, asks_tip, trust, now).await?;
+            confirmations = look.confirmations;
+            if !look.followed.is_empty() {
+                followed = look.followed;
             }
-            match decide(entry, &says, now) {
-                // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
-                Decision::Reopen | Decision::Move(_) => {}
-                Decision::Submit => self.submit_again(entry, now).await?,
-                step => {
-                    let (changed, rows) = self.apply(entry, &step, now).await?;
-                    match step {
-                        Decision::Include(_) => followed = rows,
-                        Decision::Refuse(reason) if changed => {
-                            return Ok(Settled { standing: Standing::Refused(reason), followed });
-                        }
-                        // Another request saw more: what it wrote down counts.
-                        Decision::Refuse(_) | Decision::Expire if !changed => {
-                            self.read_again(entry).await?;
-                        }
-                        _ => {}
-                    }
-                }
+            if let Some(status) = look.end {
+                return Ok(Settled { status, followed });
             }
-            // What ended in no block, and is in none now, is not waited for.
-            if matches!(says, ChainSays::InNoBlock { .. }) && entry.state == EntryState::Expired {
-                return Ok(Settled { standing: Standing::Expired, followed });
+            // A request that comes back need not wait beside those that pay just now.
+            if look.throttled && first.is_none() {
+                break;
             }
         }
-        let standing = confirmed(entry, newer, patience.confirmations).unwrap_or(Standing::Pending {
-            block: entry.block.map(|block| (block, newer)),
+        let status = confirmed(entry, confirmations, policy.confirmations).unwrap_or(TxStatus::Pending {
+            block: entry.block.map(|block| (block, confirmations)),
             submitted: entry.state == EntryState::Submitted,
         });
-        Ok(Settled { standing, followed })
+        Ok(Settled { status, followed })
+    }
+
+    /// One look of [`Outbox::settle`]. The tip is read first: had one of its blocks the transaction, the look would show it.
+    async fn look(&self, entry: &mut Entry, asks_tip: bool, trust: Trust, now: Millis) -> Result<Look, DatabaseError> {
+        let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
+        let mut look = Look { end: None, confirmations: 0, followed: vec![], throttled: false };
+        let seen = match self.inclusion_of(entry).await {
+            Ok(Some(block)) => ChainObservation::InBlock(block),
+            Ok(None) => ChainObservation::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
+            Err(OutboxError::Database(error)) => return Err(error),
+            Err(OutboxError::Chain(error)) => {
+                look.throttled = error == ChainError::TooMany;
+                ChainObservation::Unavailable
+            }
+        };
+        // Confirmations count only where this look shows the block below them: a rollback may have removed it.
+        if let (Some(tip), ChainObservation::InBlock(block)) = (&tip, &seen) {
+            look.confirmations = tip.height.saturating_sub(block.height);
+        }
+        // The request that submitted it may have written its answer down meanwhile.
+        if matches!(seen, ChainObservation::InBlock(_))
+            && entry.state == EntryState::Claimed
+            && entry.provenance == Provenance::Unknown
+        {
+            self.read_again(entry).await?;
+            if entry.state == EntryState::Refused {
+                look.end = Some(TxStatus::Refused(NOT_OUR_SUBMISSION.into()));
+                return Ok(look);
+            }
+        }
+        match decide(entry, &seen, trust, now) {
+            // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
+            Decision::Unconfirm | Decision::Reanchor(_) => {}
+            Decision::Submit => self.submit_again(entry, trust, now).await?,
+            step => {
+                let (changed, rows) = self.apply(entry, &step, now).await?;
+                match step {
+                    Decision::Include(_) => look.followed = rows,
+                    Decision::Refuse(reason) if changed => look.end = Some(TxStatus::Refused(reason)),
+                    // Another request saw more, and what it wrote down counts.
+                    Decision::Refuse(_) | Decision::Expire if !changed => self.read_again(entry).await?,
+                    _ => {}
+                }
+            }
+        }
+        if matches!(seen, ChainObservation::InNoBlock { .. }) && entry.state == EntryState::Expired {
+            look.end = Some(TxStatus::Expired);
+        }
+        Ok(look)
     }
 
     /// Closes entries whose time is over and whose end is not known, so that what they hold is given back, and looks for
@@ -422,16 +458,16 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         let mut found = false;
         for mut entry in entries {
             let was = entry.state;
-            let step = self.look(&mut entry, Some(tip), now).await?;
+            let step = self.refresh(&mut entry, Some(tip), Trust::Unproven, now).await?;
             found |= !was.is_open() && matches!(step, Decision::Include(_));
         }
         Ok(found)
     }
 }
 
-fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<Standing> {
+fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<TxStatus> {
     let block = entry.block.filter(|_| entry.state == EntryState::Included && newer >= asked)?;
-    Some(Standing::Confirmed { block, confirmations: newer })
+    Some(TxStatus::Confirmed { block, confirmations: newer })
 }
 
 /// The statement that reads the entries of a wallet whose time was over at this slot and whose end is not known, and the

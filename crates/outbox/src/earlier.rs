@@ -11,6 +11,7 @@ use cardano::{
 use sql::{Database, DatabaseError};
 
 use crate::{
+    decide::Trust,
     drive::{Outbox, OutboxError},
     entry::{Entry, EntryState},
     statements::{MAX_ENDED, by_id},
@@ -31,12 +32,12 @@ const LATER_MS: Millis = 14_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Earlier {
     /// None of them can be in a block with one that spends all of these.
-    Without(Vec<Utxo>),
+    ReplacementInputs(Vec<Utxo>),
     /// This one is in a block.
     InBlock(TxHash),
     /// Nothing keeps this one out for now: the next one has to wait. It spends what another of ours holds whose end is not
     /// known, or what the provider does not show.
-    Unsaid(TxHash),
+    Unresolved(TxHash),
 }
 
 /// What is known of one of them.
@@ -44,11 +45,11 @@ enum Fate {
     /// It can be in no block: one has another that spends the same.
     Dead,
     /// It can be in no block with one that spends this.
-    Without(Utxo),
+    Input(Utxo),
     /// It is in a block.
     InBlock,
     /// Nobody can say.
-    Unsaid,
+    Unknown,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
@@ -66,26 +67,26 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         now: Millis,
     ) -> Result<Earlier, OutboxError> {
         if let Some(beyond) = ended.get(MAX_ENDED) {
-            return Ok(Earlier::Unsaid(beyond.tx));
+            return Ok(Earlier::Unresolved(beyond.tx));
         }
         let beyond = Millis::try_from(ended.len().saturating_sub(FREE)).unwrap_or(Millis::MAX);
         let later = |newest: &&Entry| now < newest.attempted_at_ms.saturating_add(beyond.saturating_mul(LATER_MS));
-        let mut unsaid = ended.last().filter(later).filter(|_| beyond > 0).map(|newest| newest.tx);
+        let mut unresolved = ended.last().filter(later).filter(|_| beyond > 0).map(|newest| newest.tx);
         let mut without: Vec<Utxo> = vec![];
         let mut asked = Asked::default();
         for mut entry in ended {
             match self.fate(&entry, known, shown, &mut asked).await? {
                 Fate::Dead => {}
-                Fate::Without(utxo) if without.iter().any(|other| other.reference == utxo.reference) => {}
-                Fate::Without(utxo) => without.push(utxo),
+                Fate::Input(utxo) if without.iter().any(|other| other.reference == utxo.reference) => {}
+                Fate::Input(utxo) => without.push(utxo),
                 Fate::InBlock => {
-                    self.look(&mut entry, None, now).await?;
+                    self.refresh(&mut entry, None, Trust::Payer, now).await?;
                     return Ok(Earlier::InBlock(entry.tx));
                 }
-                Fate::Unsaid => unsaid = Some(entry.tx),
+                Fate::Unknown => unresolved = Some(entry.tx),
             }
         }
-        Ok(unsaid.map_or(Earlier::Without(without), Earlier::Unsaid))
+        Ok(unresolved.map_or(Earlier::ReplacementInputs(without), Earlier::Unresolved))
     }
 
     /// Where nobody shows what it spends, what spends the same as one that it builds on keeps it out as well.
@@ -103,35 +104,35 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
             let free = |utxo: &&Utxo| inputs.contains(&utxo.reference) && !known.reserved.contains(&utxo.reference);
             if let Some(utxo) = shown.iter().find(free) {
-                return Ok(Fate::Without(utxo.clone()));
+                return Ok(Fate::Input(utxo.clone()));
             }
             let known_of = |input: &&TxRef| found(&asked.outputs, input).is_some();
-            let Some(first) = inputs.iter().find(known_of).or(inputs.first()) else { return Ok(Fate::Unsaid) };
+            let Some(first) = inputs.iter().find(known_of).or(inputs.first()) else { return Ok(Fate::Unknown) };
             if found(&asked.outputs, first).is_none() {
                 if asked.outputs.len() >= MAX_ASKED {
-                    return Ok(Fate::Unsaid);
+                    return Ok(Fate::Unknown);
                 }
                 asked.outputs.push((*first, self.chain.output(first).await?));
             }
             match found(&asked.outputs, first).and_then(Option::as_ref) {
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(Fate::InBlock),
                 // One that it builds on is in a block: it may be in the next.
-                Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(Fate::Unsaid),
+                Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(Fate::Unknown),
                 Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(Fate::Dead),
                 Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(first) => {
-                    return Ok(Fate::Without(utxo.clone()));
+                    return Ok(Fate::Input(utxo.clone()));
                 }
-                Some(TracedOutput { spent_by: None, .. }) => return Ok(Fate::Unsaid),
+                Some(TracedOutput { spent_by: None, .. }) => return Ok(Fate::Unknown),
                 None => {}
             }
             // Change of ours that is in no block yet, or in one that is not shown.
             if let Some(utxo) = known.change.iter().chain(&known.doubted).find(free) {
-                return Ok(Fate::Without(utxo.clone()));
+                return Ok(Fate::Input(utxo.clone()));
             }
             let parent = first.tx;
             if found(&asked.parents, &parent).is_none() {
                 if asked.parents.len() >= MAX_BACK {
-                    return Ok(Fate::Unsaid);
+                    return Ok(Fate::Unknown);
                 }
                 let entry = Entry::first(&self.database.run(by_id(&parent)).await?)?;
                 let ended = |it: &Entry| matches!(it.state, EntryState::Refused | EntryState::Expired);
@@ -139,10 +140,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                     entry.filter(|it| ended(it) && !it.cbor.is_empty()).map(|it| inputs_of(&it)).transpose()?;
                 asked.parents.push((parent, inputs));
             }
-            let Some(Some(spent)) = found(&asked.parents, &parent) else { return Ok(Fate::Unsaid) };
+            let Some(Some(spent)) = found(&asked.parents, &parent) else { return Ok(Fate::Unknown) };
             (tx, inputs) = (parent, spent.clone());
         }
-        Ok(Fate::Unsaid)
+        Ok(Fate::Unknown)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is written down of a transaction.
 
 use cardano::{Address, TxHash, TxRef, chain::Inclusion, slots::Millis, tx::build::BuiltTx};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sql::{DatabaseError, Rows};
 
 /// How far a transaction got. In text: the lowercase name.
@@ -32,8 +32,10 @@ impl EntryState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A buyer pays for a listing: from outside, or from a service wallet.
+    /// A buyer pays a seller directly: from outside, or from a service wallet.
     Payment,
+    /// A buyer locks the price in the escrow.
+    Lock,
     /// A service wallet's money goes to its owner.
     Withdrawal,
     /// The seller posts results.
@@ -46,6 +48,8 @@ pub enum Kind {
     Dispute,
     /// A creator is paid for a sale that was won in a dispute.
     Payout,
+    /// The platform's wallet is split into outputs that results can spend independently.
+    Split,
     /// The arbiter settles a dispute.
     Settlement,
 }
@@ -56,12 +60,14 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Payment => "payment",
+            Self::Lock => "lock",
             Self::Withdrawal => "withdrawal",
             Self::Result => "result",
             Self::Collect => "collect",
             Self::Refund => "refund",
             Self::Dispute => "dispute",
             Self::Payout => "payout",
+            Self::Split => "split",
             Self::Settlement => "settlement",
         }
     }
@@ -73,87 +79,75 @@ impl Kind {
     pub const fn ends_by_refusal(self) -> bool {
         !matches!(self, Self::Payout)
     }
+
+    /// Whether a buyer pays by it.
+    #[must_use]
+    pub const fn is_payment(self) -> bool {
+        matches!(self, Self::Payment | Self::Lock)
+    }
+
+    /// Whether its bytes say what it is for: all but a plain payment to a seller.
+    #[must_use]
+    pub const fn names_its_listing(self) -> bool {
+        !matches!(self, Self::Payment)
+    }
+}
+
+/// Who handed a transaction to the network first. In text: the lowercase name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// This service: a wallet of ours built it, a node accepted it at our only attempt, or its payer committed to the
+    /// request in it. The request that brought it is its payer's.
+    Ours,
+    /// Others had it before us, or its payer claimed it by a signature: only the payer's signature opens what it bought.
+    Foreign,
+    /// No answer to our submission is known. Only the payer's signature opens what it bought.
+    Unknown,
+}
+
+impl Provenance {
+    /// The name in storage.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            Self::Foreign => "foreign",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// A transaction that was written down.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "EntryRow")]
+#[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// Its id.
     pub tx: TxHash,
     /// What it does.
     pub kind: Kind,
-    /// The only bytes that are submitted for it; none of a payer's transaction that took no effect.
+    /// The only bytes that are submitted for it; none of a payer's transaction that failed.
+    #[serde(deserialize_with = "hex::serde::deserialize")]
     pub cbor: Vec<u8>,
     /// How far it got.
     pub state: EntryState,
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
-    /// Submissions that were begun; writing it down begins the first.
+    /// Submissions since it was claimed that may have reached a node; claiming begins the first.
     pub attempts: u32,
-    /// Of these, how many may have reached a node since it was written down.
-    pub in_doubt: u32,
     /// When the last was begun, POSIX ms.
     pub attempted_at_ms: Millis,
-    /// Whether somebody else handed it in before us, if it took effect: a node refused it when nobody had it from us, or
-    /// took it from us for all that is known, and the block that has it is not newer than the newest one known before. It
-    /// is no secret between us and who brought it.
-    pub was_public: bool,
-    /// The height of the newest block that was known when a payer's was written down whose payer did not sign the request.
-    pub newest_height: Option<u64>,
-    /// Whether its payer did not sign the request, and whoever handed it in first has noted no answer: it waits for one, was
-    /// sent away, or is dead. What a block has then may be somebody else's to have handed in.
-    pub unanswered: bool,
+    /// Who handed it to the network first.
+    pub provenance: Provenance,
     /// The block that has it.
     pub block: Option<Inclusion>,
 }
 
 /// SQL for an [`Entry`] as JSON, of a row of `outbox`.
 pub const ENTRY_JSON: &str = "json_object('tx', outbox.tx_id, 'kind', kind, 'cbor', cbor, 'state', state, \
-    'validUntil', valid_until_slot, 'attempts', attempts, 'inDoubt', in_doubt, 'attemptedAtMs', attempted_at_ms, \
-    'wasPublic', json(iif(was_public, 'true', 'false')), 'newestHeight', newest_height, \
-    'unanswered', json(iif(unanswered, 'true', 'false')), \
+    'validUntil', valid_until_slot, 'attempts', attempts, 'attemptedAtMs', attempted_at_ms, 'provenance', provenance, \
     'block', iif(block_hash IS NULL, NULL, json_object('block', block_hash, 'height', block_height, 'slot', block_slot, \
       'time_ms', block_time_ms, 'valid', json('true'))))";
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct EntryRow {
-    tx: TxHash,
-    kind: Kind,
-    cbor: String,
-    state: EntryState,
-    valid_until: u64,
-    attempts: u32,
-    in_doubt: u32,
-    attempted_at_ms: Millis,
-    was_public: bool,
-    newest_height: Option<u64>,
-    unanswered: bool,
-    block: Option<Inclusion>,
-}
-
-impl TryFrom<EntryRow> for Entry {
-    type Error = DatabaseError;
-
-    fn try_from(row: EntryRow) -> Result<Self, DatabaseError> {
-        let broken = || DatabaseError(format!("the bytes of {} cannot be read", row.tx));
-        Ok(Self {
-            tx: row.tx,
-            kind: row.kind,
-            cbor: hex::decode(&row.cbor).map_err(|_| broken())?,
-            state: row.state,
-            valid_until: row.valid_until,
-            attempts: row.attempts,
-            in_doubt: row.in_doubt,
-            attempted_at_ms: row.attempted_at_ms,
-            was_public: row.was_public,
-            newest_height: row.newest_height,
-            unanswered: row.unanswered,
-            block: row.block,
-        })
-    }
-}
 
 impl Entry {
     /// The first of the rows that [`ENTRY_JSON`] made, if there is one.
@@ -164,10 +158,10 @@ impl Entry {
         rows.first_json()
     }
 
-    /// Whether a block that has it shows that somebody else handed it in before: no node is known to have taken it from us,
-    /// and the block is not newer than what was known then.
-    pub(crate) fn stood_before(&self, block: &Inclusion) -> bool {
-        self.state == EntryState::Claimed && self.newest_height.is_some_and(|newest| block.height <= newest)
+    /// Whether no other submission can have reached a node since it was claimed.
+    #[must_use]
+    pub const fn is_only_attempt(&self) -> bool {
+        self.attempts <= 1
     }
 
     /// All rows that [`ENTRY_JSON`] made.
@@ -179,12 +173,12 @@ impl Entry {
     }
 }
 
-/// A condition in SQL under which an entry is written, over one JSON parameter `?10`.
+/// What may keep an entry from being written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
-    /// The condition.
-    pub sql: &'static str,
-    /// The value of `?10`.
+    /// A query of one value over `?1`: NULL where nothing blocks the entry.
+    pub blocked_by: &'static str,
+    /// The value of `?1`.
     pub facts: serde_json::Value,
 }
 
@@ -203,8 +197,9 @@ pub struct Draft {
     pub cbor: Vec<u8>,
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
-    /// The height of the newest block known now, of a payer's own that its payer did not sign the request for.
-    pub newest_height: Option<u64>,
+    /// Who handed it to the network first, as far as is known when it is claimed. [`Provenance::Unknown`] where nothing
+    /// shows that its payer asks: then one that was refused before is claimed again for the same purpose only.
+    pub provenance: Provenance,
     /// Outputs that it spends and that nobody else may build on.
     pub spends: Vec<TxRef>,
     /// Outputs that it only puts up.
@@ -225,7 +220,7 @@ impl Draft {
             wallet: Some(wallet),
             cbor: built.cbor.clone(),
             valid_until: facts.valid_until_slot,
-            newest_height: None,
+            provenance: Provenance::Ours,
             spends: facts.inputs.clone(),
             collateral: facts.collateral.clone(),
             guard: None,

@@ -15,7 +15,7 @@
 //! - At most one live entry stands for a purpose. An input belongs to one entry.
 //! - What to do next is one pure function, [`decide`], of the entry, of what the chain says and of the time. A request
 //!   drives an entry with bounded waits ([`Outbox::settle`]), a tick by one look ([`Outbox::look`]).
-//! - What follows from a change (a purchase, a timeline, money given back) is the caller's: [`Follow`] names the statements
+//! - What follows from a change (a purchase, a timeline, money given back) is the caller's: [`TransitionHook`] names the statements
 //!   that are written in one batch with it.
 //!
 //! An entry is given up only when no submission can have taken effect: the ledger refused the one and only attempt, or the
@@ -32,10 +32,12 @@ mod entry;
 mod statements;
 mod wallet;
 
-pub use decide::{ChainSays, Decision, EXPIRY_GRACE_SLOTS, RESEND_UNANSWERED_MS, RESEND_UNSEEN_MS, decide};
-pub use drive::{Follow, Outbox, OutboxError, Patience, Settled, Sleep, Standing, open, overdue, rechecked};
+pub use decide::{
+    ChainObservation, Decision, EXPIRY_GRACE_SLOTS, RESEND_UNANSWERED_MS, RESEND_UNCONFIRMED_MS, Trust, decide,
+};
+pub use drive::{Outbox, OutboxError, PollPolicy, Settled, Sleep, TransitionHook, TxStatus, open, overdue, rechecked};
 pub use earlier::Earlier;
-pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind};
+pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind, Provenance};
 pub use statements::{
     MAX_ENDED, absent, block_is_there, by_id, change, ended_for, give_up, live_for, open_of_kinds, recheck, to_recheck,
     write_down,

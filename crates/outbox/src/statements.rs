@@ -30,30 +30,32 @@ fn held(draft: &Draft, references: &[&TxRef]) -> String {
     serde_json::json!(names).to_string()
 }
 
-/// The statements that write a transaction down, with its first attempt and what it spends: all of it, or nothing where
-/// another live entry stands for its purpose, an input is taken, or its guard does not hold. One that the ledger refused
-/// before begins again for whose it was: a wallet's for that wallet, a payer's for another purpose only where its payer signed
-/// the request. It may be in a block after all, and whoever looks for it looks where its payer brought it. The first answers
-/// the entry as [`ENTRY_JSON`] if it was written.
+/// The statements that write a transaction down, with its first attempt and reservations: all of it, or nothing where
+/// another live entry has its purpose, an input is reserved, or its guard fails. One that the ledger refused before is
+/// claimed again: a wallet's by that wallet, a payer's for another purpose only where the payer is known to ask. The first
+/// statement answers the entry as [`ENTRY_JSON`] if it was written.
 #[must_use]
 pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
     let spends = held(draft, &draft.spends.iter().collect::<Vec<_>>());
     let used = held(draft, &draft.spends.iter().chain(&draft.collateral).collect::<Vec<_>>());
-    let (guard, facts) = draft.guard.as_ref().map_or(("1", String::new()), |it| (it.sql, it.facts.to_string()));
+    let (blocked_by, facts) =
+        draft.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
     let insert = statement!(
         format!(
-            "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, \
-               in_doubt, attempted_at_ms, created_at_ms, newest_height, unanswered) \
-             SELECT ?1, ?2, ?3, ?4, ?5, 'claimed', ?6, 1, 1, ?7, ?7, CAST(?11 AS INTEGER), ?11 IS NOT NULL \
-             WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?3 AND tx_id <> ?1 \
+            "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, attempted_at_ms, \
+               created_at_ms, provenance) \
+             SELECT ?2, ?3, ?4, ?5, ?6, 'claimed', ?7, 1, ?8, ?8, ?10 \
+             WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?4 AND tx_id <> ?2 \
                  AND state IN ('claimed', 'submitted', 'included')) \
-               AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?8))) \
-               AND ?9 IS NOT NULL AND ?10 IS NOT NULL AND ({guard}) \
-             ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = attempts + 1, in_doubt = 1, \
-               purpose = excluded.purpose, was_public = outbox.was_public AND excluded.newest_height IS NOT NULL, newest_height = excluded.newest_height, unanswered = excluded.unanswered, cbor = excluded.cbor, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+               AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?9))) \
+               AND ?1 IS NOT NULL AND ({blocked_by}) IS NULL \
+             ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = 1, kind = excluded.kind, \
+               purpose = excluded.purpose, provenance = excluded.provenance, cbor = excluded.cbor, \
+               attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
              WHERE outbox.state = 'refused' AND outbox.wallet IS excluded.wallet \
-               AND (outbox.purpose = excluded.purpose OR outbox.wallet IS NULL AND excluded.newest_height IS NULL) RETURNING {ENTRY_JSON}"
+               AND (outbox.purpose = excluded.purpose OR excluded.provenance <> 'unknown') RETURNING {ENTRY_JSON}"
         ),
+        facts,
         draft.tx,
         draft.kind.name(),
         draft.purpose.as_str(),
@@ -62,9 +64,7 @@ pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
         draft.valid_until,
         now,
         used.as_str(),
-        spends.as_str(),
-        facts,
-        draft.newest_height,
+        draft.provenance.name(),
     );
     let reserve = statement!(
         "INSERT INTO reservations (tx_in, tx_id, collateral) \
@@ -169,11 +169,12 @@ pub fn block_is_there(height: u64, block: &TxHash) -> Statement {
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     statement!(
         format!(
-            "UPDATE outbox SET attempts = attempts + 1, in_doubt = in_doubt + 1, attempted_at_ms = ?3 WHERE tx_id = ?1 AND attempts = ?2 \
-             AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}"
+            "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
+             AND attempted_at_ms = ?3 AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}"
         ),
         entry.tx,
         entry.attempts,
+        entry.attempted_at_ms,
         now,
     )
 }
@@ -186,9 +187,9 @@ pub fn give_up(which: &str, over_since: u64) -> [Statement; 2] {
         statement!(format!("DELETE FROM reservations WHERE tx_id IN ({which})"), over_since),
         statement!(
             format!(
-                "UPDATE outbox SET state = iif(state = 'claimed' AND unanswered, 'refused', 'expired'), \
-                   was_public = was_public OR state = 'claimed' AND unanswered, \
-                   reason = 'it was in no block in time, for all that is known', cbor = '' \
+                "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
+                   provenance = iif(provenance = 'unknown', 'foreign', provenance), \
+                   reason = 'no block had it in time', cbor = '' \
                  WHERE wallet IS NULL AND state IN ('claimed', 'submitted') AND tx_id IN ({which})"
             ),
             over_since
@@ -206,29 +207,15 @@ pub fn absent(txs: &[TxHash]) -> Statement {
     )
 }
 
-/// The statement that notes that no node was asked in this attempt, unless another began since.
+/// The statement that notes that this attempt reached no node, unless another began since.
 pub(crate) fn not_handed_over(entry: &Entry) -> Statement {
     statement!(
-        "UPDATE outbox SET in_doubt = in_doubt - 1 WHERE tx_id = ?1 AND attempts = ?2 AND in_doubt > 0",
+        "UPDATE outbox SET attempts = attempts - 1 WHERE tx_id = ?1 AND attempts = ?2 AND attempted_at_ms = ?3 \
+         AND attempts > 0",
         entry.tx,
-        entry.attempts
+        entry.attempts,
+        entry.attempted_at_ms
     )
-}
-
-/// The statement that notes that a node refused what nobody had from us, and answers whether somebody else may have handed it
-/// in: what a wallet of ours signed nobody else has.
-pub(crate) fn refused_first(entry: &Entry) -> Statement {
-    statement!(
-        "UPDATE outbox SET was_public = was_public OR wallet IS NULL WHERE tx_id = ?1 AND attempts = ?2 \
-         RETURNING iif(was_public, 'yes', 'no')",
-        entry.tx,
-        entry.attempts
-    )
-}
-
-/// The statement that notes that the only attempt has no answer: a node may have taken it from us, for all that is known.
-pub(crate) fn answer_lost(entry: &Entry) -> Statement {
-    statement!("UPDATE outbox SET unanswered = 0 WHERE tx_id = ?1 AND attempts = ?2", entry.tx, entry.attempts)
 }
 
 /// The statement that keeps the bytes of a transaction again, which a block has after all.
@@ -251,7 +238,8 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
     match step {
         Decision::Wait | Decision::Submit => vec![],
         Decision::Accept => vec![statement!(
-            "UPDATE outbox SET state = 'submitted', was_public = 0 WHERE tx_id = ?1 AND state = 'claimed' RETURNING tx_id",
+            "UPDATE outbox SET state = 'submitted', provenance = iif(attempts = 1, 'ours', provenance) \
+             WHERE tx_id = ?1 AND state = 'claimed' RETURNING tx_id",
             tx
         )],
         Decision::Include(block) => vec![
@@ -263,8 +251,8 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
             keep_bytes(entry),
             by_id(&tx),
         ],
-        Decision::Move(block) => vec![in_block(&tx, block, "state = 'included'")],
-        Decision::Reopen => vec![
+        Decision::Reanchor(block) => vec![in_block(&tx, block, "state = 'included'")],
+        Decision::Unconfirm => vec![
             statement!(
                 "UPDATE outbox SET state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, \
                  block_time_ms = NULL, attempted_at_ms = 0, recheck = 0 WHERE tx_id = ?1 AND state = 'included' \
@@ -275,18 +263,20 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
         ],
         Decision::Refuse(reason) => vec![
             statement!(
-                "UPDATE outbox SET state = 'refused', was_public = was_public OR unanswered, reason = substr(?3, 1, 300), cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
-                 AND state IN ('claimed', 'submitted') RETURNING tx_id",
+                "UPDATE outbox SET state = 'refused', provenance = iif(provenance = 'unknown', 'foreign', provenance), \
+                   reason = substr(?3, 1, 300), cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
+                 AND attempted_at_ms = ?4 AND state IN ('claimed', 'submitted') RETURNING tx_id",
                 tx,
                 entry.attempts,
                 reason.as_str(),
+                entry.attempted_at_ms,
             ),
             free(),
         ],
         Decision::Expire => vec![
             statement!(
-                "UPDATE outbox SET was_public = was_public OR state = 'claimed' AND unanswered, state = 'expired', \
-                 reason = 'it was in no block in time', cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 \
+                "UPDATE outbox SET state = 'expired', reason = 'no block had it in time', \
+                 cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 \
                  AND state IN ('claimed', 'submitted') RETURNING tx_id",
                 tx
             ),
@@ -298,8 +288,8 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
 fn in_block(tx: &TxHash, block: &Inclusion, unless: &str) -> Statement {
     statement!(
         format!(
-            "UPDATE outbox SET was_public = was_public OR coalesce(state = 'claimed' AND (unanswered OR ?3 <= newest_height), 0), \
-             state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, block_slot = ?4, block_time_ms = ?5 WHERE tx_id = ?1 AND {unless} RETURNING tx_id"
+            "UPDATE outbox SET state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, \
+               block_slot = ?4, block_time_ms = ?5 WHERE tx_id = ?1 AND {unless} RETURNING tx_id"
         ),
         tx,
         block.block,

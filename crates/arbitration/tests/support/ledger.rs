@@ -213,7 +213,7 @@ impl Chain for Ledger {
 }
 
 impl Evaluate for Ledger {
-    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
+    async fn evaluate_chained(&self, cbor: &[u8], _: &[Utxo]) -> Result<Evaluation, ChainError> {
         let utxos = TransactionUtxos::read(cbor).unwrap();
         let inputs: BTreeSet<TxRef> = utxos.spent.into_iter().collect();
         let by_script = inputs.iter().enumerate().filter(|(_, input)| utxos.by_script.contains(input));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cardano::{
     TxRef,
-    chain::ChainError,
+    chain::{ChainError, Utxo},
     evaluation::{Evaluate, Evaluation},
     tx::build::{BuildError, ScriptInput, TxPlan, UnsignedTx, Wallet, build},
 };
@@ -77,8 +77,22 @@ impl Planner<'_> {
         plan: TxPlan,
         wallet: &Wallet<'_>,
     ) -> Result<UnsignedTx, DraftError> {
+        self.draft_chained(provider, plan, wallet, &[]).await
+    }
+
+    /// The transaction for a plan that spends outputs of transactions that no block has yet.
+    ///
+    /// # Errors
+    /// As [`Planner::draft`].
+    pub async fn draft_chained(
+        &self,
+        provider: &impl Evaluate,
+        plan: TxPlan,
+        wallet: &Wallet<'_>,
+        unconfirmed: &[Utxo],
+    ) -> Result<UnsignedTx, DraftError> {
         let first = build(&plan, wallet, self.parameters)?;
-        let units = match provider.evaluate(&first.unsigned_cbor()?).await? {
+        let units = match provider.evaluate_chained(&first.unsigned_cbor()?, unconfirmed).await? {
             Evaluation::Refused(reason) => return Err(DraftError::Refused(reason)),
             Evaluation::Accepted(units) => units,
         };

@@ -6,8 +6,8 @@ use sql::{Database, DatabaseError, Param, Rows, Statement, exactly, statement};
 
 use super::{LISTING_JSON, LISTINGS};
 use crate::{
-    account::{DAY_MS, day},
     contents::{Contents, ContentsError},
+    limits::{DAY_MS, day},
     listing::{ListingId, NewListing},
     network,
 };

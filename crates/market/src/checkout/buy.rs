@@ -5,28 +5,30 @@ use std::collections::BTreeSet;
 use cardano::{
     Address, ContentHash, Lovelace, TxHash,
     chain::{Chain, ChainError, Tip, Utxo},
+    evaluation::Evaluate,
     keys::{SigningKey, VerifyEd25519},
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
-use outbox::{Earlier, Entry, Outbox, OutboxError, Sleep, Standing, WalletSnapshot, overdue, snapshot};
-use sql::{Database, DatabaseError, Rows, exactly};
+use outbox::{Earlier, Entry, OutboxError, Provenance, Sleep, Trust, TxStatus, WalletSnapshot, overdue, snapshot};
+use sql::{Database, DatabaseError, exactly};
 use x402_cardano::{
     Refusal,
     exact::{Facts, InputState, Moment, Payment, VerifiedPayment, verify_with_facts},
     method::{OfferError, Offered, PaymentMethod},
 };
 
-use super::{Checkout, Unavailable, buyers_of, creator_part, must_be_given, no_content};
+use super::{Checkout, Unavailable, creator_part, no_content, settle::Driven};
 use crate::{
-    account::{Account, spent_today},
+    account::Account,
     catalogue::ListingTerms,
+    claim::{Blocked, Claim, NewPayment, conditions},
     contents::{Contents, ContentsError},
+    limits::SpendRefused,
     listing::DeliveryMode,
-    payment::{self, Claim, NewPayment, NotGranted},
-    purchase::{self, Owned},
-    transitions::Transitions,
+    payment::{self, MAX_CHECKED, PaymentRecord},
+    purchase,
 };
 
 /// How long a payment of ours stays valid, in seconds: a dozen blocks of preprod. With one more for each try it stays
@@ -55,8 +57,6 @@ pub struct Order<'a> {
     pub mode: DeliveryMode,
     /// 32 random bytes: quotes are made under it, and tries that collide are spread by it.
     pub nonce: [u8; 32],
-    /// The network that the order came from.
-    pub network: &'a str,
 }
 
 /// A purchase and what it bought.
@@ -78,7 +78,7 @@ pub enum BuyError {
     NotOffered(DeliveryMode),
     /// A limit is in the way.
     #[error(transparent)]
-    NotGranted(#[from] NotGranted),
+    SpendRefused(#[from] SpendRefused),
     /// The same purchase is being made.
     #[error("this purchase is being made already: try again in a few seconds")]
     SamePurchase,
@@ -115,10 +115,10 @@ pub enum BuyError {
     Pending(TxHash),
     /// An earlier payment for the same may be in a block, and nothing keeps it out for now.
     #[error(
-        "the earlier payment {0} for this ended without effect, as far as is known, and may still come into a block: try \
-         again in a minute; nothing was paid now, and nothing is paid twice"
+        "the earlier payment {0} for this failed, and may still come into a block: try again in a minute; nothing was paid \
+         now, and nothing is paid twice"
     )]
-    Unsaid(TxHash),
+    EarlierUnresolved(TxHash),
     /// Something cannot be asked.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -154,22 +154,23 @@ struct ChainView {
     utxos: Vec<Utxo>,
 }
 
-/// Earlier payments for the same, and what the next one must spend so that none of them counts besides.
-struct Apart {
-    count: usize,
-    /// How many of these, and of the owner's own, were looked for.
-    lost: u32,
-    utxos: Vec<Utxo>,
+/// Earlier payments for the listing, and what the next one must spend so that a block can have only one of them.
+struct Replaced {
+    /// Recent failed payments of the wallet.
+    excluded: usize,
+    /// Other failed payments that the chain was asked about.
+    checked: usize,
+    /// What the next one must spend.
+    inputs: Vec<Utxo>,
 }
 
 /// What one try came to.
 enum Tried {
-    /// It stands so.
-    Settled(Box<Entry>, Standing, Vec<Rows>, Option<String>),
+    Settled(Box<Entry>, Box<Driven>),
     /// Another payment of the wallet was quicker.
     Again,
     /// An equal purchase was quicker, or is known by now.
-    Same,
+    AlreadyBought,
 }
 
 /// One order with what is the same for all its tries.
@@ -180,19 +181,19 @@ struct Purchase<'a, 'c, D, C, V, Z, K> {
     method: Option<&'a dyn PaymentMethod>,
 }
 
-impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
+impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
     /// Buys from a service wallet, or finds that it is bought.
     ///
     /// # Errors
     /// Why not. Either nothing was paid, or the payment is on record and the same call takes it up again.
     pub async fn buy(&self, order: &Order<'_>) -> Result<Bought, BuyError> {
         let Order { account, terms, mode, .. } = order;
-        let way = self.ways.iter().find(|(known, _)| known == mode && terms.modes.contains(mode));
+        let option = self.options.iter().find(|(known, _)| known == mode && terms.modes.contains(mode));
         let seller = terms.seller_address;
         if seller == account.wallet_address || seller.to_string() == account.owner {
             return Err(BuyError::OwnListing);
         }
-        let purchase = Purchase { checkout: self, order, method: way.map(|(_, method)| *method) };
+        let purchase = Purchase { checkout: self, order, method: option.map(|(_, method)| *method) };
         for _ in 0..MAX_ROUNDS {
             if let Some(bought) = purchase.round().await? {
                 return Ok(bought);
@@ -202,95 +203,92 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     }
 }
 
-impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_, '_, D, C, V, Z, K> {
+impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_, '_, D, C, V, Z, K> {
     /// Looks for the purchase, then makes it. `None` where an equal request was quicker: its payment is this one's too.
     async fn round(&self) -> Result<Option<Bought>, BuyError> {
         let Order { account, terms, .. } = self.order;
-        let (database, buyers, wallet) = (self.checkout.database, buyers_of(account), account.wallet_address);
-        let slot = SlotConfig::PREPROD.slot_at(self.checkout.clock).unwrap_or(0);
-        let snapshot = snapshot(&wallet, slot, self.checkout.now);
+        let (checkout, wallet, now) = (self.checkout, account.wallet_address, self.checkout.now);
+        let slot = SlotConfig::PREPROD.slot_at(checkout.clock).unwrap_or(0);
         let mut reads = vec![
-            purchase::owned(&terms.id, &buyers),
-            payment::open(&terms.id, &buyers),
+            conditions(account, &terms.id, terms.price_lovelace, now),
             overdue(&wallet, slot),
-            payment::ended_lately(&wallet, &terms.id, self.checkout.now),
-            payment::lost(&terms.id, &account.owner),
-            payment::ended_before(&wallet, &terms.id, self.checkout.now),
-            payment::count_lost(&terms.id, &buyers),
-            spent_today(&account.owner, self.checkout.now),
+            payment::ended_lately(&wallet, &terms.id, now),
         ];
-        reads.extend(snapshot);
-        let [owned, open, over, ended, lost, before, looked, spent, sent, reserved, doubted] =
-            exactly(database.batch(reads).await?)?;
-        if let Some(owned) = owned.first_json::<Owned>()? {
-            return self.owned(&owned).await.map(Some);
-        }
-        if let Some(mut record) = payment::all(&open)?.into_iter().next() {
-            // Of the owner's own wallet as well, whoever handed it in.
-            record.entry.unanswered = false;
-            let settled = self.checkout.settle(&mut record.entry, record.mode, None, false).await?;
-            if !self.checkout.is_of(terms, &record.entry.tx, &settled).await? {
-                return Ok(None);
+        reads.extend(snapshot(&wallet, slot, now));
+        let [blocked, over, ended, sent, reserved, doubted] = exactly(checkout.database.batch(reads).await?)?;
+        let mut checked = 0;
+        match Blocked::read(&blocked)? {
+            Some(Blocked::Owned { purchase }) => return self.owned(&purchase).await.map(Some),
+            Some(Blocked::Paying { tx }) => return self.go_on(&tx).await,
+            Some(Blocked::Unresolved) => match self.look_for_earlier().await? {
+                Some(count) => checked = count,
+                None => return Ok(None),
+            },
+            // A payment that is overdue, or failed lately, may give back what it holds of the budget.
+            Some(blocked) if over.rows.is_empty() && ended.rows.is_empty() => {
+                blocked.spend_refused().map_or(Ok(()), Err)?;
             }
-            return self.finish(&record.entry, record.mode, settled.standing, &settled.followed, None).await.map(Some);
-        }
-        if self.is_paid(&lost).await? || self.checkout.find_included(&before).await?.is_some() {
-            return Ok(None);
+            _ => {}
         }
         self.method()?;
-        let looked = looked.first_json()?.unwrap_or(0);
-        // The claim decides. What it would refuse by now asks nobody and builds nothing, unless a payment is in doubt: it may be
-        // this purchase, or give back what it holds of the budget.
-        if looked == 0 && ended.rows.is_empty() && over.rows.is_empty() {
-            let (limits, spent) = ((account.max_per_payment, account.daily_budget), spent.first_json()?);
-            let why = NotGranted::of(terms.price_lovelace, limits, spent.unwrap_or(Lovelace::ZERO));
-            why.map_or(Ok(()), Err)?;
-        }
-        let view = self.look().await?;
-        let outbox = Outbox { database, chain: self.checkout.chain, follow: &Transitions };
-        if outbox.close(Entry::all(&over)?, &view.tip, self.checkout.now).await? {
+        let view = self.chain_view().await?;
+        if checkout.outbox().close(Entry::all(&over)?, &view.tip, now).await? {
             return Ok(None);
         }
-        // What it was read of does not stay beside it, for as long as a block is waited for.
         let known = WalletSnapshot::read(&wallet, &[sent, reserved, doubted])?;
         let ended = Entry::all(&ended)?;
-        // Those that were over long ago are looked for once: of more, the rest in the next round.
-        let asked = [lost.rows.len(), before.rows.len(), ended.len()].iter().sum::<usize>();
-        if usize::try_from(looked).is_ok_and(|looked: usize| looked > asked) {
+        let excluded = ended.len();
+        match checkout.outbox().earlier(ended, &known, &view.utxos, now).await? {
+            Earlier::InBlock(tx) => Err(BuyError::Pending(tx)),
+            Earlier::Unresolved(tx) => Err(BuyError::EarlierUnresolved(tx)),
+            Earlier::ReplacementInputs(inputs) => self.pay(&view, known, &Replaced { excluded, checked, inputs }).await,
+        }
+    }
+
+    /// Goes on with a payment that is on its way. `None` where it was claimed for another listing meanwhile.
+    async fn go_on(&self, tx: &TxHash) -> Result<Option<Bought>, BuyError> {
+        let record: Option<PaymentRecord> = self.checkout.database.run(payment::record(tx)).await?.first_json()?;
+        let Some(mut record) = record else { return Ok(None) };
+        let driven = self.checkout.settle(&mut record.entry, self.order.terms, None, Trust::Payer).await?;
+        if driven.record.as_ref().is_some_and(|record| record.listing_id != self.order.terms.id) {
             return Ok(None);
         }
-        let count = ended.len();
-        let earlier = outbox.earlier(ended, &known, &view.utxos, self.checkout.now).await?;
-        match earlier {
-            Earlier::InBlock(tx) => Err(BuyError::Pending(tx)),
-            Earlier::Unsaid(tx) => Err(BuyError::Unsaid(tx)),
-            Earlier::Without(utxos) => self.pay(&view, known, &Apart { count, lost: looked, utxos }).await,
+        self.finish(&record.entry, driven).await.map(Some)
+    }
+
+    /// Looks on the chain for failed payments of the buyer's that the next one does not exclude. How many there are, where
+    /// the chain was asked about all; `None` where one was found, or there are more.
+    async fn look_for_earlier(&self) -> Result<Option<usize>, BuyError> {
+        let (account, now) = (self.order.account, self.checkout.now);
+        let wallet = Some(&account.wallet_address);
+        let read = payment::unresolved(&self.order.terms.id, &account.buyers(), wallet, now);
+        let earlier = self.checkout.database.run(read).await?;
+        if self.checkout.find_included(&earlier).await?.is_some() {
+            return Ok(None);
         }
+        if let Some(tx) = self.checkout.find_waiting(&earlier).await? {
+            return Err(BuyError::Pending(tx));
+        }
+        let count = earlier.rows.len();
+        Ok((count < MAX_CHECKED).then_some(count))
     }
 
     fn method(&self) -> Result<&dyn PaymentMethod, BuyError> {
         self.method.ok_or(BuyError::NotOffered(self.order.mode))
     }
 
-    /// Whether one of these payments of the owner's own wallet, which took no effect for all that is known, is in a block all
-    /// the same, or on its way to one.
-    async fn is_paid(&self, lost: &Rows) -> Result<bool, BuyError> {
-        if self.checkout.find_included(lost).await?.is_some() {
-            return Ok(true);
-        }
-        self.checkout.find_waiting(lost).await?.map_or(Ok(false), |tx| Err(BuyError::Pending(tx)))
+    /// The content of a purchase that the account owns; a lock's, once its result is in a block.
+    async fn owned(&self, purchase: &TxHash) -> Result<Bought, BuyError> {
+        let (checkout, terms) = (self.checkout, self.order.terms);
+        let buyers = self.order.account.buyers();
+        let owned = checkout.redeliver(terms, &buyers).await?;
+        let owned = owned.ok_or_else(|| DatabaseError(format!("the purchase {purchase} is gone")))?;
+        let purchase = purchase::one(checkout.database, &owned.purchase).await?;
+        let purchase = purchase.ok_or_else(|| DatabaseError(format!("the purchase {} is gone", owned.purchase)))?;
+        Ok(Bought { purchase, content: owned.content, already_owned: true })
     }
 
-    async fn owned(&self, owned: &Owned) -> Result<Bought, BuyError> {
-        let Checkout { database, chain, confirmations, clock, .. } = *self.checkout;
-        must_be_given(database, chain, owned, confirmations, clock).await?;
-        let content = self.checkout.bought(self.order.terms, &owned.id).await?;
-        let purchase = purchase::one(self.checkout.database, &owned.id).await?;
-        let purchase = purchase.ok_or_else(|| DatabaseError(format!("purchase {} is gone", owned.id)))?;
-        Ok(Bought { purchase, content, already_owned: true })
-    }
-
-    async fn look(&self) -> Result<ChainView, BuyError> {
+    async fn chain_view(&self) -> Result<ChainView, BuyError> {
         let chain = self.checkout.chain;
         Ok(ChainView {
             tip: chain.tip().await?,
@@ -304,18 +302,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         &self,
         view: &ChainView,
         mut known: WalletSnapshot,
-        apart: &Apart,
+        replaced: &Replaced,
     ) -> Result<Option<Bought>, BuyError> {
         let mut waited: Millis = 0;
         let offered = self.offer(view)?;
         let tokens: usize = view.utxos.iter().map(|utxo| utxo.value.assets.len()).sum();
         let slower = u64::try_from(tokens).unwrap_or(u64::MAX) / TOKENS_PER_PAUSE;
         for attempt in 0..MAX_TRIES {
-            match self.attempt(view, &known, apart, &offered, attempt).await? {
-                Tried::Settled(entry, standing, followed, content) => {
-                    return self.finish(&entry, self.order.mode, standing, &followed, content).await.map(Some);
-                }
-                Tried::Same => return Ok(None),
+            match self.attempt(view, &known, replaced, &offered, attempt).await? {
+                Tried::Settled(entry, driven) => return self.finish(&entry, *driven).await.map(Some),
+                Tried::AlreadyBought => return Ok(None),
                 Tried::Again => {}
             }
             let pause = self.pause(attempt).saturating_mul(slower.saturating_add(1));
@@ -354,15 +350,15 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         &self,
         view: &ChainView,
         known: &WalletSnapshot,
-        apart: &Apart,
+        replaced: &Replaced,
         offered: &Offered,
         attempt: u32,
     ) -> Result<Tried, BuyError> {
         let Order { account, terms, mode, .. } = *self.order;
-        let without = apart.utxos.as_slice();
+        let without = replaced.inputs.as_slice();
         // Another of ours has taken it since, and may be refused: then it keeps nothing out.
         if without.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
-            return Ok(Tried::Same);
+            return Ok(Tried::AlreadyBought);
         }
         let utxos = known.spendable(&[view.utxos.as_slice(), without].concat());
         let built = match self.build(view, offered, &utxos, without.to_vec(), attempt) {
@@ -374,11 +370,11 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             Err(error) => return Err(error),
         };
         let verified = self.verify(view, utxos, offered, &built).await?;
-        let (reading, content) = self.checkout.content_before_claim(terms).await?;
         let new = NewPayment {
             tx: verified.tx_id,
             cbor: &built.cbor,
             valid_until: verified.valid_until,
+            provenance: Provenance::Ours,
             listing_id: &terms.id,
             mode,
             payer: account.wallet_address,
@@ -387,31 +383,24 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
             header: ContentHash::of(&built.cbor),
             terms_digest: offered.terms_digest().map(|digest| digest.0),
             identifier: None,
-            newest_height: None,
             inputs: &built.facts.inputs,
-            network: Some(self.order.network),
             account: Some(account),
-            looked: apart.lost,
-            ended: Some(apart.count),
-            content: reading.is_some().then_some(terms.content_hash),
+            content: self.checkout.content_for_claim(terms).await?,
+            checked: replaced.checked,
+            excluded: replaced.excluded,
         };
-        let (claim, beside) = new.claim(self.checkout.database, reading, self.checkout.now).await?;
-        let mut entry = match claim {
+        let mut entry = match new.claim(self.checkout.database, self.checkout.now).await? {
             Claim::New(entry) => entry,
-            Claim::NotGranted(why) => return Err(why.into()),
-            Claim::Crowded => return Err(Unavailable::Crowded.into()),
-            Claim::Owned(_)
-            | Claim::Paying(_)
-            | Claim::Ended
-            | Claim::MaybePaid
-            | Claim::TermsTaken
-            | Claim::IdentifierTaken => return Ok(Tried::Same),
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Known(_) | Claim::InputsTaken | Claim::TooManyRefused => return Ok(Tried::Again),
+            Claim::Known(_) | Claim::InputsTaken => return Ok(Tried::Again),
+            Claim::Blocked(Blocked::ContentMissing) => return Err(no_content(terms).into()),
+            Claim::Blocked(blocked) => match blocked.spend_refused() {
+                Some(why) => return Err(why.into()),
+                None => return Ok(Tried::AlreadyBought),
+            },
         };
-        let content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
-        let settled = self.checkout.settle(&mut entry, self.order.mode, Some(Some(known)), true).await?;
-        Ok(Tried::Settled(Box::new(entry), settled.standing, settled.followed, content))
+        let driven = self.checkout.settle(&mut entry, terms, Some(Some(known)), Trust::Payer).await?;
+        Ok(Tried::Settled(Box::new(entry), Box::new(driven)))
     }
 
     fn build(
@@ -460,30 +449,17 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_
         Ok(verify_with_facts(self.method()?, offered, &payment, &facts, self.checkout.signatures, moment).await?)
     }
 
-    /// The purchase and the content, once the payment is in a block.
-    async fn finish(
-        &self,
-        entry: &Entry,
-        mode: DeliveryMode,
-        standing: Standing,
-        followed: &[Rows],
-        content: Option<String>,
-    ) -> Result<Bought, BuyError> {
-        match standing {
-            Standing::Confirmed { .. } if mode == DeliveryMode::Protected => {
-                self.checkout.must_have_its_result(&entry.tx, false).await?;
-            }
-            Standing::Confirmed { .. } => {}
-            Standing::Pending { .. } => return Err(BuyError::Pending(entry.tx)),
-            Standing::Refused(reason) => return Err(BuyError::Ledger(reason)),
-            Standing::Expired => return Err(BuyError::Expired),
+    /// The purchase and the content, once they may be released.
+    async fn finish(&self, entry: &Entry, driven: Driven) -> Result<Bought, BuyError> {
+        match driven.status {
+            TxStatus::Confirmed { .. } => {}
+            TxStatus::Pending { .. } => return Err(BuyError::Pending(entry.tx)),
+            TxStatus::Refused(reason) => return Err(BuyError::Ledger(reason)),
+            TxStatus::Expired => return Err(BuyError::Expired),
         }
-        let purchase = match followed.last().and_then(|rows| rows.first()) {
-            Some(purchase) => Some(purchase.to_owned()),
-            None => purchase::one(self.checkout.database, &entry.tx).await?,
-        };
-        let content = self.checkout.bought_or(content, self.order.terms, &entry.tx).await?;
-        let purchase = purchase.ok_or_else(|| no_content(self.order.terms))?;
-        Ok(Bought { purchase, content, already_owned: false })
+        let gone = || DatabaseError(format!("the payment {} is gone", entry.tx));
+        self.checkout.ensure_releasable(&driven.record.ok_or_else(gone)?)?;
+        let content = self.checkout.bought_or(driven.content, self.order.terms, &entry.tx).await?;
+        Ok(Bought { purchase: driven.purchase.ok_or_else(gone)?, content, already_owned: false })
     }
 }

@@ -21,7 +21,7 @@ use x402_cardano::{
     method::{CannotPay, OfferError, Offered, PaymentMethod, PaymentOutput},
 };
 
-use super::Way;
+use super::PaymentOption;
 use crate::{
     catalogue::ListingTerms,
     cip30::{Cip30Wallet, MAX_SPENT, change_words, key_of, largest_few, lovelace_of, span, total_of},
@@ -107,13 +107,13 @@ pub enum DraftError {
 /// # Errors
 /// Why not, and what to do.
 pub fn draft(
-    ways: &[Way<'_>],
+    options: &[PaymentOption<'_>],
     order: &DraftOrder<'_>,
     wallet: &Cip30Wallet,
     parameters: &ProtocolParameters,
 ) -> Result<PaymentDraft, DraftError> {
     let DraftOrder { terms, mode, nonce, clock } = *order;
-    let way = ways.iter().find(|(known, _)| *known == mode && terms.modes.contains(&mode));
+    let way = options.iter().find(|(known, _)| *known == mode && terms.modes.contains(&mode));
     let (_, method) = way.ok_or(DraftError::NotOffered(mode))?;
     if wallet.keys().contains(terms.seller_address.payment_key()) {
         return Err(DraftError::OwnListing);

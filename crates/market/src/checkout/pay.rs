@@ -3,10 +3,11 @@
 use cardano::{
     Address, ContentHash, Lovelace, TxHash,
     chain::{Chain, ChainError},
+    evaluation::Evaluate,
     keys::VerifyEd25519,
     slots::{Millis, SlotConfig},
 };
-use outbox::{Entry, EntryState, Outbox, Settled, Sleep, Standing};
+use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus};
 use sql::{Database, DatabaseError, Rows, exactly};
 use x402_cardano::{
     Refusal,
@@ -20,20 +21,20 @@ use x402_cardano::{
 };
 
 use super::{
-    Checkout, Unavailable, creator_part,
-    given::{confirmations_of, must_have_result},
-    in_x402, is_refunded, no_content,
+    Checkout, Unavailable, confirmations_of, creator_part, in_x402, is_refunded, no_content,
+    settle::{Driven, ensure},
 };
 use crate::{
     catalogue::ListingTerms,
+    claim::{Blocked, Claim, Identifier, NewPayment},
     contents::Contents,
     listing::DeliveryMode,
-    payment::{self, Claim, Identified, Identifier, LOOKED_FOR, MAX_REFUSED, NewPayment, PaymentRecord},
+    payment::{self, Identified, MAX_CHECKED, PaymentRecord},
     purchase::{self, Owned},
-    transitions::Transitions,
+    release::release,
 };
 
-/// How often a claim is tried again because the payment that stood in its way ended without effect.
+/// How often a claim is tried again because the payment that blocked it failed.
 const MAX_ROUNDS: u32 = 3;
 
 /// How much longer a new payment must be valid, in slots: three blocks in four come within as many.
@@ -45,7 +46,7 @@ const UNSEEN_MS: Millis = 5_000;
 /// How long after its block a header without a secret is taken for its payer's, from their network: anybody there can make
 /// it again from what the chain shows. Later the payer signs. Longer than whoever is told to come back has to wait: for the
 /// blocks asked for on top, for a lock's result, for a provider that is away.
-const MADE_AGAIN_MS: Millis = 60 * 60_000;
+const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
 /// A payment as it came. Read again where it is verified: as values it may take eighty times its bytes, and whoever waits for
 /// a block would hold them.
@@ -57,7 +58,6 @@ pub struct Presented<'a> {
     /// Whether something in it is known to nobody but who made it and us.
     is_secret: bool,
     identifier: Option<Identifier>,
-    network: String,
 }
 
 impl<'a> Presented<'a> {
@@ -76,7 +76,7 @@ impl<'a> Presented<'a> {
         let tx = Payment::read(&payload.payload)?.tx.id;
         let is_secret = payload.is_bound() || identifier.is_some();
         let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
-        Ok(Self { text: header, tx, header: known_as, is_secret, identifier, network: network.to_owned() })
+        Ok(Self { text: header, tx, header: known_as, is_secret, identifier })
     }
 
     /// The transaction.
@@ -129,18 +129,18 @@ pub enum PayError {
          PAYMENT-SIGNATURE"
     )]
     Public,
-    /// Many payments of this payer took no effect lately.
+    /// More of the payer's failed payments than are looked for may be in a block.
     #[error(
-        "{MAX_REFUSED} payments of this payer, or more than {LOOKED_FOR} for this listing, took no effect lately: no other is \
-         taken until their time has been over for an hour"
+        "more than {MAX_CHECKED} payments of this payer for this listing failed, and some may still be in a block: try again \
+         in an hour; nothing was paid now"
     )]
-    TooManyRefused,
-    /// One that would hardly be in a block in time: whoever hands in many of them pays nothing, and keeps others out.
+    TooManyUnresolved,
+    /// It would hardly be in a block in time.
     #[error(
-        "the payment can be in a block for less than {LEAST_SLOTS} seconds more: nothing was paid; build a new one, under new \
-         terms where those are over soon"
+        "the payment is valid for less than {LEAST_SLOTS} seconds more: nothing was paid; build a new one, under new terms \
+         where those expire soon"
     )]
-    EndsAtOnce,
+    ExpiresTooSoon,
     /// Another payment spends the same.
     #[error(
         "another payment that spends an input of this one is on its way: wait until it is in a block or its time to live is \
@@ -197,7 +197,7 @@ impl Attempt<'_> {
     fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), PayError> {
         let same = record.header == self.presented.header;
         let same = same && (!record.delivered || self.presented.identifier.is_some());
-        let since = record.entry.block.map(|block| block.time_ms.saturating_add(MADE_AGAIN_MS));
+        let since = record.entry.block.map(|block| block.time_ms.saturating_add(REPLAY_WINDOW_MS));
         let same = same && (self.presented.is_secret || since.is_none_or(|end| self.now < end));
         if !(same || identified || self.proven == Some(record.payer)) {
             return Err(NotSettled::Duplicate.into());
@@ -209,8 +209,8 @@ impl Attempt<'_> {
         if record.listing_id == self.terms.id {
             return Ok(());
         }
-        // What becomes of a claim that binds nobody is not known yet: whose money it moves must not pay anew meanwhile.
-        if record.entry.state == EntryState::Claimed && record.entry.unanswered {
+        // A claim whose submission has no answer binds no one yet: the payer must not pay anew meanwhile.
+        if record.entry.state == EntryState::Claimed && record.entry.provenance == Provenance::Unknown {
             answer(Settlement::Pending(None), &record.entry.tx, &record.payer)?;
         }
         Err(NotSettled::OtherResource.into())
@@ -219,11 +219,19 @@ impl Attempt<'_> {
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
     /// payer's signature tells them from whoever copied it.
     fn may_have(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
-        if entry.was_public && self.proven != Some(*payer) { Err(PayError::Public) } else { Ok(()) }
+        if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
+    }
+
+    fn is_payer(&self, payer: &Address) -> bool {
+        self.proven == Some(*payer)
+    }
+
+    fn trust(&self, payer: &Address) -> Trust {
+        if self.is_payer(payer) { Trust::Payer } else { Trust::Unproven }
     }
 }
 
-impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
+impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
     /// Takes a payment for a listing: verifies, claims and settles it, as far as the request's time allows, or takes it
     /// up where it is. `proven` is the address whose owner signed the request as a returning buyer does, if one did.
     ///
@@ -263,63 +271,50 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         self.pay_anew(&attempt).await
     }
 
-    /// Whether a payment that was claimed before is to be taken up where it is. One that the ledger refused is verified
-    /// anew, unless it did get into a block after all, and nobody else handed it in first or its payer signs.
+    /// Whether to go on with a payment that was claimed before. One that the ledger refused is verified anew, unless a block
+    /// has it after all, and its payer asks.
     async fn still_stands(&self, attempt: &Attempt<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
-        let payers = !record.entry.was_public || attempt.proven == Some(record.payer);
         let for_it = attempt.is_for_it(record).is_ok();
+        let payers = record.entry.provenance == Provenance::Ours || attempt.is_payer(&record.payer);
         let entry = &mut record.entry;
-        // One that was presented for another listing, and is not known to have been handed in from here, binds nobody.
-        let unbound = entry.state == EntryState::Claimed && entry.unanswered && !for_it;
-        if unbound || entry.state == EntryState::Refused && payers && for_it {
-            let outbox = Outbox { database: self.database, chain: self.chain, follow: &Transitions };
-            outbox.look(entry, None, self.now).await.map_err(Unavailable::from)?;
+        let unbound = entry.state == EntryState::Claimed && entry.provenance == Provenance::Unknown && !for_it;
+        let may_stand = for_it && (payers || entry.kind.names_its_listing());
+        if unbound || entry.state == EntryState::Refused && may_stand {
+            let trust = if unbound { Trust::Unproven } else { attempt.trust(&record.payer) };
+            self.outbox().refresh(entry, None, trust, self.now).await.map_err(Unavailable::from)?;
         }
         Ok(entry.state != EntryState::Refused)
     }
 
-    /// That a payment which is in a block is whose and what for it was when it was taken up: what the ledger refused meanwhile
-    /// may have been brought anew.
-    async fn is_as_it_was(
-        &self,
-        attempt: &Attempt<'_>,
-        (tx, header): (&TxHash, &ContentHash),
-        settled: &Settled,
-    ) -> Result<(), PayError> {
-        let now: Option<PaymentRecord> = match settled.followed.as_slice() {
-            [.., record, _] => record.first_json()?,
-            // Another request recorded it.
-            _ => self.database.run(payment::record(tx)).await?.first_json()?,
-        };
-        let now = now.ok_or_else(|| DatabaseError(format!("{tx} is gone")))?;
-        attempt.is_for_it(&now)?;
-        if is_refunded(now.status) {
+    /// That the stored payment is still the one that this request went on with: one that was refused meanwhile may have
+    /// been claimed anew.
+    fn is_as_it_was(&self, attempt: &Attempt<'_>, header: &ContentHash, driven: &Driven) -> Result<(), PayError> {
+        let Some(record) = &driven.record else { return Ok(()) };
+        attempt.is_for_it(record)?;
+        if record.is_refunded() {
             return Err(PayError::Refunded);
         }
-        let same = now.header == *header || attempt.proven == Some(now.payer);
-        if same { attempt.may_have(&now.entry, &now.payer) } else { Err(NotSettled::Duplicate.into()) }
+        if record.header != *header && !attempt.is_payer(&record.payer) {
+            return Err(NotSettled::Duplicate.into());
+        }
+        attempt.may_have(&record.entry, &record.payer)?;
+        Ok(self.ensure_releasable(record)?)
     }
 
     async fn resume(&self, attempt: &Attempt<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
         attempt.is_for_it(&record)?;
-        if is_refunded(record.status) {
+        if record.is_refunded() {
             return Err(PayError::Refunded);
         }
-        // What its payer signs for is theirs, whoever handed it in first.
-        record.entry.unanswered &= attempt.proven != Some(record.payer);
-        let settled = self.settle(&mut record.entry, record.mode, None, false).await?;
-        if let Standing::Confirmed { .. } = &settled.standing {
-            self.is_as_it_was(attempt, (&record.entry.tx, &record.header), &settled).await?;
-            if record.mode == DeliveryMode::Protected {
-                self.must_have_its_result(&record.entry.tx, true).await?;
-            }
-        }
-        if matches!(settled.standing, Standing::Confirmed { .. } | Standing::Refused(_)) {
+        let trust = attempt.trust(&record.payer);
+        let driven = self.settle(&mut record.entry, attempt.terms, None, trust).await?;
+        self.is_as_it_was(attempt, &record.header, &driven)?;
+        if matches!(driven.status, TxStatus::Refused(_)) {
             attempt.may_have(&record.entry, &record.payer)?;
         }
-        let settlement = answer(in_x402(settled.standing), &record.entry.tx, &record.payer)?;
-        let content = self.bought(attempt.terms, &record.entry.tx).await?;
-        // Last: whoever is told to come back must find it as it was.
+        let settlement = answer(in_x402(driven.status), &record.entry.tx, &record.payer)?;
+        let content = self.bought_or(driven.content, attempt.terms, &record.entry.tx).await?;
+        // Last: a client that is told to come back must find the payment as it was.
         if !record.delivered && !(self.hung_up)() {
             self.database.run(payment::mark_delivered(&record.entry.tx, self.now)).await?;
         }
@@ -328,13 +323,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
         let Attempt { terms, presented, .. } = attempt;
-        let methods: Vec<_> = self.ways.iter().map(|(_, method)| *method).collect();
+        let methods: Vec<_> = self.options.iter().map(|(_, method)| *method).collect();
         let payload = PaymentPayload::from_header(presented.text)?;
         let (method, offered) = recognise(&methods, &terms.sale(), &payload.accepted)?;
         let payment = Payment::read(&payload.payload).map_err(Refusal::from)?;
         drop(payload);
-        let mode = self.ways.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
-        let mode = mode.ok_or(Refusal::Requirements("no way to pay has this method"))?;
+        let mode = self.options.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
+        let mode = mode.ok_or(Refusal::Requirements("no payment method has this name"))?;
         if !terms.modes.contains(&mode) {
             return Err(PayError::Refused(InvalidAccepted::Differs("extra").into()));
         }
@@ -342,7 +337,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         Ok((mode, offered, verified))
     }
 
-    fn ends_at_once(&self, verified: &VerifiedPayment) -> bool {
+    fn expires_too_soon(&self, verified: &VerifiedPayment) -> bool {
         let now = SlotConfig::PREPROD.slot_at(self.clock).unwrap_or(u64::MAX);
         verified.valid_until < now.saturating_add(LEAST_SLOTS)
     }
@@ -363,17 +358,16 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             if attempt.proven != Some(verified.payer) {
                 return Err(PayError::Public);
             }
-        } else if self.ends_at_once(&verified) {
-            return Err(PayError::EndsAtOnce);
+        } else if self.expires_too_soon(&verified) {
+            return Err(PayError::ExpiresTooSoon);
         }
         let (payer, terms) = (verified.payer, attempt.terms);
         let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
-        let (reading, mut content) = self.content_before_claim(terms).await?;
         let mut new = NewPayment {
             tx: verified.tx_id,
             cbor: &verified.cbor,
             valid_until: verified.valid_until,
-            newest_height: Some(verified.newest_height).filter(|_| attempt.proven != Some(payer)),
+            provenance: if attempt.is_payer(&payer) { Provenance::Foreign } else { Provenance::Unknown },
             listing_id: &terms.id,
             mode,
             payer,
@@ -383,104 +377,115 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             terms_digest: offered.terms_digest().map(|digest| digest.0),
             identifier: attempt.presented.identifier.clone(),
             inputs: &verified.inputs,
-            network: Some(&attempt.presented.network),
             account: None,
-            content: reading.is_some().then_some(terms.content_hash),
-            looked: 0,
-            ended: None,
+            content: self.content_for_claim(terms).await?,
+            checked: 0,
+            excluded: 0,
         };
-        let mut too_many = false;
+        let mut unresolved = false;
         for _ in 0..MAX_ROUNDS {
-            let (claim, beside) = new.claim(self.database, reading.clone(), self.now).await?;
-            content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
-            match claim {
-                Claim::New(mut entry) => {
-                    let settled = self.settle(&mut entry, mode, Some(None), content.is_some()).await?;
-                    if let Standing::Confirmed { .. } = &settled.standing {
-                        let claimed = (&entry.tx, &attempt.presented.header);
-                        self.is_as_it_was(attempt, claimed, &settled).await?;
-                    }
-                    let settlement = answer(in_x402(settled.standing), &entry.tx, &payer)?;
-                    attempt.may_have(&entry, &payer)?;
-                    if mode == DeliveryMode::Protected {
-                        self.must_have_its_result(&entry.tx, false).await?;
-                    }
-                    // With its block, where nothing else was waited for; otherwise last, as for who comes back.
-                    let is_marked = mode == DeliveryMode::Instant && content.is_some();
-                    let content = self.bought_or(content, terms, &entry.tx).await?;
-                    if !is_marked && !(self.hung_up)() {
-                        self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
-                    }
-                    return Ok(Paid { content, settlement });
-                }
+            match new.claim(self.database, self.now).await? {
+                Claim::New(mut entry) => return self.paid(attempt, &mut entry, &payer).await,
                 Claim::Known(record) => {
-                    // Whoever waits beside another holds no content meanwhile.
-                    drop(content);
                     attempt.may_resume(&record, false)?;
                     return self.resume(attempt, *record).await;
                 }
-                Claim::Owned(purchase) => {
-                    content = None;
-                    self.must_be_unseen(attempt, &payer).await?;
-                    let reads = vec![purchase::owner(&purchase), payment::record(&purchase)];
-                    let [owned, record] = exactly(self.database.batch(reads).await?)?;
-                    // It may have been refunded meanwhile.
-                    let owned = owned.first_json::<Owned>()?.filter(|owned| !is_refunded(Some(owned.status)));
-                    let Some(owned) = owned else { continue };
-                    new.name(self.database, &purchase, self.now).await?;
-                    let settlement = self.owned(&owned, &record, &payer).await?;
-                    return Ok(Paid { content: self.bought_or(content, terms, &purchase).await?, settlement });
-                }
-                Claim::MaybePaid => {
-                    let payer_text = payer.to_string();
-                    let reads = vec![
-                        payment::lost_of_buyer(&terms.id, &payer_text),
-                        payment::count_lost(&terms.id, std::slice::from_ref(&payer_text)),
-                        payment::count_lost_lately(&terms.id, &payer_text, self.now),
-                    ];
-                    let [lost, count, lately] = exactly(self.database.batch(reads).await?)?;
-                    if self.find_included(&lost).await?.is_some() {
-                        continue;
-                    }
-                    self.must_not_wait(&lost, &payer).await?;
-                    let count = count.first_json()?.unwrap_or(0);
-                    if lately.first_json::<u32>()?.unwrap_or(0) > LOOKED_FOR {
-                        return Err(PayError::TooManyRefused);
-                    }
-                    // Those that were over long ago are looked for once: of more, the rest in the next round.
-                    too_many = count > LOOKED_FOR;
-                    if !too_many {
-                        new.looked = count;
+                Claim::Blocked(Blocked::Owned { purchase }) => {
+                    if let Some(paid) = self.already_owned(attempt, &new, &purchase).await? {
+                        return Ok(paid);
                     }
                 }
-                // The payer signed this transaction, which nobody else has seen: whose payment is on its way is the same.
-                Claim::Paying(other) => {
-                    content = None;
-                    self.must_be_unseen(attempt, &payer).await?;
-                    new.name(self.database, &other, self.now).await?;
-                    let record = self.database.run(payment::record(&other)).await?.first_json::<PaymentRecord>()?;
-                    let Some(record) = record else { continue };
-                    match self.resume(attempt, record).await {
-                        Err(PayError::NotSettled(
-                            Refusal::Settlement(NotSettled::LedgerRefused(_) | NotSettled::Expired),
-                            _,
-                        )) => {}
-                        done => return done,
+                // The payer signed this transaction, which no one else has seen: the payment on its way is theirs.
+                Claim::Blocked(Blocked::Paying { tx }) => {
+                    if let Some(paid) = self.already_paying(attempt, &new, &tx).await? {
+                        return Ok(paid);
                     }
                 }
-                Claim::TermsTaken => return Err(NotSettled::Duplicate.into()),
-                Claim::IdentifierTaken => return Err(PayError::IdentifierTaken),
-                Claim::Crowded => return Err(Unavailable::Crowded.into()),
-                Claim::TooManyRefused => return Err(PayError::TooManyRefused),
+                Claim::Blocked(Blocked::Unresolved) => {
+                    let checked = self.look_for_earlier(terms, &payer).await?;
+                    unresolved = checked.is_none();
+                    new.checked = checked.unwrap_or(new.checked);
+                }
+                Claim::Blocked(Blocked::TermsTaken) => return Err(NotSettled::Duplicate.into()),
+                Claim::Blocked(Blocked::IdentifierTaken) => return Err(PayError::IdentifierTaken),
                 Claim::InputsTaken => return Err(PayError::InputsTaken),
-                Claim::NotGranted(_) | Claim::Ended => return Err(no_content(terms).into()),
+                Claim::Blocked(
+                    Blocked::ContentMissing
+                    | Blocked::Superseded
+                    | Blocked::SignedOut
+                    | Blocked::OverPerPayment { .. }
+                    | Blocked::OverBudget { .. },
+                ) => return Err(no_content(terms).into()),
             }
         }
-        if too_many { Err(PayError::TooManyRefused) } else { Err(NotSettled::Duplicate.into()) }
+        if unresolved { Err(PayError::TooManyUnresolved) } else { Err(NotSettled::Duplicate.into()) }
     }
 
-    /// That nobody has this transaction, which is not handed in, a moment later either: what a provider's index did not show
-    /// yet is no secret of its payer's. No node is asked for it, so none says that it had it before.
+    /// Settles a payment that was claimed just now, and delivers.
+    async fn paid(&self, attempt: &Attempt<'_>, entry: &mut Entry, payer: &Address) -> Result<Paid, PayError> {
+        let driven = self.settle(entry, attempt.terms, Some(None), attempt.trust(payer)).await?;
+        self.is_as_it_was(attempt, &attempt.presented.header, &driven)?;
+        let settlement = answer(in_x402(driven.status), &entry.tx, payer)?;
+        // An instant payment is marked with its inclusion; others last, as for a client that comes back.
+        let is_marked = driven.record.as_ref().is_some_and(|record| record.delivered);
+        let content = self.bought_or(driven.content, attempt.terms, &entry.tx).await?;
+        if !is_marked && !(self.hung_up)() {
+            self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
+        }
+        Ok(Paid { content, settlement })
+    }
+
+    /// The content of a purchase that the payer owns; `None` where it was refunded meanwhile.
+    async fn already_owned(
+        &self,
+        attempt: &Attempt<'_>,
+        new: &NewPayment<'_>,
+        purchase: &TxHash,
+    ) -> Result<Option<Paid>, PayError> {
+        self.must_be_unseen(attempt, &new.payer).await?;
+        let reads = vec![purchase::owner(purchase), payment::record(purchase)];
+        let [owned, record] = exactly(self.database.batch(reads).await?)?;
+        let owned = owned.first_json::<Owned>()?.filter(|owned| !is_refunded(Some(owned.status)));
+        let Some(owned) = owned else { return Ok(None) };
+        new.name(self.database, purchase, self.now).await?;
+        let settlement = self.owned(&owned, &record, &new.payer).await?;
+        Ok(Some(Paid { content: self.bought(attempt.terms, purchase).await?, settlement }))
+    }
+
+    /// The content of a payment of the payer's that is on its way; `None` where that failed meanwhile.
+    async fn already_paying(
+        &self,
+        attempt: &Attempt<'_>,
+        new: &NewPayment<'_>,
+        other: &TxHash,
+    ) -> Result<Option<Paid>, PayError> {
+        self.must_be_unseen(attempt, &new.payer).await?;
+        new.name(self.database, other, self.now).await?;
+        let record = self.database.run(payment::record(other)).await?.first_json::<PaymentRecord>()?;
+        let Some(record) = record else { return Ok(None) };
+        match self.resume(attempt, record).await {
+            Err(PayError::NotSettled(Refusal::Settlement(NotSettled::LedgerRefused(_) | NotSettled::Expired), _)) => {
+                Ok(None)
+            }
+            done => done.map(Some),
+        }
+    }
+
+    /// Looks for the payer's failed payments on the chain. How many there are, where the chain was asked about all;
+    /// `None` where there are more, or where one was found.
+    async fn look_for_earlier(&self, terms: &ListingTerms, payer: &Address) -> Result<Option<usize>, PayError> {
+        let buyers = [payer.to_string()];
+        let earlier = self.database.run(payment::unresolved(&terms.id, &buyers, None, self.now)).await?;
+        if self.find_included(&earlier).await?.is_some() {
+            return Ok(None);
+        }
+        self.must_not_wait(&earlier, payer).await?;
+        let count = earlier.rows.len();
+        Ok((count < MAX_CHECKED).then_some(count))
+    }
+
+    /// That neither mempool nor block shows this transaction a moment later either. It is not submitted, so no node says that it
+    /// had it before, and a provider's index may lag.
     async fn must_be_unseen(&self, attempt: &Attempt<'_>, payer: &Address) -> Result<(), PayError> {
         if attempt.proven == Some(*payer) {
             return Ok(());
@@ -502,7 +507,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.
     async fn owned(&self, owned: &Owned, record: &Rows, payer: &Address) -> Result<SettlementResponse, PayError> {
-        must_have_result(owned, self.clock)?;
+        ensure(&owned.id, release(&owned.facts, self.clock, &SlotConfig::PREPROD))?;
         let (block, newer) = confirmations_of(record, self.chain, &owned.id, self.confirmations).await?;
         let evidence = SettlementEvidence::Block { inclusion: block, confirmations: newer };
         let enough = newer >= self.confirmations;

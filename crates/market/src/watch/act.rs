@@ -11,7 +11,6 @@
 //! service wallet is empty still gets the whole escrow back. An action that fails is put off and keeps nobody waiting.
 
 mod ask;
-mod held;
 mod job;
 mod judge;
 mod wallet;
@@ -23,6 +22,7 @@ use cardano::{
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     history::History,
+    keys::SigningKey,
     slots::{Millis, SlotConfig},
     tx::build::{NewOutput, TxPlan, Validity, build},
 };
@@ -34,13 +34,12 @@ use outbox::{Draft, Earlier, Entry, Guard, Kind, ended_for};
 use serde_json::json;
 use sql::{Database, Statement};
 
-pub(super) use self::held::Held;
 use self::{job::Job, judge::Judged, wallet::SellerWallet};
 use super::{
     ArbiterClient, Keys, Report, TickError, TickView, Watch,
     due::{self, Due, Owed},
 };
-use crate::contents::Contents;
+use crate::{contents::Contents, platform};
 
 /// Outside calls for asking the arbiter: what became of the escrow, and the question.
 const CALLS_TO_ASK: u32 = 4;
@@ -56,10 +55,10 @@ const FEES: Lovelace = Lovelace::from_ada(200);
 const PAYOUT_SLOTS: u64 = 240;
 /// When a payout may be written down: another tick may have undone the settlement since it was found to be owed, and
 /// collect the share out of the escrow.
-const STILL_OWED: &str = "EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?10 ->> '$.purchase' AND creator_due = 1)";
-
-/// Results that go alone where somebody waits for them: as many transactions cost what one run may call.
-const MAX_ALONE: usize = 5;
+const NOT_OWED: &str =
+    "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
+/// How long a transaction that splits the wallet's outputs stays valid, in slots.
+const SPLIT_SLOTS: u64 = 240;
 
 /// What all actions of a tick share.
 struct Means<'a, K, A> {
@@ -76,8 +75,6 @@ struct Means<'a, K, A> {
 struct Undone {
     /// Results whose time is nearly over, by their purchases: why they are not posted yet.
     pressing: BTreeMap<TxHash, String>,
-    /// Results that the ledger refused again for a step that no block has.
-    held: Vec<Held>,
 }
 
 /// Something to do.
@@ -87,8 +84,7 @@ enum Task {
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Looks at what is due and acts, as far as the calls reach. What only waits, and until when, where it may be gone; and what
-    /// is to be tried again in this tick.
+    /// Looks at what is due and acts, as far as the calls reach. What only waits, and until when, where it may be gone.
     pub(super) async fn act(
         &self,
         deployment: &Deployment,
@@ -97,7 +93,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         view: &TickView,
         (due, owed): (Vec<Due>, Vec<Owed>),
         report: &mut Report,
-    ) -> Result<(Vec<(Due, Millis)>, Vec<Held>), TickError> {
+    ) -> Result<Vec<(Due, Millis)>, TickError> {
         let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
         let means = Means { deployment, keys, arbiter, view, needs };
         let mut undone = Undone::default();
@@ -106,32 +102,30 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             report.alarms.push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
         }
         let mut work: VecDeque<Task> = owed.into_iter().map(Task::Pay).collect();
-        // Content is given at once with a result that goes alone.
-        let jobs = match view.asked && judged.len() <= MAX_ALONE {
-            true => judged.into_iter().map(Job::alone).collect(),
-            false => Job::sort(judged, view.clock),
-        };
-        work.extend(jobs.into_iter().map(Task::Do));
-        self.do_all(work, &means, &mut undone, report).await?;
+        work.extend(Job::sort(judged, view.clock).into_iter().map(Task::Do));
+        let platform = self.do_all(work, &means, &mut undone, report).await?;
+        if let (Some(key), Some(mut platform)) = (keys.seller(), platform) {
+            self.split_outputs(key, &mut platform, view, report).await?;
+        }
         for (purchase, why) in undone.pressing {
             report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
         }
-        Ok((waiting, undone.held))
+        Ok(waiting)
     }
 
     /// Does one after another. What the provider does not serve is put off by itself; a provider that serves nothing ends
-    /// the acting.
+    /// the acting. The platform's wallet as it is then, where it was read.
     async fn do_all(
         &self,
         mut work: VecDeque<Task>,
         means: &Means<'_, impl Keys, impl ArbiterClient>,
         undone: &mut Undone,
         report: &mut Report,
-    ) -> Result<(), TickError> {
+    ) -> Result<Option<SellerWallet>, TickError> {
         let (mut platform, mut unserved) = (None, 0_u32);
         while let Some(next) = work.pop_front() {
             if (self.calls_left)() < next.calls(platform.is_some()) {
-                return Ok(());
+                return Ok(platform);
             }
             // What is not asked now is due as before.
             if matches!(&next, Task::Do(job) if job.asks()) && !means.arbiter.has_time() {
@@ -149,7 +143,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     unserved = 0;
                     instead.into_iter().rev().for_each(|job| work.push_front(Task::Do(job)));
                 }
-                Err(TickError::Chain(ChainError::BudgetExhausted | ChainError::TimeOver)) => return Ok(()),
+                Err(TickError::Chain(ChainError::BudgetExhausted | ChainError::TimeOver)) => return Ok(platform),
                 Err(error @ (TickError::Chain(_) | TickError::Contents(_))) => {
                     report.note(&"an action", &error);
                     for purchase in purchases {
@@ -157,7 +151,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     }
                     // No fault of what was to be done, and the next would not be served either.
                     if matches!(error, TickError::Chain(ChainError::RateLimited)) {
-                        return Ok(());
+                        return Ok(platform);
                     }
                     if !late.is_empty() {
                         self.database.batch(late).await?;
@@ -166,11 +160,38 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     unserved =
                         unserved.saturating_add(u32::from(!matches!(error, TickError::Chain(ChainError::TooLong))));
                     if unserved >= MAX_UNSERVED {
-                        return Ok(());
+                        return Ok(platform);
                     }
                 }
                 Err(error) => return Err(error),
             }
+        }
+        Ok(platform)
+    }
+
+    /// Splits the largest output of the platform's wallet, where too few are left for results that do not depend on each
+    /// other.
+    async fn split_outputs(
+        &self,
+        key: &SigningKey,
+        platform: &mut SellerWallet,
+        view: &TickView,
+        report: &mut Report,
+    ) -> Result<(), TickError> {
+        let Some((from, outputs)) = platform::split(&platform.utxos(), platform.address) else { return Ok(()) };
+        let purpose = format!("split:{}", from.reference);
+        let plan = TxPlan {
+            outputs,
+            inputs: vec![from],
+            validity: Validity { from: None, until: view.tip.slot.saturating_add(SPLIT_SLOTS) },
+            ..TxPlan::default()
+        };
+        match build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key])) {
+            Ok(built) => {
+                let draft = Draft::built(Kind::Split, purpose, platform.address, &built);
+                self.send(&draft, &built.facts.change, &[], platform, report).await?;
+            }
+            Err(error) => report.note(&"splitting the wallet's outputs", &error),
         }
         Ok(())
     }
@@ -184,18 +205,18 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<(), TickError> {
         let Some(key) = means.keys.seller() else { return Ok(()) };
-        let platform = self.platform(platform, key, means.needs, means.view, report).await?;
+        let platform = self.platform(platform, key, means.needs, means.view).await?;
         // Nobody evaluates a plain payment before it is sent: only what is shown pays for it.
         platform.distrust();
         let purpose = format!("payout:{}", owed.purchase);
         let ended = Entry::all(&self.database.run(ended_for(&purpose, self.now)).await?)?;
         let inputs = match self.outbox().earlier(ended, platform.known(), &platform.utxos(), self.now).await? {
-            Earlier::Without(utxos) => utxos,
+            Earlier::ReplacementInputs(utxos) => utxos,
             Earlier::InBlock(tx) => {
                 report.note(&tx, &"the creator is paid by it, and its block is not shown");
                 return Ok(());
             }
-            Earlier::Unsaid(tx) => {
+            Earlier::Unresolved(tx) => {
                 report.note(&tx, &"the creator may be paid by it: nothing keeps it out of a block for now");
                 return Ok(());
             }
@@ -209,7 +230,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let built = build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key]));
         match built {
             Ok(built) => {
-                let guard = Some(Guard { sql: STILL_OWED, facts: json!({ "purchase": owed.purchase }) });
+                let guard = Some(Guard { blocked_by: NOT_OWED, facts: json!({ "purchase": owed.purchase }) });
                 let draft = Draft { guard, ..Draft::built(Kind::Payout, purpose, platform.address, &built) };
                 self.send(&draft, &built.facts.change, &[owed.purchase], platform, report).await?;
             }

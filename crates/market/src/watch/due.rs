@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sql::{DatabaseError, Statement, statement};
 
-use super::decide::LEAST_TIME_MS;
 use crate::purchase::newest;
 
 /// Escrows that are read at once: their contents are not.
@@ -15,9 +14,8 @@ pub(super) const PAGE: u32 = 128;
 /// escrow comes before those that have one still ahead; and how much later after each action on it that failed.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 const FAILED_MS: Millis = 10 * 60 * 1_000;
-/// How much earlier than its deadline a result counts, from issuance to that deadline: as if it were due now. Without one
-/// the content is given away, and anybody can have dozens of disputes made that end before a new sale's time does. Not one of
-/// a lock that a node had before us: no more of the others are taken than are posted in time.
+/// How much earlier than its deadline a result counts, from issuance to that deadline: as if it were due now. A buyer waits
+/// for the content that comes with it.
 const RESULTS_FIRST_MS: Millis = 16 * 60 * 1_000;
 /// How much later a result counts for each time that it failed: what was not tried yet comes first, and nobody's are tried
 /// much more often than another's.
@@ -32,9 +30,6 @@ const MAX_DOUBLINGS: u32 = 3;
 const LAST_LOOK_MS: Millis = 4 * 60_000;
 /// How often one is looked at whose deadlines are over.
 const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
-
-/// SQL for whether a node had the lock of `e` before us.
-const PUBLIC: &str = "coalesce((SELECT was_public FROM outbox WHERE tx_id = e.purchase_id), 0)";
 
 /// An escrow that is due, and what was sold.
 #[derive(Clone, Debug, Deserialize)]
@@ -56,8 +51,6 @@ pub(super) struct Due {
     height: u64,
     /// How often an action on what it is now was refused, or came into no block.
     pub failures: u32,
-    /// Whether a node had the lock before us: then nothing bounded how many of them wait.
-    pub was_public: bool,
     /// The account whose service wallet bought, if one did.
     pub holder: Option<Holder>,
     /// The hash of what was delivered, as a result of this lock, where it was read before.
@@ -91,12 +84,6 @@ impl Due {
             .ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
 
-    /// Whether nothing is posted of it, and there is time to.
-    pub fn awaits_result(&self, clock: Millis) -> bool {
-        let last = clock.saturating_add(LEAST_TIME_MS);
-        self.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > last)
-    }
-
     /// Whether it may have been spent meanwhile by what the address's history does not show any more: it was looked at
     /// before, or became what it is behind the place up to which that history was read.
     pub const fn may_be_gone(&self, read_to: u64) -> bool {
@@ -114,7 +101,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                'contentHash', l.content_hash, 'share', CAST(iif(EXISTS (SELECT 1 FROM outbox \
                  WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address, \
                'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
-               'failures', e.failures, 'delivered', e.delivered_hash, 'wasPublic', json(iif({public}, 'true', 'false')), \
+               'failures', e.failures, 'delivered', e.delivered_hash, \
                'holder', json((SELECT json_object('owner', a.owner, 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
@@ -125,13 +112,8 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
                ELSE {some_day} END, e.purchase_id LIMIT {PAGE} OFFSET ?2",
             height = newest("height", "e.purchase_id"),
-            public = PUBLIC,
-            fresh = format_args!(
-                "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND e.failures = 0 AND NOT {PUBLIC}"
-            ),
-            result = format_args!(
-                "e.submit_result_ms - iif({PUBLIC}, 0, {RESULTS_FIRST_MS}) + e.failures * {RESULT_FAILED_MS}"
-            ),
+            fresh = "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND e.failures = 0",
+            result = format_args!("e.submit_result_ms - {RESULTS_FIRST_MS} + e.failures * {RESULT_FAILED_MS}"),
             some_day = format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + e.failures * {FAILED_MS}"),
         ),
         clock,
@@ -199,21 +181,17 @@ pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
     )
 }
 
-/// The statements that look at every open escrow again when the watcher acts with other keys than before: what it had
-/// none for then it may have one for now.
-pub(super) fn acts_as(keys: &str, results_first: bool) -> [Statement; 2] {
+/// The statements that look at every open escrow again when the watcher signs with other keys than before: it may have one
+/// now that it lacked.
+pub(super) fn signers_changed(fingerprint: &str) -> [Statement; 2] {
     [
         statement!(
             // Joined in this order, so that no escrow is read as long as nothing changes.
             "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN \
              (SELECT e.purchase_id FROM chain_reading CROSS JOIN escrows e \
-              WHERE acts_as IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
-            keys
+              WHERE signer_fingerprint IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
+            fingerprint
         ),
-        statement!(
-            "UPDATE chain_reading SET acts_as = ?1, results_first = ?2 WHERE acts_as IS NOT ?1 OR results_first <> ?2",
-            keys,
-            results_first
-        ),
+        statement!("UPDATE chain_reading SET signer_fingerprint = ?1 WHERE signer_fingerprint IS NOT ?1", fingerprint),
     ]
 }

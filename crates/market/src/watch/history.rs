@@ -21,9 +21,8 @@ use super::{
     Report, TickError, TickView, Watch,
     look::found_in,
     reading::{self, Reading},
-    steps::Found,
 };
-use crate::contents::Contents;
+use crate::{contents::Contents, escrow_steps::Found};
 
 /// Transactions that are listed at once.
 const PAGE: usize = 50;

@@ -4,6 +4,8 @@ use cardano::{chain::Tip, slots::Millis};
 use outbox::{MAX_LAG_MS, give_up};
 use sql::{Statement, statement};
 
+use crate::limits::DAY_MS;
+
 /// Blocks that a rollback can undo at most (the security parameter of the network): older ones need not be remembered.
 const SECURITY_BLOCKS: u64 = 2_160;
 /// Rows that one statement removes at most: more than clients' rates let eight of them write between two ticks.
@@ -11,7 +13,6 @@ const MAX_ROWS: u32 = 5_000;
 /// The same of claims, which leave after an hour: as many as a hundred networks make in a minute, for who has an account makes
 /// one with each sign-in.
 const MAX_CLAIMS: u32 = 30_000;
-const DAY_MS: Millis = 24 * 60 * 60 * 1_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.
 const IDENTIFIER_MS: Millis = 30 * DAY_MS;
@@ -21,15 +22,14 @@ const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 const OWN_SLOTS: u64 = 30 * DAY_SLOTS;
 
 /// Payments that took no effect and cannot any more: their quotes ended with them, so nothing comes back to them.
-const LOST_PAYMENTS: &str = "kind = 'payment' AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
+const LOST_PAYMENTS: &str = "kind IN ('payment', 'lock') AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
     AND (wallet IS NULL OR valid_until_slot < ?1 - ?2) AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
 /// Payments from outside, straight to sellers, that were over so long ago that a provider would show them, and that no tick came
 /// to ask for: somebody hands in more of them than are asked for. Their payers find them where a block has them all the same.
 /// Not locks: each is to be watched, and there are few.
-const NOT_ASKED_FOR: &str = "SELECT o.tx_id FROM outbox o CROSS JOIN payments p ON p.tx_id = o.tx_id \
-    WHERE o.kind = 'payment' AND o.state IN ('claimed', 'submitted') AND o.wallet IS NULL AND o.valid_until_slot < ?1 \
-    AND p.mode = 'instant' ORDER BY o.valid_until_slot LIMIT 5000";
+const NOT_ASKED_FOR: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted') \
+    AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
 /// Actions on escrows that took no effect and cannot any more: what became of what they would have spent says the chain. One
 /// that somebody holds back leaves one with each try.

@@ -7,11 +7,14 @@ use cardano::{
     history::History,
     tx::TransactionUtxos,
 };
-use outbox::{Decision, Entry, EntryState, Kind, by_id, rechecked};
+use outbox::{Decision, Entry, EntryState, Kind, Trust, by_id, rechecked};
 use sql::{Database, DatabaseError};
 
-use super::{CALLS_KEPT, Report, TickError, TickView, Watch, follow::Fate, steps::Found};
-use crate::contents::Contents;
+use super::{CALLS_KEPT, Report, TickError, TickView, Watch};
+use crate::{
+    contents::Contents,
+    escrow_steps::{Found, Spending},
+};
 
 /// After so many that the provider said nothing about, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
@@ -67,7 +70,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         }
         if step == Decision::Submit {
-            self.outbox().submit_again(entry, self.now).await?;
+            self.outbox().submit_again(entry, Trust::Unproven, self.now).await?;
         }
         Ok((!matches!(step, Decision::Wait | Decision::Submit), found))
     }
@@ -84,12 +87,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 break;
             }
             match self.follow(&escrow, view, report).await {
-                Ok(Fate::Spent(by)) => {
+                Ok(Spending::SpentBy(by)) => {
                     // As was done where it was recorded, unless that was cut off.
                     self.outbox().overtaken(&entry.tx, &by, self.now).await?;
                     return Ok(true);
                 }
-                Ok(Fate::Unspent | Fate::Unknown) => {}
+                Ok(Spending::Unspent | Spending::Unknown) => {}
                 // One that cannot be followed keeps none of the others from being so.
                 Err(error @ TickError::Chain(_)) => unsaid = Some(error),
                 Err(error) => return Err(error),
@@ -106,7 +109,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<(Decision, Option<Found>), TickError> {
         let was = entry.state;
-        let step = self.outbox().see(entry, Some(&view.tip), self.now).await?;
+        let step = self.outbox().observe(entry, Some(&view.tip), Trust::Unproven, self.now).await?;
         match &step {
             Decision::Include(_) => report.confirmed = report.confirmed.saturating_add(1),
             Decision::Wait if was == EntryState::Included => drop(self.database.run(rechecked(&entry.tx)).await?),
@@ -115,7 +118,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             _ => {}
         }
         // Not what is stored, where it was not found: of two ticks that find it gone one alone writes that down.
-        let block = entry.block.filter(|_| step != Decision::Reopen);
+        let block = entry.block.filter(|_| step != Decision::Unconfirm);
         let block = block.filter(|block| entry.state == EntryState::Included && view.knows(block));
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
         Ok((step, found))

@@ -3,7 +3,7 @@
 //! ```text
 //! tick:  what is stored ─> newest block ─> rollback? undo ─> entries of ours: in a block, sent again, over
 //!        ─> escrows that are due: decide, act ─> what spent those that only wait ─> the address's history, as far as
-//!        calls are left; what it tells is acted on at once ─> results that somebody holds back: again, between blocks
+//!        calls are left; what it tells is acted on at once
 //! ```
 //!
 //! Every change of a purchase follows from what the chain shows; every action goes through the outbox. A tick may be killed
@@ -19,10 +19,8 @@ mod follow;
 mod history;
 mod housekeeping;
 mod look;
-mod payments;
 mod reading;
 mod rollback;
-mod steps;
 mod unsure;
 
 use cardano::{
@@ -34,16 +32,16 @@ use cardano::{
     slots::Millis,
 };
 use escrow::Deployment;
-use outbox::{Outbox, OutboxError, Sleep, recheck};
+use outbox::{Outbox, OutboxError, recheck};
 use serde::Serialize;
-use sql::{Database, DatabaseError, Rows, Statement};
+use sql::{Database, DatabaseError, Statement};
 
 use crate::{
     chain_state::{self, Lead},
     contents::{Contents, ContentsError},
+    escrow_steps::{Recorded, write_each},
     transitions::Transitions,
 };
-use act::Held;
 use counted::Counted;
 pub use due::Holder;
 use due::{Due, Owed};
@@ -128,6 +126,13 @@ impl Report {
         }
     }
 
+    fn absorb(&mut self, recorded: Recorded) {
+        self.steps = self.steps.saturating_add(recorded.steps);
+        self.skipped = self.skipped.saturating_add(recorded.unreadable);
+        self.alarms.extend(recorded.alarms);
+        self.notes.extend(recorded.notes);
+    }
+
     fn note(&mut self, what: &dyn std::fmt::Display, why: &dyn std::fmt::Display) {
         self.notes.push(format!("{what}: {why}"));
     }
@@ -184,8 +189,6 @@ pub struct Watch<'a, D, C, K> {
     pub deployment: Option<&'a Deployment>,
     /// Whether to act as the seller of record: to post results and to collect.
     pub sells: bool,
-    /// Whether content of a lock is given with its result only, where results can be asked for ([`Watch::post_results`]).
-    pub results_first: bool,
     /// How far the newest block's time may be ahead of the wall clock: a provider that tells more is not believed.
     pub lead: Lead,
     /// The wall clock, POSIX ms.
@@ -206,13 +209,11 @@ struct TickView {
     read_to: u64,
     /// The seller of record, if we act as such.
     seller: Option<Address>,
-    /// Whether somebody waits for what is done.
-    asked: bool,
 }
 
 impl TickView {
-    /// Whether a block is one that this tick knows of: not newer than the newest, and no other of its height, which a node
-    /// on another fork may show.
+    /// Whether this tick's chain can have a block: it is older than the tip, or the tip itself. A node on another fork may
+    /// show another block of the tip's height.
     fn knows(&self, block: &Inclusion) -> bool {
         block.height < self.tip.height || block.block == self.tip.hash
     }
@@ -223,39 +224,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     ///
     /// # Errors
     /// What could not be asked, where nothing can be done without it.
-    pub async fn tick(
-        &self,
-        keys: &impl Keys,
-        arbiter: &impl ArbiterClient,
-        sleep: &impl Sleep,
-    ) -> Result<Report, TickError> {
-        let database = Counted::new(self.database);
-        let before = (self.calls_left)();
-        let counted = self.on(&database);
-        let mut report = Report::default();
-        let held = counted.run(keys, arbiter, &mut report).await?;
-        counted.insist(held, sleep, &mut report).await?;
-        report.shorten();
-        report.calls = before.saturating_sub((self.calls_left)());
-        report.statements = database.statements();
-        Ok(report)
-    }
-
-    /// Posts results that are due, and does nothing else: whoever paid waits for theirs, and gets the content with it. Nothing
-    /// where that is being done, or was a moment ago: however many ask, it is done once.
-    ///
-    /// # Errors
-    /// What could not be asked, where nothing can be done without it.
-    pub async fn post_results(&self, keys: &impl Keys, arbiter: &impl ArbiterClient) -> Result<Report, TickError> {
+    pub async fn tick(&self, keys: &impl Keys, arbiter: &impl ArbiterClient) -> Result<Report, TickError> {
         let database = Counted::new(self.database);
         let before = (self.calls_left)();
         let mut report = Report::default();
-        let counted = self.on(&database);
-        if let Some(time) = counted.take_turn().await? {
-            let done = counted.post(&time, keys, arbiter, &mut report).await;
-            database.run(reading::give_turn_back(self.now)).await?;
-            done?;
-        }
+        self.on(&database).run(keys, arbiter, &mut report).await?;
         report.shorten();
         report.calls = before.saturating_sub((self.calls_left)());
         report.statements = database.statements();
@@ -269,7 +242,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             contents: self.contents,
             deployment: self.deployment,
             sells: self.sells,
-            results_first: self.results_first,
             lead: self.lead,
             now: self.now,
             calls_left: self.calls_left,
@@ -280,50 +252,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address)
     }
 
-    /// The newest known block's time, where it is this run's turn to post results.
-    async fn take_turn(&self) -> Result<Option<Rows>, DatabaseError> {
-        let statements = vec![reading::take_turn(self.now), chain_state::read_time()];
-        let [turn, time] = sql::exactly(self.database.batch(statements).await?)?;
-        Ok(turn.first().map(|_| time))
-    }
-
-    async fn post(
-        &self,
-        time: &Rows,
-        keys: &impl Keys,
-        arbiter: &impl ArbiterClient,
-        report: &mut Report,
-    ) -> Result<(), TickError> {
-        let (Some(deployment), Some(seller)) = (self.deployment, self.seller(keys)) else { return Ok(()) };
-        let clock = chain_state::clock(time, self.now, self.lead)?;
-        let due: Vec<Due> = self.database.run(due::due(clock, 0)).await?.all_json()?;
-        // What failed is a tick's: nobody has it tried as often as they ask. So is what a node had before us, whose content
-        // waits for a block anyway, and of which there may be any number.
-        let on_request = |due: &Due| due.awaits_result(clock) && due.failures == 0 && !due.was_public;
-        let results: Vec<Due> = due.into_iter().filter(on_request).collect();
-        if results.is_empty() {
-            return Ok(());
-        }
-        let reading = Reading::load(self.database).await?;
-        let tip = self.chain.tip().await?;
-        let clock = self.lead.clock(tip.time_ms, self.now);
-        if clock < tip.time_ms || reading.newest.is_some_and(|newest| newest.height > tip.height) {
-            report.notes.push("the newest block cannot be the newest: nothing is posted".into());
-            return Ok(());
-        }
-        let view =
-            TickView { tip, clock, rollbacks: reading.rollbacks, read_to: u64::MAX, seller: Some(seller), asked: true };
-        self.act(deployment, keys, arbiter, &view, (results, vec![]), report).await?;
-        Ok(())
-    }
-
-    /// What is to be tried again in this tick.
-    async fn run(
-        &self,
-        keys: &impl Keys,
-        arbiter: &impl ArbiterClient,
-        report: &mut Report,
-    ) -> Result<Vec<Held>, TickError> {
+    async fn run(&self, keys: &impl Keys, arbiter: &impl ArbiterClient, report: &mut Report) -> Result<(), TickError> {
         let mut reading = Reading::load(self.database).await?;
         let tip = self.chain.tip().await?;
         let clock = self.lead.clock(tip.time_ms, self.now);
@@ -332,10 +261,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             report
                 .alarms
                 .push(format!("the provider's newest block is {ahead} s ahead of the clock: it is not believed"));
-            return Ok(vec![]);
+            return Ok(());
         }
         if !self.still_there(&mut reading, &tip, report).await? {
-            return Ok(vec![]);
+            return Ok(());
         }
         let view = TickView {
             tip,
@@ -343,10 +272,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             rollbacks: reading.rollbacks,
             read_to: reading.next.map_or(0, |next| next.height),
             seller: self.seller(keys),
-            asked: false,
         };
         let Some((mut work, doubtful, unsure)) = self.begin(&view, &reading, keys, report).await? else {
-            return Ok(vec![]);
+            return Ok(());
         };
         // What is ours and waits for a block first: whoever overtook one of these is looked for before what strangers can have
         // asked for by what they hand in.
@@ -358,19 +286,18 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         if acted || back || moved || opened {
             work = self.read_due(&view).await?;
         }
-        let Some(deployment) = self.deployment else { return Ok(vec![]) };
-        let (waiting, mut held) = self.act(deployment, keys, arbiter, &view, work, report).await?;
+        let Some(deployment) = self.deployment else { return Ok(()) };
+        let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
         self.follow_all(waiting, &view, report).await?;
         let known = report.steps;
         let read_to = self.read_history(deployment, &reading, &view, report).await?;
         if report.steps > known {
             let view = TickView { read_to, ..view };
             let work = self.read_due(&view).await?;
-            let (waiting, more) = self.act(deployment, keys, arbiter, &view, work, report).await?;
-            held.extend(more);
+            let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
             self.follow_all(waiting, &view, report).await?;
         }
-        Ok(held)
+        Ok(())
     }
 
     /// Notes the newest block, before anything is written that depends on it, and reads what is due and what a rollback may have
@@ -383,10 +310,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         keys: &impl Keys,
         report: &mut Report,
     ) -> Result<Option<Begun>, TickError> {
-        let acts_as =
+        let signers =
             format!("{} {}", view.seller.map(|seller| seller.to_string()).unwrap_or_default(), keys.versions());
-        let [again, noted] =
-            due::acts_as(&acts_as, self.results_first && self.deployment.is_some() && view.seller.is_some());
+        let [again, noted] = due::signers_changed(&signers);
         let statements = vec![
             recheck(reading.known_to.saturating_sub(UNSURE_BLOCKS), view.tip.height),
             reading::note_block(&view.tip, reading),
@@ -425,19 +351,11 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     }
 
     const fn outbox(&self) -> Outbox<'_, D, C> {
-        Outbox { database: self.database, chain: self.chain, follow: &Transitions }
+        Outbox { database: self.database, chain: self.chain, hook: &Transitions }
     }
 
-    /// Writes changes that are independent of one another, together where that works: one that the database refuses is
-    /// noted, and keeps none of the others from being written.
+    /// Writes changes that do not depend on one another; what the database refuses is noted.
     async fn write_each(&self, changes: Vec<Vec<Statement>>, report: &mut Report) {
-        if changes.is_empty() || self.database.batch(changes.concat()).await.is_ok() {
-            return;
-        }
-        for change in changes {
-            if let Err(error) = self.database.batch(change).await {
-                report.notes.push(format!("something could not be written, or cleared away: {error}"));
-            }
-        }
+        report.notes.extend(write_each(self.database, changes).await);
     }
 }

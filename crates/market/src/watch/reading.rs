@@ -1,12 +1,11 @@
 //! What is stored of earlier ticks: how far the chain was read, which blocks were seen, what of ours is to be asked for.
 
-use cardano::{TxHash, chain::Tip, history::Place, slots::Millis};
-use outbox::{ENTRY_JSON, Entry, Kind, open_of_kinds};
+use cardano::{TxHash, chain::Tip, history::Place};
+use outbox::{Entry, Kind, open_of_kinds};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::history::{self, Unread};
-use crate::{listing::DeliveryMode, payment};
 
 /// Entries whose end is not known, of each sort, that one tick looks after, those that expire first. Anyone can hand in
 /// payments that never get into a block: they must not keep actions waiting.
@@ -17,17 +16,6 @@ const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
 /// A place after all transactions of a block: no block has a million.
 const END_OF_BLOCK: i64 = 1_000_000;
-
-/// The statement that reads what the platform's wallet sent to act on purchases and whose end is not known, those that expire
-/// first; last what acts for locks that a node had before us, for nothing bounds how many of them there are.
-fn actions() -> Statement {
-    statement!(format!(
-        "SELECT {ENTRY_JSON} FROM outbox WHERE kind IN ('result', 'collect', 'refund', 'dispute', 'payout') \
-         AND state IN ('claimed', 'submitted') \
-         ORDER BY EXISTS (SELECT 1 FROM outbox_purchases op JOIN outbox lock ON lock.tx_id = op.purchase_id \
-           WHERE op.tx_id = outbox.tx_id AND lock.was_public), valid_until_slot LIMIT {MAX_ACTIONS}"
-    ))
-}
 
 /// A block as it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -72,9 +60,9 @@ impl Reading {
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
             history::unread(),
-            actions(),
-            payment::open_in(DeliveryMode::Protected, MAX_LOCKS),
-            payment::open_in(DeliveryMode::Instant, MAX_PAYMENTS),
+            open_of_kinds(&[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Payout], MAX_ACTIONS),
+            open_of_kinds(&[Kind::Lock], MAX_LOCKS),
+            open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
         ];
         let [progress, newest, unread, actions, locks, payments, withdrawals] =
@@ -139,31 +127,5 @@ pub(super) fn note_block(tip: &Tip, reading: &Reading) -> Statement {
         tip.hash,
         reading.rollbacks,
         reading.known_to
-    )
-}
-
-/// For how long one run posts results on request at most, in ms: the next begins then whatever became of it.
-const TURN_MS: Millis = 20_000;
-/// How long after it began the next may begin, in ms.
-const NEXT_TURN_MS: Millis = 1_000;
-
-/// The statement that takes the turn to post results on request, and answers whether it did. A turn that ends later than any
-/// may is one of a clock that was wrong.
-pub(super) fn take_turn(now: Millis) -> Statement {
-    statement!(
-        "UPDATE chain_reading SET results_from_ms = ?1 + ?2 WHERE results_from_ms <= ?1 OR results_from_ms > ?1 + ?2 \
-         RETURNING 'taken'",
-        now,
-        TURN_MS
-    )
-}
-
-/// The statement that gives back the turn that was taken at this time.
-pub(super) fn give_turn_back(taken: Millis) -> Statement {
-    statement!(
-        "UPDATE chain_reading SET results_from_ms = ?1 + ?2 WHERE results_from_ms = ?1 + ?3",
-        taken,
-        NEXT_TURN_MS,
-        TURN_MS
     )
 }

@@ -391,7 +391,7 @@ impl History for Ledger {
 }
 
 impl Evaluate for Ledger {
-    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
+    async fn evaluate_chained(&self, cbor: &[u8], _: &[Utxo]) -> Result<Evaluation, ChainError> {
         self.call()?;
         let utxos = TransactionUtxos::read(cbor).unwrap();
         let spent = self.spent(!self.evaluates_blocks.get());

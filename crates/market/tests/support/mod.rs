@@ -28,7 +28,7 @@ use market::{
     room::Room,
     transitions::Transitions,
 };
-use outbox::{Decision, Entry, Follow};
+use outbox::{Decision, Entry, TransitionHook};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 

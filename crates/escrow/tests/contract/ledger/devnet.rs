@@ -13,7 +13,7 @@ use std::{
 use cardano::{
     Address, Lovelace, TxHash, blockfrost,
     chain::{ChainError, Submission, Tip, Utxo},
-    evaluation::{Evaluate, Evaluation, evaluation},
+    evaluation::{Evaluate, Evaluation, evaluation, evaluation_request},
     params::ProtocolParameters,
     slots::Millis,
 };
@@ -122,9 +122,10 @@ impl Devnet {
 }
 
 impl Evaluate for Devnet {
-    async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
-        let text = hex::encode(cbor);
-        let (status, body) = self.request("POST", "/api/v0/utils/txs/evaluate", "application/cbor", text.as_bytes());
+    async fn evaluate_chained(&self, cbor: &[u8], unconfirmed: &[Utxo]) -> Result<Evaluation, ChainError> {
+        let json = evaluation_request(cbor, unconfirmed);
+        let (status, body) =
+            self.request("POST", "/api/v0/utils/txs/evaluate/utxos", "application/json", json.as_bytes());
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
         evaluation(&body)
     }

@@ -12,11 +12,11 @@ use sql::Database;
 use super::{Judged, Means, job::Job};
 use crate::{
     contents::Contents,
+    escrow_steps::Spending,
     watch::{
         ArbiterClient, Dispute, Keys, Report, TickError, Watch,
         decide::NextStep,
         due::{self, Due},
-        follow::Fate,
     },
 };
 
@@ -38,8 +38,8 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let purchase = due.purchase;
         if due.may_be_gone(means.view.read_to) {
             match self.follow(&due.utxo, means.view, report).await {
-                Ok(Fate::Spent(_)) => return self.next_of(judged, means, report).await,
-                Ok(Fate::Unspent | Fate::Unknown) => {}
+                Ok(Spending::SpentBy(_)) => return self.next_of(judged, means, report).await,
+                Ok(Spending::Unspent | Spending::Unknown) => {}
                 Err(error @ (TickError::Database(_) | TickError::Chain(ChainError::BudgetExhausted))) => {
                     return Err(error);
                 }

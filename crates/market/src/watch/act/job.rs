@@ -22,20 +22,18 @@ use escrow::{
 use outbox::{Draft, Entry, Kind, by_id};
 use sql::Database;
 
-use super::{Judged, Means, Undone, held::Held, judge::is_nearly_over, wallet::SellerWallet};
+use super::{Judged, Means, Undone, judge::is_nearly_over, wallet::SellerWallet};
 use crate::{
     contents::Contents,
-    watch::{ArbiterClient, Keys, Report, TickError, Watch, decide::NextStep, due, follow::Fate},
+    escrow_steps::Spending,
+    results::purpose,
+    watch::{ArbiterClient, Keys, Report, TickError, Watch, decide::NextStep, due},
 };
 
 /// Escrows in one transaction at most. Each runs the contract, and each run reads all of them, so the saving of one more
 /// shrinks. Fee for each, in lovelace, measured on the local ledger with 1, 2, 4, 6 and 8 together: posting 305,137,
 /// 189,894, 153,686, 162,591, 184,353; collecting 284,850, 162,965, 112,900, 106,515, 111,838.
 pub(super) const MAX_TOGETHER: usize = 5;
-
-/// Transactions with results of locks that a node had before us that one tick sends at most: nothing bounds how many of these
-/// there are, and what is sent has to be looked after until a block has it.
-pub(super) const MAX_PUBLIC_RESULTS: usize = 2;
 
 /// How soon a result is tried again for which the wallet had too little that was free.
 const FUNDS_MS: Millis = 10_000;
@@ -71,7 +69,7 @@ impl Job {
                 let first = job.0.first().filter(|it| it.shares(clock));
                 first.is_some_and(|it| {
                     let as_safe = it.step != NextStep::PostResult || it.datum.state == judged.datum.state;
-                    it.step == judged.step && it.due.was_public == judged.due.was_public && as_safe
+                    it.step == judged.step && as_safe
                 })
             };
             match jobs.iter_mut().filter(alike).find(|job| shares && job.0.len() < MAX_TOGETHER) {
@@ -80,11 +78,6 @@ impl Job {
                 None => jobs.push_back(Self::alone(judged)),
             }
         }
-        let mut public = 0_usize;
-        jobs.retain(|job| {
-            public = public.saturating_add(usize::from(job.posts_for_public()));
-            !job.posts_for_public() || public <= MAX_PUBLIC_RESULTS
-        });
         // What its buyer cannot overtake any more goes first: it is not built on what may be overtaken.
         jobs.make_contiguous().sort_by_key(|job| !job.posts_safely());
         jobs.append(&mut asked);
@@ -95,10 +88,6 @@ impl Job {
         self.0
             .first()
             .is_some_and(|judged| judged.step == NextStep::PostResult && judged.datum.state == State::RefundRequested)
-    }
-
-    fn posts_for_public(&self) -> bool {
-        self.0.first().is_some_and(|judged| judged.step == NextStep::PostResult && judged.due.was_public)
     }
 
     pub fn alone(judged: Judged) -> Self {
@@ -128,20 +117,20 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             return self.ask(judged, means, report).await;
         }
         let Some(key) = means.keys.seller() else { return Ok(Vec::new()) };
-        let platform = self.platform(platform, key, means.needs, means.view, report).await?;
+        let platform = self.platform(platform, key, means.needs, means.view).await?;
         let planned = self.plan_all(job.0, means, platform, undone, report).await?;
         let Some(first) = planned.first() else { return Ok(Vec::new()) };
         let Some((kind, _)) = step(&first.judged) else { return Ok(Vec::new()) };
-        let purpose = format!("escrow:{}", first.escrow.utxo.reference);
-        let (sent, refused) = match self.built(&planned, means, key, platform).await {
+        let purpose = purpose(&first.escrow.utxo.reference);
+        let refused = match self.built(&planned, means, key, platform).await {
             Ok(built) => {
                 let purchases: Vec<_> = planned.iter().map(|planned| planned.judged.due.purchase).collect();
                 let draft = Draft::built(kind, purpose, platform.address, &built);
                 let refused = self.send(&draft, &built.facts.change, &purchases, platform, report).await?;
-                (Some(draft), refused.map(DraftError::Refused))
+                refused.map(DraftError::Refused)
             }
             Err(DraftError::Chain(error)) => return Err(error.into()),
-            Err(error) => (None, Some(error)),
+            Err(error) => Some(error),
         };
         let mut cases: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
         match (refused, cases.as_slice()) {
@@ -155,10 +144,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 }
             }
             (None, done) => done.iter().for_each(|judged| undone.done(&judged.due.purchase)),
-            (Some(error), [alone]) => {
-                let goes_on = self.fail(alone, &error, means, undone, report).await?;
-                undone.held.extend(sent.filter(|_| !goes_on).and_then(|draft| Held::of(draft, &alone.due)));
-            }
+            (Some(error), [alone]) => self.fail(alone, &error, means, undone, report).await?,
             (Some(error), _) => {
                 let named: Vec<Judged> = cases.extract_if(.., |judged| error.names(&judged.due.utxo)).collect();
                 for judged in &named {
@@ -172,8 +158,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         Ok(Vec::new())
     }
 
-    /// What cannot be done may be so because somebody else was first: then that is recorded, and what follows is due.
-    /// Whether it is so.
+    /// An action may fail because another step of the escrow came first: then that is recorded, and what follows is due.
     async fn fail(
         &self,
         judged: &Judged,
@@ -181,14 +166,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         means: &Means<'_, impl Keys, impl ArbiterClient>,
         undone: &mut Undone,
         report: &mut Report,
-    ) -> Result<bool, TickError> {
+    ) -> Result<(), TickError> {
         if matches!(error, DraftError::Refused(_)) {
             match self.follow(&judged.due.utxo, means.view, report).await {
-                Ok(Fate::Spent(_)) => {
+                Ok(Spending::SpentBy(_)) => {
                     undone.done(&judged.due.purchase);
-                    return Ok(true);
+                    return Ok(());
                 }
-                Ok(Fate::Unspent | Fate::Unknown) => {}
+                Ok(Spending::Unspent | Spending::Unknown) => {}
                 // Whoever made it decides how long what is told of it is: what else is to be done goes on.
                 Err(TickError::Chain(
                     why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
@@ -197,7 +182,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         }
         self.put_off(judged, error, means, undone, report).await?;
-        Ok(false)
+        Ok(())
     }
 
     async fn plan_all(

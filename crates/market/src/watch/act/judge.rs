@@ -4,10 +4,7 @@ use cardano::{ContentHash, chain::Chain, evaluation::Evaluate, history::History,
 use escrow::{Action, Datum, result::result_hash, rules::Timing};
 use sql::{Database, Statement};
 
-use super::{
-    Means, Undone,
-    job::{MAX_PUBLIC_RESULTS, MAX_TOGETHER},
-};
+use super::{Means, Undone};
 use crate::{
     contents::Contents,
     watch::{
@@ -19,8 +16,6 @@ use crate::{
 
 /// Escrows that one tick acts on at most: more than its calls reach.
 const MAX_JUDGED: usize = 96;
-/// Of these, results of locks that a node had before us.
-const MAX_PUBLIC: usize = MAX_PUBLIC_RESULTS * MAX_TOGETHER;
 /// Pages of escrows that are looked through for them.
 const MAX_PAGES: u32 = 8;
 /// With less time than this left, a result that is not posted raises an alarm.
@@ -52,8 +47,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let most = MAX_JUDGED.min(usize::try_from((self.calls_left)().saturating_mul(3) / 5).unwrap_or(0));
         // Where contents are kept elsewhere, reading one is an outside call, too: half of them are for what is to be done.
         let kept = (self.calls_left)().div_ceil(2);
-        // Of what nothing bounds no more is judged than is sent: it keeps nobody else from being judged.
-        let (mut public, mut passed) = (0_usize, 0_usize);
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
             let (mut later, mut writes): (_, Vec<Statement>) = (vec![], vec![]);
@@ -61,15 +54,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 if due.datum().is_ok_and(|datum| is_pressing(&datum, means.view)) {
                     undone.pressing.insert(due.purchase, "the tick did not come to it".into());
                 }
-                let is_public = due.was_public && due.awaits_result(means.view.clock);
-                if is_public && public >= MAX_PUBLIC {
-                    passed = passed.saturating_add(1);
-                    continue;
-                }
                 if judged.len() >= most {
                     continue;
                 }
-                public = public.saturating_add(usize::from(is_public));
                 let verdict = self.judge(&due, means, (self.calls_left)() > kept, report).await;
                 if let (None, Ok(Some((.., Some(delivered))))) = (due.delivered, &verdict) {
                     writes.push(due::keep_delivered(&due.purchase, delivered));
@@ -99,7 +86,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             if !full || judged.len() >= most {
                 break;
             }
-            let except = judged.len().saturating_add(waiting.len()).saturating_add(passed);
+            let except = judged.len().saturating_add(waiting.len());
             due = self.database.run(due::due(means.view.clock, except)).await?.all_json()?;
         }
         Ok((judged, waiting))

@@ -12,15 +12,16 @@ use cardano::{
     slots::Millis,
     tx::build::Wallet,
 };
-use outbox::{Draft, Entry, EntryState, WalletSnapshot, by_id, snapshot, write_down};
-use serde_json::json;
-use sql::{Database, Statement, exactly, statement};
+use outbox::{Draft, Entry, EntryState, WalletSnapshot, snapshot, write_down};
+use sql::{Database, exactly};
 
 use super::super::{Report, TickError, TickView, Watch};
-use crate::contents::Contents;
+use crate::{
+    contents::Contents,
+    platform::{PAYS_ALONE, free_outputs, pays_alone},
+    results::acts_on,
+};
 
-/// Outputs of less are too small to be collateral, and mostly to pay for an action alone.
-const DUST: Lovelace = Lovelace::from_ada(5);
 /// So many outputs are not gathered, however small: results go at once with one of each.
 const FEW: usize = 30;
 /// How many of them one action gathers.
@@ -99,12 +100,7 @@ fn is_named(reason: &str, utxo: &Utxo) -> bool {
 
 /// A datum costs nothing to spend, a script less than what the output must hold for it.
 fn is_dust(utxo: &Utxo) -> bool {
-    utxo.value.assets.is_empty() && utxo.value.lovelace < DUST
-}
-
-/// Whether it pays for an action alone, fee and collateral: what tokens hold stays with them.
-fn pays(utxo: &Utxo) -> bool {
-    utxo.is_plain() && utxo.value.lovelace >= DUST
+    utxo.value.assets.is_empty() && utxo.value.lovelace < PAYS_ALONE
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
@@ -115,7 +111,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         key: &SigningKey,
         needs: Lovelace,
         view: &TickView,
-        report: &mut Report,
     ) -> Result<&'p mut SellerWallet, TickError> {
         let known = match platform.take() {
             Some(known) => known,
@@ -124,15 +119,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 let parameters = self.chain.protocol_parameters().await?;
                 let reads = snapshot(&address, view.tip.slot, self.now);
                 let read = exactly(self.database.batch(reads.into()).await?)?;
-                let mut snapshot = WalletSnapshot::read(&address, &read)?;
-                let free = |utxo: &&Utxo| pays(utxo) && !snapshot.reserved.contains(&utxo.reference);
+                let snapshot = WalletSnapshot::read(&address, &read)?;
                 let enough = |shown: &[Utxo]| {
-                    shown.iter().filter(free).map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
+                    let free = free_outputs(shown, &snapshot).filter(|utxo| pays_alone(utxo));
+                    free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
                 };
                 let shown = self.chain.utxos_at(&address.to_string(), enough).await?;
-                if view.asked {
-                    self.find_shown(&mut snapshot, &shown, view, report).await?;
-                }
                 let spendable = snapshot.spendable(&shown);
                 let shown: HashSet<TxRef> = shown.into_iter().map(|utxo| utxo.reference).collect();
                 let (on_its_way, utxos) = spendable
@@ -142,33 +134,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             }
         };
         Ok(platform.insert(known))
-    }
-
-    /// Looks for transactions of ours whose outputs the provider shows, where nothing else is left for results that somebody
-    /// waits for: content is given with one at once where a block is known to have what it spends.
-    async fn find_shown(
-        &self,
-        snapshot: &mut WalletSnapshot,
-        shown: &[Utxo],
-        view: &TickView,
-        report: &mut Report,
-    ) -> Result<(), TickError> {
-        let mut did = vec![];
-        // Dust pays for none of them: a stranger's few outputs of an ADA would stand for what is left.
-        let mut free: Vec<TxRef> = shown.iter().filter(|utxo| pays(utxo)).map(|utxo| utxo.reference).collect();
-        free.retain(|output| !snapshot.reserved.contains(output));
-        let fresh = free.iter().filter(|output| !snapshot.is_on_its_way(output)).count();
-        let made: BTreeSet<TxHash> = free.iter().filter(|it| snapshot.is_on_its_way(it)).map(|it| it.tx).collect();
-        for tx in made.iter().take(super::MAX_ALONE.saturating_sub(fresh)) {
-            if let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? {
-                did.extend(self.look(&mut entry, view, report).await?.1);
-                if entry.state == EntryState::Included {
-                    snapshot.arrived(tx);
-                }
-            }
-        }
-        self.record(did, view, report).await?;
-        Ok(())
     }
 
     /// Writes down, then sends. Where another tick was first, nothing is sent. Why the ledger refused it, if it did.
@@ -210,7 +175,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let names: Vec<String> = purchases.iter().map(ToString::to_string).collect();
         let what = format!("{} of {}", draft.kind.name(), names.join(", "));
         let [entry, reserve] = write_down(draft, now);
-        let written = self.database.batch(vec![entry, reserve, acts_on(draft, &names)]).await?;
+        let written = self.database.batch(vec![entry, reserve, acts_on(draft, purchases)]).await?;
         let Some(mut entry) = written.first().map(Entry::first).transpose()?.flatten() else {
             report.notes.push(format!("{what} is being done already"));
             return Ok(None);
@@ -222,16 +187,4 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         Ok(Some((entry, refused)))
     }
-}
-
-/// The statement that notes for which purchases an entry acts, if it was written for this purpose: another tick may have
-/// written the same transaction for another purchase.
-fn acts_on(draft: &Draft, purchases: &[String]) -> Statement {
-    statement!(
-        "INSERT INTO outbox_purchases (tx_id, purchase_id) SELECT o.tx_id, j.value FROM outbox o, json_each(?3) j \
-         WHERE o.tx_id = ?1 AND o.purpose = ?2 AND o.state = 'claimed' ON CONFLICT DO NOTHING",
-        draft.tx,
-        draft.purpose.as_str(),
-        json!(purchases).to_string()
-    )
 }

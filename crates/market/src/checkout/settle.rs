@@ -1,0 +1,281 @@
+//! Driving a payment into a block, and a lock together with its result.
+//!
+//! ```text
+//! payment   submit ──> wait for its block ──> purchase, content
+//! lock      submit ──> post the result ──> wait for the result's block: the lock is in it, or below ──> purchase, content
+//! ```
+
+use cardano::{
+    ContentHash, TxHash,
+    chain::{Chain, Inclusion, Tip},
+    evaluation::Evaluate,
+    slots::{Millis, SlotConfig},
+    tx::TransactionUtxos,
+};
+use escrow::result::result_hash;
+use outbox::{
+    ChainObservation, Decision, Entry, EntryState, Outbox, PollPolicy, Settled, Sleep, TransitionHook, Trust, TxStatus,
+    WalletSnapshot, decide,
+};
+use sql::{Database, DatabaseError, Rows, Statement, exactly};
+
+use super::{Checkout, Unavailable, no_content};
+use crate::{
+    catalogue::ListingTerms,
+    contents::{Contents, MOST_HELD},
+    escrow_steps::{Found, StepRecorder, rollbacks},
+    payment::{self, PaymentRecord},
+    purchase,
+    release::{Release, release},
+    results::{self, ResultPoster},
+    transitions::Transitions,
+};
+
+/// After as many looks for a result alone the lock is looked for, too: the buyer may have taken another step first.
+const LOOKS_FOR_RESULT: usize = 3;
+
+/// How a payment stands after this request drove it.
+pub(super) struct Driven {
+    pub status: TxStatus,
+    /// The payment as stored, where a block has it.
+    pub record: Option<PaymentRecord>,
+    /// The purchase as JSON, where a block has it.
+    pub purchase: Option<String>,
+    /// The content, where it was read on the way.
+    pub content: Option<String>,
+}
+
+/// What the inclusion of a payment brings along in its batch: the purchase, that the content is delivered, and the
+/// purchase and the content to answer with.
+struct AtInclusion<'a> {
+    trust: Trust,
+    delivers: bool,
+    content: Option<&'a Statement>,
+    now: Millis,
+}
+
+impl TransitionHook for AtInclusion<'_> {
+    fn statements(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+        let mut statements = Transitions.statements(entry, step)?;
+        if matches!(step, Decision::Include(_)) {
+            let may_have = self.trust == Trust::Payer || entry.provenance == outbox::Provenance::Ours;
+            if self.delivers && may_have {
+                statements.push(payment::mark_delivered(&entry.tx, self.now));
+            }
+            statements.extend([payment::record(&entry.tx), purchase::read(&entry.tx)]);
+            statements.extend(self.content.filter(|_| may_have).cloned());
+        }
+        Ok(statements)
+    }
+}
+
+/// What the inclusion of a result brings along in its batch: its steps.
+struct WithSteps(Vec<Statement>);
+
+impl TransitionHook for WithSteps {
+    fn statements(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+        Ok([Transitions.statements(entry, step)?, self.0.clone()].concat())
+    }
+}
+
+/// A lock, its result, and the time as it passes.
+struct LockRun<'a> {
+    lock: &'a mut Entry,
+    result_hash: ContentHash,
+    result: Option<Entry>,
+    trust: Trust,
+    now: Millis,
+    confirmations: u64,
+}
+
+impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
+    pub(super) const fn outbox(&self) -> Outbox<'_, D, C> {
+        Outbox { database: self.database, chain: self.chain, hook: &Transitions }
+    }
+
+    /// Drives a payment as far as the request's time allows. `first`: it was claimed just now, from this wallet.
+    pub(super) async fn settle(
+        &self,
+        entry: &mut Entry,
+        terms: &ListingTerms,
+        first: Option<Option<&WalletSnapshot>>,
+        trust: Trust,
+    ) -> Result<Driven, Unavailable> {
+        if entry.kind == outbox::Kind::Lock {
+            return self.settle_lock(entry, terms, first, trust).await;
+        }
+        let content = self.contents.reading(&terms.content_hash).filter(|_| self.confirmations == 0);
+        let delivers = first.is_some() && self.confirmations == 0 && content.is_some() && !(self.hung_up)();
+        let hook = AtInclusion { trust, delivers, content: content.as_ref(), now: self.now };
+        let outbox = Outbox { hook: &hook, ..self.outbox() };
+        let policy = PollPolicy { sleep: self.sleep, schedule: self.schedule, confirmations: self.confirmations };
+        let Settled { status, followed } = outbox.settle(entry, first, &policy, trust, self.now).await?;
+        if !matches!(status, TxStatus::Confirmed { .. }) {
+            return Ok(Driven { status, record: None, purchase: None, content: None });
+        }
+        let read = |rows: &Rows| rows.first_json::<PaymentRecord>().ok().flatten();
+        let Some(at) = followed.iter().position(|rows| read(rows).is_some()) else {
+            // A block had it before, or another request wrote it down.
+            return self.driven(&entry.tx, status).await;
+        };
+        let text = |index: usize| followed.get(index).and_then(Rows::first).map(str::to_owned);
+        let record = followed.get(at).and_then(read);
+        Ok(Driven { status, record, purchase: text(at.saturating_add(1)), content: text(at.saturating_add(2)) })
+    }
+
+    /// What is stored of a payment that a block has.
+    async fn driven(&self, tx: &TxHash, status: TxStatus) -> Result<Driven, Unavailable> {
+        let [record, purchase] = exactly(self.database.batch(vec![payment::record(tx), purchase::read(tx)]).await?)?;
+        let purchase = purchase.rows.into_iter().next();
+        Ok(Driven { status, record: record.first_json()?, purchase, content: None })
+    }
+
+    async fn settle_lock(
+        &self,
+        lock: &mut Entry,
+        terms: &ListingTerms,
+        first: Option<Option<&WalletSnapshot>>,
+        trust: Trust,
+    ) -> Result<Driven, Unavailable> {
+        let unsettled = |status| Driven { status, record: None, purchase: None, content: None };
+        if let Some(wallet) = first
+            && let Some(reason) = self.outbox().submit_first(lock, wallet, self.now).await?
+            && lock.state == EntryState::Refused
+        {
+            return Ok(unsettled(TxStatus::Refused(reason)));
+        }
+        if first.is_none() && lock.state == EntryState::Included && self.confirmations == 0 {
+            let status = lock.block.map_or(TxStatus::Expired, |block| TxStatus::Confirmed { block, confirmations: 0 });
+            let driven = self.driven(&lock.tx, status).await?;
+            let may_end = |record: &PaymentRecord| {
+                matches!(release(&record.facts, self.clock, &SlotConfig::PREPROD), Release::Now | Release::Never)
+            };
+            if driven.record.as_ref().is_some_and(may_end) {
+                return Ok(driven);
+            }
+        }
+        let content = self.contents.get(&terms.content_hash).await?.ok_or_else(|| no_content(terms))?;
+        let result_hash = result_hash(&lock.tx, &content);
+        let content = Some(content).filter(|content| content.len() <= MOST_HELD);
+        let result = match first {
+            Some(_) => None,
+            None => Entry::first(&self.database.run(results::under_way(&lock.tx)).await?)?,
+        };
+        let mut run = LockRun { lock, result_hash, result, trust, now: self.now, confirmations: 0 };
+        let at_once = first.is_none().then_some(0);
+        let waits: Vec<Millis> = at_once.into_iter().chain(self.schedule.iter().copied()).collect();
+        for (index, wait) in waits.iter().enumerate() {
+            self.post_result(&mut run).await;
+            if *wait > 0 {
+                self.sleep.sleep(*wait).await;
+                run.now = run.now.saturating_add(*wait);
+            }
+            let is_last = index.saturating_add(1) == waits.len();
+            if self.result_is_confirmed(&mut run).await? {
+                break;
+            }
+            if run.result.is_none() || is_last || index % LOOKS_FOR_RESULT == LOOKS_FOR_RESULT.saturating_sub(1) {
+                let end = self.look_for_lock(&mut run, *wait == 0 || is_last).await?;
+                if let Some(status) = end {
+                    return Ok(unsettled(status));
+                }
+            }
+        }
+        let confirmations = run.confirmations;
+        let (submitted, included) = (run.lock.state == EntryState::Submitted, run.lock.state == EntryState::Included);
+        match run.lock.block.filter(|_| included) {
+            None => Ok(unsettled(TxStatus::Pending { block: None, submitted })),
+            Some(block) => {
+                let driven = self.driven(&run.lock.tx, TxStatus::Confirmed { block, confirmations }).await?;
+                Ok(Driven { content, ..driven })
+            }
+        }
+    }
+
+    /// Posts the result where none is under way and the lock may be spent. What fails is tried again at the next look, and
+    /// by the watcher.
+    async fn post_result(&self, run: &mut LockRun<'_>) {
+        let may_be_spent = matches!(run.lock.state, EntryState::Submitted | EntryState::Included);
+        let (None, true, Some(seller)) = (&run.result, may_be_spent, self.seller) else { return };
+        let clock = self.clock.saturating_add(run.now.saturating_sub(self.now));
+        let poster = ResultPoster { database: self.database, chain: self.chain, seller, now: run.now, clock };
+        match poster.post(run.lock, run.result_hash).await {
+            Ok(entry) => run.result = Some(entry),
+            Err(error) => (self.note)(&format!("no result of {} posted yet: {error}", run.lock.tx)),
+        }
+    }
+
+    /// Whether a block has the result, with as many newer ones as are asked for: the lock and the result are recorded.
+    async fn result_is_confirmed(&self, run: &mut LockRun<'_>) -> Result<bool, Unavailable> {
+        let Some(result) = &mut run.result else { return Ok(false) };
+        let tip = if self.confirmations > 0 { self.chain.tip().await.ok() } else { None };
+        let block = match self.chain.inclusion_of(&result.tx).await {
+            Ok(block) => block,
+            Err(_) => return Ok(false),
+        };
+        let Some(block) = block.filter(|block| block.valid) else {
+            let seen = ChainObservation::InNoBlock { tip_slot: None };
+            if decide(result, &seen, Trust::Payer, run.now) == Decision::Submit {
+                self.outbox().submit_again(result, Trust::Payer, run.now).await?;
+            }
+            if !result.state.is_open() && result.state != EntryState::Included {
+                run.result = None;
+            }
+            return Ok(false);
+        };
+        run.confirmations = tip.map_or(0, |tip| tip.height.saturating_sub(block.height));
+        if run.lock.state != EntryState::Included {
+            match self.outbox().refresh(run.lock, None, run.trust, run.now).await {
+                Ok(_) => {}
+                Err(outbox::OutboxError::Database(error)) => return Err(error.into()),
+                Err(outbox::OutboxError::Chain(_)) => return Ok(false),
+            }
+        }
+        if run.lock.state == EntryState::Included && result.state != EntryState::Included {
+            self.include_result(result, block, run.now).await?;
+        }
+        Ok(run.lock.state == EntryState::Included && run.confirmations >= self.confirmations)
+    }
+
+    /// Records that a block has the result, together with the step that it is.
+    async fn include_result(&self, result: &mut Entry, block: Inclusion, now: Millis) -> Result<(), Unavailable> {
+        let rollbacks = self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0);
+        let utxos = TransactionUtxos::read(&result.cbor)
+            .map_err(|error| DatabaseError(format!("the result {} cannot be read: {error}", result.tx)))?;
+        let Inclusion { block: hash, height, slot, time_ms, .. } = block;
+        let tip = Tip { hash, height, slot, time_ms };
+        let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller: None, now };
+        let steps = recorder.steps(vec![Found { utxos, height, time_ms }]).await?;
+        let hook = WithSteps(steps.statements.concat());
+        Outbox { hook: &hook, ..self.outbox() }.apply(result, &Decision::Include(block), now).await?;
+        Ok(())
+    }
+
+    /// Looks for the lock alone. How it ended, where it did.
+    async fn look_for_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<TxStatus>, Unavailable> {
+        let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
+        match self.outbox().refresh(run.lock, tip.as_ref(), run.trust, run.now).await {
+            Ok(Decision::Refuse(reason)) => return Ok(Some(TxStatus::Refused(reason))),
+            Ok(_) => {}
+            Err(outbox::OutboxError::Database(error)) => return Err(error.into()),
+            Err(outbox::OutboxError::Chain(_)) => {}
+        }
+        Ok((run.lock.state == EntryState::Expired).then_some(TxStatus::Expired))
+    }
+
+    /// That content may be released now.
+    ///
+    /// # Errors
+    /// [`Unavailable::NoResult`] where a result is waited for, [`Unavailable::Refundable`] where none will come.
+    pub(super) fn ensure_releasable(&self, record: &PaymentRecord) -> Result<(), Unavailable> {
+        ensure(&record.entry.tx, release(&record.facts, self.clock, &SlotConfig::PREPROD))
+    }
+}
+
+pub(super) fn ensure(purchase: &TxHash, release: Release) -> Result<(), Unavailable> {
+    match release {
+        Release::Now => Ok(()),
+        Release::NeedsResult | Release::Until(_) => Err(Unavailable::NoResult(*purchase)),
+        Release::Never => Err(Unavailable::Refundable(*purchase)),
+    }
+}

@@ -1,0 +1,304 @@
+//! Claiming a payment: one row ties a transaction to a listing, if every condition of `claim.sql` allows it.
+//!
+//! ```text
+//! facts ──claim.sql──> blocked by nothing ──> entry, payment, reservations: one batch, or nothing
+//!                      blocked by the first condition that applies
+//! ```
+
+use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
+use outbox::{Draft, Entry, EntryState, Guard, Kind, MAX_LATE_MS, Provenance, write_down};
+use serde::Deserialize;
+use serde_json::json;
+use sql::{Database, DatabaseError, Rows, Statement, statement};
+
+use crate::{
+    account::Account,
+    limits::{Authorization, SpendRefused, day},
+    listing::DeliveryMode,
+    payment::{self, PaymentRecord},
+};
+
+/// What blocks a claim, as JSON; NULL where nothing does. `?1` is [`NewPayment::facts`].
+const CONDITIONS: &str = include_str!("claim.sql");
+/// Client names that are kept for one transaction at most.
+const MAX_IDENTIFIERS: u32 = 8;
+
+/// A client's own name for a payment (x402's extension `payment-identifier`), with the digest of its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identifier {
+    /// The name.
+    pub id: String,
+    /// SHA-256 of the payload.
+    pub payload: ContentHash,
+}
+
+/// A verified payment to be claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPayment<'a> {
+    /// The transaction.
+    pub tx: TxHash,
+    /// Its bytes.
+    pub cbor: &'a [u8],
+    /// The first slot in which it is no longer valid.
+    pub valid_until: u64,
+    /// Who handed it to the network first, as far as is known.
+    pub provenance: Provenance,
+    /// What is paid for.
+    pub listing_id: &'a str,
+    /// How.
+    pub mode: DeliveryMode,
+    /// Who pays.
+    pub payer: Address,
+    /// How much.
+    pub amount: Lovelace,
+    /// What the creator gets of a protected sale.
+    pub creator: Lovelace,
+    /// SHA-256 of what carried it here.
+    pub header: ContentHash,
+    /// The digest of the signed terms, where there are any.
+    pub terms_digest: Option<ContentHash>,
+    /// The client's name for it.
+    pub identifier: Option<Identifier>,
+    /// What the transaction spends.
+    pub inputs: &'a [TxRef],
+    /// The account whose service wallet pays.
+    pub account: Option<&'a Account>,
+    /// The hash of what is sold, where the database keeps it: it must be there.
+    pub content: Option<ContentHash>,
+    /// How many of the buyer's failed payments for the listing the chain was asked about.
+    pub checked: usize,
+    /// How many recent failed payments of the same service wallet this one excludes, by spending what they spend.
+    pub excluded: usize,
+}
+
+/// The answer to a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Written down: the caller submits it.
+    New(Entry),
+    /// Claimed before.
+    Known(Box<PaymentRecord>),
+    /// A condition of `claim.sql` applies. Nothing was written.
+    Blocked(Blocked),
+    /// Another transaction has reserved an input. Nothing was written.
+    InputsTaken,
+}
+
+/// The condition that blocks a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "condition", rename_all = "camelCase")]
+pub enum Blocked {
+    /// The client's name for it belongs to another payload.
+    IdentifierTaken,
+    /// The buyer owns the listing by this purchase.
+    Owned { purchase: TxHash },
+    /// The buyer is paying for the listing by this transaction.
+    Paying { tx: TxHash },
+    /// A payment of the buyer's for the listing failed, and may be in a block all the same: the chain must be asked first.
+    Unresolved,
+    /// Another recent payment of the service wallet for the listing failed since this one was built.
+    Superseded,
+    /// The terms belong to another transaction.
+    TermsTaken,
+    /// The session, or the agent's grant, has ended.
+    SignedOut,
+    /// Over the account's limit per purchase.
+    OverPerPayment { limit: Lovelace },
+    /// Over the account's daily budget.
+    OverBudget { limit: Lovelace, spent: Lovelace },
+    /// What is sold is not in the database.
+    ContentMissing,
+}
+
+impl Blocked {
+    /// Why the account does not pay, where that is so.
+    #[must_use]
+    pub const fn spend_refused(self) -> Option<SpendRefused> {
+        match self {
+            Self::SignedOut => Some(SpendRefused::SignedOut),
+            Self::OverPerPayment { limit } => Some(SpendRefused::PerPayment { limit }),
+            Self::OverBudget { limit, spent } => Some(SpendRefused::Daily { limit, spent }),
+            _ => None,
+        }
+    }
+
+    /// The answer to [`conditions`].
+    ///
+    /// # Errors
+    /// What is stored is not what we store.
+    pub fn read(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
+        rows.first_json()
+    }
+}
+
+/// The statement that answers which condition would block this order of an account now, before anything is built.
+#[must_use]
+pub fn conditions(account: &Account, listing_id: &str, amount: Lovelace, now: Millis) -> Statement {
+    let facts = json!({ "tx": "", "listing": listing_id, "amount": amount, "checked": 0 });
+    conditions_of(&with_account(facts, account, account.wallet_address, now))
+}
+
+fn conditions_of(facts: &serde_json::Value) -> Statement {
+    statement!(
+        format!("SELECT blocked FROM (SELECT ({CONDITIONS}) AS blocked) WHERE blocked IS NOT NULL"),
+        facts.to_string()
+    )
+}
+
+/// The facts of an account that pays.
+fn with_account(mut facts: serde_json::Value, account: &Account, payer: Address, now: Millis) -> serde_json::Value {
+    let authorization = account.authorization.as_ref();
+    if let Some(facts) = facts.as_object_mut() {
+        facts.insert("buyers".into(), json!([payer, account.owner]));
+        facts.insert("wallet".into(), json!(account.wallet_address));
+        facts.insert("since".into(), now.saturating_sub(MAX_LATE_MS).into());
+        facts.insert("owner".into(), json!(account.owner));
+        facts.insert("day".into(), day(now).into());
+        facts.insert("now".into(), now.into());
+        facts.insert("session".into(), json!(authorization.and_then(Authorization::session)));
+        facts.insert("grant".into(), json!(authorization.and_then(Authorization::grant)));
+    }
+    facts
+}
+
+impl NewPayment<'_> {
+    fn purpose(&self) -> String {
+        format!("payment:{}:{}", self.listing_id, self.tx)
+    }
+
+    /// The facts that the conditions are about.
+    fn facts(&self, now: Millis) -> serde_json::Value {
+        let facts = json!({
+            "tx": self.tx,
+            "listing": self.listing_id,
+            "buyers": [self.payer],
+            "payerKey": self.payer.payment_key(),
+            "termsDigest": self.terms_digest,
+            "identifier": self.identifier.as_ref().map(|identifier| &identifier.id),
+            "payload": self.identifier.as_ref().map(|identifier| identifier.payload),
+            "amount": self.amount,
+            "content": self.content,
+            "checked": self.checked,
+            "excluded": self.excluded,
+        });
+        match self.account {
+            Some(account) => with_account(facts, account, self.payer, now),
+            None => facts,
+        }
+    }
+
+    /// Claims it, in one batch: with its listing, its reservations and its share of the limits, or not at all.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn claim(&self, database: &impl Database, now: Millis) -> Result<Claim, DatabaseError> {
+        let facts = self.facts(now);
+        let [entry, reserve] = write_down(
+            &Draft {
+                tx: self.tx,
+                kind: match self.mode {
+                    DeliveryMode::Instant => Kind::Payment,
+                    DeliveryMode::Protected => Kind::Lock,
+                },
+                purpose: self.purpose(),
+                wallet: self.account.map(|account| account.wallet_address),
+                cbor: self.cbor.to_vec(),
+                valid_until: self.valid_until,
+                provenance: self.provenance,
+                spends: self.inputs.to_vec(),
+                collateral: vec![],
+                guard: Some(Guard { blocked_by: CONDITIONS, facts: facts.clone() }),
+            },
+            now,
+        );
+        // Both insert only what the statement before them wrote (`changes()`): their order matters.
+        let mut statements = vec![entry, self.insert(now)];
+        statements.extend(self.attribute());
+        statements.push(reserve);
+        statements.extend(self.identifier.as_ref().map(|identifier| self.identify(identifier, &self.tx, now)));
+        statements.extend([conditions_of(&facts), payment::record(&self.tx)]);
+        let answers = database.batch(statements).await?;
+        let [entry, .., blocked, known] = answers.as_slice() else {
+            return Err(DatabaseError("a batch answered too little".into()));
+        };
+        if let Some(entry) = Entry::first(entry)? {
+            return Ok(Claim::New(entry));
+        }
+        let known: Option<PaymentRecord> = known.first_json()?;
+        if let Some(known) = known.filter(|known| known.entry.state != EntryState::Refused) {
+            return Ok(Claim::Known(Box::new(known)));
+        }
+        Ok(Blocked::read(blocked)?.map_or(Claim::InputsTaken, Claim::Blocked))
+    }
+
+    /// What the entry pays for, if the statement before wrote the entry.
+    fn insert(&self, now: Millis) -> Statement {
+        statement!(
+            "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
+               terms_digest, owner, day, payer_key) \
+             SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11, ?12 FROM outbox \
+             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' AND changes() > 0 \
+             ON CONFLICT (tx_id) DO UPDATE SET listing_id = excluded.listing_id, mode = excluded.mode, \
+               payer = excluded.payer, amount_lovelace = excluded.amount_lovelace, \
+               creator_lovelace = excluded.creator_lovelace, header_digest = excluded.header_digest, \
+               terms_digest = excluded.terms_digest, owner = excluded.owner, day = excluded.day, \
+               payer_key = excluded.payer_key",
+            self.tx,
+            self.purpose(),
+            self.listing_id,
+            self.mode.as_str(),
+            self.payer,
+            self.amount,
+            self.creator,
+            self.header,
+            self.terms_digest,
+            self.account.map(|account| account.owner.as_str()),
+            self.account.map(|_| day(now)),
+            self.payer.payment_key().to_string(),
+        )
+    }
+
+    /// The agent's grant that pays, if the statement before wrote the payment.
+    fn attribute(&self) -> Option<Statement> {
+        let grant = self.account?.authorization.as_ref()?.grant()?;
+        Some(statement!(
+            "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 AND changes() > 0 \
+             ON CONFLICT (tx_id) DO UPDATE SET grant_id = excluded.grant_id",
+            self.tx,
+            grant,
+        ))
+    }
+
+    /// Keeps the client's name for another payment, by which its payer owns the listing or is paying for it: the same
+    /// payload is answered by that one from now on.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn name(&self, database: &impl Database, answer: &TxHash, now: Millis) -> Result<(), DatabaseError> {
+        if let Some(identifier) = &self.identifier {
+            database.run(self.identify(identifier, answer, now)).await?;
+        }
+        Ok(())
+    }
+
+    /// The client's name with the transaction that answers it, unless another payload has the name. A name opens what was
+    /// paid for: it is kept for the header that claimed the payment, and [`MAX_IDENTIFIERS`] of them for each transaction.
+    fn identify(&self, identifier: &Identifier, answer: &TxHash, now: Millis) -> Statement {
+        statement!(
+            format!(
+                "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
+                 SELECT ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM payments WHERE tx_id = ?5) \
+                   AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?7) \
+                   AND (SELECT count(*) FROM payment_identifiers WHERE tx_id = ?5) < {MAX_IDENTIFIERS} \
+                 ON CONFLICT DO NOTHING"
+            ),
+            self.tx,
+            self.listing_id,
+            identifier.id.as_str(),
+            identifier.payload,
+            answer,
+            now,
+            self.header,
+        )
+    }
+}

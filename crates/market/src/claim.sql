@@ -1,0 +1,71 @@
+-- What keeps a payment from being claimed: NULL where nothing does, or one JSON object, the first condition that applies
+-- with what it is about. Each condition stands here and nowhere else. ?1 is JSON: the facts of `claim.rs`.
+WITH facts AS MATERIALIZED (
+  SELECT ?1 ->> '$.tx' AS tx, ?1 ->> '$.listing' AS listing, ?1 -> '$.buyers' AS buyers, ?1 ->> '$.payerKey' AS payer_key,
+    ?1 ->> '$.termsDigest' AS terms_digest, ?1 ->> '$.identifier' AS identifier, ?1 ->> '$.payload' AS payload,
+    ?1 ->> '$.owner' AS owner, ?1 ->> '$.day' AS day, ?1 ->> '$.session' AS session, ?1 ->> '$.grant' AS grant_id,
+    ?1 ->> '$.now' AS now, CAST(?1 ->> '$.amount' AS INTEGER) AS amount, ?1 ->> '$.content' AS content,
+    ?1 ->> '$.checked' AS checked, ?1 ->> '$.excluded' AS excluded, ?1 ->> '$.wallet' AS wallet,
+    ?1 ->> '$.since' AS since
+),
+-- The buyer: the addresses given, and the service wallets of the accounts that they sign in to.
+buyer AS MATERIALIZED (
+  SELECT value AS address FROM facts, json_each(facts.buyers)
+  UNION SELECT wallet_address FROM facts, json_each(facts.buyers) JOIN accounts ON accounts.owner = value
+),
+-- The buyer's payments for the listing, but for this one.
+earlier AS MATERIALIZED (
+  SELECT p.tx_id, o.state, o.absent, o.wallet, o.created_at_ms FROM facts CROSS JOIN buyer
+    CROSS JOIN payments p ON p.payer = buyer.address AND p.listing_id = facts.listing
+    JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id <> facts.tx
+),
+-- The account that pays, if one does, and what it has spent today.
+payer AS MATERIALIZED (
+  SELECT a.max_per_payment, a.daily_budget,
+    coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id
+      WHERE p.owner = a.owner AND p.day = facts.day AND o.state IN ('claimed', 'submitted', 'included')), 0) AS spent
+  FROM facts JOIN accounts a ON a.owner = facts.owner
+)
+SELECT CASE
+  -- Another payload came under the client's name for this payment.
+  WHEN EXISTS (SELECT 1 FROM payment_identifiers i WHERE i.listing_id = facts.listing
+      AND i.identifier = facts.identifier AND i.payload_digest <> facts.payload)
+    THEN json_object('condition', 'identifierTaken')
+  -- The buyer owns the listing.
+  WHEN EXISTS (SELECT 1 FROM buyer JOIN purchases ON buyer_address = address AND listing_id = facts.listing
+      WHERE status <> 'refunded')
+    THEN json_object('condition', 'owned', 'purchase', (SELECT id FROM buyer JOIN purchases
+      ON buyer_address = address AND listing_id = facts.listing WHERE status <> 'refunded' ORDER BY bought_at_ms LIMIT 1))
+  -- The buyer is paying for it.
+  WHEN EXISTS (SELECT 1 FROM earlier WHERE state IN ('claimed', 'submitted'))
+    THEN json_object('condition', 'paying', 'tx',
+      (SELECT tx_id FROM earlier WHERE state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 1))
+  -- More of the buyer's payments for it failed than the chain was asked about: one of these may be in a block. Those that
+  -- this one excludes, by spending what they spend, are counted apart.
+  WHEN (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired') AND absent = 0
+      AND NOT (facts.wallet IS NOT NULL AND wallet IS facts.wallet AND created_at_ms > facts.since)) > facts.checked
+    THEN json_object('condition', 'unresolved')
+  WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired')
+      AND wallet IS facts.wallet AND created_at_ms > facts.since) > facts.excluded
+    THEN json_object('condition', 'superseded')
+  -- Another transaction has these signed terms. One that failed stands in the way of its own payer alone.
+  WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.terms_digest = facts.terms_digest
+      AND p.tx_id <> facts.tx AND (p.payer_key = facts.payer_key OR o.state IN ('claimed', 'submitted', 'included')))
+    THEN json_object('condition', 'termsTaken')
+  -- What let the request use the account has ended.
+  WHEN facts.session IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM sessions WHERE token_hash = facts.session AND expires_at_ms > facts.now)
+    OR facts.grant_id IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM oauth_grants WHERE id = facts.grant_id AND revoked_at_ms IS NULL)
+    THEN json_object('condition', 'signedOut')
+  WHEN facts.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM payer) THEN json_object('condition', 'signedOut')
+  -- The account's limits.
+  WHEN facts.amount > (SELECT max_per_payment FROM payer)
+    THEN json_object('condition', 'overPerPayment', 'limit', (SELECT CAST(max_per_payment AS TEXT) FROM payer))
+  WHEN facts.amount + (SELECT spent FROM payer) > (SELECT daily_budget FROM payer)
+    THEN json_object('condition', 'overBudget', 'limit', (SELECT CAST(daily_budget AS TEXT) FROM payer),
+      'spent', (SELECT CAST(spent AS TEXT) FROM payer))
+  -- What is sold is not in the database.
+  WHEN facts.content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM contents WHERE hash = facts.content)
+    THEN json_object('condition', 'contentMissing')
+END FROM facts

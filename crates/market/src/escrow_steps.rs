@@ -1,0 +1,410 @@
+//! What transactions did to our escrows: read from their bytes, recorded as steps, with the escrow's state after them.
+
+use std::collections::BTreeMap;
+
+use cardano::{
+    Address, Lovelace, TxHash, TxRef,
+    chain::{Chain, Inclusion, Tip, Utxo, Value},
+    slots::Millis,
+    tx::TransactionUtxos,
+};
+use escrow::{
+    Datum, State,
+    plan::Escrow,
+    spend::{Ending, Spent},
+};
+use outbox::{Entry, Outbox, OutboxError, by_id};
+use serde::Deserialize;
+use serde_json::json;
+use sql::{Database, DatabaseError, Statement, statement};
+
+use crate::{
+    purchase::{escrows_follow_steps, newest},
+    status::Status,
+    transitions::Transitions,
+};
+
+/// A transaction in a block, whose scripts succeeded.
+pub(crate) struct Found {
+    pub utxos: TransactionUtxos,
+    pub height: u64,
+    /// Its block's time, POSIX ms.
+    pub time_ms: Millis,
+}
+
+/// How an output stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spending {
+    /// It is unspent.
+    Unspent,
+    /// This transaction spent it, and that is recorded.
+    SpentBy(TxHash),
+    /// The provider does not say, or not yet.
+    Unknown,
+}
+
+/// What a recording found, for the log and the operator.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    /// Steps that were found.
+    pub steps: u32,
+    /// Transactions that cannot be read.
+    pub unreadable: u32,
+    pub alarms: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+impl Recorded {
+    fn absorb(&mut self, other: Self) {
+        self.steps = self.steps.saturating_add(other.steps);
+        self.unreadable = self.unreadable.saturating_add(other.unreadable);
+        self.alarms.extend(other.alarms);
+        self.notes.extend(other.notes);
+    }
+}
+
+/// Records steps, as of one tip.
+#[derive(Clone, Copy)]
+pub(crate) struct StepRecorder<'a, D, C> {
+    pub database: &'a D,
+    pub chain: &'a C,
+    pub tip: Tip,
+    /// Rollbacks that were undone before: what was read on another fork is not written.
+    pub rollbacks: u64,
+    /// The seller of record, where we act as such: a refund for want of a result raises an alarm.
+    pub seller: Option<Address>,
+    /// The wall clock, POSIX ms.
+    pub now: Millis,
+}
+
+/// The statement that reads how many rollbacks were undone.
+pub(crate) fn rollbacks() -> Statement {
+    statement!("SELECT CAST(rollbacks AS TEXT) FROM chain_reading")
+}
+
+/// An open escrow.
+#[derive(Clone, Debug)]
+struct Watched {
+    purchase: TxHash,
+    escrow: Escrow,
+    /// Who is to be paid how much when it is collected.
+    creator: String,
+    share: Lovelace,
+    /// The entry of ours that spends it.
+    spender: Option<TxHash>,
+}
+
+/// As it is stored.
+#[derive(Deserialize)]
+struct WatchedRow {
+    purchase: TxHash,
+    utxo: TxRef,
+    address: String,
+    datum: String,
+    locked: Lovelace,
+    creator: String,
+    share: Lovelace,
+    spender: Option<TxHash>,
+}
+
+/// Steps to be written.
+#[derive(Default)]
+pub(crate) struct Steps {
+    /// The statements of each transaction.
+    pub statements: Vec<Vec<Statement>>,
+    /// Entries of ours that no block will have, and the transaction that spent first what they spend.
+    superseded: Vec<(TxHash, TxHash)>,
+    recorded: Recorded,
+}
+
+/// What a transaction changes.
+#[derive(Default)]
+struct Changes {
+    statements: Vec<Statement>,
+    /// Entries of ours that spend what it spent: no block will have them.
+    superseded: Vec<TxHash>,
+}
+
+impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
+    /// Whether this tip's chain can have a block: it is older than the tip, or the tip itself. A node on another fork may
+    /// show another block of the tip's height.
+    pub fn knows(&self, block: &Inclusion) -> bool {
+        block.height < self.tip.height || block.block == self.tip.hash
+    }
+
+    /// Follows an escrow from the output that it was last known to be, by one step, which is recorded.
+    ///
+    /// # Errors
+    /// The database or the chain cannot be asked.
+    pub async fn follow(&self, from: &TxRef, recorded: &mut Recorded) -> Result<Spending, OutboxError> {
+        let Some(output) = self.chain.output(from).await? else { return Ok(Spending::Unknown) };
+        let Some(by) = output.spent_by else { return Ok(Spending::Unspent) };
+        let Some(found) = self.found(&by, recorded).await? else { return Ok(Spending::Unknown) };
+        // A later ledger era may let a transaction spend in a field that is not read here.
+        if !found.utxos.spent.contains(from) {
+            recorded.alarms.push(unreadable(&by, &"it does not name the output that it spent"));
+            return Ok(Spending::Unknown);
+        }
+        recorded.absorb(self.record(vec![found]).await?);
+        Ok(Spending::SpentBy(by))
+    }
+
+    /// A transaction in a block that spent an escrow; `None` where the provider does not know it, or it cannot be read.
+    async fn found(&self, tx: &TxHash, recorded: &mut Recorded) -> Result<Option<Found>, OutboxError> {
+        let own = Entry::first(&self.database.run(by_id(tx)).await?)?;
+        let cbor = match own {
+            Some(entry) if !entry.cbor.is_empty() => entry.cbor,
+            _ => match self.chain.transaction(tx).await? {
+                Some(cbor) => cbor,
+                None => return Ok(None),
+            },
+        };
+        let utxos = match TransactionUtxos::read(&cbor) {
+            Ok(utxos) => utxos,
+            Err(error) => {
+                recorded.unreadable = recorded.unreadable.saturating_add(1);
+                recorded.alarms.push(unreadable(tx, &error));
+                return Ok(None);
+            }
+        };
+        let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && self.knows(block));
+        Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
+    }
+
+    /// Records what these transactions did to our escrows, in the order of their blocks.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn record(&self, found: Vec<Found>) -> Result<Recorded, DatabaseError> {
+        let Steps { statements, superseded, mut recorded } = self.steps(found).await?;
+        recorded.notes.extend(write_each(self.database, statements).await);
+        let outbox = Outbox { database: self.database, chain: self.chain, hook: &Transitions };
+        for (tx, by) in superseded {
+            if outbox.overtaken(&tx, &by, self.now).await? {
+                recorded.notes.push(format!("{by} spent first what {tx} spends"));
+            }
+        }
+        Ok(recorded)
+    }
+
+    /// What is to be written about these transactions.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn steps(&self, mut found: Vec<Found>) -> Result<Steps, DatabaseError> {
+        let mut steps = Steps::default();
+        found.sort_by_key(|found| found.height);
+        let inputs: Vec<String> = found.iter().flat_map(|found| &found.utxos.spent).map(ToString::to_string).collect();
+        if inputs.is_empty() {
+            return Ok(steps);
+        }
+        let rows: Vec<WatchedRow> = self.database.run(watched(&inputs)).await?.all_json()?;
+        let mut open = BTreeMap::new();
+        for row in rows {
+            match Watched::try_from(row) {
+                Ok(watched) => drop(open.insert(watched.escrow.utxo.reference, watched)),
+                Err(error) => steps.recorded.notes.push(error.to_string()),
+            }
+        }
+        for found in &found {
+            let changes = self.changes(found, &mut open, &mut steps.recorded);
+            steps.superseded.extend(changes.superseded.into_iter().map(|tx| (tx, found.utxos.id)));
+            if !changes.statements.is_empty() {
+                steps.statements.push(changes.statements);
+            }
+        }
+        Ok(steps)
+    }
+
+    /// What one transaction changes; escrows that continue replace themselves in `open`.
+    fn changes(&self, found: &Found, open: &mut BTreeMap<TxRef, Watched>, recorded: &mut Recorded) -> Changes {
+        let utxos = &found.utxos;
+        let spent: Vec<Watched> = utxos.spent.iter().filter_map(|input| open.remove(input)).collect();
+        let mut changes = Changes::default();
+        if spent.is_empty() {
+            return changes;
+        }
+        let mut payouts = Payouts::of(&utxos.made);
+        let purchases: Vec<TxHash> = spent.iter().map(|watched| watched.purchase).collect();
+        for watched in spent {
+            recorded.steps = recorded.steps.saturating_add(1);
+            changes.superseded.extend(watched.spender.filter(|tx| *tx != utxos.id));
+            let (step, next) = self.after(watched, found, &mut payouts, recorded);
+            changes.statements.push(step);
+            if let Some(next) = next {
+                open.insert(next.escrow.utxo.reference, next);
+            }
+        }
+        let which = json!(purchases).to_string();
+        changes.statements.extend(escrows_follow_steps("SELECT value FROM json_each(?1)", &which));
+        changes
+    }
+
+    /// What a transaction made of an escrow that it spent: the statement, and the escrow where it continues.
+    fn after(
+        &self,
+        watched: Watched,
+        found: &Found,
+        payouts: &mut Payouts<'_>,
+        recorded: &mut Recorded,
+    ) -> (Statement, Option<Watched>) {
+        let old = watched.escrow.utxo.reference;
+        match watched.escrow.spent_into(&found.utxos.made) {
+            Spent::Continues(next) => {
+                let next = Watched { escrow: *next, spender: None, ..watched };
+                let status = Status::from(next.escrow.datum.state);
+                let step = Step { old, utxo: Some(next.escrow.utxo.reference), status, creator_paid: false };
+                (self.step(&next, found, &step), Some(next))
+            }
+            Spent::Ended(ending) => {
+                let datum = &watched.escrow.datum;
+                let unanswered = matches!(datum.state, State::FundsLocked | State::RefundRequested);
+                let ours = self.seller.is_some() && datum.seller.key_address() == self.seller;
+                if ending == Ending::Refunded && unanswered && ours {
+                    recorded.alarms.push(format!(
+                        "{} was refunded because no result was posted in time: its creator's reputation fell",
+                        watched.purchase
+                    ));
+                }
+                let creator_paid = ending == Ending::Withdrawn
+                    && watched.share > Lovelace::ZERO
+                    && payouts.take(&watched.creator, watched.share);
+                let step = Step { old, utxo: None, status: Status::from(ending), creator_paid };
+                (self.step(&watched, found, &step), None)
+            }
+        }
+    }
+
+    /// The statement that adds a step, where the escrow is still what was spent, and no rollback was undone meanwhile.
+    fn step(&self, after: &Watched, found: &Found, step: &Step) -> Statement {
+        let datum = &after.escrow.datum;
+        statement!(
+            format!(
+                "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, \
+                   locked_lovelace, result_hash, creator_paid, unsure) \
+                 SELECT id, ?2, ?3, {}, ?4, ?5, ?6, ?7, CAST(?8 AS INTEGER), ?9, ?10, \
+                   NOT EXISTS (SELECT 1 FROM outbox WHERE tx_id = ?2 AND state = 'included') FROM purchases \
+                 WHERE id = ?1 AND {} = ?11 AND (SELECT rollbacks FROM chain_reading) = ?12 ON CONFLICT DO NOTHING",
+                newest("position + 1", "purchases.id"),
+                newest("utxo", "purchases.id"),
+            ),
+            after.purchase,
+            found.utxos.id,
+            found.height,
+            found.time_ms,
+            step.status.name(),
+            step.utxo,
+            hex::encode(datum.to_cbor()),
+            after.escrow.utxo.value.lovelace,
+            datum.has_result().then(|| hex::encode(&datum.result_hash)),
+            step.creator_paid,
+            step.old,
+            self.rollbacks,
+        )
+    }
+}
+
+/// A step to be written.
+struct Step {
+    /// The output that it spent.
+    old: TxRef,
+    /// The output that it made, where the escrow continues.
+    utxo: Option<TxRef>,
+    status: Status,
+    creator_paid: bool,
+}
+
+/// The plain outputs of a transaction, each of which pays one creator for one sale.
+struct Payouts<'a>(Vec<&'a Utxo>);
+
+impl<'a> Payouts<'a> {
+    fn of(made: &'a [Utxo]) -> Self {
+        Self(made.iter().filter(|output| output.inline_datum.is_none() && output.datum_hash.is_none()).collect())
+    }
+
+    /// Takes the smallest output that pays at least this much to an address; whether there is one.
+    fn take(&mut self, to: &str, least: Lovelace) -> bool {
+        let pays = |(_, output): &(usize, &&Utxo)| output.address == to && output.value.lovelace >= least;
+        let found = self.0.iter().enumerate().filter(pays).min_by_key(|(_, output)| output.value.lovelace);
+        let Some(index) = found.map(|(index, _)| index) else { return false };
+        self.0.swap_remove(index);
+        true
+    }
+}
+
+/// Writes changes that do not depend on one another, together where that works: one that the database refuses keeps none
+/// of the others from being written. What was refused, for the log.
+pub(crate) async fn write_each(database: &impl Database, changes: Vec<Vec<Statement>>) -> Vec<String> {
+    if changes.is_empty() || database.batch(changes.concat()).await.is_ok() {
+        return vec![];
+    }
+    let mut refused = vec![];
+    for change in changes {
+        if let Err(error) = database.batch(change).await {
+            refused.push(format!("a change could not be written: {error}"));
+        }
+    }
+    refused
+}
+
+fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> String {
+    format!("{by} spent an escrow and cannot be read: {why}")
+}
+
+/// The statement that reads the escrows that these outputs are.
+fn watched(outputs: &[String]) -> Statement {
+    statement!(
+        "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'address', e.address, 'datum', e.datum, \
+           'locked', CAST(e.locked_lovelace AS TEXT), 'creator', p.seller_address, \
+           'share', CAST(p.creator_lovelace AS TEXT), \
+           'spender', (SELECT tx_id FROM reservations WHERE tx_in = e.utxo)) \
+         FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
+         WHERE e.utxo IN (SELECT value FROM json_each(?1))",
+        json!(outputs).to_string()
+    )
+}
+
+impl TryFrom<WatchedRow> for Watched {
+    type Error = DatabaseError;
+
+    fn try_from(row: WatchedRow) -> Result<Self, DatabaseError> {
+        let cbor = hex::decode(&row.datum).ok();
+        let read = cbor.and_then(|cbor| Some((Datum::from_cbor(&cbor).ok()?, cbor)));
+        let broken = || DatabaseError(format!("the escrow of {} cannot be read", row.purchase));
+        let (datum, cbor) = read.ok_or_else(broken)?;
+        let utxo = Utxo {
+            reference: row.utxo,
+            address: row.address,
+            value: Value { lovelace: row.locked, ..Value::default() },
+            inline_datum: Some(cbor),
+            datum_hash: None,
+            reference_script: None,
+        };
+        let WatchedRow { purchase, creator, share, spender, .. } = row;
+        Ok(Self { purchase, escrow: Escrow { utxo, datum }, creator, share, spender })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_pays_for_one_sale_only() {
+        let output = |ada: u32, inline_datum| Utxo {
+            reference: TxRef { tx: TxHash::new([1; 32]), index: 0 },
+            address: "creator".to_owned(),
+            value: Value { lovelace: Lovelace::from_ada(ada), ..Value::default() },
+            inline_datum,
+            datum_hash: None,
+            reference_script: None,
+        };
+        let ada = Lovelace::from_ada;
+        let made = [output(9, None), output(5, None), output(50, Some(vec![0x80]))];
+        let mut payouts = Payouts::of(&made);
+        assert!(!payouts.take("another address", ada(1)));
+        assert!(payouts.take("creator", ada(4)), "the smaller one");
+        assert!(payouts.take("creator", ada(9)), "the larger one is left");
+        assert!(!payouts.take("creator", ada(1)), "an output tagged for a party of an escrow pays no creator");
+    }
+}

@@ -1,0 +1,250 @@
+//! Posting the result of a lock, as soon as a node accepted the lock.
+//!
+//! ```text
+//! lock accepted ──> result built on its output ──> evaluated with that output ──> written down ──> submitted
+//! ```
+//!
+//! Both wait in the mempool and mostly share a block, so protection costs no extra block. Where the buyer's own step came
+//! first, the result is built on what that step made, once a block has it. What fails here is tried again by the request,
+//! within seconds, and by the watcher's tick.
+
+use std::collections::BTreeSet;
+
+use cardano::{
+    ContentHash, TxHash, TxRef,
+    chain::{Chain, Utxo},
+    evaluation::Evaluate,
+    keys::SigningKey,
+    params::ProtocolParameters,
+    slots::{Millis, SlotConfig},
+    tx::{
+        TransactionUtxos,
+        build::{BuiltTx, Wallet},
+    },
+};
+use escrow::{
+    Deployment,
+    plan::{ChainTime, DraftError, Escrow, Planner, Step},
+};
+use outbox::{Draft, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, snapshot, write_down};
+use serde_json::json;
+use sql::{Database, DatabaseError, Statement, exactly, statement};
+
+use crate::{
+    escrow_steps::{Recorded, Spending, StepRecorder, rollbacks},
+    platform::{free_outputs, pays_alone},
+    transitions::Transitions,
+};
+
+/// How often a result is built anew because another took its inputs first.
+const MAX_TRIES: usize = 4;
+
+/// The platform as the seller of record.
+#[derive(Clone, Copy)]
+pub struct Seller<'a> {
+    /// The contract.
+    pub deployment: &'a Deployment,
+    /// The seller's key: it signs results, and its wallet pays for them.
+    pub key: &'a SigningKey,
+}
+
+/// Why no result was posted now. Another try, or the watcher's next tick, may succeed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PostError {
+    /// It cannot be built, or the ledger refuses it.
+    #[error(transparent)]
+    Draft(#[from] DraftError),
+    /// The lock makes no escrow that can be read.
+    #[error("the lock makes no escrow at this contract")]
+    NoEscrow,
+    /// Other results took the wallet's outputs first, again and again.
+    #[error("other transactions took the wallet's outputs first")]
+    Busy,
+    /// The database or the chain cannot be asked.
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+}
+
+impl From<DatabaseError> for PostError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Outbox(error.into())
+    }
+}
+
+/// Posts the result of one lock.
+pub struct ResultPoster<'a, D, C> {
+    pub database: &'a D,
+    pub chain: &'a C,
+    pub seller: Seller<'a>,
+    /// The wall clock, POSIX ms.
+    pub now: Millis,
+    /// The escrow clock, POSIX ms.
+    pub clock: Millis,
+}
+
+/// What pays for a result.
+struct Funds {
+    parameters: ProtocolParameters,
+    tip_slot: u64,
+    /// The wallet's free outputs that a block has: results of different sales do not depend on each other.
+    confirmed: Vec<Utxo>,
+    /// Change of our unconfirmed transactions, spent where nothing else is free.
+    unconfirmed: Vec<Utxo>,
+    snapshot: WalletSnapshot,
+}
+
+impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
+    /// Posts this result of an accepted lock, unless one is under way. The entry that carries it.
+    ///
+    /// # Errors
+    /// Why not now.
+    pub async fn post(&self, lock: &Entry, result: ContentHash) -> Result<Entry, PostError> {
+        let mut follows = true;
+        for attempt in 0..MAX_TRIES {
+            let (escrow, under_way) = self.escrow(lock).await?;
+            if let Some(entry) = under_way {
+                return Ok(entry);
+            }
+            let funds = self.funds().await?;
+            let built = match self.build(lock, &escrow, result, &funds, attempt).await {
+                // A step of the buyer's may have come first: then the result is built on what it made.
+                Err(DraftError::Refused(_)) if follows && lock.state == EntryState::Included => {
+                    follows = false;
+                    self.follow(&escrow.utxo.reference).await?;
+                    continue;
+                }
+                built => built?,
+            };
+            let Some(mut entry) = self.write(lock, &escrow, &built).await? else { continue };
+            let outbox = Outbox { database: self.database, chain: self.chain, hook: &Transitions };
+            let refused = outbox.submit_first(&mut entry, Some(&funds.snapshot), self.now).await?;
+            match refused {
+                None => return Ok(entry),
+                Some(_) if follows && lock.state == EntryState::Included => {
+                    follows = false;
+                    self.follow(&escrow.utxo.reference).await?;
+                }
+                Some(reason) => return Err(DraftError::Refused(reason).into()),
+            }
+        }
+        Err(PostError::Busy)
+    }
+
+    /// The escrow as it is now, as far as is recorded, and the result that is under way for it.
+    async fn escrow(&self, lock: &Entry) -> Result<(Escrow, Option<Entry>), PostError> {
+        let reads = vec![
+            statement!("SELECT json_quote(utxo) FROM escrows WHERE purchase_id = ?1 AND utxo IS NOT NULL", lock.tx),
+            under_way(&lock.tx),
+        ];
+        let [output, under_way] = exactly(self.database.batch(reads).await?)?;
+        let output: Option<TxRef> = output.first_json()?;
+        let cbor = match output {
+            Some(output) if output.tx != lock.tx => {
+                self.chain.transaction(&output.tx).await.map_err(OutboxError::from)?
+            }
+            _ => Some(lock.cbor.clone()),
+        };
+        let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.made);
+        let escrow = made.unwrap_or_default().into_iter().filter(|made| output.is_none_or(|it| it == made.reference));
+        let escrow = escrow.filter_map(|made| Escrow::read(made, self.seller.deployment).ok()).next();
+        Ok((escrow.ok_or(PostError::NoEscrow)?, Entry::first(&under_way)?))
+    }
+
+    async fn funds(&self) -> Result<Funds, PostError> {
+        let address = self.seller.key.enterprise_address();
+        let tip = self.chain.recent_tip().await.map_err(OutboxError::from)?;
+        let parameters = self.chain.protocol_parameters().await.map_err(OutboxError::from)?;
+        let reads = snapshot(&address, tip.slot, self.now).into();
+        let snapshot = WalletSnapshot::read(&address, &exactly(self.database.batch(reads).await?)?)?;
+        // One page mostly: some free output is enough.
+        let enough = |shown: &[Utxo]| free_outputs(shown, &snapshot).any(pays_alone);
+        let shown = self.chain.utxos_at(&address.to_string(), enough).await.map_err(OutboxError::from)?;
+        let is_shown: BTreeSet<TxRef> = shown.iter().map(|utxo| utxo.reference).collect();
+        let (confirmed, unconfirmed) = snapshot
+            .spendable(&shown)
+            .into_iter()
+            .partition(|utxo| is_shown.contains(&utxo.reference) && !snapshot.is_on_its_way(&utxo.reference));
+        Ok(Funds { parameters, tip_slot: tip.slot, confirmed, unconfirmed, snapshot })
+    }
+
+    /// The signed result, paid for by one output where one pays alone: which one, the lock's hash and the attempt say, so
+    /// that requests at the same time seldom take the same.
+    async fn build(
+        &self,
+        lock: &Entry,
+        escrow: &Escrow,
+        result: ContentHash,
+        funds: &Funds,
+        attempt: usize,
+    ) -> Result<BuiltTx, DraftError> {
+        let planner =
+            Planner { deployment: self.seller.deployment, parameters: &funds.parameters, slots: &SlotConfig::PREPROD };
+        let time = ChainTime { tip_slot: funds.tip_slot, now: self.clock };
+        let plan = planner.plan(escrow, &Step::SubmitResult(result), time)?;
+        let alone: Vec<&Utxo> = funds.confirmed.iter().filter(|utxo| pays_alone(utxo)).collect();
+        let spread =
+            lock.tx.as_bytes().iter().fold(attempt, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
+        let chosen = spread.checked_rem(alone.len()).and_then(|at| alone.get(at)).map(|utxo| (*utxo).clone());
+        let from: Vec<Utxo> = match chosen {
+            Some(utxo) => vec![utxo],
+            None => [funds.confirmed.as_slice(), &funds.unconfirmed].concat(),
+        };
+        let mut unconfirmed: Vec<Utxo> = match lock.state {
+            EntryState::Included => vec![],
+            _ => vec![escrow.utxo.clone()],
+        };
+        unconfirmed.extend(from.iter().filter(|utxo| funds.unconfirmed.contains(utxo)).cloned());
+        let wallet = Wallet { address: self.seller.key.enterprise_address(), utxos: &from, reserved: &BTreeSet::new() };
+        let draft = planner.draft_chained(self.chain, plan, &wallet, &unconfirmed).await?;
+        Ok(draft.sign(&[self.seller.key])?)
+    }
+
+    /// Writes it down; `None` where another request took its escrow or its wallet's output first.
+    async fn write(&self, lock: &Entry, escrow: &Escrow, built: &BuiltTx) -> Result<Option<Entry>, DatabaseError> {
+        let purpose = purpose(&escrow.utxo.reference);
+        let draft = Draft::built(Kind::Result, purpose, self.seller.key.enterprise_address(), built);
+        let [entry, reserve] = write_down(&draft, self.now);
+        let statements = vec![entry, reserve, acts_on(&draft, &[lock.tx])];
+        let [written, _, _] = exactly(self.database.batch(statements).await?)?;
+        Entry::first(&written)
+    }
+
+    async fn follow(&self, from: &TxRef) -> Result<Spending, PostError> {
+        let tip = self.chain.tip().await.map_err(OutboxError::from)?;
+        let rollbacks = self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0);
+        let seller = Some(self.seller.key.enterprise_address());
+        let steps = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller, now: self.now };
+        Ok(steps.follow(from, &mut Recorded::default()).await?)
+    }
+}
+
+/// What an action on an escrow is for, in the outbox.
+pub(crate) fn purpose(escrow: &TxRef) -> String {
+    format!("escrow:{escrow}")
+}
+
+/// The statement that reads the open or confirmed result of a lock.
+#[must_use]
+pub(crate) fn under_way(lock: &TxHash) -> Statement {
+    statement!(
+        format!(
+            "SELECT {} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
+               AND outbox.kind = 'result' AND outbox.state IN ('claimed', 'submitted', 'included') \
+             ORDER BY outbox.state = 'included' DESC, outbox.created_at_ms DESC LIMIT 1",
+            outbox::ENTRY_JSON
+        ),
+        lock
+    )
+}
+
+/// The statement that notes for which purchases an entry acts, if it was written for this purpose: another request may
+/// have written the same transaction for another purchase.
+pub(crate) fn acts_on(draft: &Draft, purchases: &[TxHash]) -> Statement {
+    statement!(
+        "INSERT INTO outbox_purchases (tx_id, purchase_id) SELECT o.tx_id, j.value FROM outbox o, json_each(?3) j \
+         WHERE o.tx_id = ?1 AND o.purpose = ?2 AND o.state = 'claimed' ON CONFLICT DO NOTHING",
+        draft.tx,
+        draft.purpose.as_str(),
+        json!(purchases).to_string()
+    )
+}
