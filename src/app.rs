@@ -68,10 +68,6 @@ impl App {
         Self { account: Some(limits::of_account(account).into()), ..self.clone() }
     }
 
-    pub const fn env(&self) -> &Env {
-        &self.env
-    }
-
     /// What the log says of the request.
     pub const fn line(&self) -> &Line {
         &self.line

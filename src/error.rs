@@ -221,7 +221,7 @@ impl From<Unavailable> for ApiError {
             Unavailable::Database(error) => error.into(),
             Unavailable::Chain(error) => error.into(),
             Unavailable::Contents(error) => error.into(),
-            Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) | Unavailable::Crowded => {
+            Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) | Unavailable::Refundable(_) => {
                 UnlockError::NotNow(error).into()
             }
         }

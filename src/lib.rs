@@ -2,6 +2,7 @@
 
 mod app;
 mod body;
+mod checkout;
 mod cors;
 mod endpoint;
 mod error;
@@ -11,7 +12,6 @@ mod openapi;
 mod paywall;
 mod receipts;
 mod respond;
-mod results;
 mod routes;
 mod session;
 mod settings;

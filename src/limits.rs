@@ -11,11 +11,7 @@ use edge::{
     serve::Request,
     settings::SettingError,
 };
-use market::{
-    account::{Account, Leave},
-    catalogue::Filter,
-    network::site,
-};
+use market::{account::Account, catalogue::Filter, limits::Authorization, network::site};
 use worker::Env;
 
 use crate::{app::App, error::ApiError};
@@ -231,8 +227,8 @@ pub async fn charge((env, account, client): (Env, Option<Rc<str>>, String), paym
 
 /// What an account is counted by: its owner for themselves, and its agents for all of them, so that none keeps its owner out.
 pub fn of_account(account: &Account) -> String {
-    match account.leave {
-        Some(Leave::Grant(_)) => format!("agents of {}", account.owner),
+    match account.authorization {
+        Some(Authorization::Grant(_)) => format!("agents of {}", account.owner),
         _ => account.owner.clone(),
     }
 }

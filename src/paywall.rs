@@ -9,7 +9,7 @@ use edge::{
     settings::{self, Lookup, SettingError},
 };
 use escrow::Deployment;
-use market::{DeliveryMode, ListingId, catalogue::ListingTerms, chain_state, checkout::Way};
+use market::{DeliveryMode, ListingId, catalogue::ListingTerms, chain_state, checkout::PaymentOption};
 use serde_json::{Map, Value};
 use sql::Database;
 use x402_cardano::{
@@ -72,19 +72,19 @@ impl Methods {
     }
 
     /// The way to pay under which nothing is signed.
-    pub fn unquoted(&self) -> Way<'_> {
+    pub fn unquoted(&self) -> PaymentOption<'_> {
         (DeliveryMode::Instant, &self.instant)
     }
 
     /// The ways to pay, cheapest first.
-    pub fn ways(&self) -> Vec<Way<'_>> {
+    pub fn options(&self) -> Vec<PaymentOption<'_>> {
         let protected = self.sold_protected().map(|method| (DeliveryMode::Protected, method as _));
         std::iter::once(self.unquoted()).chain(protected).collect()
     }
 
     /// The same for a listing: none where the operator hid it, for that is sold to nobody new.
-    pub fn ways_for(&self, terms: &ListingTerms) -> Vec<Way<'_>> {
-        if terms.hidden { vec![] } else { self.ways() }
+    pub fn options_for(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
+        if terms.hidden { vec![] } else { self.options() }
     }
 }
 

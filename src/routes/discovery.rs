@@ -63,7 +63,7 @@ fn written(value: &impl serde::Serialize) -> Result<String, ApiError> {
 /// The ways to pay, and the extensions.
 pub fn supported(app: &App) -> Result<Response, ApiError> {
     let methods = app.methods()?;
-    let names = methods.ways().iter().map(|(_, method)| method.name()).collect();
+    let names = methods.options().iter().map(|(_, method)| method.name()).collect();
     let extensions = EXTENSIONS.into_iter().chain([offer_receipt::NAME]).collect();
     cacheable(written(&Supported::new(names, extensions))?)
 }
@@ -219,7 +219,7 @@ fn resource(methods: &Methods, origin: &str, listing: ForSale) -> Result<Discove
     let ForSale { terms, since } = listing;
     let offered = |mode: &DeliveryMode| terms.modes.contains(mode);
     let accepts =
-        methods.ways().into_iter().filter(|(mode, _)| offered(mode)).map(|(_, way)| way.listed(&terms.sale()));
+        methods.options().into_iter().filter(|(mode, _)| offered(mode)).map(|(_, way)| way.listed(&terms.sale()));
     let accepts = accepts
         .collect::<Result<_, _>>()
         .map_err(|error| Fault::Inconsistent(format!("{} cannot be offered: {error}", terms.id)))?;

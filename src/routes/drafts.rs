@@ -72,10 +72,11 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     let parameters = app.chain(&request)?.protocol_parameters().await?;
     let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock };
     let (_, wallet) = payment_of(&body)?;
-    let draft = checkout::draft(&app.methods()?.ways(), &order, &wallet, &parameters).map_err(|error| match error {
-        DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
-        error => ApiError::from(DraftingError::NotDrafted(error)),
-    })?;
+    let draft =
+        checkout::draft(&app.methods()?.options(), &order, &wallet, &parameters).map_err(|error| match error {
+            DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
+            error => ApiError::from(DraftingError::NotDrafted(error)),
+        })?;
     let payment = json!({
         "x402Version": 2,
         "resource": paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id)),

@@ -7,7 +7,6 @@ use cardano::{
 use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
-    ed25519::WebCrypto,
     http,
     places::Place,
 };
@@ -15,7 +14,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, AccountView, LimitsError},
     catalogue, chain_state,
-    checkout::{self, BuyError, Checkout, Order},
+    checkout::{self, BuyError, Order},
     contents::Contents,
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
@@ -26,8 +25,9 @@ use sql::{Database, exactly};
 use crate::{
     app::App,
     body::JsonBody,
+    checkout::Ports,
     error::ApiError,
-    limits::{self, Limiter, client},
+    limits::{self, Limiter},
     paywall::{self, Priced, SCHEDULE},
     session::Session,
 };
@@ -141,7 +141,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     let clock = chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?;
     let app = app.for_account(&account);
     let chain = app.chain(request)?;
-    checkout::must_be_given(&database, &chain, &bought, app.methods()?.confirmations, clock).await?;
+    checkout::ensure_redeliverable(&database, &chain, &bought, app.methods()?.confirmations, clock).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
     let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
     let content = app.contents(request)?.bought(&hash.ok_or_else(missing)?, &id).await?;
@@ -160,27 +160,13 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     })
     .await?;
     let _held = http::hold_of(&request, &limits::of_account(&account), limits::PURCHASE_BYTES)?;
-    let of_account = app.for_account(&account);
-    let (database, chain, contents, methods) =
-        (app.database(), of_account.chain(&request)?, of_account.contents(&request)?, app.methods()?);
+    let ports = Ports::of(&app.for_account(&account), &request, &SCHEDULE)?;
     let Priced { terms, clock } = paywall::priced(app, &request, &id).await?.ok_or(AccountError::UnknownListing)?;
-    let checkout = Checkout {
-        database: &database,
-        chain: &chain,
-        signatures: &WebCrypto,
-        sleep: &app.timer(),
-        contents: &contents,
-        results: app,
-        ways: &methods.ways_for(&terms),
-        now: app.now_ms(),
-        clock,
-        schedule: &SCHEDULE,
-        confirmations: methods.confirmations,
-        hung_up: &|| request.inner().signal().aborted(),
-    };
+    let hung_up = || request.inner().signal().aborted();
+    let options = ports.options(&terms);
+    let checkout = ports.checkout(&options, clock, &hung_up)?;
     let key = app.account_key(&account)?;
-    let (nonce, network) = (edge::random()?, &client(&request)?);
-    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce, network };
+    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce: edge::random()? };
     let bought = checkout.buy(&order).await.map_err(|error| match error {
         BuyError::NotOffered(_) if terms.hidden => AccountError::UnknownListing.into(),
         error => not_bought(error),
@@ -194,7 +180,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
 fn not_bought(error: BuyError) -> ApiError {
     match error {
         BuyError::Unavailable(error) => error.into(),
-        BuyError::Pending(_) | BuyError::Unsaid(_) | BuyError::SamePurchase | BuyError::Busy => {
+        BuyError::Pending(_) | BuyError::EarlierUnresolved(_) | BuyError::SamePurchase | BuyError::Busy => {
             AccountError::Pending(error).into()
         }
         error => AccountError::NotBought(error).into(),

@@ -15,14 +15,13 @@ use cardano::{Address, keys::SignEd25519 as _, slots::Millis};
 use edge::serve::{Request, Response};
 use edge::{
     answer::{self, Fault},
-    d1::D1,
     ed25519::WebCrypto,
     http,
 };
 use market::{
     ListingId,
     catalogue::ListingTerms,
-    checkout::{self, Checkout, PayError, Presented, Unavailable, Way},
+    checkout::{self, PayError, PaymentOption, Presented, Unavailable},
     proof::Proof,
 };
 use x402_cardano::{
@@ -37,21 +36,19 @@ use x402_cardano::{
 
 use crate::{
     app::App,
+    checkout::Ports,
     error::ApiError,
     limits::{self, Limiter},
     paywall::{self, Methods, Priced, SCHEDULE},
     receipts,
 };
 
-/// Outside calls that one look may take: a retried read each of the transaction and the tip.
-const CALLS_PER_LOOK: u32 = 3;
-
 /// The code of a request that brings no payment.
 const UNPAID: &str = "PAYMENT-SIGNATURE header is required";
 /// The code of a payment that spends what another one on its way spends.
 const INPUTS_TAKEN: &str = "invalid_exact_cardano_payload_input_not_available";
 /// The code of a lock that would hardly be in a block in time.
-const ENDS_AT_ONCE: &str = "invalid_exact_cardano_payload_ttl_too_soon";
+const EXPIRES_TOO_SOON: &str = "invalid_exact_cardano_payload_ttl_too_soon";
 /// Headers of terms that an isolate keeps, of some two kilobytes each.
 const MAX_HEADERS: usize = 1_000;
 
@@ -91,7 +88,6 @@ struct Gate<'a> {
     terms: Rc<ListingTerms>,
     clock: Millis,
     methods: Rc<Methods>,
-    database: D1,
 }
 
 /// A 402: a stable code in the header, words in the body, and what became of a payment that was tried.
@@ -112,9 +108,8 @@ impl<'a> Ask<'a> {
 /// Answers as the headers ask.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
-    let database = app.database();
     let Priced { terms, clock } = paywall::priced(app, request, &id).await?.ok_or(UnlockError::UnknownListing)?;
-    let gate = Gate { app, request, terms, clock, methods: app.methods()?, database };
+    let gate = Gate { app, request, terms, clock, methods: app.methods()? };
     let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
     if payment.is_some() {
         app.limit_client(Limiter::Payment, request).await?;
@@ -228,10 +223,10 @@ impl Gate<'_> {
 
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
     async fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
-        self.offers(&self.methods.ways_for(&self.terms)).await
+        self.offers(&self.methods.options_for(&self.terms)).await
     }
 
-    async fn offers(&self, ways: &[Way<'_>]) -> Result<Vec<PaymentRequirements>, ApiError> {
+    async fn offers(&self, ways: &[PaymentOption<'_>]) -> Result<Vec<PaymentRequirements>, ApiError> {
         let offered = checkout::quote(&WebCrypto, ways, &self.terms, self.clock, edge::random()?)
             .await
             .map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?;
@@ -252,23 +247,10 @@ impl Gate<'_> {
             Err(refusal) => return self.refuse(&refusal).await,
         };
         let _held = http::hold(self.request, limits::payment_bytes(header))?;
-        let chain = self.app.chain(self.request)?;
-        let looks = usize::try_from(self.app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
-        let contents = self.app.contents(self.request)?;
-        let checkout = Checkout {
-            database: &self.database,
-            chain: &chain,
-            signatures: &WebCrypto,
-            sleep: &self.app.timer(),
-            contents: &contents,
-            results: self.app,
-            ways: &self.methods.ways_for(&self.terms),
-            now: self.app.now_ms(),
-            clock: self.clock,
-            schedule: SCHEDULE.get(..looks.min(SCHEDULE.len())).unwrap_or(&SCHEDULE),
-            confirmations: self.methods.confirmations,
-            hung_up: &|| self.request.inner().signal().aborted(),
-        };
+        let ports = Ports::of(self.app, self.request, &SCHEDULE)?;
+        let options = ports.options(&self.terms);
+        let hung_up = || self.request.inner().signal().aborted();
+        let checkout = ports.checkout(&options, self.clock, &hung_up)?;
         let paid = checkout.pay(&self.terms, &presented, proven).await;
         self.app.line().note("tx", &presented.tx().to_string());
         self.app.line().note("outcome", outcome(&paid));
@@ -286,9 +268,9 @@ impl Gate<'_> {
             }
             PayError::Refunded => self.tell(&Ask::new("payment_refunded", &words)).await,
             PayError::Public => self.tell(&Ask::new("payment_public", &words)).await,
-            PayError::EndsAtOnce => self.ask(&Ask::new(ENDS_AT_ONCE, &words)).await,
+            PayError::ExpiresTooSoon => self.ask(&Ask::new(EXPIRES_TOO_SOON, &words)).await,
             PayError::InputsTaken => self.ask(&Ask::new(INPUTS_TAKEN, &words)).await,
-            PayError::TooManyRefused => self.ask(&Ask::new("payer_refused", &words)).await,
+            PayError::TooManyUnresolved => self.ask(&Ask::new("payer_unresolved", &words)).await,
             PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(error).into()),
             PayError::Unavailable(error) => Err(error.into()),
         }
@@ -304,21 +286,8 @@ impl Gate<'_> {
 
     /// The content again, for an address that paid for it and signs for it now.
     async fn returning(&self, buyer: &Address) -> Result<Response, ApiError> {
-        let chain = self.app.chain(self.request)?;
-        let checkout = Checkout {
-            database: &self.database,
-            chain: &chain,
-            signatures: &WebCrypto,
-            sleep: &self.app.timer(),
-            contents: &self.app.contents(self.request)?,
-            results: self.app,
-            ways: &[],
-            now: self.app.now_ms(),
-            clock: self.clock,
-            schedule: &[],
-            confirmations: self.methods.confirmations,
-            hung_up: &|| false,
-        };
+        let ports = Ports::of(self.app, self.request, &SCHEDULE)?;
+        let checkout = ports.checkout(&[], self.clock, &|| false)?;
         match checkout.redeliver(&self.terms, &[buyer.to_string()]).await? {
             None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")).await,
             Some(found) => {
@@ -340,9 +309,9 @@ fn outcome(paid: &Result<checkout::Paid, PayError>) -> &str {
         Err(PayError::Refused(refusal) | PayError::NotSettled(refusal, _)) => refusal.code(),
         Err(PayError::Refunded) => "refunded",
         Err(PayError::Public) => "public before",
-        Err(PayError::EndsAtOnce) => ENDS_AT_ONCE,
+        Err(PayError::ExpiresTooSoon) => EXPIRES_TOO_SOON,
         Err(PayError::InputsTaken) => INPUTS_TAKEN,
-        Err(PayError::TooManyRefused) => "too many refused",
+        Err(PayError::TooManyUnresolved) => "too many unresolved",
         Err(PayError::IdentifierTaken) => "identifier taken",
         Err(PayError::Unavailable(_)) => "unavailable",
     }

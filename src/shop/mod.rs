@@ -15,6 +15,7 @@ pub use owner::OwnerShop;
 
 use crate::{
     app::App,
+    checkout::Ports,
     error::ApiError,
     known,
     paywall::{self, Priced},
@@ -45,6 +46,10 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
+    fn ports(&self) -> Result<Ports, ShopError> {
+        Ports::of(self.app, self.request, &SCHEDULE).map_err(unavailable)
+    }
+
     fn chain(&self) -> Result<Blockfrost, ShopError> {
         self.app.chain(self.request).map_err(unavailable)
     }

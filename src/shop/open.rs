@@ -8,11 +8,11 @@ use agents::mcp::{
 };
 use cardano::Address;
 use edge::serve::Request;
-use edge::{contents::ContentStore, d1::D1, ed25519::WebCrypto, http};
+use edge::{ed25519::WebCrypto, http};
 use market::{
     ListingId,
     catalogue::{Filter, Page},
-    checkout::{self, Checkout, PayError, Presented},
+    checkout::{self, PayError, Presented},
     proof::Proof,
 };
 use serde_json::{Map, Value, json};
@@ -22,7 +22,7 @@ use x402_cardano::{
     wire::{PaymentRequirements, SettlementResponse, bazaar, payment_identifier, request_binding},
 };
 
-use super::{Counter, SCHEDULE, priced, unavailable};
+use super::{Counter, priced, unavailable};
 use crate::{
     app::App,
     limits::{self, Limiter},
@@ -67,18 +67,13 @@ struct OpenSale<'a> {
     counter: &'a Counter<'a>,
     priced: Priced,
     methods: Rc<Methods>,
-    database: D1,
-    contents: ContentStore,
 }
 
 impl OpenShop for OpenCounter<'_> {
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
         let app = self.0.app;
-        let database = app.database();
         let priced = priced(app, self.0.request, id).await?;
-        let (methods, contents) =
-            (app.methods().map_err(unavailable)?, app.contents(self.0.request).map_err(unavailable)?);
-        let sale = OpenSale { counter: &self.0, priced, methods, database, contents };
+        let sale = OpenSale { counter: &self.0, priced, methods: app.methods().map_err(unavailable)? };
         if shown.payment.is_some() {
             app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;
         } else if shown.proof.is_some() {
@@ -125,7 +120,7 @@ impl OpenSale<'_> {
             None => {
                 let nonce = edge::random().map_err(unavailable)?;
                 let (terms, clock) = (&self.priced.terms, self.priced.clock);
-                let offered = checkout::quote(&WebCrypto, &self.methods.ways_for(terms), terms, clock, nonce).await;
+                let offered = checkout::quote(&WebCrypto, &self.methods.options_for(terms), terms, clock, nonce).await;
                 let offered = offered.map_err(|error| ShopError::Unavailable(format!("quote: {error}")))?;
                 offered.into_iter().map(|offered| offered.requirements).collect()
             }
@@ -139,22 +134,8 @@ impl OpenSale<'_> {
 
     /// The content again, for an address that paid for it and signs for it now.
     async fn again(&self, buyer: &Address) -> Result<Unlocked, ShopError> {
-        let app = self.counter.app;
-        let (chain, timer) = (self.counter.chain()?, app.timer());
-        let checkout = Checkout {
-            database: &self.database,
-            chain: &chain,
-            signatures: &WebCrypto,
-            sleep: &timer,
-            contents: &self.contents,
-            results: app,
-            ways: &[],
-            now: app.now_ms(),
-            clock: self.priced.clock,
-            schedule: &[],
-            confirmations: self.methods.confirmations,
-            hung_up: &|| false,
-        };
+        let ports = self.counter.ports()?;
+        let checkout = ports.checkout(&[], self.priced.clock, &|| false).map_err(unavailable)?;
         let found = checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await.map_err(unavailable)?;
         match found {
             None => self.ask("this address has not bought this listing: pay for it").await,
@@ -174,22 +155,10 @@ impl OpenSale<'_> {
         };
         let app = self.counter.app;
         let _held = http::hold(self.counter.request, limits::payment_bytes(payment)).map_err(unavailable)?;
-        let (chain, timer) = (self.counter.chain()?, app.timer());
-        let signal = self.counter.request.inner().signal();
-        let checkout = Checkout {
-            database: &self.database,
-            chain: &chain,
-            signatures: &WebCrypto,
-            sleep: &timer,
-            contents: &self.contents,
-            results: app,
-            ways: &self.methods.ways_for(&self.priced.terms),
-            now: app.now_ms(),
-            clock: self.priced.clock,
-            schedule: &SCHEDULE,
-            confirmations: self.methods.confirmations,
-            hung_up: &|| signal.aborted(),
-        };
+        let ports = self.counter.ports()?;
+        let (options, signal) = (ports.options(&self.priced.terms), self.counter.request.inner().signal());
+        let hung_up = || signal.aborted();
+        let checkout = ports.checkout(&options, self.priced.clock, &hung_up).map_err(unavailable)?;
         let error = match checkout.pay(&self.priced.terms, &presented, proven).await {
             Ok(mut paid) => {
                 receipts::attach(app, self.counter.request, &self.priced.terms, &mut paid.settlement);
@@ -212,7 +181,7 @@ impl OpenSale<'_> {
             PayError::Unavailable(error) => Err(unavailable(error)),
             PayError::IdentifierTaken => Err(ShopError::NotDone(words)),
             PayError::Refunded | PayError::Public => self.tell(&words, None, None).await,
-            PayError::Refused(_) | PayError::TooManyRefused | PayError::EndsAtOnce | PayError::InputsTaken => {
+            PayError::Refused(_) | PayError::TooManyUnresolved | PayError::ExpiresTooSoon | PayError::InputsTaken => {
                 self.ask(&words).await
             }
         }

@@ -5,16 +5,17 @@ use agents::{
     oauth::grant::Caller,
 };
 use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
+use edge::http;
 use edge::serve::Request;
-use edge::{ed25519::WebCrypto, http};
 use market::{
     DeliveryMode, ListingId,
-    account::{self, DEMO_OWNER},
+    account::DEMO_OWNER,
     catalogue::{self, Filter, Page},
     chain_state,
-    checkout::{self, BuyError, Checkout, Order, Unavailable, buyers_of},
+    checkout::{self, BuyError, Order, Unavailable},
     contents::Contents,
-    payment::{self, NotGranted},
+    limits::{self as spending, SpendRefused},
+    payment,
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
@@ -22,10 +23,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use sql::{Database, exactly};
 
-use super::{Counter, SCHEDULE, priced, unavailable};
+use super::{Counter, priced, unavailable};
 use crate::{
     app::App,
-    limits::{self, Limiter, client},
+    limits::{self, Limiter},
     paywall::Priced,
 };
 
@@ -84,29 +85,14 @@ impl Shop for OwnerShop<'_> {
         let (app, account) = (self.app(), &self.caller.account);
         let held = http::hold_of(self.counter.request, &limits::of_account(account), limits::PURCHASE_BYTES);
         let _held = held.map_err(unavailable)?;
-        let database = app.database();
         let Priced { terms, clock } = priced(app, self.counter.request, id).await?;
-        let (chain, methods) = (self.counter.chain()?, app.methods().map_err(unavailable)?);
-        let contents = app.contents(self.counter.request).map_err(unavailable)?;
-        let (ways, timer, signal) = (methods.ways_for(&terms), app.timer(), self.counter.request.inner().signal());
-        let checkout = Checkout {
-            database: &database,
-            chain: &chain,
-            signatures: &WebCrypto,
-            sleep: &timer,
-            contents: &contents,
-            results: app,
-            ways: &ways,
-            now: app.now_ms(),
-            clock,
-            schedule: &SCHEDULE,
-            confirmations: methods.confirmations,
-            hung_up: &|| signal.aborted(),
-        };
+        let ports = self.counter.ports()?;
+        let (options, signal) = (ports.options(&terms), self.counter.request.inner().signal());
+        let hung_up = || signal.aborted();
+        let checkout = ports.checkout(&options, clock, &hung_up).map_err(unavailable)?;
         let key = app.account_key(account).map_err(unavailable)?;
         let nonce = edge::random().map_err(unavailable)?;
-        let network = &client(self.counter.request).map_err(unavailable)?;
-        let order = Order { account, key: &key, terms: &terms, mode, nonce, network };
+        let order = Order { account, key: &key, terms: &terms, mode, nonce };
         let bought = match checkout.buy(&order).await {
             Ok(bought) => bought,
             // It is on its way, or its result is.
@@ -145,7 +131,7 @@ impl Shop for OwnerShop<'_> {
             return Err(ShopError::NoPurchase);
         }
         let database = self.app().database();
-        purchase::of_buyers(&database, &buyers_of(&self.caller.account), after).await.map_err(unavailable)
+        purchase::of_buyers(&database, &self.caller.account.buyers(), after).await.map_err(unavailable)
     }
 
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
@@ -154,7 +140,7 @@ impl Shop for OwnerShop<'_> {
         let reads = vec![purchase::owner(tx), purchase::read(tx), payment::record(tx), chain_state::read_time()];
         let answers = database.batch(reads).await.map_err(unavailable)?;
         let [owned, shown, record, time] = exactly(answers).map_err(unavailable)?;
-        let buyers = buyers_of(&self.caller.account);
+        let buyers = self.caller.account.buyers();
         let Some(owned) = owned.first_json::<Owned>().map_err(unavailable)? else {
             let record = payment::all(&record).map_err(unavailable)?.into_iter().next();
             let record = record.filter(|record| buyers.contains(&record.payer.to_string()));
@@ -175,7 +161,7 @@ impl Shop for OwnerShop<'_> {
             let (chain, methods) = (self.counter.chain()?, self.app().methods().map_err(unavailable)?);
             let lead = self.app().settings().map_err(unavailable)?.lead;
             let clock = chain_state::clock(&time, self.app().now_ms(), lead).map_err(unavailable)?;
-            let given = checkout::must_be_given(&database, &chain, &owned, methods.confirmations, clock).await;
+            let given = checkout::ensure_redeliverable(&database, &chain, &owned, methods.confirmations, clock).await;
             given.map_err(unavailable)?;
         }
         let listed_hash = self.content_hash(&owned.listing_id).await?;
@@ -193,7 +179,7 @@ impl Shop for OwnerShop<'_> {
         self.limit(Limiter::Account).await?;
         let (app, account) = (self.app(), &self.caller.account);
         let database = app.database();
-        let spent = database.run(account::spent_today(&account.owner, app.now_ms())).await.map_err(unavailable)?;
+        let spent = database.run(spending::spent_today(&account.owner, app.now_ms())).await.map_err(unavailable)?;
         let spent: Option<Lovelace> = spent.first_json().map_err(unavailable)?;
         let address = account.wallet_address.to_string();
         let balance = self.counter.chain()?.balance_of(&address).await.map_err(unavailable)?;
@@ -231,8 +217,8 @@ impl Shop for OwnerShop<'_> {
 fn not_bought(error: BuyError, mode: DeliveryMode, price: Lovelace) -> ShopError {
     match error {
         BuyError::NotOffered(_) => ShopError::ModeNotOffered(mode),
-        BuyError::NotGranted(NotGranted::PerPayment { limit }) => ShopError::OverPurchaseLimit { price, limit },
-        BuyError::NotGranted(NotGranted::Daily { limit, spent }) => {
+        BuyError::SpendRefused(SpendRefused::PerPayment { limit }) => ShopError::OverPurchaseLimit { price, limit },
+        BuyError::SpendRefused(SpendRefused::Daily { limit, spent }) => {
             ShopError::OverDailyBudget { price, left: limit.saturating_sub(spent) }
         }
         BuyError::Insufficient { missing, wallet } => ShopError::TooLittle { missing, address: wallet.to_string() },

@@ -97,13 +97,14 @@ impl World {
         self.provider.ledger.calls.set(0);
         let now = self.provider.ledger.tip().time_ms;
         let checkout = Checkout {
-            results: &(),
+            seller: None,
+            note: &|_| (),
             database: &self.db,
             chain: &self.provider,
             signatures: &Native,
             sleep: &Meanwhile(&|| ()),
             contents: &InDatabase(&self.db),
-            ways: &[(DeliveryMode::Protected, &self.method)],
+            options: &[(DeliveryMode::Protected, &self.method)],
             now,
             clock: now,
             schedule: &[500],

@@ -159,13 +159,14 @@ impl World {
         let sleep = Meanwhile(&mine);
         let contents = InDatabase(&self.db);
         let checkout = Checkout {
-            results: &(),
+            seller: None,
+            note: &|_| (),
             database,
             chain: &self.provider,
             signatures: &Native,
             sleep: &sleep,
             contents: &contents,
-            ways: &ways,
+            options: &ways,
             now,
             clock: now,
             schedule: &[500, 500],
@@ -180,7 +181,6 @@ impl World {
             terms: &self.terms[listing],
             mode: DeliveryMode::Instant,
             nonce,
-            network: "",
         };
         let done = block(checkout.buy(&order));
         self.log.borrow_mut().push(format!("buy {listing}: {done:?}"));
@@ -234,13 +234,14 @@ impl World {
         let none = || ();
         let sleep = Meanwhile(&none);
         let checkout = Checkout {
-            results: &(),
+            seller: None,
+            note: &|_| (),
             database: &self.db,
             chain: &self.provider,
             signatures: &Native,
             sleep: &sleep,
             contents: &contents,
-            ways: &ways,
+            options: &ways,
             now,
             clock: now,
             schedule: &[500],
@@ -474,13 +475,14 @@ fn what_a_payer_signs_for_is_not_hidden_by_retries() {
         let none = || ();
         let (sleep, contents) = (Meanwhile(&none), InDatabase(&world.db));
         let checkout = Checkout {
-            results: &(),
+            seller: None,
+            note: &|_| (),
             database: &world.db,
             chain: &world.provider,
             signatures: &Native,
             sleep: &sleep,
             contents: &contents,
-            ways: &[],
+            options: &[],
             now: world.now(),
             clock: world.now(),
             schedule: &[],

@@ -126,13 +126,14 @@ impl World {
         let now = self.begun + after_ms;
         Box::pin(async move {
             let checkout = Checkout {
-                results: &(),
+                seller: None,
+                note: &|_| (),
                 database: &self.db,
                 chain: &self.provider,
                 signatures: &Native,
                 sleep: &Meanwhile(meanwhile),
                 contents: &InDatabase(&self.db),
-                ways: &[(DeliveryMode::Instant, &self.method)],
+                options: &[(DeliveryMode::Instant, &self.method)],
                 now,
                 clock: now,
                 schedule: &[500],
@@ -314,13 +315,14 @@ fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_
     };
     let now = world.begun + 1_000;
     let checkout = Checkout {
-        results: &(),
+        seller: None,
+        note: &|_| (),
         database: &Interrupted::before(&world.db, "UPDATE outbox SET was_public", meanwhile),
         chain: &world.provider,
         signatures: &Native,
         sleep: &Meanwhile(&|| ()),
         contents: &InDatabase(&world.db),
-        ways: &[],
+        options: &[],
         now,
         clock: now,
         schedule: &[],
@@ -354,13 +356,14 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
     };
     let now = world.begun + 1_000;
     let checkout = Checkout {
-        results: &(),
+        seller: None,
+        note: &|_| (),
         database: &world.db,
         chain: &world.provider,
         signatures: &Native,
         sleep: &Meanwhile(&meanwhile),
         contents: &InDatabase(&world.db),
-        ways: &[(DeliveryMode::Instant, &world.method)],
+        options: &[(DeliveryMode::Instant, &world.method)],
         now,
         clock: now,
         schedule: &[500],
@@ -368,7 +371,7 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
         hung_up: &|| false,
     };
     let mode = DeliveryMode::Instant;
-    let order = Order { account: &account, key: &key, terms: &world.terms, mode, nonce: [7; 32], network: "" };
+    let order = Order { account: &account, key: &key, terms: &world.terms, mode, nonce: [7; 32] };
     let bought = block(checkout.buy(&order));
     assert!(bought.is_err(), "{bought:?}");
 }

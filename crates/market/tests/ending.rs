@@ -66,13 +66,14 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     let header = STANDARD.encode(header.to_string());
     let presented = Presented::read(&header, "203.0.113.1").unwrap();
     let checkout = Checkout {
-        results: &(),
+        seller: None,
+        note: &|_| (),
         database: &sales.db,
         chain: &sales.ledger,
         signatures: &Native,
         sleep: &Meanwhile(&|| sales.ledger.mine()),
         contents: &InDatabase(&sales.db),
-        ways: &[(DeliveryMode::Protected, &method)],
+        options: &[(DeliveryMode::Protected, &method)],
         now,
         clock: now,
         schedule: &[500],

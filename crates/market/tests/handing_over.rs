@@ -17,8 +17,8 @@ use market::{
     ListingId,
     catalogue::{self, ListingTerms},
     checkout::{Checkout, Paid, PayError, Presented, Unavailable},
+    claim::Claim,
     contents::InDatabase,
-    payment::Claim,
     transitions::Transitions,
 };
 use outbox::{EntryState, Outbox, Sleep};
@@ -65,13 +65,14 @@ fn pay(
 ) -> Result<Paid, PayError> {
     ledger.calls.set(0);
     let checkout = Checkout {
-        results: &(),
+        seller: None,
+        note: &|_| (),
         database: db,
         chain: ledger,
         signatures: &Native,
         sleep: &Meanwhile(meanwhile, Cell::new(false)),
         contents: &InDatabase(db),
-        ways: &[],
+        options: &[],
         now: clock,
         clock,
         schedule: &[500],
@@ -88,8 +89,8 @@ fn what_a_node_refused_for_one_request_opens_nothing_for_an_equal_one() {
     let listing = list(&db, 1, PRICE);
     let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
     let header = header_of(&built.cbor, &built.facts.inputs.first().unwrap().to_string());
-    let newest_height = Some(ledger.tip().height);
-    let paying = Paying { account: None, newest_height, ..paying_for(&account, &listing, &built, PRICE) };
+    let provenance = Provenance::Unknown;
+    let paying = Paying { account: None, provenance, ..paying_for(&account, &listing, &built, PRICE) };
     let Claim::New(first) = paying.claim_by(&db, ContentHash::of(header.as_bytes()), None, NOON) else {
         panic!("it is new")
     };

@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 
 use crate::support::{NOON, SELLER, block, given, list, list_by, paying_for, person, sales::Sales, sign_up, token};
-use market::{account, checkout::buyers_of, payment, purchase};
+use market::{account, claim::Claim, payment, purchase};
 use sql::{Database, Statement, sqlite::Sqlite, statement};
 
 /// Sales that were made, each with a payment, a result and a collection.
@@ -28,9 +28,9 @@ fn long_past(db: &Sqlite, listing: &str, platform: &str) {
         [("payment", None, "a"), ("result", Some(platform), "b"), ("collect", Some(platform), "c")]
     {
         let entries = format!(
-            "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, in_doubt, \
+            "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, provenance, \
                attempted_at_ms, created_at_ms, block_hash, block_height, block_slot, block_time_ms) {many} \
-             SELECT '{mark}' || printf('%063d', n), '{kind}', '{kind}:' || n, ?2, '80', 'included', n, 1, 1, n, n, \
+             SELECT '{mark}' || printf('%063d', n), '{kind}', '{kind}:' || n, ?2, '80', 'included', n, 1, 'ours', n, n, \
                printf('%064d', n), n, n, n FROM n"
         );
         run(&entries, vec![SALES.into(), wallet.into()]);
@@ -64,7 +64,7 @@ fn no_question_costs_more_the_longer_the_past_is() {
         told.borrow_mut().push((what.to_owned(), steps));
     };
     let run = |statements: Vec<Statement>| drop(block(db.batch(statements)).unwrap());
-    let buyers = buyers_of(&account);
+    let buyers = account.buyers();
     cost("the platform's wallet", &|| run(outbox::snapshot(&platform, SALES.into(), NOON).into()));
     cost("what is open of the platform's", &|| run(vec![outbox::open(&platform, outbox::Kind::Withdrawal)]));
     cost("what is over of the platform's", &|| run(vec![outbox::overdue(&platform, SALES.into())]));
@@ -73,9 +73,9 @@ fn no_question_costs_more_the_longer_the_past_is() {
             crate::support::payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, u64::from(SALES));
         let mut paying = paying_for(&account, &listing, &built, 10_000_000);
         paying.mode = market::DeliveryMode::Protected;
-        assert!(matches!(paying.claim(&db, NOON), market::payment::Claim::New(_)));
+        assert!(matches!(paying.claim(&db, NOON), market::Claim::New(_)));
     });
-    cost("a known payment", &|| run(vec![payment::open(listing.as_str(), &buyers)]));
+    cost("earlier payments", &|| run(vec![payment::unresolved(listing.as_str(), &buyers, None, NOON)]));
     cost("what may be included", &|| run(vec![payment::maybe_included(listing.as_str(), &buyers)]));
     cost("what is owned", &|| run(vec![purchase::owned(listing.as_str(), &buyers)]));
     cost("an account", &|| drop(block(account::view(&db, &token(5), NOON)).unwrap()));
@@ -97,9 +97,9 @@ fn nor_does_a_claim_of_who_bought_much_themselves() {
         let payer = person(5).enterprise_address();
         let signer = payer.payment_key();
         for rows in [
-            "outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, in_doubt, attempted_at_ms, created_at_ms, \
+            "outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, provenance, attempted_at_ms, created_at_ms, \
                block_hash, block_height, block_slot, block_time_ms) \
-             SELECT id, 'payment', 'payment:' || n, '80', 'included', n, 1, 1, n, n, id, n, n, n"
+             SELECT id, 'payment', 'payment:' || n, '80', 'included', n, 1, 'ours', n, n, id, n, n, n"
                 .to_owned(),
             format!(
                 "payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest) \
@@ -119,7 +119,7 @@ fn nor_does_a_claim_of_who_bought_much_themselves() {
         let paying =
             crate::support::Paying { payer, account: None, ..paying_for(&account, &listing, &built, 10_000_000) };
         let before = db.steps();
-        assert!(matches!(paying.claim(&db, NOON), payment::Claim::New(_)));
+        assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
         db.steps() - before
     };
     let (few, many) = (steps(10), steps(10_000));

@@ -158,7 +158,7 @@ impl World {
                 }
             }),
             contents: &Store(self),
-            ways: &ways,
+            options: &ways,
             now,
             clock: now,
             schedule: &[500; 9],

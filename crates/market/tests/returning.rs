@@ -34,8 +34,8 @@ use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
     checkout::{Checkout, Paid, PayError, Presented, Redelivered, Unavailable},
+    claim::Claim,
     contents::InDatabase,
-    payment::Claim,
     transitions::Transitions,
 };
 use outbox::{Decision, Entry, EntryState, Outbox, PollPolicy, Sleep, TxStatus};
@@ -71,8 +71,8 @@ fn claimed() -> Claimed {
     let (account, key) = sign_up(&db, 1, NOON);
     let listing = list(&db, 1, PRICE);
     let built = payment(&account, &key, &[given(&account, 0xfa, 200_000_000)], PRICE, UNTIL);
-    let newest_height = Some(ledger.tip().height);
-    let paying = Paying { account: None, newest_height, ..paying_for(&account, &listing, &built, PRICE) };
+    let provenance = Provenance::Unknown;
+    let paying = Paying { account: None, provenance, ..paying_for(&account, &listing, &built, PRICE) };
     assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
     let terms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
     Claimed { tx: paying.tx(), cbor: built.cbor.clone(), buyer: account.wallet_address.to_string(), db, ledger, terms }
@@ -98,13 +98,14 @@ fn again_at(
 ) -> Result<Option<Redelivered>, Unavailable> {
     ledger.calls.set(0);
     let checkout = Checkout {
-        results: &(),
+        seller: None,
+        note: &|_| (),
         database: db,
         chain: ledger,
         signatures: &Native,
         sleep: &NoSleep,
         contents: &InDatabase(db),
-        ways: &[],
+        options: &[],
         now: NOON,
         clock,
         schedule: &[],
@@ -215,13 +216,14 @@ fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &
     let presented = Presented::read(&header, "network").unwrap();
     sales.ledger.calls.set(0);
     let checkout = Checkout {
-        results: &(),
+        seller: None,
+        note: &|_| (),
         database: &sales.db,
         chain: &sales.ledger,
         signatures: &Native,
         sleep: &Meanwhile(meanwhile),
         contents: &InDatabase(&sales.db),
-        ways: &[(DeliveryMode::Instant, &method)],
+        options: &[(DeliveryMode::Instant, &method)],
         now: sales.now(),
         clock: sales.now(),
         schedule: &[500],

@@ -44,10 +44,10 @@ use escrow::{
 use market::{
     ListingId,
     chain_state::Lead,
+    claim::{Claim, NewPayment},
     contents::InDatabase,
     fees::creator_share,
     listing::DeliveryMode,
-    payment::{Claim, NewPayment},
     purchase,
     watch::Watch,
 };

@@ -76,13 +76,14 @@ impl World {
             }
         };
         let checkout = Checkout {
-            results: &(),
+            seller: None,
+            note: &|_| (),
             database: &self.db,
             chain: &self.provider,
             signatures: &Native,
             sleep: &Meanwhile(&mine),
             contents: &InDatabase(&self.db),
-            ways: &[(DeliveryMode::Instant, &self.method)],
+            options: &[(DeliveryMode::Instant, &self.method)],
             now,
             clock: now,
             schedule: &[500],
@@ -100,7 +101,6 @@ impl World {
             terms: &self.terms,
             mode: DeliveryMode::Instant,
             nonce: [7; 32],
-            network: "",
         };
         self.with(mines, |checkout| block(checkout.buy(&order)))
     }

@@ -9,7 +9,7 @@ use market::{
         self, DAY_MS, MAX_ACCOUNTS_A_DAY, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS,
     },
     challenge::CHALLENGE_MS,
-    payment::Claim,
+    claim::Claim,
     room::Room,
 };
 use sql::{Database, sqlite::Sqlite, statement};

@@ -14,7 +14,7 @@
 mod support;
 
 use cardano::chain::Utxo;
-use market::{account, payment::Claim};
+use market::{account, claim::Claim};
 use outbox::{Decision, WalletSnapshot, snapshot};
 use peak_alloc::PeakAlloc;
 use sql::{Database, exactly, sqlite::Sqlite};

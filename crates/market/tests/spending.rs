@@ -16,8 +16,8 @@ use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, address::Credenti
 use market::{
     DeliveryMode, ListingId,
     account::{self, Account, DAY_MS},
+    claim::{Blocked, Claim, Identifier},
     network::UNKNOWN,
-    payment::{Claim, Identifier, NotGranted},
 };
 use outbox::{Decision, EntryState, WalletSnapshot, snapshot};
 use proptest::prelude::*;

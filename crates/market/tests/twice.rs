@@ -28,8 +28,8 @@ use market::{
     account::Account,
     catalogue::{self, ListingTerms},
     checkout::{Bought, BuyError, Checkout, Order},
+    claim::Claim,
     contents::InDatabase,
-    payment::Claim,
     withdraw::{WithdrawError, Withdrawn, withdraw},
 };
 use outbox::Decision;
@@ -90,13 +90,14 @@ impl World {
         ledger.calls.set(0);
         let now = ledger.tip().time_ms + 1_000 * seconds;
         let checkout = Checkout {
-            results: &(),
+            seller: None,
+            note: &|_| (),
             database,
             chain: &self.provider,
             signatures: &Native,
             sleep: &Meanwhile(&|| ()),
             contents: &InDatabase(&self.db),
-            ways: &[(DeliveryMode::Instant, &self.method)],
+            options: &[(DeliveryMode::Instant, &self.method)],
             now,
             clock: now,
             schedule: &[500],
@@ -111,7 +112,6 @@ impl World {
             terms: &self.terms[listing],
             mode: DeliveryMode::Instant,
             nonce,
-            network: "",
         };
         checkout.buy(&order).await
     }

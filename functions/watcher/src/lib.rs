@@ -1,4 +1,4 @@
-//! The watcher worker: every minute one tick of [`market::watch`], and results at once where the API asks for them.
+//! The watcher worker: every minute one tick of [`market::watch`].
 
 mod arbiter;
 mod keys;
@@ -12,7 +12,6 @@ use edge::{
     d1::D1,
     log::Line,
     serve::{Request, Response},
-    timer::Timer,
 };
 use keys::PlatformKeys;
 use market::watch::{Report, TickError, Watch};
@@ -27,19 +26,16 @@ const ASKING_MS: u64 = 40_000;
 /// How long answers may take in it that somebody made long: with a second for each further one that its calls reach, less than
 /// until the last is asked of the arbiter.
 const READING_MS: u64 = 20_000;
-/// How long one that posts results on request does: as long as its turn.
-const RESULTS_MS: u64 = 20_000;
 
 /// One tick. What fails is in the log, and done by a later tick.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     // What it did, or why not, is in its line.
-    let _ = tick(&env, Work::Tick, false).await;
+    let _ = tick(&env, false).await;
 }
 
-/// `POST /results` posts the results that are due: for the API, over its service binding, for the deployed worker has no
-/// address. In development a tick on request, too, where that setting is made; with `?reads` the answer also says which
-/// statements were run and how many rows each read.
+/// In development, where that setting is made, `POST /tick` runs a tick; with `?reads` the answer also says which statements
+/// ran and how many rows each read.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
@@ -50,16 +46,13 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 }
 
 async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
-    if (request.method(), request.path()) == ("POST", "/results") {
-        return Ok(answer::json(tick(env, Work::Results, false).await?)?);
-    }
     if !WatcherSettings::of(env)?.answers {
         return Ok(ErrorAnswer::not_found("no such path").into_response());
     }
     if (request.method(), request.path()) != ("POST", "/tick") {
-        return Ok(Response::ok("POST /tick, POST /results")?);
+        return Ok(Response::ok("POST /tick")?);
     }
-    Ok(answer::json(tick(env, Work::Tick, request.url()?.query() == Some("reads")).await?)?)
+    Ok(answer::json(tick(env, request.url()?.query() == Some("reads")).await?)?)
 }
 
 /// What a tick did and what it cost, for whoever asked for it.
@@ -74,23 +67,14 @@ fn told(report: &Report, usage: &Usage) -> String {
     told.to_string()
 }
 
-/// What is to be done.
-#[derive(Clone, Copy)]
-enum Work {
-    Tick,
-    /// Results alone.
-    Results,
-}
-
 /// A tick, and its line in the log.
-async fn tick(env: &Env, work: Work, reads: bool) -> Result<String, Fault> {
+async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     let now = edge::now_ms();
     let settings = WatcherSettings::of(env);
     let usage = Usage::new(settings.as_ref().map_or(0, |settings| settings.calls_per_tick), reads);
-    let kind = if matches!(work, Work::Tick) { "tick" } else { "results" };
-    let line = Line::begin(kind, now, usage.clone());
+    let line = Line::begin("tick", now, usage.clone());
     let ticked = match settings {
-        Ok(settings) => run(env, work, &settings, &usage, &line, now).await,
+        Ok(settings) => run(env, &settings, &usage, &line, now).await,
         Err(error) => Err(error.into()),
     };
     match ticked {
@@ -113,22 +97,11 @@ async fn tick(env: &Env, work: Work, reads: bool) -> Result<String, Fault> {
     }
 }
 
-async fn run(
-    env: &Env,
-    work: Work,
-    settings: &WatcherSettings,
-    usage: &Usage,
-    line: &Line,
-    now: u64,
-) -> Result<Report, Fault> {
-    let (ms, reading_ms) = match work {
-        Work::Tick => (TICK_MS, READING_MS),
-        Work::Results => (RESULTS_MS, RESULTS_MS / 2),
-    };
-    let until = now.saturating_add(ms);
+async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, now: u64) -> Result<Report, Fault> {
+    let until = now.saturating_add(TICK_MS);
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .until(until)
-        .lasting(reading_ms)
+        .lasting(READING_MS)
         .leading(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
     let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone());
@@ -138,7 +111,6 @@ async fn run(
         contents: &contents,
         deployment: settings.deployment.as_ref(),
         sells: settings.sells,
-        results_first: settings.results_first,
         lead: settings.lead,
         now,
         // When its time is over there are none.
@@ -147,10 +119,7 @@ async fn run(
     let keys = PlatformKeys::new(settings::keys(env)?)?;
     let arbiter =
         arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage, until: now.saturating_add(ASKING_MS) };
-    let ticked = match work {
-        Work::Tick => watch.tick(&keys, &arbiter, &Timer::until(until)).await,
-        Work::Results => watch.post_results(&keys, &arbiter).await,
-    };
+    let ticked = watch.tick(&keys, &arbiter).await;
     let alarm = market::room::alarm(edge::d1::size(), settings.database_bytes);
     match ticked {
         Ok(mut report) => {

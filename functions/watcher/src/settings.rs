@@ -21,8 +21,6 @@ pub struct WatcherSettings {
     pub deployment: Option<Deployment>,
     /// Whether it posts results and collects, or only protects buyers.
     pub sells: bool,
-    /// Whether content of a lock is given with its result only, which the API asks for.
-    pub results_first: bool,
     /// Outside calls that a tick may make: as many as Workers' free plan allows, unless the operator has a larger one.
     pub calls_per_tick: u32,
     /// What the database can hold, in bytes.
@@ -55,7 +53,6 @@ impl WatcherSettings {
             blockfrost_project: lookup("BLOCKFROST_PROJECT_ID"),
             deployment: settings::deployment(lookup)?,
             sells: settings::switch(lookup, "SELLER_AGENT", true)?,
-            results_first: settings::switch(lookup, "RESULTS_FIRST", true)?,
             calls_per_tick: u32::try_from(calls).map_err(|_| unusable)?,
             database_bytes: settings::database_bytes(lookup)?,
             lead: settings::lead(lookup)?,

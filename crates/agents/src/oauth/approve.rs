@@ -18,10 +18,10 @@ use cardano::{
 };
 use market::{
     account::{
-        DAY_MS, DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA,
-        NewWallet, day,
+        DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA, NewWallet,
     },
     challenge::{self, Challenge, Challenges, ChallengesError, Purpose},
+    limits::{DAY_MS, day},
     network,
 };
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 //! connection, finds the same row, and no registration ever ends.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use market::{account::day, network};
+use market::{limits::day, network};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};

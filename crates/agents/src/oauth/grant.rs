@@ -1,6 +1,9 @@
 //! Whose access token this is, and what owners see and end: `GET /me/agents`, `DELETE /me/agents/{id}`.
 
-use market::account::{Account, Token, day};
+use market::{
+    account::{Account, Token},
+    limits::day,
+};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, exactly, statement};
 
@@ -53,7 +56,7 @@ pub async fn caller(
         "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'account', json_object('owner', a.owner, \
            'walletAddress', a.wallet_address, 'keyVersion', a.key_version, \
            'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT), \
-           'leave', json_object('grant', g.id))) \
+           'authorization', json_object('grant', g.id))) \
          FROM oauth_grants g JOIN accounts a ON a.owner = g.owner \
          WHERE g.id = ?1 AND g.generation >= ?2 AND ?2 > 0 AND g.revoked_at_ms IS NULL AND g.resource = ?3",
         grant.as_str(),

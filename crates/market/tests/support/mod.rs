@@ -22,19 +22,19 @@ use market::{
     account::{self, Account, NewWallet, Token},
     catalogue::{self, Quota, Stored},
     challenge::{Challenge, Challenges, ChallengesError, Purpose, give},
+    claim::{Claim, Identifier, NewPayment},
     contents::{Contents, InDatabase},
     listing::{DeliveryMode, NewListing},
-    payment::{Claim, Identifier, NewPayment},
     room::Room,
     transitions::Transitions,
 };
-use outbox::{Decision, Entry, TransitionHook};
+use outbox::{Decision, Entry, Provenance, TransitionHook};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 
 pub const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 /// Noon of a UTC day.
-pub const NOON: u64 = 19_700 * account::DAY_MS + account::DAY_MS / 2;
+pub const NOON: u64 = 19_700 * market::limits::DAY_MS + market::limits::DAY_MS / 2;
 const MASTER: [u8; 32] = [7; 32];
 
 pub fn block<F: std::future::Future>(future: F) -> F::Output {
@@ -135,9 +135,8 @@ pub struct Paying {
     pub price: u64,
     pub terms_digest: Option<ContentHash>,
     pub mode: DeliveryMode,
-    pub newest_height: Option<u64>,
-    pub looked: u32,
-    pub network: Option<&'static str>,
+    pub provenance: Provenance,
+    pub checked: usize,
 }
 
 /// A payment of this account's service wallet.
@@ -150,9 +149,8 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         price,
         terms_digest: None,
         mode: DeliveryMode::Instant,
-        newest_height: None,
-        looked: 0,
-        network: None,
+        provenance: Provenance::Ours,
+        checked: 0,
     }
 }
 
@@ -167,7 +165,7 @@ impl Paying {
 
     /// Claims it by another header, and under a client's name for it.
     pub fn claim_by(&self, db: &Sqlite, header: ContentHash, identifier: Option<Identifier>, now: u64) -> Claim {
-        block(self.described(header, identifier).claim(db, None, now)).unwrap().0
+        block(self.described(header, identifier).claim(db, now)).unwrap()
     }
 
     /// Keeps a client's name for what answers it.
@@ -175,19 +173,12 @@ impl Paying {
         block(self.described(header, Some(identifier)).name(db, answer, NOON)).unwrap();
     }
 
-    /// Claims it, and what its claim reads of a content.
-    pub fn claim_reading(&self, db: &Sqlite, content: &ContentHash, now: u64) -> (Claim, Option<String>) {
-        let new = self.described(ContentHash::of(&self.built.cbor), None);
-        let (claim, read) = block(new.claim(db, InDatabase(db).reading(content), now)).unwrap();
-        (claim, read.unwrap().rows.into_iter().next())
-    }
-
     fn described(&self, header: ContentHash, identifier: Option<Identifier>) -> NewPayment<'_> {
         NewPayment {
             tx: self.tx(),
             cbor: &self.built.cbor,
             valid_until: self.built.facts.valid_until_slot,
-            newest_height: self.newest_height,
+            provenance: self.provenance,
             listing_id: &self.listing,
             mode: self.mode,
             payer: self.payer,
@@ -199,9 +190,8 @@ impl Paying {
             inputs: &self.built.facts.inputs,
             account: self.account.as_ref(),
             content: None,
-            looked: self.looked,
-            ended: None,
-            network: self.network,
+            checked: self.checked,
+            excluded: 0,
         }
     }
 }
@@ -215,7 +205,7 @@ pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
 pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     let entry = entry(db, tx);
     let mut statements = outbox::change(&entry, step, NOON);
-    statements.extend(Transitions.follow(&entry, step).unwrap());
+    statements.extend(Transitions.statements(&entry, step).unwrap());
     block(db.batch(statements)).unwrap().first().is_some_and(|first| first.first().is_some())
 }
 

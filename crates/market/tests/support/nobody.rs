@@ -1,8 +1,7 @@
 //! A watcher without keys and without an arbiter: it reads and does nothing.
 
-use cardano::{keys::SigningKey, slots::Millis};
+use cardano::keys::SigningKey;
 use market::watch::{ArbiterClient, Dispute, Holder, Keys};
-use outbox::Sleep;
 
 /// Nobody acts.
 pub struct Nobody;
@@ -20,8 +19,4 @@ impl ArbiterClient for Nobody {
     async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
         Err("nobody is asked".into())
     }
-}
-
-impl Sleep for Nobody {
-    async fn sleep(&self, _: Millis) {}
 }

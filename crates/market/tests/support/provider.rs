@@ -5,6 +5,7 @@ use std::{cell::Cell, future::pending};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
+    evaluation::{Evaluate, Evaluation},
     params::ProtocolParameters,
 };
 use outbox::Sleep;
@@ -99,6 +100,12 @@ impl Chain for Provider {
             }
             _ => answer,
         }
+    }
+}
+
+impl Evaluate for Provider {
+    async fn evaluate_chained(&self, cbor: &[u8], unconfirmed: &[Utxo]) -> Result<Evaluation, ChainError> {
+        self.ledger.evaluate_chained(cbor, unconfirmed).await
     }
 }
 

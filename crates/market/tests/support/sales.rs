@@ -18,13 +18,13 @@ use escrow::{
 use market::{
     ListingId,
     chain_state::Lead,
+    claim::{Claim, NewPayment},
     contents::InDatabase,
     fees::creator_share,
     listing::DeliveryMode,
-    payment::{Claim, NewPayment},
     watch::{ArbiterClient, Dispute, Holder, Keys, Report, TickError, Watch},
 };
-use outbox::{Decision, Sleep};
+use outbox::{Decision, Provenance};
 use sql::{Database, sqlite::Sqlite, statement};
 use std::{cell::RefCell, rc::Rc};
 
@@ -66,21 +66,12 @@ pub struct Sales {
     pub deployment: Deployment,
     pub listing: ListingId,
     pub platform: Platform,
-    /// Whether content is given with its result only.
-    pub results_first: std::cell::Cell<bool>,
     /// What others do while a tick waits.
     pub meanwhile: RefCell<Others>,
     /// When the next quotes are issued.
     pub issued: std::cell::Cell<Millis>,
     count: std::cell::Cell<u32>,
     listings: std::cell::Cell<u8>,
-}
-
-impl Sleep for Sales {
-    async fn sleep(&self, _: Millis) {
-        let meanwhile = Rc::clone(&self.meanwhile.borrow());
-        meanwhile(self);
-    }
 }
 
 /// A payment that was written down: its transaction, and the bytes of it.
@@ -118,7 +109,6 @@ impl Sales {
             deployment,
             listing,
             platform,
-            results_first: Default::default(),
             meanwhile,
             issued: std::cell::Cell::new(super::NOON),
             count: Default::default(),
@@ -252,15 +242,14 @@ impl Sales {
             header: ContentHash::of(&built.cbor),
             terms_digest: Some(ContentHash::of(&number.to_be_bytes())),
             identifier: None,
-            newest_height: None,
+            provenance: Provenance::Ours,
             inputs: &built.facts.inputs,
             account: None,
             content: None,
-            looked: 0,
-            ended: None,
-            network: None,
+            checked: 0,
+            excluded: 0,
         };
-        let (claim, _) = block(payment.claim(&self.db, None, self.now())).unwrap();
+        let claim = block(payment.claim(&self.db, self.now())).unwrap();
         (claim, built)
     }
 
@@ -346,18 +335,12 @@ impl Sales {
 
     /// The same, which may be killed.
     pub fn try_tick_at(&self, database: &impl Database, now: Millis) -> Result<Report, TickError> {
-        self.watch(database, now, false)
+        self.watch(database, now)
     }
 
-    /// Posts results alone, as it is asked for by requests. It makes no more calls than it may.
-    pub fn post_results_on(&self, database: &impl Database) -> Result<Report, TickError> {
-        self.watch(database, self.now(), true)
-    }
-
-    fn watch(&self, database: &impl Database, now: Millis, results_alone: bool) -> Result<Report, TickError> {
+    fn watch(&self, database: &impl Database, now: Millis) -> Result<Report, TickError> {
         let before = self.ledger.calls.replace(0);
         let watch = Watch {
-            results_first: self.results_first.get(),
             database,
             chain: &self.ledger,
             contents: &InDatabase(database),
@@ -367,12 +350,7 @@ impl Sales {
             now,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
-        let done = block(async {
-            if results_alone {
-                return watch.post_results(&self.platform, &self.platform).await;
-            }
-            watch.tick(&self.platform, &self.platform, self).await
-        });
+        let done = block(watch.tick(&self.platform, &self.platform));
         self.ledger.calls.set(before);
         done
     }
