@@ -41,7 +41,7 @@ use crate::{
     contents::{Contents, ContentsError},
     fees::creator_share,
     listing::DeliveryMode,
-    payment::{self, PaymentRecord},
+    payment::{self, MAX_CHECKED, PaymentRecord},
     purchase::{self, Owned, Status},
     release::{Release, release},
     results::Seller,
@@ -83,6 +83,18 @@ pub struct Checkout<'a, D, C, V, Z, K> {
 pub struct Redelivered {
     pub purchase: TxHash,
     pub content: String,
+}
+
+/// What the chain shows of a buyer's failed payments for a listing.
+enum EarlierPayments {
+    /// None of them is in a block: so many remain that may still be.
+    NotFound(usize),
+    /// One is in a block, or fewer are left than before: the claim decides anew.
+    Found,
+    /// This one waits for a block.
+    Waiting(TxHash),
+    /// There are more than are looked for at once; this one is the last of those.
+    TooMany(TxHash),
 }
 
 /// What cannot be asked now. Nobody's fault; the same request may succeed later.
@@ -192,12 +204,38 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
+    /// Looks for a buyer's failed payments on the chain.
+    async fn look_for_earlier(&self, failed: &Rows) -> Result<EarlierPayments, Unavailable> {
+        let records = payment::all(failed)?;
+        let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(&records));
+        let (included, absent) = self.find_among(checked).await?;
+        if included.is_some() {
+            return Ok(EarlierPayments::Found);
+        }
+        // A provider may have passed on what it refused. No node keeps an expired one.
+        for record in checked.iter().filter(|record| record.entry.state == EntryState::Refused) {
+            if self.chain.in_mempool(&record.entry.tx).await? {
+                return Ok(EarlierPayments::Waiting(record.entry.tx));
+            }
+        }
+        Ok(match (checked.last(), count > checked.len()) {
+            (Some(last), true) if absent == 0 => EarlierPayments::TooMany(last.entry.tx),
+            (_, true) => EarlierPayments::Found,
+            (_, false) => EarlierPayments::NotFound(count.saturating_sub(absent)),
+        })
+    }
+
     async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
+        Ok(self.find_among(&payment::all(paid)?).await?.0)
+    }
+
+    /// Which of these payments a block has, and how many of them no block had long after their end.
+    async fn find_among(&self, records: &[PaymentRecord]) -> Result<(Option<TxHash>, usize), Unavailable> {
         let mut absent = vec![];
-        for mut record in payment::all(paid)? {
+        for mut record in records.iter().cloned() {
             let step = self.outbox().refresh(&mut record.entry, None, Trust::Payer, self.now).await?;
             if let Decision::Include(_) = step {
-                return Ok(Some(record.entry.tx));
+                return Ok((Some(record.entry.tx), 0));
             }
             if !record.entry.state.is_open() && record.entry.valid_until < payment::lately(self.now) {
                 absent.push(record.entry.tx);
@@ -207,19 +245,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         if !absent.is_empty() {
             self.database.run(outbox::absent(&absent)).await?;
         }
-        Ok(None)
-    }
-
-    /// Which of these refused payments waits for a block all the same: a provider may have passed on what it refused.
-    async fn find_waiting(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
-        // No node keeps an expired one.
-        let refused = |record: &PaymentRecord| record.entry.state == EntryState::Refused;
-        for record in payment::all(paid)?.into_iter().filter(refused) {
-            if self.chain.in_mempool(&record.entry.tx).await? {
-                return Ok(Some(record.entry.tx));
-            }
-        }
-        Ok(None)
+        Ok((None, absent.len()))
     }
 
     /// The content that this payment bought.

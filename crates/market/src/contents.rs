@@ -23,8 +23,8 @@ pub trait Contents {
     /// Keeps a text under its hash. Keeping it again changes nothing.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
-    /// The statement that reads the text of a hash in a batch, where the statement before it changed something and the text
-    /// is kept in the database and has no more than [`MOST_HELD`] bytes; `None` where it is kept elsewhere.
+    /// The statement that reads the text of a hash in a batch, where it is kept in the database and has no more than
+    /// [`MOST_HELD`] bytes; `None` where it is kept elsewhere.
     fn reading(&self, hash: &ContentHash) -> Option<Statement>;
 
     /// The text of a hash; `None` where there is none.
@@ -53,7 +53,7 @@ impl<D: Database> Contents for InDatabase<'_, D> {
 
     fn reading(&self, hash: &ContentHash) -> Option<Statement> {
         let short = format!("octet_length(content) <= {MOST_HELD}");
-        Some(statement!(format!("SELECT content FROM contents WHERE hash = ?1 AND changes() > 0 AND {short}"), hash))
+        Some(statement!(format!("SELECT content FROM contents WHERE hash = ?1 AND {short}"), hash))
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {

@@ -8,6 +8,7 @@ use sql::{DatabaseError, Rows, Statement, statement};
 
 use crate::{
     buyer,
+    contents::MOST_HELD,
     listing::DeliveryMode,
     release::{ReleaseFacts, facts_json},
     status::Status,
@@ -90,14 +91,15 @@ pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
 
 /// The statement that reads the buyer's failed payments for a listing that may be in a block all the same, oldest and newest
 /// first, as [`PaymentRecord`]s: others may have handed them in, or the provider lagged. Not those that this wallet made
-/// within the last hour, which the next payment excludes by spending what they spend ([`ended_lately`]).
+/// within the last hour, which the next payment excludes by spending what they spend ([`ended_lately`]). One more than
+/// [`MAX_CHECKED`] tells that there are too many.
 #[must_use]
 pub fn unresolved(listing: &str, buyers: &[String], wallet: Option<&Address>, now: Millis) -> Statement {
     statement!(
         format!(
             "{} p.listing_id = ?1 AND p.payer IN {} AND outbox.state IN ('refused', 'expired') AND outbox.absent = 0 \
                AND NOT (?3 IS NOT NULL AND outbox.wallet IS ?3 AND outbox.created_at_ms > ?4) \
-             ORDER BY {ENDS_FIRST} LIMIT {MAX_CHECKED}",
+             ORDER BY {ENDS_FIRST} LIMIT {MAX_CHECKED} + 1",
             records(),
             buyer::addresses("?2")
         ),
@@ -147,6 +149,21 @@ pub struct Identified {
     pub payload: ContentHash,
     /// The transaction in it.
     pub tx: TxHash,
+}
+
+/// The statement that notes that content was delivered for a payment, where the database has it and it is short enough to
+/// be read in the same batch ([`crate::contents::MOST_HELD`]).
+#[must_use]
+pub(crate) fn mark_delivered_with(tx: &TxHash, content: &ContentHash, now: Millis) -> Statement {
+    statement!(
+        format!(
+            "UPDATE payments SET delivered_at_ms = ?3 WHERE tx_id = ?1 AND delivered_at_ms IS NULL AND EXISTS \
+             (SELECT 1 FROM contents WHERE hash = ?2 AND octet_length(content) <= {MOST_HELD})"
+        ),
+        tx,
+        content,
+        now
+    )
 }
 
 /// The statement that notes that content was delivered for a payment: from now on its header alone opens nothing.

@@ -17,7 +17,6 @@ fn a_fresh_sale_has_its_result_before_what_is_hours_old_however_much_that_is() {
     for abandoned in [127, 128, 1_500] {
         let sales = Sales::new();
         (0..4).for_each(|_| sales.fund(100));
-        sales.results_first.set(true);
         sales.ticks(1);
         sales.issued.set(sales.now() - 120 * 60_000);
         let old = sales.sell(&person(40));
@@ -55,7 +54,7 @@ fn a_fresh_sale_has_its_result_before_what_is_hours_old_however_much_that_is() {
         let fresh = sales.sell(&person(11));
         sales.ledger.mine();
         sales.includes(&fresh);
-        let report = sales.post_results_on(&sales.db).unwrap();
+        let report = sales.tick();
         assert!(report.acted.iter().any(|it| it.contains(&fresh.to_string())), "behind {abandoned}: {report:?}");
     }
 }

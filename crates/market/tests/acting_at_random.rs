@@ -18,7 +18,7 @@ use crate::support::{
     one, person,
     sales::{PRICE, Sales, creator},
 };
-use cardano::{Lovelace, chain::Utxo};
+use cardano::{Lovelace, TxHash, chain::Utxo};
 use escrow::{
     Action, State,
     plan::Escrow,
@@ -36,8 +36,9 @@ enum Ev {
     Blocks(u8),
     Back(usize, u64),
     Tick(u32, u32),
-    Both(u8, bool, Runs),
-    Post(u32),
+    Both(u8, bool),
+    /// The API posts the result of a lock, and may be killed after so many writes.
+    Post(usize, u32),
     Hold(usize),
     Lag,
     CatchUp,
@@ -46,17 +47,6 @@ enum Ev {
     Fork(u8, u64, u64, bool),
     /// A lock that a node had before us.
     Public(u8),
-}
-
-/// What runs, from its beginning to its end, and what comes between.
-#[derive(Clone, Copy, Debug)]
-struct Runs {
-    results_alone: bool,
-    results_between: bool,
-}
-
-fn runs() -> impl Strategy<Value = Runs> {
-    any::<(bool, bool)>().prop_map(|(results_alone, results_between)| Runs { results_alone, results_between })
 }
 
 fn ev() -> impl Strategy<Value = Ev> {
@@ -70,8 +60,8 @@ fn ev() -> impl Strategy<Value = Ev> {
         8 => Just(Ev::Tick(u32::MAX, u32::MAX)),
         3 => (0..12u32, Just(u32::MAX)).prop_map(|(w, c)| Ev::Tick(w, c)),
         2 => (Just(u32::MAX), 1..25u32).prop_map(|(w, c)| Ev::Tick(w, c)),
-        6 => (0..6u8, any::<bool>(), runs()).prop_map(|(a, b, runs)| Ev::Both(a, b, runs)),
-        3 => prop_oneof![2 => Just(u32::MAX), 1 => 0..6u32].prop_map(Ev::Post),
+        6 => (0..6u8, any::<bool>()).prop_map(|(a, b)| Ev::Both(a, b)),
+        6 => (any::<usize>(), prop_oneof![2 => Just(u32::MAX), 1 => 0..6u32]).prop_map(|(e, w)| Ev::Post(e, w)),
         4 => any::<usize>().prop_map(Ev::Hold),
         1 => Just(Ev::Lag),
         2 => Just(Ev::CatchUp),
@@ -91,12 +81,8 @@ impl Database for Dying<'_> {
 }
 
 fn tick(sales: &Sales, database: &impl Database) {
-    run(sales, database, false);
-}
-
-fn run(sales: &Sales, database: &impl Database, results_alone: bool) {
     // That it may be killed is what this is about.
-    let _ = if results_alone { sales.post_results_on(database) } else { sales.try_tick_at(database, sales.now()) };
+    let _ = sales.try_tick_at(database, sales.now());
 }
 
 fn disputed_over(sales: &Sales, escrow: &Escrow) -> bool {
@@ -169,21 +155,24 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
             tick(sales, &Dying(&sales.db, Cell::new(writes)));
             sales.ledger.silent_from.set(u32::MAX);
         }
-        Ev::Both(at, after, Runs { results_alone, results_between }) => {
+        Ev::Both(at, after) => {
             let at = AT[usize::from(at) % AT.len()];
             let what = || {
-                if !results_between {
-                    sales.ledger.mine();
-                }
-                run(sales, &sales.db, results_between)
+                sales.ledger.mine();
+                tick(sales, &sales.db);
             };
             if after {
-                run(sales, &Interrupted::after(&sales.db, at, what), results_alone)
+                tick(sales, &Interrupted::after(&sales.db, at, what));
             } else {
-                run(sales, &Interrupted::before(&sales.db, at, what), results_alone)
+                tick(sales, &Interrupted::before(&sales.db, at, what));
             }
         }
-        Ev::Post(writes) => run(sales, &Dying(&sales.db, Cell::new(writes)), true),
+        Ev::Post(at, writes) => {
+            let ids = one(&sales.db, "SELECT coalesce(group_concat(tx_id), '') FROM outbox WHERE kind = 'lock'");
+            let ids: Vec<TxHash> = ids.split(',').filter_map(|id| id.parse().ok()).collect();
+            let Some(lock) = at.checked_rem(ids.len()).and_then(|at| ids.get(at)) else { return };
+            drop(sales.post_on(&Dying(&sales.db, Cell::new(writes)), lock));
+        }
         // Valid in the slot after the newest block alone, which is over.
         Ev::Hold(at) => {
             let without = |escrow: &Escrow| escrow.datum.state == State::FundsLocked;
@@ -225,14 +214,14 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
                 let outbox = outbox::Outbox {
                     database: &sales.db,
                     chain: &sales.ledger,
-                    follow: &market::transitions::Transitions,
+                    hook: &market::transitions::Transitions,
                 };
                 let mut first = crate::support::entry(&sales.db, &lock);
                 sales.ledger.calls.set(0);
                 let _ = crate::support::block(outbox.submit_first(&mut first, None, sales.now()));
                 sales.ledger.mine();
                 sales.ledger.calls.set(0);
-                let _ = crate::support::block(outbox.refresh(&mut first, None, sales.now()));
+                let _ = crate::support::block(outbox.refresh(&mut first, None, outbox::Trust::Unproven, sales.now()));
                 sales.ledger.calls.set(0);
             }
         }
@@ -248,7 +237,6 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
 
 fn check(events: &[Ev]) -> Result<(), TestCaseError> {
     let sales = Sales::new();
-    sales.results_first.set(true);
     let (mut lag, mut sold) = (None, 0);
     for buyer in 11..14 {
         sales.sell_another(&person(buyer));

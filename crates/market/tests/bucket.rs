@@ -38,7 +38,6 @@ impl Contents for Bucket<'_> {
 fn tick(sales: &Sales) {
     let before = sales.ledger.calls.replace(0);
     let watch = Watch {
-        results_first: false,
         database: &sales.db,
         chain: &sales.ledger,
         contents: &Bucket(sales),
@@ -48,7 +47,7 @@ fn tick(sales: &Sales) {
         now: sales.now(),
         calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
     };
-    block(watch.tick(&sales.platform, &sales.platform, sales)).unwrap();
+    block(watch.tick(&sales.platform, &sales.platform)).unwrap();
     sales.ledger.calls.set(before);
 }
 

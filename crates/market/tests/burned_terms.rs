@@ -26,6 +26,7 @@ use market::{
     catalogue::{self, ListingTerms},
     checkout::{Checkout, Paid, PayError, Presented},
     contents::InDatabase,
+    results::Seller,
 };
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite};
@@ -97,17 +98,17 @@ impl World {
         self.provider.ledger.calls.set(0);
         let now = self.provider.ledger.tip().time_ms;
         let checkout = Checkout {
-            seller: None,
+            seller: Some(Seller { deployment: self.method.deployment(), key: &person(2) }),
             note: &|_| (),
             database: &self.db,
             chain: &self.provider,
             signatures: &Native,
-            sleep: &Meanwhile(&|| ()),
+            sleep: &Meanwhile(&|| self.provider.ledger.mine()),
             contents: &InDatabase(&self.db),
             options: &[(DeliveryMode::Protected, &self.method)],
             now,
             clock: now,
-            schedule: &[500],
+            schedule: &[500, 500],
             confirmations: 0,
             hung_up: &|| false,
         };
@@ -121,6 +122,7 @@ fn a_lock_that_no_block_will_have_keeps_its_quote_from_nobody() {
         let world = World::new();
         let (payer, thief) = (person(9), person(8));
         let (coin, thiefs) = (world.coin(&payer, 1), world.coin(&thief, 2));
+        world.coin(&person(2), 4);
         let now = world.provider.ledger.tip().time_ms;
         let offered = world.method.offer(&world.terms.sale(), now, [5; 32]).unwrap();
         let (lock, header) = world.lock(&offered, &payer, &coin);

@@ -255,7 +255,6 @@ impl World {
         let ledger = &self.provider.ledger;
         ledger.calls.set(0);
         let watch = Watch {
-            results_first: false,
             database: &self.db,
             chain: ledger,
             contents: &InDatabase(&self.db),
@@ -265,7 +264,7 @@ impl World {
             now: self.now(),
             calls_left: &|| CALLS.saturating_sub(ledger.calls.get()),
         };
-        let _ = block(watch.tick(&Nobody, &Nobody, &Nobody));
+        let _ = block(watch.tick(&Nobody, &Nobody));
     }
     fn withdraw(&self) {
         self.provider.ledger.calls.set(0);
@@ -290,7 +289,7 @@ impl World {
             "INSERT INTO outbox ",
             "UPDATE outbox SET state",
             "UPDATE outbox SET attempts",
-            "UPDATE outbox SET was_public",
+            "UPDATE outbox SET state = 'included'",
             "SELECT json_object('tx'",
         ];
         match *event {

@@ -29,7 +29,7 @@ use market::{
     checkout::{Checkout, Order, Paid, PayError, Presented},
     contents::InDatabase,
 };
-use outbox::{Decision, EntryState};
+use outbox::{Decision, EntryState, Provenance};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 use x402_cardano::{
@@ -224,7 +224,21 @@ fn what_a_node_refused_before_the_process_died_is_its_payers() {
 
 #[test]
 fn who_hands_in_nothing_elsewhere_needs_no_signature() {
-    for handing in [Handing::Limited, Handing::Late, Handing::Lost, Handing::Unsent] {
+    for handing in [Handing::Limited, Handing::Late] {
+        let world = World::new();
+        world.provider.handing.set(handing);
+        assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+        world.provider.handing.set(Handing::Answered);
+        assert!(matches!(block(world.pay(10_000, None)), Err(PayError::NotSettled(..))), "sent again");
+        assert_eq!(entry(&world.db, &world.tx()).state, EntryState::Submitted);
+        world.mine();
+        assert_eq!(block(world.pay(10_000, None)).unwrap().content, "content 1");
+    }
+}
+
+#[test]
+fn a_payer_whose_submission_has_no_answer_signs_once() {
+    for handing in [Handing::Lost, Handing::Unsent] {
         let world = World::new();
         world.provider.handing.set(handing);
         let mut first = world.pay(0, None);
@@ -233,12 +247,11 @@ fn who_hands_in_nothing_elsewhere_needs_no_signature() {
             _ => assert!(matches!(block(first), Err(PayError::NotSettled(..)))),
         }
         world.provider.handing.set(Handing::Answered);
-        if handing != Handing::Lost {
-            assert!(matches!(block(world.pay(10_000, None)), Err(PayError::NotSettled(..))), "sent again");
-            assert_eq!(entry(&world.db, &world.tx()).state, EntryState::Submitted);
-        }
+        assert!(block(world.pay(10_000, None)).is_err(), "sent again");
         world.mine();
-        assert_eq!(block(world.pay(10_000, None)).unwrap().content, "content 1");
+        assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public), "{handing:?}");
+        let signed = block(world.pay(LATER_MS, Some(world.payer)));
+        assert_eq!(signed.unwrap().content, "content 1", "{handing:?}");
     }
 }
 
@@ -250,7 +263,7 @@ fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
     assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
     world.provider.handing.set(Handing::Answered);
     assert_eq!(block(first).unwrap().content, "content 1");
-    assert!(!entry(&world.db, &world.tx()).was_public);
+    assert_eq!(entry(&world.db, &world.tx()).provenance, Provenance::Ours);
 }
 
 #[test]
@@ -317,7 +330,7 @@ fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_
     let checkout = Checkout {
         seller: None,
         note: &|_| (),
-        database: &Interrupted::before(&world.db, "UPDATE outbox SET was_public", meanwhile),
+        database: &Interrupted::before(&world.db, "UPDATE outbox SET state = 'included'", meanwhile),
         chain: &world.provider,
         signatures: &Native,
         sleep: &Meanwhile(&|| ()),
@@ -466,7 +479,7 @@ fn what_a_node_refused_once_is_not_forgotten_however_often_a_thief_asks() {
         let refused = block(world.pay_for(&world.terms, &copy, (number * 200, None), &|| ()));
         assert!(refused.is_err());
         let stored = entry(&world.db, &world.tx());
-        assert_eq!((stored.state, stored.was_public), (EntryState::Refused, true));
+        assert_eq!((stored.state, stored.provenance), (EntryState::Refused, Provenance::Foreign));
     }
     world.provider.handing.set(Handing::Lost);
     assert!(matches!(block(world.pay_for(&world.terms, &copy, (2_000, None), &|| ())), Err(PayError::NotSettled(..))));
@@ -474,7 +487,7 @@ fn what_a_node_refused_once_is_not_forgotten_however_often_a_thief_asks() {
     world.mine();
     world.provider.handing.set(Handing::Answered);
     let thief = block(world.pay_for(&world.terms, &copy, (3_000, None), &|| ()));
-    assert!(thief.is_err(), "{thief:?}; attempts {}, public {}", stored.attempts, stored.was_public);
+    assert!(thief.is_err(), "{thief:?}; attempts {}, {:?}", stored.attempts, stored.provenance);
 }
 
 #[test]

@@ -23,6 +23,7 @@ use market::{
     catalogue::{self, ListingTerms},
     checkout::{Checkout, Paid, PayError, Presented},
     contents::InDatabase,
+    results::Seller,
 };
 use serde_json::json;
 use sql::Database;
@@ -66,7 +67,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     let header = STANDARD.encode(header.to_string());
     let presented = Presented::read(&header, "203.0.113.1").unwrap();
     let checkout = Checkout {
-        seller: None,
+        seller: Some(Seller { deployment: &sales.deployment, key: &sales.platform.seller }),
         note: &|_| (),
         database: &sales.db,
         chain: &sales.ledger,
@@ -76,7 +77,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
         options: &[(DeliveryMode::Protected, &method)],
         now,
         clock: now,
-        schedule: &[500],
+        schedule: &[500, 500],
         confirmations: 0,
         hung_up: &|| false,
     };
@@ -87,7 +88,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
 fn a_lock_that_ends_at_once_is_not_taken() {
     for slots in [2, 29] {
         let sales = Sales::new();
-        assert_eq!(pays(&sales, slots), Err(PayError::EndsAtOnce));
+        assert_eq!(pays(&sales, slots), Err(PayError::ExpiresTooSoon));
         assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM outbox"), "0");
     }
     assert_eq!(pays(&Sales::new(), 30).unwrap().content, "content 1");

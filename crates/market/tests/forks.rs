@@ -54,7 +54,7 @@ fn a_result_that_a_slow_tick_found_before_a_rollback_is_posted_again() {
         sales.ledger.mine();
         sales.tick();
     };
-    sales.tick_on(&Interrupted::before(&sales.db, "UPDATE outbox SET was_public", meanwhile));
+    sales.tick_on(&Interrupted::before(&sales.db, "UPDATE outbox SET state = 'included'", meanwhile));
     let reports = sales.ticks(30);
     assert_eq!(sales.status(&lock), "ResultSubmitted", "{:?} {:#?}", entry(&sales.db, &posted).state, reports.last());
 }

@@ -21,7 +21,7 @@ use market::{
     contents::InDatabase,
     transitions::Transitions,
 };
-use outbox::{EntryState, Outbox, Sleep};
+use outbox::{EntryState, Outbox, Provenance, Sleep};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 
@@ -105,7 +105,7 @@ fn what_a_node_refused_for_one_request_opens_nothing_for_an_equal_one() {
     };
     let second = pay((&db, &ledger), &terms_of(&db, &listing), &header, NOON, &meanwhile);
     assert_eq!(second, Err(PayError::Public));
-    assert!(entry(&db, &paying.tx()).was_public);
+    assert_eq!(entry(&db, &paying.tx()).provenance, Provenance::Foreign);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn who_was_told_to_come_back_gets_the_content_by_the_same_header() {
         let ask = |clock| pay((&sales.db, &sales.ledger), &terms, &header, clock, &|| ());
         if is_late {
             let end = sales.escrow(&lock).datum.deadlines.submit_result;
-            assert_eq!(ask(end), Err(PayError::Unavailable(Unavailable::NoResult(lock))));
+            assert_eq!(ask(end), Err(PayError::Unavailable(Unavailable::Refundable(lock))));
             sales.ticks(3);
         } else {
             run(statement!("ALTER TABLE contents RENAME TO moved"));

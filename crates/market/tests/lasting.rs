@@ -73,7 +73,7 @@ fn no_question_costs_more_the_longer_the_past_is() {
             crate::support::payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, u64::from(SALES));
         let mut paying = paying_for(&account, &listing, &built, 10_000_000);
         paying.mode = market::DeliveryMode::Protected;
-        assert!(matches!(paying.claim(&db, NOON), market::Claim::New(_)));
+        assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
     });
     cost("earlier payments", &|| run(vec![payment::unresolved(listing.as_str(), &buyers, None, NOON)]));
     cost("what may be included", &|| run(vec![payment::maybe_included(listing.as_str(), &buyers)]));

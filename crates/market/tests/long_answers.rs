@@ -64,23 +64,3 @@ fn what_a_step_is_told_at_length_is_not_read_for_the_step_alone() {
     assert_eq!(calls(LONG), calls(0));
 }
 
-#[test]
-fn a_lock_that_is_told_at_length_is_insisted_on_as_any_other() {
-    let sales = Sales::new();
-    (0..4).for_each(|_| sales.fund(1_000));
-    sales.ledger.evaluates_blocks.set(true);
-    sales.until(4);
-    let lock = sales.sell(&person(11));
-    sales.ledger.mine();
-    sales.ledger.long.borrow_mut().insert(lock, LONG);
-    *sales.meanwhile.borrow_mut() = Rc::new(|sales: &Sales| sales.ledger.mine());
-    while sales.status(&lock) != "ResultSubmitted" {
-        let minute = (sales.now() - NOON) / 60_000;
-        assert!(minute < 16, "its buyer holds the result back when each tick begins, and at no other time");
-        sales.holds_back(&lock);
-        sales.tick();
-        while sales.now() < NOON + (minute + 1) * 60_000 {
-            sales.ledger.mine();
-        }
-    }
-}

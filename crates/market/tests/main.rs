@@ -2,7 +2,6 @@
 //! What measures a process's memory is a program of its own.
 
 mod abandoned;
-mod accepted;
 mod acting_at_random;
 mod another_fork;
 mod bounded;

@@ -5,7 +5,7 @@
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use std::cell::Cell;
 
-use crate::support::{NOON, block, ledger::Ledger, list, nobody::Nobody, person, sales::Platform};
+use crate::support::{NOON, block, ledger::Ledger, list, person, sales::Platform};
 use cardano::{ScriptHash, TxHash, TxRef};
 use escrow::{Deployment, Parameters};
 use market::{chain_state::Lead, contents::InDatabase, watch::Watch};
@@ -65,7 +65,6 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
     };
     let database = Counting(&db, Cell::new(0));
     let watch = Watch {
-        results_first: false,
         database: &database,
         chain: &Ledger::new(),
         contents: &InDatabase(&database),
@@ -76,7 +75,7 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
         calls_left: &|| 40,
     };
     let platform = Platform { seller: person(2), wallets: vec![] };
-    block(watch.tick(&platform, &platform, &Nobody)).unwrap();
+    block(watch.tick(&platform, &platform)).unwrap();
     assert_eq!(database.1.get(), 1);
     assert_eq!(
         crate::support::one(&db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE next_at_ms > 0"),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use std::{cell::Cell, collections::BTreeSet, pin::Pin};
+use std::{cell::Cell, collections::BTreeSet};
 
 use crate::support::{
     block, entry,
@@ -16,7 +16,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
     chain::Utxo,
-    keys::Native,
+    keys::{Native, SigningKey},
     params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{TxPlan, Validity, Wallet, build},
@@ -25,11 +25,12 @@ use escrow::{Deployment, Parameters};
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Paid, PayError, Presented, Results, Way},
+    checkout::{Checkout, Paid, PayError, PaymentOption, Presented},
     contents::{Contents, ContentsError, InDatabase},
+    results::Seller,
     transitions::Transitions,
 };
-use outbox::Outbox;
+use outbox::{Outbox, Trust};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 use x402_cardano::{
@@ -42,6 +43,8 @@ struct World {
     db: Sqlite,
     provider: Provider,
     escrow: EscrowMethod,
+    /// The platform, whose wallet pays for results.
+    seller: SigningKey,
     instant: DefaultMethod,
     terms: ListingTerms,
     header: String,
@@ -81,20 +84,11 @@ impl Contents for Store<'_> {
     }
 }
 
-/// The watcher: posts the result, in a block at once.
-impl Results for World {
-    fn post<'a>(&'a self, lock: &'a TxHash) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
-        block(self.db.run(statement!("UPDATE escrows SET result_hash = 'aa' WHERE purchase_id = ?1", lock))).unwrap();
-        Box::pin(std::future::ready(true))
-    }
-}
-
 impl World {
     fn new(mode: DeliveryMode, bytes: usize) -> Self {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, 5_000_000);
         block(db.run(statement!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
-        block(db.run(statement!("UPDATE chain_reading SET results_first = 1"))).unwrap();
         let terms: ListingTerms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
         let terms = ListingTerms { modes: vec![mode], ..terms };
         let parameters =
@@ -112,7 +106,8 @@ impl World {
         let payer = person(9);
         let address = payer.enterprise_address();
         let coin = output(address.to_string(), Lovelace::from_ada(100), None);
-        let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);
+        let fees = output(person(2).enterprise_address().to_string(), Lovelace::from_ada(100), None);
+        let funds = Tx::unsigned(1, &[faucets(1)], &[coin.clone(), fees], u64::MAX);
         let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
         assert!(provider.ledger.hand_in(funds));
         provider.ledger.mine();
@@ -134,20 +129,34 @@ impl World {
         });
         let header = STANDARD.encode(header.to_string());
         let (failing, read_up, slept) = Default::default();
-        Self { db, provider, escrow, instant, terms, header, tx: built.facts.tx_id, failing, read_up, slept }
+        Self {
+            db,
+            provider,
+            escrow,
+            seller: person(2),
+            instant,
+            terms,
+            header,
+            tx: built.facts.tx_id,
+            failing,
+            read_up,
+            slept,
+        }
     }
 
     /// The payer's request; `mines` says whether a block comes while it waits.
     fn pay(&self, mines: bool) -> Result<Paid, PayError> {
-        self.pay_with(mines, self, 0)
+        self.pay_with(mines, true, 0)
     }
 
-    fn pay_with(&self, mines: bool, results: &dyn Results, confirmations: u64) -> Result<Paid, PayError> {
+    fn pay_with(&self, mines: bool, posts: bool, confirmations: u64) -> Result<Paid, PayError> {
         self.provider.ledger.calls.set(0);
         let now = self.provider.ledger.tip().time_ms;
-        let ways: [Way<'_>; 2] = [(DeliveryMode::Instant, &self.instant), (DeliveryMode::Protected, &self.escrow)];
+        let ways: [PaymentOption<'_>; 2] =
+            [(DeliveryMode::Instant, &self.instant), (DeliveryMode::Protected, &self.escrow)];
         let checkout = Checkout {
-            results,
+            seller: posts.then_some(Seller { deployment: self.escrow.deployment(), key: &self.seller }),
+            note: &|_| (),
             database: &self.db,
             chain: &self.provider,
             signatures: &Native,
@@ -243,7 +252,7 @@ fn what_its_payer_had_by_a_signature_is_open_to_no_header_that_was_made_again_la
     let mut paid = entry(&world.db, &world.tx);
     let outbox = Outbox { database: &world.db, chain: &world.provider, hook: &Transitions };
     world.provider.ledger.calls.set(0);
-    block(outbox.refresh(&mut paid, None, world.provider.ledger.tip().time_ms)).unwrap();
+    block(outbox.refresh(&mut paid, None, Trust::Unproven, world.provider.ledger.tip().time_ms)).unwrap();
     (0..200).for_each(|_| world.provider.ledger.mine());
     let made_again = world.pay(true);
     assert!(made_again.is_err(), "{made_again:?}");
@@ -254,7 +263,7 @@ fn who_echoes_nothing_and_comes_back_as_told_has_what_waits_for_twenty_blocks() 
     let world = without_secret(DeliveryMode::Instant);
     let mut told = vec![];
     for _ in 0..6 {
-        match world.pay_with(true, &world, 20) {
+        match world.pay_with(true, true, 20) {
             Ok(_) => return,
             Err(error) => told.push(error.to_string()),
         }
@@ -266,15 +275,14 @@ fn who_echoes_nothing_and_comes_back_as_told_has_what_waits_for_twenty_blocks() 
 fn who_echoes_nothing_and_comes_back_as_told_has_what_waits_for_its_result() {
     let world = without_secret(DeliveryMode::Protected);
     let mut told = vec![];
-    // Each request takes a minute; the watcher gets to it in the seventh.
-    for _ in 0..7 {
-        match world.pay_with(true, &(), 0) {
+    // Each request takes minutes; the result is posted in the third.
+    for _ in 0..2 {
+        match world.pay_with(true, false, 0) {
             Ok(_) => panic!("there is no result"),
             Err(error) => told.push(error.to_string()),
         }
         (0..3).for_each(|_| world.provider.ledger.mine());
     }
-    block(world.db.run(statement!("UPDATE escrows SET result_hash = 'aa'"))).unwrap();
-    let paid = world.pay_with(true, &(), 0);
+    let paid = world.pay_with(true, true, 0);
     assert!(paid.is_ok(), "paid, the result is posted, and never delivered: {paid:?} after {told:#?}");
 }

@@ -38,9 +38,9 @@ use market::{
     contents::InDatabase,
     transitions::Transitions,
 };
-use outbox::{Decision, Entry, EntryState, Outbox, PollPolicy, Sleep, TxStatus};
+use outbox::{Decision, Entry, EntryState, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus};
 use serde_json::json;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
     wire::ConfirmationPolicy,
@@ -174,7 +174,7 @@ fn who_paid_gets_the_content_however_the_block_writes_the_witnesses() {
 }
 
 #[test]
-fn a_lock_gives_its_content_again_with_a_result_or_while_there_is_time_for_one() {
+fn a_lock_gives_its_content_again_with_its_result_and_never_without() {
     let (sales, buyer) = (Sales::new(), person(9));
     let lock = sales.sell(&buyer);
     sales.ledger.mine();
@@ -182,13 +182,11 @@ fn a_lock_gives_its_content_again_with_a_result_or_while_there_is_time_for_one()
     let end = sales.escrow(&lock).datum.deadlines.submit_result;
     let address = buyer.enterprise_address().to_string();
     let ask = |clock| again_at(clock, &sales.db, &sales.ledger, &terms, &address, 0);
-    let margin = 8 * 60_000;
-    assert!(ask(end - margin).unwrap().is_some());
-    for late in [end - margin + 1, end, end + 1] {
-        assert_eq!(ask(late), Err(Unavailable::NoResult(lock)));
-    }
+    assert_eq!(ask(sales.now()), Err(Unavailable::NoResult(lock)));
+    assert_eq!(ask(end), Err(Unavailable::Refundable(lock)), "the money can be taken back");
     sales.ticks(3);
     assert!(sales.escrow(&lock).datum.has_result());
+    assert!(ask(sales.now()).unwrap().is_some());
     assert!(ask(end + 1).unwrap().is_some());
 }
 
@@ -247,7 +245,7 @@ fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
     let coin = Utxo { reference: TxRef { tx: funds, index: 0 }, ..coin };
     sales.until(17);
     let early = presents_another(&sales, &buyer, &coin, &|| ());
-    assert_eq!(early, Err(Unavailable::NoResult(lock).into()));
+    assert_eq!(early, Err(Unavailable::Refundable(lock).into()));
     sales.does(&lock, Action::WithdrawRefund);
     sales.ledger.mine();
     let meanwhile = RefCell::new(Some(|| drop(sales.ticks(2))));
@@ -265,46 +263,21 @@ enum Noted {
 }
 
 #[test]
-fn a_block_that_was_there_before_a_payment_came_shows_that_it_was_public() {
-    let cases = [
-        (0, Noted::Lost, true),
-        (0, Noted::Taken, false),
-        (1, Noted::Lost, false),
-        (0, Noted::Nothing, true),
-        (1, Noted::Nothing, true),
-    ];
-    for (newer, noted, public) in cases {
-        let Claimed { db, tx, ledger, .. } = claimed();
-        match noted {
-            Noted::Nothing => {}
-            Noted::Lost => drop(block(db.run(statement!("UPDATE outbox SET unanswered = 0"))).unwrap()),
-            Noted::Taken => assert!(step(&db, &tx, &Decision::Accept)),
-        }
-        let mut read = entry(&db, &tx);
-        let found = Decision::Include(inclusion(ledger.tip().height + newer));
-        let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
-        block(outbox.apply(&mut read, &found, NOON)).unwrap();
-        assert_eq!(read.was_public, public, "{newer} newer, {noted:?}");
-        assert_eq!(entry(&db, &tx).was_public, public, "as it is stored");
-    }
-}
-
-#[test]
 fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
     let Claimed { db, ledger, tx, cbor, .. } = claimed();
     let read = entry(&db, &tx);
     assert!(step(&db, &tx, &Decision::Expire));
 
     let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
-    let patience = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
+    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
     // As it is stored now, and as a request read it that was slower.
     for mut read in [entry(&db, &tx), Entry { valid_until: 0, ..read }] {
-        let settled = block(outbox.settle(&mut read, None, &patience, NOON)).unwrap();
+        let settled = block(outbox.settle(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
         assert_eq!(settled.status, TxStatus::Expired);
     }
     assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
-    let settled = block(outbox.settle(&mut entry(&db, &tx), None, &patience, NOON)).unwrap();
+    let settled = block(outbox.settle(&mut entry(&db, &tx), None, &policy, Trust::Unproven, NOON)).unwrap();
     assert!(matches!(settled.status, TxStatus::Confirmed { .. }), "the chain has the last word");
 }
 
@@ -315,36 +288,9 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
     assert!(step(&db, &tx, &Decision::Include(inclusion(1))));
 
     let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
-    let patience = PollPolicy { sleep: &NoSleep, schedule: &[500], confirmations: 0 };
-    let settled = block(outbox.settle(&mut read, None, &patience, NOON)).unwrap();
+    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500], confirmations: 0 };
+    let settled = block(outbox.settle(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
     assert!(matches!(settled.status, TxStatus::Confirmed { .. }), "{:?}", settled.status);
-}
-
-#[test]
-fn no_more_locks_that_a_node_refused_at_first_are_taken_up_than_may_wait_for_results() {
-    let sales = Sales::new();
-    let locks: Vec<_> = (0..60)
-        .map(|number| {
-            let buyer = person(20 + number);
-            let lock = sales.sell_another(&buyer);
-            // The mempool had it before it came here.
-            assert!(step(&sales.db, &lock, &Decision::Refuse("a node had it".into())));
-            block(sales.db.run(statement!("UPDATE outbox SET was_public = 1 WHERE tx_id = ?1", lock))).unwrap();
-            (lock, buyer.enterprise_address().to_string())
-        })
-        .collect();
-    (0..3).for_each(|_| sales.ledger.mine());
-    let given = locks.iter().filter(|(lock, buyer)| {
-        let listing =
-            crate::support::one(&sales.db, &format!("SELECT listing_id FROM payments WHERE tx_id = '{lock}'"));
-        let terms = block(sales.db.run(catalogue::terms(&listing.parse().unwrap()))).unwrap();
-        let terms = terms.first_json().unwrap().unwrap();
-        matches!(again_at(sales.now(), &sales.db, &sales.ledger, &terms, buyer, 0), Ok(Some(_)))
-    });
-    let given = given.count();
-    let waiting =
-        crate::support::one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE result_hash IS NULL");
-    assert!(given <= 30, "{given} contents were given, and {waiting} escrows wait for results");
 }
 
 #[test]
@@ -362,8 +308,8 @@ fn a_lock_that_was_given_up_while_another_request_waited_for_its_block_gets_its_
         }
         assert_eq!(entry(&sales.db, &lock).state, end);
         sales.ledger.mine();
-        let patience = PollPolicy { sleep: &NoSleep, schedule: &[], confirmations: 0 };
-        let settled = block(outbox.settle(&mut beside, None, &patience, sales.now())).unwrap();
+        let policy = PollPolicy { sleep: &NoSleep, schedule: &[], confirmations: 0 };
+        let settled = block(outbox.settle(&mut beside, None, &policy, Trust::Unproven, sales.now())).unwrap();
         assert!(matches!(settled.status, TxStatus::Confirmed { .. }));
 
         let notes: Vec<_> = sales.ticks(3).into_iter().flat_map(|report| report.notes).collect();

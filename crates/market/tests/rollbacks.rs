@@ -51,7 +51,7 @@ use market::{
     purchase,
     watch::Watch,
 };
-use outbox::{Decision, Draft, EntryState, Kind, write_down};
+use outbox::{Decision, Draft, EntryState, Kind, Provenance, write_down};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -196,7 +196,7 @@ impl World {
             tx,
             cbor: &built.cbor,
             valid_until: until,
-            newest_height: None,
+            provenance: Provenance::Ours,
             listing_id: self.listings[listing].0.as_str(),
             mode: if protected { DeliveryMode::Protected } else { DeliveryMode::Instant },
             payer: buyer.enterprise_address(),
@@ -208,11 +208,10 @@ impl World {
             inputs: &built.facts.inputs,
             account: None,
             content: None,
-            looked: 0,
-            ended: None,
-            network: None,
+            checked: 0,
+            excluded: 0,
         };
-        let claimed = block(payment.claim(&self.db, None, self.ledger.tip().time_ms)).unwrap().0;
+        let claimed = block(payment.claim(&self.db, self.ledger.tip().time_ms)).unwrap();
         if !matches!(claimed, Claim::New(_)) {
             return;
         }
@@ -256,7 +255,7 @@ impl World {
             wallet: None,
             cbor: tx.cbor.clone(),
             valid_until: until,
-            newest_height: None,
+            provenance: Provenance::Ours,
             spends: vec![],
             collateral: vec![],
             guard: None,
@@ -324,7 +323,6 @@ impl World {
         self.ledger.silent_from.set(calls);
         let database = Dying(&self.db, Cell::new(writes));
         let watch = Watch {
-            results_first: false,
             database: &database,
             chain: &self.ledger,
             contents: &InDatabase(&database),
@@ -335,7 +333,7 @@ impl World {
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
         let undisturbed = writes == u32::MAX && calls == u32::MAX;
-        let ticked = block(watch.tick(&Nobody, &Nobody, &Nobody));
+        let ticked = block(watch.tick(&Nobody, &Nobody));
         assert!(ticked.is_ok() || !undisturbed, "{ticked:?}");
         self.ledger.silent_from.set(u32::MAX);
     }

@@ -314,6 +314,6 @@ fn what_is_over_the_limits_asks_the_provider_nothing() {
     let world = World::new();
     block(world.db.run(sql::statement!("UPDATE accounts SET max_per_payment = 1000000"))).unwrap();
     let world = World { account: reread(&world.db, 1, NOON), ..world };
-    assert!(matches!(world.service_wallet(true), Err(BuyError::NotGranted(_))));
+    assert!(matches!(world.service_wallet(true), Err(BuyError::SpendRefused(_))));
     assert_eq!(world.provider.ledger.calls.get(), 0);
 }

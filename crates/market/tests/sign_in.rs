@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use crate::support::{NOON, block, challenge, given, list, one, paying_for, payment, person, sign_up, token};
+use crate::support::{NOON, inclusion, step, block, challenge, given, list, one, paying_for, payment, person, sign_up, token};
 use cardano::Lovelace;
 use market::{
-    account::{
-        self, DAY_MS, MAX_ACCOUNTS_A_DAY, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS,
-    },
+    account::{self, MAX_ACCOUNTS_A_DAY, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS},
     challenge::CHALLENGE_MS,
     claim::Claim,
+    limits::DAY_MS,
     room::Room,
 };
+use outbox::Decision;
 use sql::{Database, sqlite::Sqlite, statement};
 
 const HERE: &str = "203.0.113.1";
@@ -67,7 +67,8 @@ fn an_account_has_a_bounded_number_of_sessions_and_the_newest_is_among_them() {
             let listing = list(&db, 1, 10_000_000);
             let built = payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, 50_000);
             assert!(matches!(paying_for(&account, &listing, &built, 10_000_000).claim(&db, NOON), Claim::New(_)));
-            block(db.run(statement!("UPDATE payments SET bought = 1"))).unwrap();
+            let built_tx = one(&db, "SELECT tx_id FROM payments").parse().unwrap();
+            step(&db, &built_tx, &Decision::Include(inclusion(1)));
         }
         let sign_in = |number: u8, room| {
             let now = NOON + u64::from(number);

@@ -268,7 +268,7 @@ fn who_was_refused_again_and_again_has_what_was_passed_on_as_soon_as_a_block_has
         world.provider.handing.set(Handing::Answered);
         let refused = (1..=tries).filter(|second| match world.buy_at(0, *second) {
             Err(BuyError::Ledger(_)) => true,
-            Err(BuyError::Unsaid(_)) => false,
+            Err(BuyError::EarlierUnresolved(_)) => false,
             other => panic!("{other:?}"),
         });
         assert_eq!(refused.count(), usize::try_from(tries.min(8)).unwrap(), "no more rows within seconds");
@@ -288,7 +288,7 @@ fn who_was_refused_again_and_again_for_nothing_buys_a_little_later() {
     for second in (0..1_800).step_by(2) {
         match world.buy_at(0, second) {
             Err(BuyError::Ledger(_)) => refused += 1,
-            Err(BuyError::Unsaid(_)) => {}
+            Err(BuyError::EarlierUnresolved(_)) => {}
             other => panic!("{other:?}"),
         }
         world.provider.ledger.mempool.borrow_mut().clear();
@@ -361,7 +361,7 @@ fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out()
     assert!(matches!(world.buy(1), Err(BuyError::Pending(_))));
     world.provider.handing.set(Handing::Answered);
     let again = world.buy(0);
-    assert!(matches!(again, Err(BuyError::Unsaid(tx)) if tx == world.first()), "{again:?}");
+    assert!(matches!(again, Err(BuyError::EarlierUnresolved(tx)) if tx == world.first()), "{again:?}");
     world.mine();
     assert_eq!(world.paid(0), 1);
 }
@@ -375,7 +375,7 @@ fn two_orders_at_once_pay_nothing_twice() {
     assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
     world.provider.handing.set(Handing::Answered);
     let again = world.buy(0);
-    assert!(matches!(again, Err(BuyError::Unsaid(tx)) if tx == world.first()), "{again:?}");
+    assert!(matches!(again, Err(BuyError::EarlierUnresolved(tx)) if tx == world.first()), "{again:?}");
     assert!(matches!(block(other), Err(BuyError::Ledger(_))));
     world.mine();
     assert_eq!(world.paid(0), 1);
@@ -415,7 +415,6 @@ fn what_the_owners_own_wallet_paid_and_took_no_effect_as_far_as_is_known_is_not_
         let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
         assert!(step(&world.db, &own.tx(), &end));
-        block(world.db.run(statement!("UPDATE outbox SET was_public = 1 WHERE state = 'refused'"))).unwrap();
         // Passed on all the same.
         assert!(ledger.hand_in(Tx::new(built.cbor.clone(), until)));
         world.provider.shows_mempool.set(true);
@@ -442,7 +441,6 @@ fn what_the_owners_own_wallet_paid_while_a_purchase_was_built_is_not_paid_again_
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
         // The provider says no to what it passed on.
         assert!(step(&world.db, &own.tx(), &Decision::Refuse("no".into())));
-        block(world.db.run(statement!("UPDATE outbox SET was_public = 1"))).unwrap();
         assert!(world.provider.ledger.hand_in(Tx::new(built.cbor.clone(), until)));
     };
     let database = Interrupted::before(&world.db, "INSERT INTO outbox ", meanwhile);
@@ -461,7 +459,7 @@ fn one_passed_on_and_three_refused() -> World {
     world.provider.handing.set(Handing::Denied);
     assert!(matches!(world.buy(1), Err(BuyError::Ledger(_))));
     world.provider.handing.set(Handing::Answered);
-    let public = one(&world.db, "SELECT count(*) || '' FROM outbox WHERE was_public");
+    let public = one(&world.db, "SELECT count(*) || '' FROM outbox WHERE provenance <> 'ours'");
     assert_eq!(public, "0", "nobody else has what our own wallet signed");
     for listing in [2, 3, 4] {
         // A block that does not have it yet.

@@ -9,11 +9,10 @@
 
 use std::cell::RefCell;
 
-use crate::support::{block, entry, one, person, sales::Sales};
+use crate::support::{entry, one, person, sales::Sales};
 use cardano::TxHash;
 use escrow::Action;
-use market::transitions::Transitions;
-use outbox::{EntryState, Outbox};
+use outbox::EntryState;
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
 
 /// Once.
@@ -94,40 +93,6 @@ fn a_block_that_one_node_shows_while_another_shows_what_replaced_it_is_asked_for
     sales.ledger.agree();
     let reports = sales.ticks(50);
     assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
-}
-
-#[test]
-fn what_can_be_collected_is_so_however_many_locks_that_a_node_had_first_are_held() {
-    let sales = Sales::new();
-    sales.results_first.set(true);
-    (0..10).for_each(|_| sales.fund(100));
-    let honest = sales.sell(&person(11));
-    sales.ticks(4);
-    sales.until(31);
-    sales.issued.set(sales.now());
-    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &Transitions };
-    // Once it is refused, none of them counts.
-    let mut locks: Vec<_> = (30..54)
-        .map(|buyer| {
-            let mut lock = entry(&sales.db, &sales.sell_another(&person(buyer)));
-            sales.ledger.calls.set(0);
-            assert!(block(outbox.submit_first(&mut lock, None, sales.now())).unwrap().is_some(), "a node had it");
-            lock
-        })
-        .collect();
-    sales.ledger.mine();
-    for lock in &mut locks {
-        sales.ledger.calls.set(0);
-        block(outbox.refresh(lock, None, sales.now())).unwrap();
-    }
-    for _ in 0..2 {
-        locks.iter().for_each(|lock| {
-            sales.holds_back(&lock.tx);
-        });
-        sales.tick();
-        (0..3).for_each(|_| sales.ledger.mine());
-    }
-    assert_eq!(sales.status(&honest), "withdrawn");
 }
 
 /// A database that loses one answer where an action that was overtaken is given up.

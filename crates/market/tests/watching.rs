@@ -23,10 +23,9 @@ use escrow::Action;
 use market::{
     DeliveryMode,
     purchase::{self, Verification},
-    transitions::Transitions,
     watch::Report,
 };
-use outbox::{Decision, Entry, EntryState, Outbox};
+use outbox::{Decision, Entry, EntryState};
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 
 /// Transactions that strangers put at the escrow's address: what twenty ticks could read.
@@ -98,41 +97,14 @@ fn a_lock_whose_buyer_left_is_seen_in_time_behind_a_flood_and_payments_in_vain()
 }
 
 #[test]
-fn a_lock_whose_buyer_left_is_seen_in_time_behind_locks_whose_time_was_over_at_once() {
-    let sales = Sales::new();
-    let minute = || {
-        (0..3).for_each(|_| sales.ledger.mine());
-        sales.tick()
-    };
-    // Each tick forgets those that are over, and others are taken.
-    let mut taken = 0;
-    for _ in 0..6 {
-        taken += (0..50).filter(|number| sales.locks_in_vain(&person(100 + number))).count();
-        minute();
-        // Of other payers.
-        run(&sales, "UPDATE payments SET payer = tx_id");
-    }
-    assert!(taken > 50, "{taken}");
-    for number in 0..FLOOD {
-        sales.puts(&[sales.escrow_of(&fresh_escrow(300_000 + number))]);
-    }
-    let lock = sales.sell(&person(11));
-    let seen = (0..10).position(|_| {
-        minute();
-        sales.status(&lock) == "ResultSubmitted"
-    });
-    assert!(seen.is_some(), "not in ten minutes");
-}
-
-#[test]
 fn a_row_that_cannot_be_cleared_away_keeps_no_sale_waiting() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     // What an operator's hand may leave: an entry that is over and still holds an output.
     run(
         &sales,
-        "INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, in_doubt, attempted_at_ms, \
-           created_at_ms) VALUES (printf('%064d', 7), 'payment', 'left', '', 'expired', 1, 1, 0, 0, 0)",
+        "INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, provenance, attempted_at_ms, \
+           created_at_ms) VALUES (printf('%064d', 7), 'payment', 'left', '', 'expired', 1, 1, 'foreign', 0, 0)",
     );
     run(&sales, "INSERT INTO reservations VALUES ('payer:left', printf('%064d', 7), 0, NULL)");
     let reports = sales.ticks(3);
@@ -297,7 +269,7 @@ fn a_step_that_cannot_be_read_raises_an_alarm_and_keeps_nothing_else_waiting() {
     raises_an_alarm(text_for_a_slot, "validity start");
     // As if it spent in a field that is known some day: of its inputs, which the last field counts, none is of ours.
     let other_inputs = [&[0, 0x81, 0x82, 0x58, 32][..], &[0xfa; 32], &[0x19, 0xff, 0xff]].concat();
-    raises_an_alarm(other_inputs, "not seen to spend it");
+    raises_an_alarm(other_inputs, "does not name the output that it spent");
 }
 
 #[test]
@@ -488,55 +460,6 @@ fn as_many_results_as_may_wait_are_posted_in_time_whoever_comes_before_them() {
     assert_eq!(late.count(), 0);
 }
 
-/// Somebody each buys after a node had their lock already, and it is taken up where a block has it.
-fn sell_public(sales: &Sales, buyers: std::ops::Range<u8>) -> Vec<TxHash> {
-    let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &Transitions };
-    sales.ledger.calls.set(0);
-    let mut firsts: Vec<Entry> = buyers.map(|number| entry(&sales.db, &sales.sell_another(&person(number)))).collect();
-    for first in &mut firsts {
-        assert!(block(outbox.submit_first(first, None, sales.now())).unwrap().is_some());
-    }
-    sales.ledger.mine();
-    for first in &mut firsts {
-        sales.ledger.calls.set(0);
-        block(outbox.refresh(first, None, sales.now())).unwrap();
-        assert_eq!((first.state, first.was_public), (EntryState::Included, true));
-    }
-    firsts.into_iter().map(|first| first.tx).collect()
-}
-
-/// What nothing bounds: each is refused while it waits for its block, and a sale once that has it.
-#[test]
-fn locks_that_a_node_had_first_keep_nobody_out_and_no_result_waiting() {
-    let sales = Sales::new();
-    (0..8).for_each(|_| sales.fund(1_000));
-    sales.issued.set(sales.now());
-    let public: Vec<TxHash> =
-        [60, 85, 110].into_iter().flat_map(|first| sell_public(&sales, first..first + 20)).collect();
-    assert_eq!(sales.open().len(), 60);
-    sales.ledger.mine();
-    sales.issued.set(sales.now());
-    let honest: Vec<TxHash> = (0..8).map(|number| sales.sell_another(&person(20 + number))).collect();
-    for _ in 0..2 {
-        (0..3).for_each(|_| sales.ledger.mine());
-        sales.tick();
-        // The steps of some of them come into blocks before their results.
-        let pending = std::mem::take(&mut *sales.ledger.mempool.borrow_mut());
-        for tx in &pending {
-            let spent = |lock: &&TxHash| tx.utxos.by_script.iter().any(|input| input.tx == **lock);
-            if let Some(lock) = public.iter().find(spent) {
-                sales.does(lock, Action::SetRefundRequested);
-            }
-        }
-        for tx in pending {
-            sales.ledger.hand_in(tx);
-        }
-    }
-    sales.ticks(1);
-    let statuses: Vec<String> = honest.iter().map(|lock| sales.status(lock)).collect();
-    assert_eq!(statuses, ["ResultSubmitted"; 8]);
-}
-
 /// At each tick so many buyers whose escrows are due have a step of their own in the mempool, which who runs the scripts
 /// does not look at.
 fn late_results(poison: usize, outputs: usize) -> usize {
@@ -591,7 +514,7 @@ fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
     assert!(cried(&reports, "its time is nearly over"));
     assert!(cried(&reports, "in time: its refund"), "{reports:#?}");
     sales.does(&lock, Action::WithdrawRefund);
-    assert!(cried(&sales.ticks(3), "was refunded for want of a result"));
+    assert!(cried(&sales.ticks(3), "was refunded because no result was posted in time"));
     assert_eq!(sales.status(&lock), "refunded");
 }
 
@@ -869,10 +792,10 @@ fn payouts_that_have_to_wait_for_earlier_ones_keep_no_other_creator_waiting() {
     // Of each but the last, more payouts took no effect than can be followed back.
     run(
         &sales,
-        "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, in_doubt, \
+        "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, provenance, \
            attempted_at_ms, created_at_ms) \
          SELECT printf('%064d', row_number() OVER ()), 'payout', 'payout:' || e.purchase_id, o.wallet, o.cbor, 'expired', \
-           o.valid_until_slot, 1, 0, o.attempted_at_ms, o.created_at_ms \
+           o.valid_until_slot, 1, 'ours', o.attempted_at_ms, o.created_at_ms \
          FROM (SELECT purchase_id FROM escrows ORDER BY purchase_id LIMIT 4) e, json_each('[1,2,3,4,5,6,7,8,9]'), \
            (SELECT * FROM outbox WHERE kind = 'result' LIMIT 1) o",
     );
@@ -998,28 +921,3 @@ fn what_a_tick_found_to_be_owed_before_a_rollback_is_not_paid_beside_what_is_col
     assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
 }
 
-#[test]
-fn payments_that_no_block_has_are_asked_for_of_each_network_in_its_turn_and_given_up_in_the_end() {
-    let sales = Sales::new();
-    let open = || one(&sales.db, "SELECT count(*) || '' FROM outbox WHERE state IN ('claimed', 'submitted')");
-    let made_in = |network: &str| {
-        let sql = format!("UPDATE payments SET network = '{network}' WHERE network IS NULL");
-        block(sales.db.run(statement!(sql))).unwrap();
-    };
-    for number in 100..140 {
-        sales.pays_in_vain(&person(number), DeliveryMode::Instant, 100);
-    }
-    made_in("flood");
-    (0..10).for_each(|_| sales.ledger.mine());
-    let left = sales.pays(&person(11));
-    made_in("another");
-    sales.ledger.mine();
-    sales.tick();
-    assert_eq!(sales.status(&left), "settled");
-    assert_eq!(open(), "37", "as many as one tick asks for");
-    // Nobody came to ask for an hour.
-    (0..200).for_each(|_| sales.ledger.mine());
-    sales.tick();
-    assert_eq!(open(), "0");
-    assert_eq!(one(&sales.db, "SELECT count(*) || '' FROM reservations WHERE over_at_ms IS NULL"), "0");
-}

@@ -190,6 +190,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(match answer {
             Err(ChainError::RateLimited | ChainError::BudgetExhausted | ChainError::TimeOver) => {
                 self.database.run(not_handed_over(entry)).await?;
+                entry.attempts = entry.attempts.saturating_sub(1);
                 ChainObservation::Unavailable
             }
             Err(_) => ChainObservation::Unavailable,
@@ -417,7 +418,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             look.confirmations = tip.height.saturating_sub(block.height);
         }
         // The request that submitted it may have written its answer down meanwhile.
-        if matches!(seen, ChainObservation::InBlock(_))
+        if trust == Trust::Unproven
+            && matches!(seen, ChainObservation::InBlock(_))
             && entry.state == EntryState::Claimed
             && entry.provenance == Provenance::Unknown
         {

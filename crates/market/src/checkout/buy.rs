@@ -19,7 +19,7 @@ use x402_cardano::{
     method::{OfferError, Offered, PaymentMethod},
 };
 
-use super::{Checkout, Unavailable, creator_part, no_content, settle::Driven};
+use super::{Checkout, EarlierPayments, Unavailable, creator_part, no_content, settle::Driven};
 use crate::{
     account::Account,
     catalogue::ListingTerms,
@@ -27,7 +27,7 @@ use crate::{
     contents::{Contents, ContentsError},
     limits::SpendRefused,
     listing::DeliveryMode,
-    payment::{self, MAX_CHECKED, PaymentRecord},
+    payment::{self, PaymentRecord},
     purchase,
 };
 
@@ -220,10 +220,15 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         match Blocked::read(&blocked)? {
             Some(Blocked::Owned { purchase }) => return self.owned(&purchase).await.map(Some),
             Some(Blocked::Paying { tx }) => return self.go_on(&tx).await,
-            Some(Blocked::Unresolved) => match self.look_for_earlier().await? {
-                Some(count) => checked = count,
-                None => return Ok(None),
-            },
+            Some(Blocked::Unresolved) => {
+                let failed = payment::unresolved(&terms.id, &account.buyers(), Some(&wallet), now);
+                match checkout.look_for_earlier(&checkout.database.run(failed).await?).await? {
+                    EarlierPayments::NotFound(count) => checked = count,
+                    EarlierPayments::Found => return Ok(None),
+                    EarlierPayments::Waiting(tx) => return Err(BuyError::Pending(tx)),
+                    EarlierPayments::TooMany(tx) => return Err(BuyError::EarlierUnresolved(tx)),
+                }
+            }
             // A payment that is overdue, or failed lately, may give back what it holds of the budget.
             Some(blocked) if over.rows.is_empty() && ended.rows.is_empty() => {
                 blocked.spend_refused().map_or(Ok(()), Err)?;
@@ -254,23 +259,6 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             return Ok(None);
         }
         self.finish(&record.entry, driven).await.map(Some)
-    }
-
-    /// Looks on the chain for failed payments of the buyer's that the next one does not exclude. How many there are, where
-    /// the chain was asked about all; `None` where one was found, or there are more.
-    async fn look_for_earlier(&self) -> Result<Option<usize>, BuyError> {
-        let (account, now) = (self.order.account, self.checkout.now);
-        let wallet = Some(&account.wallet_address);
-        let read = payment::unresolved(&self.order.terms.id, &account.buyers(), wallet, now);
-        let earlier = self.checkout.database.run(read).await?;
-        if self.checkout.find_included(&earlier).await?.is_some() {
-            return Ok(None);
-        }
-        if let Some(tx) = self.checkout.find_waiting(&earlier).await? {
-            return Err(BuyError::Pending(tx));
-        }
-        let count = earlier.rows.len();
-        Ok((count < MAX_CHECKED).then_some(count))
     }
 
     fn method(&self) -> Result<&dyn PaymentMethod, BuyError> {

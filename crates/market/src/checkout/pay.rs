@@ -21,7 +21,7 @@ use x402_cardano::{
 };
 
 use super::{
-    Checkout, Unavailable, confirmations_of, creator_part, in_x402, is_refunded, no_content,
+    Checkout, EarlierPayments, Unavailable, confirmations_of, creator_part, in_x402, is_refunded, no_content,
     settle::{Driven, ensure},
 };
 use crate::{
@@ -202,7 +202,8 @@ impl Attempt<'_> {
         if !(same || identified || self.proven == Some(record.payer)) {
             return Err(NotSettled::Duplicate.into());
         }
-        self.may_have(&record.entry, &record.payer)
+        // One whose answer is not known yet goes on: how it was handed in is looked at before it delivers.
+        if record.entry.provenance == Provenance::Foreign { self.may_have(&record.entry, &record.payer) } else { Ok(()) }
     }
 
     fn is_for_it(&self, record: &PaymentRecord) -> Result<(), PayError> {
@@ -382,7 +383,6 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             checked: 0,
             excluded: 0,
         };
-        let mut unresolved = false;
         for _ in 0..MAX_ROUNDS {
             match new.claim(self.database, self.now).await? {
                 Claim::New(mut entry) => return self.paid(attempt, &mut entry, &payer).await,
@@ -402,9 +402,15 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                     }
                 }
                 Claim::Blocked(Blocked::Unresolved) => {
-                    let checked = self.look_for_earlier(terms, &payer).await?;
-                    unresolved = checked.is_none();
-                    new.checked = checked.unwrap_or(new.checked);
+                    let failed = payment::unresolved(&terms.id, &[payer.to_string()], None, self.now);
+                    match self.look_for_earlier(&self.database.run(failed).await?).await? {
+                        EarlierPayments::NotFound(checked) => new.checked = checked,
+                        EarlierPayments::Found => {}
+                        EarlierPayments::Waiting(tx) => {
+                            answer(Settlement::Pending(Some(SettlementEvidence::Mempool)), &tx, &payer)?;
+                        }
+                        EarlierPayments::TooMany(_) => return Err(PayError::TooManyUnresolved),
+                    }
                 }
                 Claim::Blocked(Blocked::TermsTaken) => return Err(NotSettled::Duplicate.into()),
                 Claim::Blocked(Blocked::IdentifierTaken) => return Err(PayError::IdentifierTaken),
@@ -418,7 +424,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 ) => return Err(no_content(terms).into()),
             }
         }
-        if unresolved { Err(PayError::TooManyUnresolved) } else { Err(NotSettled::Duplicate.into()) }
+        Err(NotSettled::Duplicate.into())
     }
 
     /// Settles a payment that was claimed just now, and delivers.
@@ -471,19 +477,6 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Looks for the payer's failed payments on the chain. How many there are, where the chain was asked about all;
-    /// `None` where there are more, or where one was found.
-    async fn look_for_earlier(&self, terms: &ListingTerms, payer: &Address) -> Result<Option<usize>, PayError> {
-        let buyers = [payer.to_string()];
-        let earlier = self.database.run(payment::unresolved(&terms.id, &buyers, None, self.now)).await?;
-        if self.find_included(&earlier).await?.is_some() {
-            return Ok(None);
-        }
-        self.must_not_wait(&earlier, payer).await?;
-        let count = earlier.rows.len();
-        Ok((count < MAX_CHECKED).then_some(count))
-    }
-
     /// That neither mempool nor block shows this transaction a moment later either. It is not submitted, so no node says that it
     /// had it before, and a provider's index may lag.
     async fn must_be_unseen(&self, attempt: &Attempt<'_>, payer: &Address) -> Result<(), PayError> {
@@ -495,14 +488,6 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let seen = async { Ok(self.chain.in_mempool(tx).await? || self.chain.inclusion_of(tx).await?.is_some()) };
         let seen: Result<bool, ChainError> = seen.await;
         if seen.map_err(Unavailable::from)? { Err(PayError::Public) } else { Ok(()) }
-    }
-
-    /// That none of these payments waits for a block.
-    async fn must_not_wait(&self, lost: &Rows, payer: &Address) -> Result<(), PayError> {
-        if let Some(tx) = self.find_waiting(lost).await? {
-            answer(Settlement::Pending(Some(SettlementEvidence::Mempool)), &tx, payer)?;
-        }
-        Ok(())
     }
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.

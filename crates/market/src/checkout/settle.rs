@@ -19,7 +19,7 @@ use outbox::{
 };
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 
-use super::{Checkout, Unavailable, no_content};
+use super::{Checkout, Unavailable};
 use crate::{
     catalogue::ListingTerms,
     contents::{Contents, MOST_HELD},
@@ -51,6 +51,7 @@ struct AtInclusion<'a> {
     trust: Trust,
     delivers: bool,
     content: Option<&'a Statement>,
+    content_hash: &'a ContentHash,
     now: Millis,
 }
 
@@ -60,7 +61,7 @@ impl TransitionHook for AtInclusion<'_> {
         if matches!(step, Decision::Include(_)) {
             let may_have = self.trust == Trust::Payer || entry.provenance == outbox::Provenance::Ours;
             if self.delivers && may_have {
-                statements.push(payment::mark_delivered(&entry.tx, self.now));
+                statements.push(payment::mark_delivered_with(&entry.tx, self.content_hash, self.now));
             }
             statements.extend([payment::record(&entry.tx), purchase::read(&entry.tx)]);
             statements.extend(self.content.filter(|_| may_have).cloned());
@@ -106,7 +107,13 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
         let content = self.contents.reading(&terms.content_hash).filter(|_| self.confirmations == 0);
         let delivers = first.is_some() && self.confirmations == 0 && content.is_some() && !(self.hung_up)();
-        let hook = AtInclusion { trust, delivers, content: content.as_ref(), now: self.now };
+        let hook = AtInclusion {
+            trust,
+            delivers,
+            content: content.as_ref(),
+            content_hash: &terms.content_hash,
+            now: self.now,
+        };
         let outbox = Outbox { hook: &hook, ..self.outbox() };
         let policy = PollPolicy { sleep: self.sleep, schedule: self.schedule, confirmations: self.confirmations };
         let Settled { status, followed } = outbox.settle(entry, first, &policy, trust, self.now).await?;
@@ -154,7 +161,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
                 return Ok(driven);
             }
         }
-        let content = self.contents.get(&terms.content_hash).await?.ok_or_else(|| no_content(terms))?;
+        let content = self.bought(terms, &lock.tx).await?;
         let result_hash = result_hash(&lock.tx, &content);
         let content = Some(content).filter(|content| content.len() <= MOST_HELD);
         let result = match first {

@@ -137,6 +137,9 @@ pub struct Paying {
     pub mode: DeliveryMode,
     pub provenance: Provenance,
     pub checked: usize,
+    pub excluded: usize,
+    /// The hash of what is sold, where the claim is to find it in the database.
+    pub content: Option<ContentHash>,
 }
 
 /// A payment of this account's service wallet.
@@ -151,6 +154,8 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         mode: DeliveryMode::Instant,
         provenance: Provenance::Ours,
         checked: 0,
+        excluded: 0,
+        content: None,
     }
 }
 
@@ -189,9 +194,9 @@ impl Paying {
             identifier,
             inputs: &self.built.facts.inputs,
             account: self.account.as_ref(),
-            content: None,
+            content: self.content,
             checked: self.checked,
-            excluded: 0,
+            excluded: self.excluded,
         }
     }
 }

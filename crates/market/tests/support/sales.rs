@@ -13,6 +13,7 @@ use escrow::{
     Action, Datum, Deployment, Parameters,
     dispute::{DisputeWithdrawal, Split},
     plan::{Escrow, Planner, Step},
+    result::result_hash,
     rules::{Effect, Rule},
 };
 use market::{
@@ -22,14 +23,15 @@ use market::{
     contents::InDatabase,
     fees::creator_share,
     listing::DeliveryMode,
+    results::{PostError, ResultPoster, Seller},
     watch::{ArbiterClient, Dispute, Holder, Keys, Report, TickError, Watch},
 };
-use outbox::{Decision, Provenance};
+use outbox::{Decision, Entry, Provenance};
 use sql::{Database, sqlite::Sqlite, statement};
 use std::{cell::RefCell, rc::Rc};
 
 use super::{
-    SELLER, block, fresh_escrow,
+    SELLER, block, entry, fresh_escrow,
     ledger::{CALLS, Ledger, Tx, faucets},
     list, one, person, step,
 };
@@ -353,6 +355,27 @@ impl Sales {
         let done = block(watch.tick(&self.platform, &self.platform));
         self.ledger.calls.set(before);
         done
+    }
+
+    /// The API posts the result of a lock that a node accepted.
+    pub fn post(&self, lock: &TxHash) -> Result<Entry, PostError> {
+        self.post_on(&self.db, lock)
+    }
+
+    /// As [`Sales::post`], on this database.
+    pub fn post_on(&self, database: &impl Database, lock: &TxHash) -> Result<Entry, PostError> {
+        step(&self.db, lock, &Decision::Accept);
+        let before = self.ledger.calls.replace(0);
+        let seller = Seller { deployment: &self.deployment, key: &self.platform.seller };
+        let poster = ResultPoster { database, chain: &self.ledger, seller, now: self.now(), clock: self.now() };
+        let sql = format!(
+            "SELECT content FROM contents JOIN listings ON hash = content_hash JOIN payments \
+            ON listing_id = id WHERE tx_id = '{lock}'"
+        );
+        let result = result_hash(lock, &one(&self.db, &sql));
+        let posted = block(poster.post(&entry(&self.db, lock), result));
+        self.ledger.calls.set(before);
+        posted
     }
 
     pub fn tick(&self) -> Report {

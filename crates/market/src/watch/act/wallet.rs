@@ -173,7 +173,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         report: &mut Report,
     ) -> Result<Option<(Entry, Option<String>)>, TickError> {
         let names: Vec<String> = purchases.iter().map(ToString::to_string).collect();
-        let what = format!("{} of {}", draft.kind.name(), names.join(", "));
+        let what = match names.as_slice() {
+            [] => draft.kind.name().to_owned(),
+            names => format!("{} of {}", draft.kind.name(), names.join(", ")),
+        };
         let [entry, reserve] = write_down(draft, now);
         let written = self.database.batch(vec![entry, reserve, acts_on(draft, purchases)]).await?;
         let Some(mut entry) = written.first().map(Entry::first).transpose()?.flatten() else {
