@@ -37,7 +37,7 @@ export interface WorldOptions {
   readonly blockTime?: number;
   /** Whether protected sales are offered. */
   readonly escrow?: boolean;
-  /** Whether the watcher runs, and its variables. It posts results in its ticks alone, unless `RESULTS_FIRST` says otherwise. */
+  /** Whether the watcher runs, and its variables. */
   readonly watcher?: Record<string, string>;
   /** Whether the arbiter runs. */
   readonly arbiter?: boolean;
@@ -51,7 +51,7 @@ export interface WorldOptions {
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { blockTime = SOON, escrow = false, watcher, arbiter = false, config, vars } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
-  const watched = watcher === undefined ? {} : { watcher: true, watcherVars: { RESULTS_FIRST: "off", ...watcher } };
+  const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
   const stack = await startStack({
     state,
     ...watched,
