@@ -10,7 +10,7 @@ STATE ?= .state
 E2E_JOBS ?= 7
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -53,6 +53,9 @@ chaos: build ## protected purchases in a course of events of its own; SEED=n rep
 
 soak: build ## honest and hostile traffic with faults: make soak MINUTES=2; SEED=n repeats the choices
 	@MINUTES='$(MINUTES)' SEED='$(SEED)' node scripts/soak.ts
+
+rush: build ## many honest protected buyers at once, and the time to content: make rush BUYERS=100 BLOCK_TIME=20
+	@BUYERS='$(BUYERS)' BLOCK_TIME='$(BLOCK_TIME)' IDLE='$(IDLE)' node scripts/rush.ts
 
 bench: release ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
 	@node tests/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')

@@ -28,6 +28,8 @@ export interface StackOptions {
   watcherPort?: number;
   /** Seconds between blocks; 0: only when asked. */
   blockTime: number;
+  /** Lovelace of each output of the platform's wallet on a fresh ledger. */
+  platform?: readonly bigint[];
   /** Whether to deploy the escrow, so that protected sales are offered; by default it is. */
   escrow?: boolean;
   /** Variables of the workers beyond those of wrangler.toml. */
@@ -118,7 +120,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     let wallets: Stack["wallets"];
     if (options.escrow !== false) {
       progress("escrow contract");
-      const deployed = await deployEscrow(state, ledger, blockTime);
+      const deployed = await deployEscrow(state, ledger, blockTime, options.platform);
       vars.ESCROW_DEPLOYMENT = deployed.record;
       wallets = deployed.wallets;
     }

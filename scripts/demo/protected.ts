@@ -62,7 +62,7 @@ export class Protected {
   /** Does this while the seller can post nothing: whoever runs scripts for its watcher is away. */
   async #unserved<T>(what: () => Promise<T>): Promise<T> {
     const faults = `${this.#stack.ledger}/control/faults`;
-    const body = JSON.stringify({ endpoint: "/utils/txs/evaluate", status: 503 });
+    const body = JSON.stringify({ endpoint: "/utils/txs/evaluate**", status: 503 });
     const headers = { "content-type": "application/json" };
     await expectStatus(await fetch(faults, { method: "POST", headers, body }), 200);
     say("the provider runs no scripts for now: the seller's watcher can post nothing");

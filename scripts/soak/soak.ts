@@ -39,7 +39,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Promise<Figures> {
   const figures = nothing();
-  const world = await startWorld({ blockTime: 0, escrow: true, watcher: { RESULTS_FIRST: "on" }, arbiter: true });
+  const world = await startWorld({ blockTime: 0, escrow: true, watcher: {}, arbiter: true });
   const miner = new Miner(world, randomOf(seed + 1), figures);
   try {
     const traffic = await Traffic.in(world, randomOf(seed), figures);

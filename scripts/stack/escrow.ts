@@ -6,13 +6,14 @@ import { built, finished } from "./process.ts";
 import { secretsOf } from "./secrets.ts";
 
 /** What the seller's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
-const FUNDS = { lovelace: "1000000000", count: 5 };
+const FUNDS: readonly bigint[] = Array(5).fill(1_000_000_000n);
 
 /** Publishes the contract, unless this state's record still holds. Returns the record, and whose wallets it is for. */
 export async function deployEscrow(
   state: string,
   ledger: string,
   blockTime: number,
+  platform = FUNDS,
 ): Promise<{ record: string; wallets: { platform: string; arbiter: string } }> {
   const record = join(state, "escrow.json");
   const log = join(state, "escrow.log");
@@ -27,7 +28,9 @@ export async function deployEscrow(
   };
   const wallets = { platform: await addressOf("SELLER_SECRET"), arbiter: await addressOf("ARBITER_SECRET") };
   if (!existsSync(record)) {
-    for (const address of Object.values(wallets)) await control(ledger, "faucet", { address, ...FUNDS });
+    for (const [address, funds] of [[wallets.platform, platform] as const, [wallets.arbiter, FUNDS] as const]) {
+      for (const lovelace of funds) await control(ledger, "faucet", { address, lovelace: `${lovelace}` });
+    }
   }
   const deployed = finished(xtask, ["escrow", "deploy", "--out", record], log, env);
   if (blockTime === 0) {

@@ -15,6 +15,8 @@ export interface BuyerOptions {
   readonly maxLovelace?: bigint;
   /** Methods beyond `default`. */
   readonly methods?: Readonly<Record<string, TransferMethod>>;
+  /** How requests are made; the platform's by default. */
+  readonly fetch?: typeof globalThis.fetch;
 }
 
 export interface PayingFetch {
@@ -39,7 +41,7 @@ export function payingFetch(wallet: Wallet, options: BuyerOptions): PayingFetch 
       payloads.push(paymentPayload as PaymentPayload);
     });
   for (const network of networks) client.register(network, scheme);
-  return { fetch: wrapFetchWithPayment(overOwnConnections(globalThis.fetch), client), payloads };
+  return { fetch: wrapFetchWithPayment(overOwnConnections(options.fetch ?? globalThis.fetch), client), payloads };
 }
 
 /** A wallet may take as long to sign as the local runtime leaves a connection open that rests. */

@@ -12,7 +12,7 @@ const READS = [
   "/addresses/*/utxos",
   "/addresses/*/transactions",
   "/epochs/latest/parameters",
-  "/utils/txs/evaluate",
+  "/utils/txs/evaluate**",
   "**",
 ];
 

@@ -156,7 +156,7 @@ export async function fromServiceWallet(tryBuy: () => Promise<Answer>, listing: 
 /** The lock that an answer says is in a block: content comes with its result, what cannot be posted at once comes with a tick,
  * and the watcher ticks when all have bought. */
 const withoutResult = ({ text }: Answer): string | undefined =>
-  /the result of ([0-9a-f]{64}) is not posted yet/.exec(text)?.[1];
+  /the payment ([0-9a-f]{64}) is locked, and its result is not in a block yet/.exec(text)?.[1];
 
 /** The stock x402 client, and the same payment again until it is over. */
 export async function fromOutside(world: World, wallet: Wallet, listing: Offered): Promise<string> {

@@ -19,6 +19,11 @@ export async function send(url: string, init: RequestInit = {}): Promise<Answer>
   // The local runtime closes a connection that rests, now and then just as the next request is sent: each has its own.
   headers.set("connection", "close");
   const response = await untilTaken(() => fetch(url, { redirect: "manual", ...init, headers }));
+  return received(response, url);
+}
+
+/** An answer, read whole. */
+export async function received(response: Response, url = response.url): Promise<Answer> {
   const bytes = Buffer.from(await response.arrayBuffer());
   return { url, status: response.status, headers: response.headers, bytes, text: bytes.toString("utf8") };
 }
@@ -103,7 +108,7 @@ export function errorOf(answer: Answer, status: number): string {
 }
 
 /** What an answer cost, as the development setting SHOW_USAGE has it told. */
-export function usage(answer: Answer): { batches: number; statements: number; calls: number } {
+export function usage(answer: Pick<Answer, "headers">): { batches: number; statements: number; calls: number } {
   const timing = answer.headers.get("server-timing") ?? "";
   const count = (name: string) => {
     const found = new RegExp(`${name};desc="(\\d+)"`).exec(timing)?.[1];

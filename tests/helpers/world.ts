@@ -37,21 +37,23 @@ export interface WorldOptions {
   readonly blockTime?: number;
   /** Whether protected sales are offered. */
   readonly escrow?: boolean;
-  /** Whether the watcher runs, and its variables. It posts results in its ticks alone, unless `RESULTS_FIRST` says otherwise. */
+  /** Whether the watcher runs, and its variables. */
   readonly watcher?: Record<string, string>;
   /** Whether the arbiter runs. */
   readonly arbiter?: boolean;
   /** Another wrangler.toml of the API. */
   readonly config?: string;
+  /** Lovelace of each output of the platform's wallet, instead of the stack's. */
+  readonly platform?: readonly bigint[];
   /** Variables of all workers, beyond or instead of the stack's. */
   readonly vars?: Record<string, string>;
 }
 
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config, vars } = options;
+  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config, platform, vars } = options;
   const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
-  const watched = watcher === undefined ? {} : { watcher: true, watcherVars: { RESULTS_FIRST: "off", ...watcher } };
+  const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
   const stack = await startStack({
     state,
     ...watched,
@@ -59,6 +61,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     escrow,
     arbiter,
     ...(config && { config }),
+    ...(platform && { platform }),
     ...(vars && { vars }),
   });
   const ledger = control(stack.ledger);

@@ -74,7 +74,7 @@ const errorIn = (answer: Awaited<ReturnType<typeof send>>): string => {
   return (decode(answer.headers.get("payment-required")) as Terms).error;
 };
 
-test("a stock x402 client locks 5 tADA, gets the content, and the purchase shows FundsLocked", async () => {
+test("a stock x402 client locks 5 tADA, gets the content, and the purchase shows its result", async () => {
   const listing = await offered();
   const quote = quoteIn(await termsOf(listing));
   assert.equal(quote.amount, "5000000");
@@ -91,16 +91,17 @@ test("a stock x402 client locks 5 tADA, gets the content, and the purchase shows
 
   const purchase = json<Purchase>(await send(`${world.api}/purchases/${transaction}`));
   assert.equal(purchase.mode, "protected");
-  assert.equal(purchase.status, "FundsLocked");
+  assert.equal(purchase.status, "ResultSubmitted");
   assert.equal(purchase.buyerAddress, buyer.address);
   assert.deepEqual(
-    purchase.events.map(({ status, txHash }) => ({ status, txHash })),
-    [{ status: "FundsLocked", txHash: transaction }],
+    purchase.events.map(({ status }) => status),
+    ["FundsLocked", "ResultSubmitted"],
   );
+  assert.equal(purchase.events[0]?.txHash, transaction);
   assert.equal(purchase.escrow.address, quote.payTo);
   assert.equal(purchase.escrow.identifierFromPurchaser, transaction);
   assert.equal(purchase.escrow.inputHash, quote.extra.inputCommitment?.digest);
-  assert.equal(purchase.escrow.resultHash, undefined);
+  assert.equal(purchase.escrow.resultHash, sha256Hex(`${transaction};${listing.content}`));
   const taken = client.payloads.at(-1)?.accepted as unknown as Entry;
   assert.deepEqual(purchase.escrow.deadlines, {
     payBy: taken.extra.terms?.payByTime,
@@ -199,7 +200,7 @@ test("a service wallet buys protected within its limits, once", async () => {
   );
   assert.equal(bought.content, listing.content);
   assert.equal(bought.alreadyOwned, false);
-  assert.equal(bought.purchase.status, "FundsLocked");
+  assert.equal(bought.purchase.status, "ResultSubmitted");
   assert.equal(bought.purchase.buyerAddress, session.account.walletAddress);
   const again = json<{ alreadyOwned: boolean }>(await post(`${world.api}/me/buy`, wish, headers));
   assert.equal(again.alreadyOwned, true);

@@ -31,6 +31,8 @@ describe("a lock that was left", { timeout: 240_000 }, () => {
     const [listing, buyer] = [await offer(world, world.person("creator")), await world.buyer()];
     const { blockfrost } = world.ledger;
     const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
+    // Nothing makes a result.
+    await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });
     // What the client sends, as it sends it.
     let header = "";
     const { fetch } = globalThis;
@@ -48,8 +50,6 @@ describe("a lock that was left", { timeout: 240_000 }, () => {
     await world.stack.startWorkers();
     await world.ledger.block();
 
-    // Nobody posts a result.
-    await world.ledger.fault({ endpoint: "/utils/txs/evaluate", status: 503 });
     await world.tick();
     const sale = json<{ id: string }[]>(await send(`${world.api}/purchases?seller=${listing.sellerAddress}`))[0];
     assert.ok(sale, "the watcher found the lock");

@@ -1,4 +1,5 @@
-// Buyers who act at the moment of a tick keep no other sale's result waiting for longer than there is time. Real workers,
+// Results that the API could not post: buyers who act at the moment of a tick keep no other sale's waiting for longer than
+// there is time. Real workers,
 // local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -9,7 +10,7 @@ import type { Purchase } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, offer } from "../watcher/sale.ts";
+import { lockUnposted, offer } from "../watcher/sale.ts";
 
 /** Locks that wait for their results. */
 const LOCKS = 19;
@@ -32,11 +33,8 @@ describe("results of many sales", { timeout: 720_000 }, () => {
       buyers.map(({ address }) => address),
       50_000_000n,
     );
-    const bought = new Map<string, Wallet>();
-    for (let from = 0; from < LOCKS; from += 9)
-      await Promise.all(
-        buyers.slice(from, from + 9).map(async (buyer) => bought.set(await lock(world, listing, buyer), buyer)),
-      );
+    const ids = await lockUnposted(world, listing, buyers);
+    const bought = new Map(ids.map((id, n) => [id, buyers[n] as Wallet]));
     const all = await Promise.all(
       [...bought.keys()].map(async (id) => json<Purchase>(await send(`${world.api}/purchases/${id}`))),
     );

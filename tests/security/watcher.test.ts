@@ -19,8 +19,8 @@ import {
   balance,
   buy,
   CREATORS_PART,
-  lock,
   lockAll,
+  lockUnposted,
   offer,
   passTo,
   purchase,
@@ -79,7 +79,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     const shown = await send(`${world.ledger.blockfrost}/txs/${attack}/utxos`);
     assert.ok(shown.bytes.length > MUCH_BYTES, `the provider's answer has ${shown.bytes.length} bytes`);
 
-    const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const [id = ""] = await lockUnposted(world, await offer(world, world.person("creator")), [await world.buyer()]);
     const first = await tick();
     assert.ok(
       first.acted.some((what) => what.includes(id)),
@@ -116,7 +116,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     const stranger = await Stranger.with(world, 3_000_000_000n);
     const drafts = Array.from({ length: FLOOD / 2 }, () => ({ outputs: [{ address: escrow, lovelace: 1_000_000n }] }));
     const buyer = await world.buyer(50_000_000n, { kind: "enterprise" });
-    const id = await lock(world, await offer(world, world.person("creator")), buyer);
+    const [id = ""] = await lockUnposted(world, await offer(world, world.person("creator")), [buyer]);
     await stranger.floods(drafts);
     await requestRefund(world, id, buyer);
     await stranger.floods(drafts);
@@ -131,7 +131,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     const calls = took.map((report) => report.calls);
     t.diagnostic(`in the chain's truth after ${took.length} ticks of ${calls} calls; ${FLOOD} are read later`);
 
-    const other = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const [other = ""] = await lockUnposted(world, await offer(world, world.person("creator")), [await world.buyer()]);
     const next = await tick();
     assert.ok(
       next.acted.some((what) => what.includes(other)),
@@ -142,13 +142,8 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
   it(`${JUDGED} purchases judged before each tick keep nobody else's result waiting`, async (t) => {
     const buyers = await world.buyers(JUDGED);
     const listing = await offer(world, world.person("creator"));
-    const ids: string[] = [];
-    // No more than may wait for their results.
-    for (const some of [buyers.slice(0, JUDGED / 2), buyers.slice(JUDGED / 2)]) {
-      const locked = await lockAll(world, listing, some);
-      for (const id of locked) await until(world, id, "ResultSubmitted");
-      ids.push(...locked);
-    }
+    const ids = await lockAll(world, listing, buyers);
+    for (const id of ids) await until(world, id, "ResultSubmitted");
     // What the flood left is read by now, and the newest blocks with entries of ours are asked for once more.
     for (let left = 40; left > 0 && (await tick()).read > 0; left--);
     await passTo(world, ids[0] ?? "", "unlock", -JUDGED_BEFORE_S);
@@ -172,7 +167,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     assert.ok(Math.max(...calls) <= before.calls + 1, `${calls} calls after verdicts, ${before.calls} before`);
     await judge("ok");
     await judge("mismatch");
-    const other = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const [other = ""] = await lockUnposted(world, await offer(world, world.person("creator")), [await world.buyer()]);
     const { acted } = await tick();
     assert.ok(
       acted.some((what) => what.includes(other)),
@@ -201,7 +196,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
       }
     };
     await judge();
-    const other = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+    const [other = ""] = await lockUnposted(world, await offer(world, world.person("creator")), [await world.buyer()]);
     const report = await tick();
     assert.ok(
       report.acted.some((what) => what.includes(other)),
@@ -248,7 +243,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     await passTo(world, ids.at(-1) as string, "submitResult");
     await world.ledger.advance(360);
     await tick();
-    const other = await lock(world, await offer(world, creator), await world.buyer());
+    const [other = ""] = await lockUnposted(world, await offer(world, creator), [await world.buyer()]);
     for (const id of ids) {
       const verdict = { verification: "mismatch" };
       json(await post(`${world.api}/purchases/${id}/verification`, verdict, owner.authorization));

@@ -13,7 +13,7 @@ import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, lockAll, offer, purchase, requestRefund, sellerDoes, told, until } from "./sale.ts";
+import { lock, lockUnposted, offer, purchase, requestRefund, sellerDoes, told, until } from "./sale.ts";
 
 /** More than one tick can ask about. */
 const MANY = 17;
@@ -27,7 +27,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
 
   it("an output with as many tokens as the ledger allows stops no tick", async () => {
     const buyer = await world.buyer();
-    const id = await lock(world, await offer(world, world.person("creator")), buyer);
+    const [id = ""] = await lockUnposted(world, await offer(world, world.person("creator")), [buyer]);
     const { address } = (await purchase(world, id)).escrow as { address: string };
     await world.ledger.fillWithTokens(address, 40_000_000n);
     assert.ok((await world.tick()).read >= 1);
@@ -40,7 +40,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
     const buyers = await Promise.all(
       Array.from({ length: MANY }, () => world.buyer(50_000_000n, { kind: "enterprise" })),
     );
-    const ids = await lockAll(world, listing, buyers);
+    const ids = await lockUnposted(world, listing, buyers);
     await world.tick();
     await Promise.all(ids.map((id, n) => requestRefund(world, id, buyers[n] as Wallet)));
     const requested = async () =>
@@ -111,7 +111,7 @@ describe("while the seller acts on several escrows together", { timeout: 300_000
   it("a buyer who takes one of them further keeps the others waiting for one tick only", async () => {
     const listing = await offer(world, world.person("creator"));
     const hostile = await world.buyer(50_000_000n, { kind: "enterprise" });
-    const ids = [await lock(world, listing, hostile), await lock(world, listing, await world.buyer())] as const;
+    const ids = (await lockUnposted(world, listing, [hostile, await world.buyer()])) as [string, string];
     await world.ledger.fault({ endpoint: "tx/submit", method: "POST", dropSubmit: true, times: 1 });
     const { acted } = await world.tick();
     assert.equal(acted.length, 1, `both in one transaction: ${acted}`);

@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { errorOf, json, post, send, shownSoon } from "../helpers/http.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { sha256Hex, unlockProof } from "../wallets/proof.ts";
-import { account, balance, buy, offer, passTo, purchase, sellerDoes, told, until } from "./sale.ts";
+import { account, balance, buyUnposted, offer, passTo, purchase, sellerDoes, told, until } from "./sale.ts";
 
 describe("a purchase from a service wallet whose seller posts nothing", { timeout: 300_000 }, () => {
   let world: World;
@@ -17,7 +17,7 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
     const creator = world.person("creator");
     const listing = await offer(world, creator);
     const buyer = await account(world);
-    const id = await buy(world, listing, buyer);
+    const id = await buyUnposted(world, listing, buyer);
     const afterwards = await balance(world, buyer.wallet);
     await world.tick();
     assert.equal((await purchase(world, id)).status, "FundsLocked");
@@ -42,7 +42,7 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
 
   it("is disputed when the seller posts something else than what was delivered", async () => {
     const buyer = await account(world);
-    const id = await buy(world, await offer(world, world.person("creator")), buyer);
+    const id = await buyUnposted(world, await offer(world, world.person("creator")), buyer);
     await world.tick();
     await sellerDoes(world, id, "post-result", "--result", "66".repeat(32));
     await until(world, id, "Disputed");
@@ -51,7 +51,7 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
 
   it("is disputed when its owner reports another content than was listed, in a session and in no other", async () => {
     const [owner, stranger] = [await account(world), await account(world)];
-    const id = await buy(world, await offer(world, world.person("creator")), owner);
+    const id = await buyUnposted(world, await offer(world, world.person("creator")), owner);
     const judge = (headers: Record<string, string>, verification = "mismatch") =>
       post(`${world.api}/purchases/${id}/verification`, { verification }, headers);
     errorOf(await judge({}), 403);
@@ -74,7 +74,7 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
 
   it("is refunded at once when the seller gives the money back", async () => {
     const buyer = await account(world);
-    const id = await buy(world, await offer(world, world.person("creator")), buyer);
+    const id = await buyUnposted(world, await offer(world, world.person("creator")), buyer);
     const before = await balance(world, buyer.wallet);
     await sellerDoes(world, id, "allow-refund");
     await until(world, id, "refunded");

@@ -5,7 +5,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startWorld, type World } from "../helpers/world.ts";
-import { account, balance, buy, offer, passTo, told, until } from "./sale.ts";
+import { account, balance, buyUnposted, offer, passTo, told, until } from "./sale.ts";
 
 describe("after a rotation of the master secret", { timeout: 300_000 }, () => {
   let world: World;
@@ -14,7 +14,7 @@ describe("after a rotation of the master secret", { timeout: 300_000 }, () => {
   });
   after(() => world?.stop());
 
-  it("wallets of the old and of the new secret buy, and are refunded when nothing is delivered", async () => {
+  it("wallets of the old and of the new secret buyUnposted, and are refunded when nothing is delivered", async () => {
     const creator = world.person("creator");
     const [first, second, third] = [
       await offer(world, creator),
@@ -22,7 +22,7 @@ describe("after a rotation of the master secret", { timeout: 300_000 }, () => {
       await offer(world, creator),
     ];
     const old = await account(world);
-    const before = await buy(world, first, old);
+    const before = await buyUnposted(world, first, old);
 
     const rotated = `WALLET_MASTER_SECRET_2=${randomBytes(32).toString("hex")}\nWALLET_KEY_VERSION=2\n`;
     appendFileSync(join(world.state, "secrets.env"), rotated);
@@ -30,7 +30,7 @@ describe("after a rotation of the master secret", { timeout: 300_000 }, () => {
     await world.stack.startWorkers();
 
     const fresh = await account(world);
-    const bought = [before, await buy(world, second, old), await buy(world, third, fresh)];
+    const bought = [before, await buyUnposted(world, second, old), await buyUnposted(world, third, fresh)];
     const [ofOld, ofFresh] = [await balance(world, old.wallet), await balance(world, fresh.wallet)];
     for (const id of bought) await passTo(world, id, "submitResult");
     for (const id of bought) {

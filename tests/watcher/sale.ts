@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { act, escrowIn } from "../../scripts/act.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
+import { rowsOf } from "../chaos/database.ts";
 import { json, post, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import type { Purchase } from "../helpers/payments.ts";
-import { PATIENCE_MS } from "../helpers/wait.ts";
+import { eventually, PATIENCE_MS } from "../helpers/wait.ts";
 import type { World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
@@ -39,6 +40,70 @@ export async function lockAll(world: World, listing: { id: string }, buyers: rea
     const some = buyers.slice(ids.length, ids.length + AT_A_TIME);
     ids.push(...(await Promise.all(some.map((buyer) => lock(world, listing, buyer)))));
   }
+  return ids;
+}
+
+/** Each of these buyers locks the price, and no result is posted; the purchases' ids, in their order. */
+export async function lockUnposted(
+  world: World,
+  listing: { id: string },
+  buyers: readonly Wallet[],
+): Promise<string[]> {
+  const { blockfrost } = world.ledger;
+  const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
+  const pay = (buyer: Wallet) =>
+    payingFetch(buyer, { blockfrost, method: "escrow", methods }).fetch(`${world.api}/listings/${listing.id}/unlock`);
+  const addresses = buyers.map(({ address }) => address);
+  return unposted(world, addresses, (from) => pay(buyers[from] as Wallet));
+}
+
+/** The service wallet of an account locks the price, and no result is posted; the purchase's id. */
+export async function buyUnposted(world: World, listing: { id: string }, account: Account): Promise<string> {
+  const order = { listingId: listing.id, mode: "protected" };
+  const [id] = await unposted(world, [account.wallet], () => post(`${world.api}/me/buy`, order, account.authorization));
+  return id as string;
+}
+
+/**
+ * New locks of these payers, whose requests end before a result could be made: nothing evaluates scripts meanwhile, and the
+ * workers are started anew.
+ */
+async function unposted(
+  world: World,
+  payers: readonly string[],
+  buy: (index: number) => Promise<unknown>,
+): Promise<string[]> {
+  const fault = await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });
+  const locks = (payer: string) =>
+    rowsOf<{ id: string }>(
+      world.state,
+      "payments",
+      `SELECT tx_id AS id FROM payments JOIN outbox USING (tx_id) WHERE kind = 'lock' AND payer = '${payer}'
+       ORDER BY created_at_ms`,
+    ).map(({ id }) => id);
+  const known = payers.map((payer) => locks(payer).length);
+  const asked: Promise<unknown>[] = [];
+  const ids: string[] = [];
+  while (ids.length < payers.length) {
+    const some = payers.slice(ids.length, ids.length + AT_A_TIME);
+    for (const index of some.keys()) asked.push(buy(ids.length + index).catch(() => undefined));
+    for (const payer of some) {
+      const before = known[ids.length] ?? 0;
+      ids.push(await eventually(`a lock of ${payer}`, () => locks(payer)[before]));
+    }
+  }
+  for (const id of ids) {
+    await eventually(`the lock ${id} on the ledger`, async () => (await world.ledger.tx(id)) !== undefined);
+  }
+  await world.ledger.block();
+  for (const id of ids) {
+    const isShown = async () => (await send(`${world.api}/purchases/${id}`)).status === 200;
+    await eventually(`the purchase ${id}`, isShown);
+  }
+  await world.stack.killWorkers();
+  await Promise.all(asked);
+  await world.stack.startWorkers();
+  await world.ledger.clearFault(fault);
   return ids;
 }
 

@@ -16,8 +16,8 @@ use escrow::{
     spend::Spent,
 };
 use outbox::{
-    Decision, Draft, Entry, EntryState, Kind, Outbox, RESEND_UNANSWERED_MS, Sleep, WalletSnapshot, by_id, live_for,
-    open, snapshot, write_down,
+    Decision, Draft, Entry, EntryState, Kind, Outbox, RESEND_UNANSWERED_MS, Sleep, Trust, WalletSnapshot, by_id,
+    live_for, open, snapshot, write_down,
 };
 use sql::{Database, exactly};
 
@@ -67,7 +67,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<Resolution, ResolveError> {
         if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
             if entry.state != EntryState::Included {
-                self.outbox().refresh(&mut entry, Some(&disputed.tip), self.now).await?;
+                self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, self.now).await?;
             }
             return Ok(award.paid(by));
         }
@@ -94,8 +94,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             now = now.saturating_add(wait);
             entry = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?.ok_or(ResolveError::Busy)?;
         }
-        if self.outbox().refresh(&mut entry, Some(&disputed.tip), now).await? == Decision::Unconfirm {
-            self.outbox().refresh(&mut entry, Some(&disputed.tip), now).await?;
+        if self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, now).await? == Decision::Unconfirm {
+            self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, now).await?;
         }
         taken(&entry)
     }

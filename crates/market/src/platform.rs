@@ -15,6 +15,15 @@ pub(crate) const OUTPUTS: usize = 60;
 const MAX_SPLIT: usize = 50;
 /// What stays whole: a payout to a creator, and the fees of a tick, need not be gathered.
 const KEPT_WHOLE: Lovelace = Lovelace::from_ada(50);
+/// After as many blocks, about an hour, a tick looks at the wallet though it has nothing to pay.
+const BLOCKS_BETWEEN_LOOKS: u64 = 180;
+
+/// Whether a tick that sees this newest block looks at the wallet though it has nothing to pay: the first, and one about
+/// every hour. `before` is the newest block that an earlier tick saw.
+pub(crate) fn is_looked_at(before: Option<u64>, now: u64) -> bool {
+    let period = |height: u64| height.checked_div(BLOCKS_BETWEEN_LOOKS);
+    before.is_none_or(|before| period(before) != period(now))
+}
 
 /// Whether an output pays for an action alone. Tokens, and scripts, stay where they are.
 pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
@@ -54,6 +63,14 @@ mod tests {
             reference_script: None,
         };
         (0..).zip(ada).map(of).collect()
+    }
+
+    #[test]
+    fn a_wallet_is_looked_at_first_and_then_about_every_hour() {
+        assert!(is_looked_at(None, 7));
+        assert!(!is_looked_at(Some(7), 7));
+        assert!(!is_looked_at(Some(180), 359));
+        assert!(is_looked_at(Some(359), 360));
     }
 
     #[test]

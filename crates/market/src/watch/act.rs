@@ -103,9 +103,13 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         }
         let mut work: VecDeque<Task> = owed.into_iter().map(Task::Pay).collect();
         work.extend(Job::sort(judged, view.clock).into_iter().map(Task::Do));
-        let platform = self.do_all(work, &means, &mut undone, report).await?;
-        if let (Some(key), Some(mut platform)) = (keys.seller(), platform) {
-            self.split_outputs(key, &mut platform, view, report).await?;
+        let mut platform = self.do_all(work, &means, &mut undone, report).await?;
+        let looks = platform.is_some() || view.looks_at_wallet;
+        if let Some(key) = keys.seller().filter(|_| looks && (self.calls_left)() >= CALLS_WITH_WALLET) {
+            match self.split_outputs(key, &mut platform, &means, report).await {
+                Err(TickError::Chain(error)) => report.note(&"splitting the wallet's outputs", &error),
+                done => done?,
+            }
         }
         for (purchase, why) in undone.pressing {
             report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
@@ -174,16 +178,17 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
     async fn split_outputs(
         &self,
         key: &SigningKey,
-        platform: &mut SellerWallet,
-        view: &TickView,
+        platform: &mut Option<SellerWallet>,
+        means: &Means<'_, impl Keys, impl ArbiterClient>,
         report: &mut Report,
     ) -> Result<(), TickError> {
+        let platform = self.platform(platform, key, means.needs, means.view).await?;
         let Some((from, outputs)) = platform::split(&platform.utxos(), platform.address) else { return Ok(()) };
         let purpose = format!("split:{}", from.reference);
         let plan = TxPlan {
             outputs,
             inputs: vec![from],
-            validity: Validity { from: None, until: view.tip.slot.saturating_add(SPLIT_SLOTS) },
+            validity: Validity { from: None, until: means.view.tip.slot.saturating_add(SPLIT_SLOTS) },
             ..TxPlan::default()
         };
         match build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key])) {

@@ -40,6 +40,7 @@ use crate::{
     chain_state::{self, Lead},
     contents::{Contents, ContentsError},
     escrow_steps::{Recorded, write_each},
+    platform,
     transitions::Transitions,
 };
 use counted::Counted;
@@ -209,6 +210,8 @@ struct TickView {
     read_to: u64,
     /// The seller of record, if we act as such.
     seller: Option<Address>,
+    /// Whether the platform's wallet is read though nothing is to be paid: its outputs may be too few.
+    looks_at_wallet: bool,
 }
 
 impl TickView {
@@ -272,6 +275,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             rollbacks: reading.rollbacks,
             read_to: reading.next.map_or(0, |next| next.height),
             seller: self.seller(keys),
+            looks_at_wallet: platform::is_looked_at(reading.newest.map(|newest| newest.height), tip.height),
         };
         let Some((mut work, doubtful, unsure)) = self.begin(&view, &reading, keys, report).await? else {
             return Ok(());
@@ -292,7 +296,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let known = report.steps;
         let read_to = self.read_history(deployment, &reading, &view, report).await?;
         if report.steps > known {
-            let view = TickView { read_to, ..view };
+            let view = TickView { read_to, looks_at_wallet: false, ..view };
             let work = self.read_due(&view).await?;
             let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
             self.follow_all(waiting, &view, report).await?;

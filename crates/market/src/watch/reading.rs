@@ -60,7 +60,10 @@ impl Reading {
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
             history::unread(),
-            open_of_kinds(&[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Payout], MAX_ACTIONS),
+            open_of_kinds(
+                &[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Payout, Kind::Split],
+                MAX_ACTIONS,
+            ),
             open_of_kinds(&[Kind::Lock], MAX_LOCKS),
             open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
