@@ -19,6 +19,12 @@ earlier AS MATERIALIZED (
     CROSS JOIN payments p ON p.payer = buyer.address AND p.listing_id = facts.listing
     JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id <> facts.tx
 ),
+-- The purchase by which the buyer owns the listing, if there is one.
+owned AS MATERIALIZED (
+  SELECT id FROM facts CROSS JOIN buyer CROSS JOIN purchases INDEXED BY purchases_by_buyer
+    ON buyer_address = buyer.address AND listing_id = facts.listing
+  WHERE status <> 'refunded' ORDER BY bought_at_ms LIMIT 1
+),
 -- The account that pays, if one does, and what it has spent today.
 payer AS MATERIALIZED (
   SELECT a.max_per_payment, a.daily_budget,
@@ -32,10 +38,8 @@ SELECT CASE
       AND i.identifier = facts.identifier AND i.payload_digest <> facts.payload)
     THEN json_object('condition', 'identifierTaken')
   -- The buyer owns the listing.
-  WHEN EXISTS (SELECT 1 FROM buyer JOIN purchases ON buyer_address = address AND listing_id = facts.listing
-      WHERE status <> 'refunded')
-    THEN json_object('condition', 'owned', 'purchase', (SELECT id FROM buyer JOIN purchases
-      ON buyer_address = address AND listing_id = facts.listing WHERE status <> 'refunded' ORDER BY bought_at_ms LIMIT 1))
+  WHEN EXISTS (SELECT 1 FROM owned)
+    THEN json_object('condition', 'owned', 'purchase', (SELECT id FROM owned))
   -- The buyer is paying for it.
   WHEN EXISTS (SELECT 1 FROM earlier WHERE state IN ('claimed', 'submitted'))
     THEN json_object('condition', 'paying', 'tx',

@@ -249,8 +249,8 @@ fn a_payer_whose_submission_has_no_answer_signs_once() {
         world.provider.handing.set(Handing::Answered);
         assert!(block(world.pay(10_000, None)).is_err(), "sent again");
         world.mine();
-        assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public), "{handing:?}");
-        let signed = block(world.pay(LATER_MS, Some(world.payer)));
+        assert_eq!(block(world.pay(2 * LATER_MS, None)), Err(PayError::Public), "{handing:?}");
+        let signed = block(world.pay(2 * LATER_MS, Some(world.payer)));
         assert_eq!(signed.unwrap().content, "content 1", "{handing:?}");
     }
 }

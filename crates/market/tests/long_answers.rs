@@ -63,4 +63,3 @@ fn what_a_step_is_told_at_length_is_not_read_for_the_step_alone() {
     };
     assert_eq!(calls(LONG), calls(0));
 }
-

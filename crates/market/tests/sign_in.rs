@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use crate::support::{NOON, inclusion, step, block, challenge, given, list, one, paying_for, payment, person, sign_up, token};
+use crate::support::{
+    NOON, block, challenge, given, inclusion, list, one, paying_for, payment, person, sign_up, step, token,
+};
 use cardano::Lovelace;
 use market::{
     account::{self, MAX_ACCOUNTS_A_DAY, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS},

@@ -203,7 +203,11 @@ impl Attempt<'_> {
             return Err(NotSettled::Duplicate.into());
         }
         // One whose answer is not known yet goes on: how it was handed in is looked at before it delivers.
-        if record.entry.provenance == Provenance::Foreign { self.may_have(&record.entry, &record.payer) } else { Ok(()) }
+        if record.entry.provenance == Provenance::Foreign {
+            self.may_have(&record.entry, &record.payer)
+        } else {
+            Ok(())
+        }
     }
 
     fn is_for_it(&self, record: &PaymentRecord) -> Result<(), PayError> {
