@@ -2,11 +2,11 @@
 // protocol's own suite for authorization servers.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import * as oauth from "oauth4webapi";
 import { startWorld, type World } from "../accounts/world.ts";
 import { type Answer, json, post, send, usage } from "../helpers/http.ts";
 import { freePort, runPackage } from "../helpers/program.ts";
 import { legacy } from "../mcp/endpoint.ts";
+import * as oauth from "../outsiders/oauth.ts";
 import { approve, CALLBACK, type Connected, requestOn, start, type Tokens, token } from "./client.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 10 };

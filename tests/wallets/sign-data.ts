@@ -1,14 +1,7 @@
 // CIP-30's signData as different wallets do it, and their checks of it.
-import { createRequire } from "node:module";
-import * as M from "@emurgo/cardano-message-signing-nodejs";
 import { type Address, COSE, PrivateKey, Address as toAddress } from "@evolution-sdk/evolution";
+import { messageSigning as library, lucid, mesh } from "../outsiders/wallets.ts";
 import { type AddressKind, addressOf, type Keys, keyHashHex } from "./keys.ts";
-
-// The ES modules of these two cannot be loaded by Node (broken imports of their own); their CommonJS builds can. Loaded
-// where they are wanted: they take longer than all else that most tests load.
-const require = createRequire(import.meta.url);
-const lucid = () => require("@lucid-evolution/lucid") as typeof import("@lucid-evolution/lucid");
-const mesh = () => require("@meshsdk/core") as typeof import("@meshsdk/core");
 
 /** What signData returns: COSE_Key and COSE_Sign1, hex. */
 export interface DataSignature {
@@ -60,6 +53,7 @@ export interface Layout {
 /** A signer on the message-signing library, in one of the layouts of browser wallets. */
 export function messageSigning(layout: Layout = {}): Signer {
   return async (keys, kind, payloadHex) => {
+    const M = library();
     const address = bytes(toAddress.toHex(addressOf(keys, kind)));
     const publicKey = PrivateKey.toPublicKey(keys.payment).bytes;
     const eddsa = () => M.Label.from_algorithm_id(M.AlgorithmId.EdDSA);
