@@ -78,12 +78,14 @@ endpoints! {
     Mcp POST "/mcp";
     OpenMcp POST "/mcp/open";
     ResourceMetadata GET "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp";
-    ServerMetadata GET "/.well-known/oauth-authorization-server";
+    ServerMetadata GET "/.well-known/oauth-authorization-server" | "/.well-known/oauth-authorization-server/mcp";
+    OpenidConfiguration GET "/.well-known/openid-configuration";
     Register POST "/oauth/register";
     Authorize GET "/oauth/authorize";
     ConnectChallenge GET "/oauth/challenge";
     Approve POST "/oauth/approve";
     Token POST "/oauth/token";
+    Revoke POST "/oauth/revoke";
     Asset(name) GET "/assets/{name}";
     Supported GET "/supported";
     DiscoveryResources GET "/discovery/resources";

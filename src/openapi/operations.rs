@@ -462,20 +462,30 @@ fn oauth(g: &mut SchemaGenerator) -> Operations {
         .answers::<Tokens>(g, 200, "Tokens: the old refresh token is used up.")
         .fails(&[413, 429])
         .oauth_fails(g, &[400, 401]);
+    let revoke = operation("revokeToken", "OAuth", "A client signs out (RFC 7009)")
+        .body::<Revocation>(g, FORM)
+        .answers::<Document>(g, 200, "The token opens nothing (any more): an empty object.")
+        .fails(&[413, 429])
+        .oauth_fails(g, &[400]);
     let mut metadata =
         |id: &str, summary: &str| operation(id, "OAuth", summary).answers::<Document>(g, 200, "The document.");
     let resource = metadata("resourceMetadata", "Which authorization server protects /mcp (RFC 9728)");
     let resource_of_mcp = metadata("mcpResourceMetadata", "The same, for /mcp");
     let server = metadata("serverMetadata", "The authorization server (RFC 8414)");
+    let server_of_mcp = metadata("mcpServerMetadata", "The same, where clients look that insert the resource's path");
+    let openid = metadata("openidConfiguration", "The same, where clients look that know OpenID Connect");
     vec![
         ("/oauth/register", vec![("post", register)]),
         ("/oauth/authorize", vec![("get", authorize)]),
         ("/oauth/challenge", vec![("get", challenge)]),
         ("/oauth/approve", vec![("post", approve)]),
         ("/oauth/token", vec![("post", token)]),
+        ("/oauth/revoke", vec![("post", revoke)]),
         ("/.well-known/oauth-protected-resource", vec![("get", resource)]),
         ("/.well-known/oauth-protected-resource/mcp", vec![("get", resource_of_mcp)]),
         ("/.well-known/oauth-authorization-server", vec![("get", server)]),
+        ("/.well-known/oauth-authorization-server/mcp", vec![("get", server_of_mcp)]),
+        ("/.well-known/openid-configuration", vec![("get", openid)]),
     ]
 }
 

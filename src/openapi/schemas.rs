@@ -447,6 +447,8 @@ pub struct Agent {
     client_id: String,
     client_name: String,
     redirect_uri: String,
+    /// `mcp`, or `mcp:read`: it cannot buy.
+    scope: String,
     #[schemars(regex(pattern = TIME))]
     created_at: String,
     #[schemars(regex(pattern = TIME))]
@@ -467,7 +469,7 @@ pub struct OAuthError {
 /// A program that wants to become a client (RFC 7591). Other fields are ignored.
 #[derive(Deserialize, JsonSchema)]
 pub struct Registration {
-    /// https, or loopback.
+    /// https, loopback, or a program's own scheme; others beside them are left out.
     #[schemars(length(min = 1, max = MAX_REDIRECT_URIS))]
     redirect_uris: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -533,6 +535,12 @@ pub struct Approval {
     max_per_payment_ada: u32,
     #[schemars(range(min = 1, max = MAX_DAILY_BUDGET_ADA))]
     daily_budget_ada: u32,
+    /// An account that has limits keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keep_limits: Option<bool>,
+    /// `mcp`, or `mcp:read` for less than was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
 }
 
 /// An agent that was let in.
@@ -544,6 +552,14 @@ pub struct Connected {
     #[schemars(regex(pattern = ADDRESS))]
     agent_address: String,
     owner: String,
+}
+
+/// A token that its client needs no more (RFC 7009).
+#[derive(Deserialize, JsonSchema)]
+pub struct Revocation {
+    token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
 }
 
 /// A code or a refresh token (RFC 6749, 4.1.3 and 6; RFC 7636; RFC 8707).
