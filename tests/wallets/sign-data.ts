@@ -48,6 +48,10 @@ export interface Layout {
   readonly hashed?: boolean;
   /** A key id in the protected headers: the public key (as Nami did), or the address (as Lace does, in both). */
   readonly keyId?: "public key" | "address";
+  /** The key id stands in the headers that are not signed. */
+  readonly unsigned?: boolean;
+  /** With COSE_Sign1's tag, as libraries for COSE in general write it. */
+  readonly tagged?: boolean;
 }
 
 /** A signer on the message-signing library, in one of the layouts of browser wallets. */
@@ -61,10 +65,12 @@ export function messageSigning(layout: Layout = {}): Signer {
 
     const headers = M.HeaderMap.new();
     headers.set_algorithm_id(eddsa());
-    if (layout.keyId) headers.set_key_id(layout.keyId === "address" ? address : publicKey);
+    const unsigned = M.HeaderMap.new();
+    const named = layout.unsigned ? unsigned : headers;
+    if (layout.keyId) named.set_key_id(layout.keyId === "address" ? address : publicKey);
     headers.set_header(M.Label.new_text("address"), M.CBORValue.new_bytes(address));
     const builder = M.COSESign1Builder.new(
-      M.Headers.new(M.ProtectedHeaderMap.new(headers), M.HeaderMap.new()),
+      M.Headers.new(M.ProtectedHeaderMap.new(headers), unsigned),
       bytes(payloadHex),
       false,
     );
@@ -76,7 +82,9 @@ export function messageSigning(layout: Layout = {}): Signer {
     if (layout.keyId === "address") key.set_key_id(address);
     key.set_header(negative("1"), M.CBORValue.new_int(M.Int.new_i32(6)));
     key.set_header(negative("2"), M.CBORValue.new_bytes(publicKey));
-    return { key: hex(key.to_bytes()), signature: hex(builder.build(signature).to_bytes()) };
+    const sign1 = builder.build(signature).to_bytes();
+    // The library's own TaggedCBOR writes an array of two instead of a tag.
+    return { key: hex(key.to_bytes()), signature: `${layout.tagged ? "d2" : ""}${hex(sign1)}` };
   };
 }
 
@@ -90,6 +98,12 @@ export const signers: Readonly<Record<string, Signer>> = {
   "message-signing, public key as key id": messageSigning({ keyId: "public key" }),
   "message-signing, address as key id": messageSigning({ keyId: "address" }),
   "message-signing, address as key id, hashed": messageSigning({ keyId: "address", hashed: true }),
+};
+
+/** What only libraries for COSE in general write, and wallets' own need not read. */
+export const general: Readonly<Record<string, Signer>> = {
+  "message-signing, tagged": messageSigning({ tagged: true }),
+  "message-signing, unsigned key id": messageSigning({ keyId: "public key", unsigned: true }),
 };
 
 /** The libraries' own verification. None of them knows hashed payloads except mesh. */
