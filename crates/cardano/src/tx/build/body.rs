@@ -67,7 +67,7 @@ impl<'a> Frame<'a> {
             auxiliary_data_hash: None,
             validity_interval_start: plan.validity.from,
             mint: None,
-            script_data_hash: redeemers.as_ref().map(|redeemers| script_data_hash(redeemers, params)),
+            script_data_hash: redeemers.as_ref().map(|redeemers| script_data_hash(redeemers, params)).transpose()?,
             collateral: None,
             required_signers: NonEmptySet::from_vec(signers),
             network_id: None,
@@ -137,7 +137,10 @@ fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Optio
 }
 
 /// Binds redeemers and cost model to the body (Alonzo, `hashScriptIntegrity`). Datums are inline: none are hashed here.
-fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Hash<32> {
+fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Result<Hash<32>, BuildError> {
+    if params.cost_model_v3.is_empty() {
+        return Err(BuildError::NoCostModel);
+    }
     let views = LanguageViews(BTreeMap::from([(PLUTUS_V3, params.cost_model_v3.clone())]));
-    ScriptData { redeemers: Some(redeemers.clone()), datums: None, language_views: Some(views) }.hash()
+    Ok(ScriptData { redeemers: Some(redeemers.clone()), datums: None, language_views: Some(views) }.hash())
 }
