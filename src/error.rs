@@ -128,6 +128,7 @@ impl ApiError {
                 | DraftingError::Action
                 | DraftingError::NoContract
                 | DraftingError::Wallet(_)
+                | DraftingError::NotOnChain(_)
                 | DraftingError::NotDrafted(_) => ErrorAnswer::bad_request(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),

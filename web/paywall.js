@@ -15,6 +15,7 @@ import {
   exact,
   fail,
   kept,
+  largest,
   offerWallets,
   ownWallet,
   Problem,
@@ -181,8 +182,8 @@ async function owner({ addresses }) {
 offerWallets("Pay", mode, async (wallet, mode) => {
   // Whoever cannot be told whether it is theirs already does not pay for it.
   if (await owner(wallet)) toSign("This wallet has bought it: sign below.");
-  const [utxos, changeAddress] = [(await wallet.api.getUtxos()) ?? [], await wallet.api.getChangeAddress()];
-  const draft = await ask(`/listings/${listing}/payment-draft`, { mode, utxos, changeAddress });
+  const [utxos, changeAddress] = [largest(await wallet.api.getUtxos()), await wallet.api.getChangeAddress()];
+  const draft = await ask(`/listings/${listing}/payment-draft`, { mode, utxos, changeAddress, checkInputs: true });
   const transaction = base64(bytesOf(await signed(wallet, draft)));
   // A name of its own lets the same request through again, even after it was answered.
   const extensions = { "payment-identifier": { info: { required: false, id: crypto.randomUUID() } } };

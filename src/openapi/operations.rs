@@ -103,6 +103,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().into()
 }
 
+#[derive(Clone)]
 struct Operation(Value);
 
 /// An operation with its name, its group, and a sentence about it. Ours to blame are always possible.
@@ -300,7 +301,14 @@ fn paywall(g: &mut SchemaGenerator) -> Operations {
         .body::<NewPaymentDraft>(g, JSON)
         .answers::<PaymentDraft>(g, 200, "The draft.")
         .fails(&[400, 404, 413, 429]);
-    vec![("/listings/{id}/unlock", vec![("get", unlock)]), ("/listings/{id}/payment-draft", vec![("post", draft)])]
+    let post = unlock
+        .clone()
+        .set("/operationId", json!("postUnlock"))
+        .set("/summary", json!("The same, for clients that post"));
+    vec![
+        ("/listings/{id}/unlock", vec![("get", unlock), ("post", post)]),
+        ("/listings/{id}/payment-draft", vec![("post", draft)]),
+    ]
 }
 
 fn purchases(g: &mut SchemaGenerator) -> Operations {

@@ -218,6 +218,9 @@ pub enum Verification {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewPaymentDraft {
+    /// Look the output that pays up first, so that a wallet on another network is told before it signs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    check_inputs: Option<bool>,
     mode: DeliveryMode,
     /// `getChangeAddress()`: hexadecimal, or bech32.
     #[schemars(length(min = 1))]

@@ -4,8 +4,10 @@
 //! - `POST /purchases/{id}/action-draft`: what a party can do with its escrow, and the transaction for it. The wallet submits
 //!   the signed one, and the watcher reads from the chain what it did.
 
+use std::collections::BTreeSet;
+
 use cardano::{
-    TxHash,
+    TxHash, TxRef,
     chain::{self, Chain},
     tx::build::UnsignedTx,
 };
@@ -43,6 +45,12 @@ pub enum DraftingError {
     /// A wallet that cannot be read.
     #[error(transparent)]
     Wallet(#[from] InvalidWallet),
+    /// The output that would pay is not there to be spent: the wallet is on another network, or lags.
+    #[error(
+        "utxos: {0} is not on preprod to be spent: switch the wallet to preprod; if the money came or went just now, try again \
+         after the next block"
+    )]
+    NotOnChain(TxRef),
     /// Nothing can be drafted; the text says why and what to do.
     #[error(transparent)]
     NotDrafted(DraftError),
@@ -59,7 +67,8 @@ pub enum DraftingError {
     NotActed(ActionError),
 }
 
-/// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none.
+/// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none, and for the
+/// output that pays, where the body says `checkInputs`: pages do, so that a wallet on another network is told before it signs.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
@@ -69,13 +78,17 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
     let clock = paywall::clock(app, &database).await?;
-    let parameters = app.chain(&request)?.protocol_parameters().await?;
+    let chain = app.chain(&request)?;
+    let parameters = chain.protocol_parameters().await?;
     let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock };
     let (_, wallet) = payment_of(&body)?;
     let draft = checkout::draft(&app.methods()?.ways(), &order, &wallet, &parameters).map_err(|error| match error {
         DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
         error => ApiError::from(DraftingError::NotDrafted(error)),
     })?;
+    if body.fields()?.switch("checkInputs")? && !is_unspent(&chain, &draft.nonce).await {
+        return Err(DraftingError::NotOnChain(draft.nonce).into());
+    }
     let payment = json!({
         "x402Version": 2,
         "resource": paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id)),
@@ -85,6 +98,14 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     });
     let told = [("payment", payment), ("summary", summary(&draft)), ("words", json!(draft.words(clock)))];
     answer(&draft.tx, told)
+}
+
+/// Whether an output is there to be spent, as far as can be told: a provider that does not answer keeps nobody from signing.
+async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
+    match chain.outputs_among(&reference.tx, &BTreeSet::from([*reference]), 0).await {
+        Ok(outputs) => outputs.iter().flatten().any(|output| output.spent_by.is_none()),
+        Err(_) => true,
+    }
 }
 
 /// What can be done with a purchase, or the transaction for one action.

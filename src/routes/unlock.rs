@@ -1,4 +1,5 @@
-//! `GET /listings/{id}/unlock`: the paywall.
+//! `GET /listings/{id}/unlock`: the paywall. Directories try it with HEAD, which is told the terms and nothing else: a HEAD
+//! could not carry what is paid for. They try POST, too, which is as good as GET.
 //!
 //! ```text
 //! no header            402 with the terms
@@ -115,6 +116,9 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     let database = app.database();
     let Priced { terms, clock } = paywall::priced(app, request, &id).await?.ok_or(UnlockError::UnknownListing)?;
     let gate = Gate { app, request, terms, clock, methods: app.methods()?, database };
+    if request.method() == "HEAD" {
+        return gate.ask(&Ask::new(UNPAID, "payment required: choose one of the terms")).await;
+    }
     let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
     if payment.is_some() {
         app.limit_client(Limiter::Payment, request).await?;
