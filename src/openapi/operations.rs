@@ -48,7 +48,7 @@ pub fn document(version: &str) -> Value {
             "title": "Surety",
             "version": version,
             "summary": "A marketplace for design prompts, paid in ADA over x402 with buyer protection",
-            "description": "Amounts are lovelace as decimal texts (1 tADA = 1,000,000), times POSIX ms, addresses those of Cardano's preprod network. Every path answers OPTIONS (CORS), and HEAD where it answers GET, but for the paywall.",
+            "description": "Amounts are lovelace as decimal texts (1 tADA = 1,000,000), times POSIX ms, addresses those of Cardano's preprod network. Every path answers OPTIONS (CORS), and HEAD where it answers GET.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "tags": TAGS.map(|name| json!({ "name": name })),

@@ -56,7 +56,7 @@ describe("the paywall's page", () => {
     const quirks = (usual: Cip30): Cip30 => ({
       getUsedAddresses: async () => null,
       getUnusedAddresses: () => Promise.reject(new Error("not supported")),
-      getUtxos: async () => [...many, ...((await usual.getUtxos?.()) as string[])],
+      getUtxos: async () => [...many, ...(((await usual.getUtxos?.()) ?? []) as string[])],
     });
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet, quirks });
     await page.getByLabel("Instant").check();
