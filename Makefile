@@ -8,6 +8,8 @@ export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
 # Test files that run at a time: with as many, two cores are never idle.
 E2E_JOBS ?= 7
+# What others can use: published, in this order.
+LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
 .PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak bench scale fuzz contract deploy rollback smoke tail backup restore clean-state
@@ -31,6 +33,7 @@ lint: lint-workers lint-native ## formatting, lints, types, licences and origins
 lint-native:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps $(LIBRARIES:%=--package %)
 
 lint-workers:
 	@scripts/setup.sh clients deny

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::*;
 use crate::keys::{Native, SigningKey};
 
-const FIXTURE: &str = include_str!("../../../../tests/fixtures/cip8/wallets.json");
+const FIXTURE: &str = include_str!("../../tests/fixtures/cip8/wallets.json");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
