@@ -125,6 +125,7 @@ impl ApiError {
                 DraftingError::UnknownListing => ErrorAnswer::not_found(text()),
                 DraftingError::NotActed(error) => acted(error, text()),
                 DraftingError::Mode
+                | DraftingError::Commitment
                 | DraftingError::Action
                 | DraftingError::NoContract
                 | DraftingError::Wallet(_)

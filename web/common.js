@@ -238,9 +238,11 @@ const encoded = (text) => new TextEncoder().encode(text);
 
 /** @param {string} text */
 export async function sha256(text) {
-  const hash = await crypto.subtle.digest("SHA-256", encoded(text));
-  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", encoded(text))));
 }
+
+/** @param {Uint8Array} bytes */
+export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** @param {Uint8Array} bytes No more than a transaction's few thousand. */
 export const base64 = (bytes) => btoa(String.fromCharCode(...bytes));

@@ -233,6 +233,11 @@ pub struct NewPaymentDraft {
     /// `getUsedAddresses()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     addresses: Option<Vec<String>>,
+    /// `h` of the extension `cardano-request-commitment`, for `GET /listings/{id}/unlock`: the transaction's metadata
+    /// carry it. The salt stays with the client until it pays.
+    #[schemars(regex(pattern = HASH))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    commitment: Option<String>,
 }
 
 /// A payment for a wallet to sign: nothing of it is kept.

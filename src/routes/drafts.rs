@@ -22,7 +22,10 @@ use market::{
     purchase::Status,
 };
 use serde_json::{Map, Value, json};
-use x402_cardano::wire::request_binding;
+use x402_cardano::{
+    request_commitment::{Commitment, RequestDigest},
+    wire::request_binding,
+};
 
 use crate::{
     app::App,
@@ -42,6 +45,9 @@ pub enum DraftingError {
     /// Not a mode of delivery.
     #[error("mode: must be instant or protected")]
     Mode,
+    /// Not a digest.
+    #[error("commitment: must be 64 lowercase hexadecimal digits")]
+    Commitment,
     /// A wallet that cannot be read.
     #[error(transparent)]
     Wallet(#[from] InvalidWallet),
@@ -73,15 +79,18 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
     let body = WalletBody::read(app, &mut request).await?;
-    let mode = payment_of(&body)?.0;
+    let (mode, _, commitment) = payment_of(&body)?;
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
     let clock = paywall::clock(app, &database).await?;
     let chain = app.chain(&request)?;
     let parameters = chain.protocol_parameters().await?;
-    let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock };
-    let (_, wallet) = payment_of(&body)?;
+    let digest = paywall::unlock_digest(app, &request, &terms.id);
+    // Without an origin nothing could be checked.
+    let commitment = commitment.filter(|_| digest.is_some());
+    let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock, commitment };
+    let (_, wallet, _) = payment_of(&body)?;
     let draft = checkout::draft(&app.methods()?.ways(), &order, &wallet, &parameters).map_err(|error| match error {
         DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
         error => ApiError::from(DraftingError::NotDrafted(error)),
@@ -89,12 +98,14 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     if body.fields()?.switch("checkInputs")? && !is_unspent(&chain, &draft.nonce).await {
         return Err(DraftingError::NotOnChain(draft.nonce).into());
     }
+    let mut extensions = request_binding::offered(&paywall::secret()?);
+    extensions.extend(digest.iter().flat_map(RequestDigest::offered));
     let payment = json!({
         "x402Version": 2,
         "resource": paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id)),
         "accepted": draft.offered.requirements,
         "payload": { "nonce": draft.nonce.to_string() },
-        "extensions": request_binding::offered(&paywall::secret()?),
+        "extensions": extensions,
     });
     let told = [("payment", payment), ("summary", summary(&draft)), ("words", json!(draft.words(clock)))];
     answer(&draft.tx, told)
@@ -138,11 +149,13 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     answer(&draft.tx, [("summary", action_summary(&draft)), ("words", json!(draft.words))])
 }
 
-/// How is to be paid, from which wallet.
-fn payment_of(body: &WalletBody) -> Result<(DeliveryMode, Cip30Wallet), ApiError> {
+/// How is to be paid, from which wallet, and what the transaction has to commit to.
+fn payment_of(body: &WalletBody) -> Result<(DeliveryMode, Cip30Wallet, Option<Commitment>), ApiError> {
     let fields = body.fields()?;
     let mode = fields.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
-    Ok((mode, wallet(&fields)?))
+    let commitment = fields.optional_text("commitment")?;
+    let commitment = commitment.map(|text| Commitment::parse(text).ok_or(DraftingError::Commitment)).transpose()?;
+    Ok((mode, wallet(&fields)?, commitment))
 }
 
 /// What is to be done, if anything, by a wallet that can be read.

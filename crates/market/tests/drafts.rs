@@ -32,6 +32,7 @@ use x402_cardano::{
     escrow::TransferMethod,
     exact::{Facts, InputState, MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS, Moment, Payment, verify_with_facts},
     method::{DefaultMethod, EscrowMethod, PaymentMethod},
+    request_commitment::Commitment,
     wire::ConfirmationPolicy,
 };
 
@@ -77,11 +78,19 @@ fn terms(modes: &[DeliveryMode]) -> ListingTerms {
 }
 
 fn drafted(mode: DeliveryMode, wallet: &Cip30Wallet) -> Result<PaymentDraft, DraftError> {
+    committing(mode, wallet, None)
+}
+
+fn committing(
+    mode: DeliveryMode,
+    wallet: &Cip30Wallet,
+    commitment: Option<Commitment>,
+) -> Result<PaymentDraft, DraftError> {
     let (instant, protected) = methods();
     let ways: [(DeliveryMode, &dyn PaymentMethod); 2] =
         [(DeliveryMode::Instant, &instant), (DeliveryMode::Protected, &protected)];
     let terms = terms(&[DeliveryMode::Instant, DeliveryMode::Protected]);
-    let order = DraftOrder { terms: &terms, mode, nonce: [9; 32], clock: NOW };
+    let order = DraftOrder { terms: &terms, mode, nonce: [9; 32], clock: NOW, commitment };
     draft(&ways, &order, wallet, &ProtocolParameters::preprod())
 }
 
@@ -146,6 +155,18 @@ fn conserved(tx: &SignedTx, spent: &[&Utxo]) {
     }
     balance.retain(|_, rest| *rest != 0);
     assert!(balance.is_empty(), "{balance:?}");
+}
+
+#[test]
+fn a_draft_carries_the_payers_commitment_and_nothing_else_at_the_least_fee() {
+    let commitment = Commitment::parse(&"ab".repeat(32)).unwrap();
+    let wallet = wallet(vec![utxo(1, 0, 1, 30_000_000, &[])]);
+    for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
+        let draft = committing(mode, &wallet, Some(commitment)).unwrap();
+        judge(mode, &draft, &wallet);
+        assert!(commitment.is_all_metadata_of(&SignedTx::parse(&draft.tx.unsigned_cbor().unwrap()).unwrap()));
+        assert!(draft.words(NOW).iter().any(|words| words.contains("a digest of your request")));
+    }
 }
 
 #[test]

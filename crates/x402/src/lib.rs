@@ -98,6 +98,7 @@ pub mod escrow;
 pub mod exact;
 mod json;
 pub mod method;
+pub mod request_commitment;
 pub mod settlement;
 pub mod wire;
 

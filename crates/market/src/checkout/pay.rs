@@ -12,6 +12,7 @@ use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, VerifyError, verify},
     method::{Offered, recognise},
+    request_commitment::{Bound, RequestDigest, request_commitment},
     settlement::{NotSettled, Settlement, SettlementEvidence},
     wire::{
         HeaderError, InvalidAccepted, Network, PaymentPayload, PaymentRequirements, SettlementResponse,
@@ -56,6 +57,9 @@ pub struct Presented<'a> {
     header: ContentHash,
     /// Whether something in it is known to nobody but who made it and us.
     is_secret: bool,
+    /// Whether its transaction commits to the request that brings it, with a salt that the chain does not show: then who
+    /// presents it made it, whether it is public or not.
+    is_committed: bool,
     identifier: Option<Identifier>,
     network: String,
 }
@@ -68,15 +72,26 @@ impl<'a> Presented<'a> {
     /// # Errors
     /// Whatever keeps it from being a payment: nothing was looked up.
     pub fn read(header: &'a str, network: &str) -> Result<Self, Refusal> {
+        Self::of_request(header, network, None)
+    }
+
+    /// The same, of the request that brings it (`cardano-request-commitment`): a payment that commits to a request is taken
+    /// with no other.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and a commitment that does not hold.
+    pub fn of_request(header: &'a str, network: &str, request: Option<&RequestDigest>) -> Result<Self, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         let identifier = match payload.payment_id()? {
             Some(id) => Some(Identifier { id: id.to_string(), payload: payload_digest(header)? }),
             None => None,
         };
-        let tx = Payment::read(&payload.payload)?.tx.id;
-        let is_secret = payload.is_bound() || identifier.is_some();
+        let tx = Payment::read(&payload.payload)?.tx;
+        let is_committed = request_commitment(&payload, &tx, request, false)? == Bound::ToThisRequest;
+        let is_secret = payload.is_bound() || identifier.is_some() || is_committed;
         let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
-        Ok(Self { text: header, tx, header: known_as, is_secret, identifier, network: network.to_owned() })
+        let network = network.to_owned();
+        Ok(Self { text: header, tx: tx.id, header: known_as, is_secret, is_committed, identifier, network })
     }
 
     /// The transaction.
@@ -126,7 +141,7 @@ pub enum PayError {
     /// Somebody else handed the transaction in before it came here, or may have: it proves nothing about who sends it.
     #[error(
         "a node had this transaction before it came from here: send X-Service-Proof, signed by the payer, together with \
-         PAYMENT-SIGNATURE"
+         PAYMENT-SIGNATURE (a payment with a request commitment needs none)"
     )]
     Public,
     /// Many payments of this payer took no effect lately.
@@ -191,11 +206,16 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
+    /// Whether this payer brings the payment: who knows the commitment's salt made it, and so did who signs the request.
+    fn is_payers(&self, payer: &Address) -> bool {
+        self.presented.is_committed || self.proven == Some(*payer)
+    }
+
     /// Whether a payment that was claimed before may be taken up: for the same listing, with the same header before the
     /// content was handed out. The header is what only the payer and we know, until the transaction is public. An
     /// identifier is never public, whether it was looked for or stands in the same header; and the payer may sign.
     fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), PayError> {
-        let same = record.header == self.presented.header;
+        let same = record.header == self.presented.header || self.presented.is_committed;
         let same = same && (!record.delivered || self.presented.identifier.is_some());
         let since = record.entry.block.map(|block| block.time_ms.saturating_add(MADE_AGAIN_MS));
         let same = same && (self.presented.is_secret || since.is_none_or(|end| self.now < end));
@@ -219,7 +239,7 @@ impl Attempt<'_> {
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
     /// payer's signature tells them from whoever copied it.
     fn may_have(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
-        if entry.was_public && self.proven != Some(*payer) { Err(PayError::Public) } else { Ok(()) }
+        if entry.was_public && !self.is_payers(payer) { Err(PayError::Public) } else { Ok(()) }
     }
 }
 
@@ -266,7 +286,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     /// Whether a payment that was claimed before is to be taken up where it is. One that the ledger refused is verified
     /// anew, unless it did get into a block after all, and nobody else handed it in first or its payer signs.
     async fn still_stands(&self, attempt: &Attempt<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
-        let payers = !record.entry.was_public || attempt.proven == Some(record.payer);
+        let payers = !record.entry.was_public || attempt.is_payers(&record.payer);
         let for_it = attempt.is_for_it(record).is_ok();
         let entry = &mut record.entry;
         // One that was presented for another listing, and is not known to have been handed in from here, binds nobody.
@@ -296,7 +316,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if is_refunded(now.status) {
             return Err(PayError::Refunded);
         }
-        let same = now.header == *header || attempt.proven == Some(now.payer);
+        let same = now.header == *header || attempt.is_payers(&now.payer);
         if same { attempt.may_have(&now.entry, &now.payer) } else { Err(NotSettled::Duplicate.into()) }
     }
 
@@ -305,8 +325,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
         if is_refunded(record.status) {
             return Err(PayError::Refunded);
         }
-        // What its payer signs for is theirs, whoever handed it in first.
-        record.entry.unanswered &= attempt.proven != Some(record.payer);
+        // What its payer brings is theirs, whoever handed it in first.
+        record.entry.unanswered &= !attempt.is_payers(&record.payer);
         let settled = self.settle(&mut record.entry, record.mode, None, false).await?;
         if let Standing::Confirmed { .. } = &settled.standing {
             self.is_as_it_was(attempt, (&record.entry.tx, &record.header), &settled).await?;
@@ -360,7 +380,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                 attempt.may_resume(&record, false)?;
                 return self.resume(attempt, record).await;
             }
-            if attempt.proven != Some(verified.payer) {
+            if !attempt.is_payers(&verified.payer) {
                 return Err(PayError::Public);
             }
         } else if self.ends_at_once(&verified) {
@@ -373,7 +393,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             tx: verified.tx_id,
             cbor: &verified.cbor,
             valid_until: verified.valid_until,
-            newest_height: Some(verified.newest_height).filter(|_| attempt.proven != Some(payer)),
+            newest_height: Some(verified.newest_height).filter(|_| !attempt.is_payers(&payer)),
             listing_id: &terms.id,
             mode,
             payer,
@@ -482,7 +502,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
     /// That nobody has this transaction, which is not handed in, a moment later either: what a provider's index did not show
     /// yet is no secret of its payer's. No node is asked for it, so none says that it had it before.
     async fn must_be_unseen(&self, attempt: &Attempt<'_>, payer: &Address) -> Result<(), PayError> {
-        if attempt.proven == Some(*payer) {
+        if attempt.is_payers(payer) {
             return Ok(());
         }
         self.sleep.sleep(UNSEEN_MS).await;
