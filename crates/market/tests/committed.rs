@@ -57,7 +57,7 @@ impl World {
         let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
         let key = person(9);
         let coin = output(key.enterprise_address().to_string(), Lovelace::from_ada(100), None);
-        let funds = Tx::unsigned(1, &[faucets(1)], &[coin.clone()], u64::MAX);
+        let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);
         let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
         assert!(ledger.hand_in(funds));
         ledger.mine();
