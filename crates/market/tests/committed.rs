@@ -127,11 +127,17 @@ fn code(paid: Result<Paid, PayError>) -> String {
 
 #[test]
 fn who_knows_the_salt_gets_what_a_public_payment_bought() {
-    let world = World::new();
-    let [terms, _] = &world.terms;
-    world.broadcast();
-    world.provider.ledger.mine();
-    assert_eq!(world.pay(terms, &world.header(terms, SALT.disclosed())).unwrap().content, "content 1");
+    for mined in [false, true] {
+        let world = World::new();
+        let [terms, _] = &world.terms;
+        world.provider.shows_mempool.set(true);
+        world.broadcast();
+        if mined {
+            world.provider.ledger.mine();
+        }
+        // A node that has it refuses it; the request waits for its block.
+        assert_eq!(world.pay(terms, &world.header(terms, SALT.disclosed())).unwrap().content, "content 1");
+    }
 }
 
 #[test]

@@ -415,7 +415,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
             content = content.or_else(|| beside.and_then(|rows| rows.rows.into_iter().next()));
             match claim {
                 Claim::New(mut entry) => {
-                    let settled = self.settle(&mut entry, mode, Some(None), content.is_some()).await?;
+                    // A node takes nothing twice: what its payer handed in before only waits for a block.
+                    let first = (!verified.public || !attempt.presented.is_committed).then_some(None);
+                    let settled = self.settle(&mut entry, mode, first, content.is_some()).await?;
                     if let Standing::Confirmed { .. } = &settled.standing {
                         let claimed = (&entry.tx, &attempt.presented.header);
                         self.is_as_it_was(attempt, claimed, &settled).await?;
@@ -426,7 +428,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_
                         self.must_have_its_result(&entry.tx, false).await?;
                     }
                     // With its block, where nothing else was waited for; otherwise last, as for who comes back.
-                    let is_marked = mode == DeliveryMode::Instant && content.is_some();
+                    let is_marked = first.is_some() && mode == DeliveryMode::Instant && content.is_some();
                     let content = self.bought_or(content, terms, &entry.tx).await?;
                     if !is_marked && !(self.hung_up)() {
                         self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
