@@ -114,7 +114,7 @@ fn make_out(
     (id, listing, mode): (&ListingId, &Listing, DeliveryMode),
     arguments: &BuyArguments,
 ) -> Result<Pending, Failure> {
-    let address = key.enterprise_address();
+    let address = key.address();
     shop.chain.must_be_preprod()?;
     let utxos = shop.chain.spendable(&address)?;
     if utxos.is_empty() {
