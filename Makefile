@@ -8,14 +8,17 @@ export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
 # Test files that run at a time: with as many, two cores are never idle.
 E2E_JOBS ?= 7
+# What others can use: published, in this order.
+LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz fuzz-short contract deploy rollback smoke tail backup restore clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz contract deploy rollback smoke tail backup restore clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
-demo: build ## the whole story on a local ledger, from listing to where every lovelace went
+demo: setup ## the whole story on a local ledger, from listing to where every lovelace went
+	@scripts/build-all.sh demo
 	@node scripts/demo.ts
 
 dev: build ## run everything here until Ctrl-C: API :8787, arbiter :8788, watcher :8789, ledger :8990
@@ -25,14 +28,15 @@ test: ## everything that CI runs
 	@scripts/checks.sh
 	@$(RUN_E2E)
 
-lint: setup lint-native lint-workers ## formatting, lints, types, licences and origins of dependencies
+lint: lint-workers lint-native ## formatting, lints, types, licences and origins of dependencies
 
 lint-native:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps $(LIBRARIES:%=--package %)
 
 lint-workers:
-	@scripts/setup.sh deny
+	@scripts/setup.sh clients deny
 	cargo clippy --workspace --exclude xtask --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci .
 	npx tsc --noEmit
@@ -57,7 +61,7 @@ soak: build ## honest and hostile traffic with faults: make soak MINUTES=2; SEED
 rush: build ## many honest protected buyers at once, and the time to content: make rush BUYERS=100 BLOCK_TIME=20
 	@BUYERS='$(BUYERS)' BLOCK_TIME='$(BLOCK_TIME)' IDLE='$(IDLE)' node scripts/rush.ts
 
-bench: release ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
+bench: release outsiders ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
 	@node tests/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')
 	@cargo bench --quiet --package x402-cardano --bench payments
 	@node tests/scale/bench.ts
@@ -65,11 +69,8 @@ bench: release ## what things cost beside the same shop on Hono, then payments a
 scale: setup ## what limits the service at which load (docs/scale.md); MEASURE=1 measures purchases anew
 	@MEASURE='$(MEASURE)' node scripts/scale.ts
 
-fuzz: setup ## ten million executions of the decoders of outside bytes
+fuzz: setup ## millions of executions of the decoders of outside bytes; make test reads what they kept
 	scripts/fuzz.sh 2000000
-
-fuzz-short: setup ## the same decoders for as long as make test has
-	scripts/fuzz.sh 50000
 
 contract: setup ## rebuild the contract, compare it with the committed blueprint, run its tests (installs aiken)
 	scripts/contract.sh
@@ -83,11 +84,13 @@ outsiders: setup ## install what else the tests run: a browser, other people's c
 build: setup ## build the workers, as quickly as they are built
 	@scripts/build-all.sh
 
-release: setup ## build the workers as they are deployed, within the size and the time to start that each may have
+release: ## build the workers as they are deployed, within the size and the time to start that each may have
+	@scripts/setup.sh checks
 	@scripts/build-all.sh deploy
 	@node scripts/startup.ts
 
-deploy: setup ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
+deploy: ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
+	@scripts/setup.sh checks
 	@cargo build --quiet --package xtask --bin xtask
 	@ENV='$(or $(ENV),production)' ONLY=preflight node scripts/deploy.ts
 	@[ '$(ONLY)' = preflight ] || { scripts/build-all.sh deploy && ENV='$(or $(ENV),production)' node scripts/deploy.ts; }

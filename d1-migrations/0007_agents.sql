@@ -11,6 +11,7 @@ CREATE TABLE oauth_grants (
   client_name TEXT NOT NULL,                     -- as the owner saw it
   redirect_uri TEXT NOT NULL,
   resource TEXT NOT NULL,                        -- the audience of its access tokens
+  scope TEXT NOT NULL CHECK (scope IN ('mcp', 'mcp:read')),  -- what the owner allowed
   code_challenge TEXT NOT NULL CHECK (length(code_challenge) = 43),
   client_auth TEXT CHECK (client_auth IN ('none', 'private_key_jwt')),  -- how the client redeemed the code, and so has to refresh
   generation INTEGER NOT NULL DEFAULT 0 CHECK (generation >= 0),
@@ -52,7 +53,8 @@ CREATE TABLE oauth_clients (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_clients_by_end ON oauth_clients (kept_until_ms);
 
--- Client id metadata documents and key sets, as last fetched, while they are fresh.
+-- Client id metadata documents and key sets, as last fetched. One that is not fresh any more stands in for one that cannot
+-- be fetched just now; the watcher removes it after a month.
 CREATE TABLE oauth_documents (
   url TEXT PRIMARY KEY,
   body TEXT NOT NULL,

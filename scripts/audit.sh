@@ -19,17 +19,20 @@ else
   unasked "the database of RustSec"
 fi
 
-# npm, by the registry that is configured. An answer has either vulnerabilities, or an error.
-answer=$(npm audit --package-lock-only --json 2>/dev/null)
-found=$(node -e '
-  const { metadata, vulnerabilities } = JSON.parse(process.argv[1]);
-  if (!metadata) process.exit(1);
-  for (const { name, severity, range } of Object.values(vulnerabilities)) {
-    if (["high", "critical"].includes(severity)) console.log(`audit: ${name} ${range}: ${severity}`);
-  }
-' "$answer" 2>/dev/null) || { unasked "npm's registry" && found=""; }
-if [ -n "$found" ]; then
-  echo "$found" >&2
-  failed=1
-fi
+# npm, by the registry that is configured: what the service runs with here, and the clients that it is tested with. An
+# answer has either vulnerabilities, or an error.
+for folder in . tests/outsiders; do
+  answer=$(npm --prefix "$folder" audit --package-lock-only --json 2>/dev/null)
+  found=$(node -e '
+    const { metadata, vulnerabilities } = JSON.parse(process.argv[1]);
+    if (!metadata) process.exit(1);
+    for (const { name, severity, range } of Object.values(vulnerabilities)) {
+      if (["high", "critical"].includes(severity)) console.log(`audit: ${process.argv[2]}: ${name} ${range}: ${severity}`);
+    }
+  ' "$answer" "$folder" 2>/dev/null) || { unasked "npm's registry" && found=""; }
+  if [ -n "$found" ]; then
+    echo "$found" >&2
+    failed=1
+  fi
+done
 exit "$failed"

@@ -73,7 +73,7 @@ export async function backup(place: Place, file: string): Promise<Record<string,
   }
   const { database } = place.target.configured(place.worker);
   const at = new Date().toISOString();
-  const text = `${[heading({ database: database.database_name, at, migrations, rows: counts }), ...statements].join("\n")}\n`;
+  const text = `${[heading({ database, at, migrations, rows: counts }), ...statements].join("\n")}\n`;
   tried(empty, text);
   writeFileSync(file, text, { mode: 0o600 });
   return counts;
@@ -132,9 +132,7 @@ async function run(): Promise<void> {
   for (const place of places) {
     const file = join(folder, `${place.worker.role}.sql`);
     const counts = await (what === "restore" ? restore(place, file) : backup(place, file));
-    console.log(
-      `${what} of ${place.target.configured(place.worker).database.database_name}: ${told(counts) || "nothing"}`,
-    );
+    console.log(`${what} of ${place.target.configured(place.worker).database}: ${told(counts) || "nothing"}`);
   }
   console.log(`in ${relative(process.cwd(), folder)}`);
 }

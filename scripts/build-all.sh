@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds every worker of the project, and the programs that the local stack and the tests run. With `deploy`: the workers
-# as they are deployed, each held against the size that it may have.
+# Builds every worker of the project, and the programs that the local stack and the tests run; with `demo`, those of the
+# local stack alone. With `deploy`: the workers as they are deployed, each held against the size that it may have.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -22,12 +22,16 @@ quietly() {
   wait "$job" || { cat "$log" >&2; exit 1; }
 }
 
+kind=${1:-}
 for worker in . functions/watcher arbiter; do
   name=$(awk -F '"' '/^name = / { print $2; exit }' "$worker/wrangler.toml")
-  quietly "$name" scripts/build-worker.sh "$worker" "${1:-}"
+  quietly "$name" scripts/build-worker.sh "$worker" "$kind"
 done
 # Of the whole workspace, so that dependencies have the features that they have for its tests, and are compiled once.
-quietly "xtask, surety, and what tests ask of our own code" \
-  cargo build --workspace --bin xtask --bin surety --examples
+if [ "$kind" = demo ]; then
+  quietly "xtask" cargo build --workspace --bin xtask
+else
+  quietly "xtask, surety, and what tests ask of our own code" cargo build --workspace --bin xtask --bin surety --examples
+fi
 rm -f "$log"
-[ "${1:-}" != deploy ] || node scripts/sizes.ts
+[ "$kind" != deploy ] || node scripts/sizes.ts

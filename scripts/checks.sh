@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # All that `make test` runs before the end-to-end tests, in two lanes, so that no core waits for another: what is compiled for
-# this machine in one, set-up and what is compiled for workers in the other. Neither waits for the other's lock on a
-# target, but for the fuzzers' first inputs, at the end.
+# this machine in one, set-up and what is compiled for workers in the other.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -26,20 +25,18 @@ step() {
   fi
 }
 
-# Tests of the contract send what they build to the local ledger.
-packages() { until [ node_modules/.package-lock.json -nt package-lock.json ]; do sleep 0.5; done; }
-
 native() {
   step "lints of this machine's code" make --no-print-directory lint-native || return
-  packages
+  # Tests of the contract send what they build to the local ledger, which needs Node and its packages.
+  until [ -e "$logs/.installed" ]; do sleep 0.5; done
   step "Rust's tests" cargo test --workspace --quiet || return
 }
 
 workers() {
   step "set-up" scripts/setup.sh browser clients deny || return
+  touch "$logs/.installed"
   step "the workers" scripts/build-all.sh || return
   step "lints of the workers' code" make --no-print-directory lint-workers || return
-  step "fuzzing" scripts/fuzz.sh 50000 || return
 }
 
 lanes=(native workers)

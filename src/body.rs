@@ -119,6 +119,15 @@ impl JsonBody {
         }
     }
 
+    /// Whether a switch is on; off where it is missing.
+    pub fn switch(&self, name: &'static str) -> Result<bool, FieldError> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(on)) => Ok(*on),
+            Some(_) => Err(FieldError::OtherType(name, "boolean")),
+        }
+    }
+
     /// A whole number that must be there. `None` where it is one that no rule of ours allows: negative, or beyond `u32`.
     pub fn whole(&self, name: &'static str) -> Result<Option<u32>, FieldError> {
         match self.0.get(name) {

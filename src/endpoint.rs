@@ -3,8 +3,6 @@
 const POST: &str = "POST, OPTIONS";
 const GET: &str = "GET, HEAD, OPTIONS";
 const GET_POST: &str = "GET, HEAD, POST, OPTIONS";
-// A HEAD could not carry a paid answer's body: paying for nothing is not offered.
-const GET_ALONE: &str = "GET, OPTIONS";
 const PUT: &str = "PUT, OPTIONS";
 const DELETE: &str = "DELETE, OPTIONS";
 
@@ -55,7 +53,7 @@ macro_rules! endpoints {
 }
 
 endpoints! {
-    Unlock(id) GET_ALONE "/listings/{id}/unlock";
+    Unlock(id) GET_POST "/listings/{id}/unlock";
     Listings GET_POST "/listings";
     PaymentDraft(id) POST "/listings/{id}/payment-draft";
     Preview(id) GET "/listings/{id}/preview";
@@ -78,12 +76,14 @@ endpoints! {
     Mcp POST "/mcp";
     OpenMcp POST "/mcp/open";
     ResourceMetadata GET "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp";
-    ServerMetadata GET "/.well-known/oauth-authorization-server";
+    ServerMetadata GET "/.well-known/oauth-authorization-server" | "/.well-known/oauth-authorization-server/mcp";
+    OpenidConfiguration GET "/.well-known/openid-configuration";
     Register POST "/oauth/register";
     Authorize GET "/oauth/authorize";
     ConnectChallenge GET "/oauth/challenge";
     Approve POST "/oauth/approve";
     Token POST "/oauth/token";
+    Revoke POST "/oauth/revoke";
     Asset(name) GET "/assets/{name}";
     Supported GET "/supported";
     DiscoveryResources GET "/discovery/resources";

@@ -125,9 +125,11 @@ impl ApiError {
                 DraftingError::UnknownListing => ErrorAnswer::not_found(text()),
                 DraftingError::NotActed(error) => acted(error, text()),
                 DraftingError::Mode
+                | DraftingError::Commitment
                 | DraftingError::Action
                 | DraftingError::NoContract
                 | DraftingError::Wallet(_)
+                | DraftingError::NotOnChain(_)
                 | DraftingError::NotDrafted(_) => ErrorAnswer::bad_request(text()),
             },
             Self::Creator(CreatorError::Address(_) | CreatorError::Cursor) => ErrorAnswer::bad_request(text()),

@@ -57,7 +57,7 @@ async fn answer(app: App, request: Request) -> Response {
         app.line().note("route", endpoint.template());
     }
     let answer = match resolved {
-        Resolved::Preflight(allowed) => cors::preflight(allowed),
+        Resolved::Preflight(allowed) => cors::preflight(allowed, &request),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
         Resolved::Route(endpoint) if page => routes::pages::show(&app, &endpoint, &request).await,
@@ -106,12 +106,13 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Mcp => routes::mcp::signed_in(app, request).await,
         Endpoint::OpenMcp => routes::mcp::open(app, request).await,
         Endpoint::ResourceMetadata => routes::oauth::resource_metadata(app, &request),
-        Endpoint::ServerMetadata => routes::oauth::server_metadata(app, &request),
+        Endpoint::ServerMetadata | Endpoint::OpenidConfiguration => routes::oauth::server_metadata(app, &request),
         Endpoint::Register => routes::oauth::register(app, request).await,
         Endpoint::Authorize => routes::oauth::authorize(app, &request).await,
         Endpoint::ConnectChallenge => routes::oauth::challenge(app, &request).await,
         Endpoint::Approve => routes::oauth::approve(app, request).await,
         Endpoint::Token => routes::oauth::token(app, request).await,
+        Endpoint::Revoke => routes::oauth::end(app, request).await,
         Endpoint::Asset(name) => routes::pages::asset(&name),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use sql::Database;
 use x402_cardano::{
     method::{DefaultMethod, EscrowMethod, MempoolPolicy},
+    request_commitment::{HttpRequest, RequestDigest},
     wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, bazaar, payment_identifier},
 };
 
@@ -146,6 +147,23 @@ pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     let mut extensions = payment_identifier::offered();
     extensions.extend(get.extension());
     extensions
+}
+
+/// The digest of a request that came in, for the commitment of the payment that it brings: its method, and its path and query
+/// under our one origin. `None` where no origin is configured, and where the request cannot be described: one with a body,
+/// or with a URL beyond ASCII. A payment that commits to such a request is refused.
+pub fn request_digest(app: &App, request: &Request) -> Option<RequestDigest> {
+    let origin = app.origin(request).ok()?;
+    let query = request.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let url = format!("{origin}{}{query}", request.path());
+    let described = HttpRequest { method: request.method(), url: &url, body: b"", headers: &[] };
+    RequestDigest::of(&described).ok().filter(|_| !request.has_body())
+}
+
+/// The digest of the request that pays a listing at the paywall, whatever brings the payment: a draft, or a tool call.
+pub fn unlock_digest(app: &App, request: &Request, listing: &str) -> Option<RequestDigest> {
+    let url = resource_url(&app.origin(request).ok()?, listing);
+    RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).ok()
 }
 
 /// The whole 402: every way to pay, and why payment is asked for.

@@ -96,6 +96,7 @@ offerWallets(
     const { token, account } = await ask("/auth/verify", { owner, ...(await sign(wallet, digest)) });
     session(token);
     kept("wallet", account.walletAddress);
+    kept("owner", account.owner, "localStorage");
     await show();
   },
 );

@@ -131,13 +131,19 @@ async function connect(wallet) {
   return askWallet(REFUSED.access, async () => {
     const api = await wallet.enable();
     if ((await api.getNetworkId()) !== TEST_NETWORK) fail(`${name} is on mainnet. Switch it to preprod.`);
+    // Wallets give their addresses in any order, or none, or null, or throw: the one that was used here before comes first.
+    const listed = async (/** @type {(() => Promise<string[] | undefined | null>) | undefined} */ list) =>
+      (await list?.call(api).catch(() => null)) ?? [];
     const all = new Set([
-      ...(await api.getUsedAddresses()),
+      ...(await listed(api.getUsedAddresses)),
       await api.getChangeAddress(),
-      ...((await api.getUnusedAddresses?.()) ?? []),
+      ...(await listed(api.getUnusedAddresses)),
     ]);
     const keys = [...all].filter((hex) => KEY_ADDRESS.test(hex));
-    return { name, api, addresses: keys.map((hex) => ({ hex, text: bech32(hex) })) };
+    const known = kept("owner", undefined, "localStorage");
+    const addresses = keys.map((hex) => ({ hex, text: bech32(hex) }));
+    addresses.sort((one, other) => Number(other.text === known) - Number(one.text === known));
+    return { name, api, addresses };
   });
 }
 
@@ -232,9 +238,11 @@ const encoded = (text) => new TextEncoder().encode(text);
 
 /** @param {string} text */
 export async function sha256(text) {
-  const hash = await crypto.subtle.digest("SHA-256", encoded(text));
-  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", encoded(text))));
 }
+
+/** @param {Uint8Array} bytes */
+export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** @param {Uint8Array} bytes No more than a transaction's few thousand. */
 export const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
@@ -295,6 +303,37 @@ function endOf(bytes, at) {
   for (let n = kind > 4 ? 2 * size : size; n > 0; n--) next = endOf(bytes, next);
   return next;
 }
+
+/**
+ * The lovelace of an unspent output (CIP-30's form: input and output, each CBOR).
+ * @param {string} hex
+ */
+function lovelaceOf(hex) {
+  const bytes = bytesOf(hex);
+  const output = endOf(bytes, 1);
+  // `[address, value, ...]`, or `{0: address, 1: value, ...}`; a value is a number, or an array that begins with one.
+  const isMap = (bytes[output] ?? 0) >> 5 === 5;
+  let at = output + 1;
+  while (isMap && at < bytes.length && bytes[at] !== 1) at = endOf(bytes, endOf(bytes, at));
+  at = isMap ? at + 1 : endOf(bytes, at);
+  if ((bytes[at] ?? 0) >> 5 === 4) at++;
+  const [info, from] = [(bytes[at] ?? 0) & 31, 2 * (at + 1)];
+  return info < 24 ? info : Number(`0x${hex.slice(from, from + (2 << (info - 24)))}`);
+}
+
+/** Outputs that one draft is told of: it spends far fewer. */
+const MOST_OUTPUTS = 200;
+
+/**
+ * The outputs of a wallet that hold most: busy ones have thousands.
+ * @param {string[] | undefined | null} utxos
+ */
+export const largest = (utxos) =>
+  (utxos ?? [])
+    .map((hex) => ({ hex, lovelace: lovelaceOf(hex) || 0 }))
+    .sort((one, other) => other.lovelace - one.lovelace)
+    .slice(0, MOST_OUTPUTS)
+    .map(({ hex }) => hex);
 
 /** @param {string} hex */
 export const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));

@@ -14,7 +14,15 @@ function wholeAda(id) {
   return input.valueAsNumber;
 }
 
-const limits = () => ({ maxPerPaymentAda: wholeAda("per-purchase"), dailyBudgetAda: wholeAda("per-day") });
+/** @param {string} id */
+const field = (id) => /** @type {HTMLInputElement | null} */ (document.getElementById(id));
+
+/** What the owner allows. Numbers that they left as they were change no limits that stand. */
+function limits() {
+  const scope = field("read-only")?.checked === false ? "mcp" : "mcp:read";
+  const keepLimits = ["per-purchase", "per-day"].map(field).every((input) => input?.value === input?.defaultValue);
+  return { scope, keepLimits, maxPerPaymentAda: wholeAda("per-purchase"), dailyBudgetAda: wholeAda("per-day") };
+}
 
 /** @param {object} answer */
 async function approve(answer) {

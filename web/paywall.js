@@ -14,7 +14,9 @@ import {
   element,
   exact,
   fail,
+  hex,
   kept,
+  largest,
   offerWallets,
   ownWallet,
   Problem,
@@ -178,14 +180,49 @@ async function owner({ addresses }) {
   }
 }
 
+/** The extension by which a payment names the request that it is for (x402-foundation/x402, `specs/extensions`). */
+const COMMITMENT = "cardano-request-commitment";
+/** SHA-256 of nothing: the request has no body. */
+const NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/** The request that will bring a payment, digested; a salt that the service gets with the payment; and what is signed of both. */
+async function committed() {
+  const domain = "x402:exact:cardano:request-commitment:http:1";
+  const url = new URL(`/listings/${listing}/unlock`, location.href).href;
+  const request = await sha256(JSON.stringify({ bodyHash: NOTHING, domain, headers: [], method: "GET", url }));
+  const salt = hex(crypto.getRandomValues(new Uint8Array(32)));
+  const parts = [
+    { canonicalization: "jcs", digest: request, name: "request" },
+    { canonicalization: "jcs", digest: await sha256(JSON.stringify(salt)), name: "salt" },
+  ];
+  const manifest = JSON.stringify({ algorithm: "sha256", parts, version: "1" });
+  return { request, salt, commitment: await sha256(`masumi:x402:input:v1\n${manifest}`) };
+}
+
 offerWallets("Pay", mode, async (wallet, mode) => {
   // Whoever cannot be told whether it is theirs already does not pay for it.
   if (await owner(wallet)) toSign("This wallet has bought it: sign below.");
-  const [utxos, changeAddress] = [(await wallet.api.getUtxos()) ?? [], await wallet.api.getChangeAddress()];
-  const draft = await ask(`/listings/${listing}/payment-draft`, { mode, utxos, changeAddress });
+  const [utxos, changeAddress] = [largest(await wallet.api.getUtxos()), await wallet.api.getChangeAddress()];
+  const { request: bound, salt, commitment } = await committed();
+  const draft = await ask(`/listings/${listing}/payment-draft`, {
+    mode,
+    utxos,
+    changeAddress,
+    commitment,
+    checkInputs: true,
+  });
+  const declared = draft.payment.extensions[COMMITMENT]?.info;
+  if (declared && declared.commitment.parts[0]?.digest !== bound)
+    fail(`This page's payments go to another address than the service's: open ${draft.payment.resource.url}`);
+  const metadata = declared ? `d90103a100a1190192a2617066687474703a3161685820${commitment}` : "f6";
+  if (!draft.transaction.endsWith(`f5${metadata}`))
+    fail("The service drafted another transaction than this page asked for. Nothing was signed.");
   const transaction = base64(bytesOf(await signed(wallet, draft)));
   // A name of its own lets the same request through again, even after it was answered.
-  const extensions = { "payment-identifier": { info: { required: false, id: crypto.randomUUID() } } };
+  const extensions = {
+    "payment-identifier": { info: { required: false, id: crypto.randomUUID() } },
+    ...(declared && { [COMMITMENT]: { info: { salt } } }),
+  };
   const { payment } = draft;
   const header = base64Json({ ...payment, payload: { ...payment.payload, transaction }, extensions });
   return deliver(`${header} ${draft.summary.buyerAddress}`);

@@ -10,6 +10,7 @@ import {
   doing,
   element,
   fail,
+  largest,
   make,
   offerWallets,
   ownWallet,
@@ -93,8 +94,8 @@ async function act(wallet, action) {
     const { api, addresses } = wallet;
     const draft = await ask(`${path}/action-draft`, {
       action,
-      utxos: (await api.getUtxos()) ?? [],
-      collateral: (await api.getCollateral?.()) ?? [],
+      utxos: largest(await api.getUtxos()),
+      collateral: ((await api.getCollateral?.().catch(() => null)) ?? []).slice(0, 20),
       changeAddress: await api.getChangeAddress(),
       addresses: addresses.slice(0, 200).map(({ hex }) => hex),
     });

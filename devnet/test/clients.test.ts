@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 
-import { Blaze, Blockfrost as BlazeBlockfrost, Core, HotWallet } from "@blaze-cardano/sdk";
 import {
   Address,
   Assets,
@@ -14,15 +12,14 @@ import {
   UTxO,
 } from "@evolution-sdk/evolution";
 
+import { Blaze, Blockfrost as BlazeBlockfrost, Core, HotWallet } from "../../tests/outsiders/blaze.ts";
+import { lucid, mesh } from "../../tests/outsiders/wallets.ts";
 import { hex } from "../cardano/hash.ts";
 import { COIN, scriptSpend, UNITS } from "./drafts.ts";
 import { alice, bob, build, ledger, type Running, SUCCEEDS, scriptAddress, until } from "./support.ts";
 
-// The ESM builds of these two do not find libsodium where npm puts it; their CommonJS builds do.
-const require = createRequire(import.meta.url);
-const { Blockfrost: LucidBlockfrost, Lucid } =
-  require("@lucid-evolution/lucid") as typeof import("@lucid-evolution/lucid");
-const { BlockfrostProvider, MeshTxBuilder, MeshWallet } = require("@meshsdk/core") as typeof import("@meshsdk/core");
+const { Blockfrost: LucidBlockfrost, Lucid } = lucid();
+const { BlockfrostProvider, MeshTxBuilder, MeshWallet } = mesh();
 
 // The common wallet libraries as they are, each reading, paying and waiting over the API alone.
 

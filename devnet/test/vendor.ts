@@ -1,15 +1,10 @@
 /** Blockfrost's own OpenAPI description (the package `@blockfrost/openapi`, MIT), and what it gives as examples. */
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 
+import { getSchemaForEndpoint, version } from "../../tests/outsiders/blockfrost.ts";
 import type { Json } from "./support.ts";
 
-const require = createRequire(import.meta.url);
-const { getSchemaForEndpoint } = require("@blockfrost/openapi") as {
-  getSchemaForEndpoint: (endpoint: string) => { response: { [status: number]: Json } };
-};
-const { version } = require("@blockfrost/openapi/package.json") as { version: string };
 export const SOURCE = `Examples of @blockfrost/openapi ${version}, MIT License, Copyright (c) 2021 blockfrost.io`;
 
 const ADAPTERS = ["crates/edge/src/chain.rs", "xtask/src/provider.rs"];

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Configured, type Target, WORKERS, type WorkerOf } from "./target.ts";
+import { type Configured, NOT_DEPLOYED, type Target, WORKERS, type WorkerOf } from "./target.ts";
 
 /** Something that is missing, and the command or the place that mends it. */
 export interface Missing {
@@ -13,8 +13,10 @@ export interface Missing {
 /** What was found out on the way, and is done next. */
 export interface Found {
   readonly missing: readonly Missing[];
-  /** Whether the escrow is still to be deployed. */
-  readonly escrow: "there" | "to deploy";
+  /** The escrow's record; none where the contract is still to be published. */
+  readonly escrow: string | undefined;
+  /** Where the API answers on workers.dev. */
+  readonly address: string;
 }
 
 /** Secrets that workers have on the account. */
@@ -33,21 +35,22 @@ const FAUCET = "https://docs.cardano.org/cardano-testnets/tools/faucet (preprod)
 export async function preflight(target: Target): Promise<Found> {
   const missing: Missing[] = [];
   const account = await accountOf(target);
-  if (account) missing.push(account);
+  if (account.missing) missing.push(account.missing);
   // Asked only about workers that want a secret which is not known here.
   const asked = async (worker: WorkerOf) =>
-    account || needed(target, worker).every((name) => target.secret(name, worker))
+    account.missing || needed(target, worker).every((name) => target.secret(name, worker))
       ? new Set<string>()
       : secretsOn(target, worker);
   const onAccount = new Map(await Promise.all(WORKERS.map(async (worker) => [worker, await asked(worker)] as const)));
   missing.push(...missingSecrets(target, onAccount));
   const api = target.configured(WORKERS[2] as WorkerOf);
-  const escrow = escrowOf(target);
-  if (typeof escrow !== "string") missing.push(escrow);
-  const toDeploy = escrow === "to deploy";
+  const escrow = await recordOf(target, account.missing !== undefined);
+  if (typeof escrow === "object") missing.push(escrow);
+  const toDeploy = escrow === undefined;
   if (toDeploy) missing.push(...keysFor(target, onAccount));
   missing.push(...(await onChain(target, api, toDeploy)));
-  return { missing, escrow: toDeploy ? "to deploy" : "there" };
+  const record = typeof escrow === "string" ? escrow : undefined;
+  return { missing, escrow: record, address: `https://${api.name}.${account.subdomain}.workers.dev` };
 }
 
 /** Workers that are still to be built. */
@@ -57,15 +60,30 @@ export function unbuilt(target: Target): Missing[] {
   return missing.map((program) => ({ what: `a built worker: ${program}`, mend: "make release" }));
 }
 
-/** Whether wrangler may act, on which account. */
-async function accountOf(target: Target): Promise<Missing | undefined> {
+/** Whether wrangler may act, on which account, and under which name its workers answer. */
+async function accountOf(target: Target): Promise<{ missing?: Missing; subdomain?: string }> {
+  let id = process.env.CLOUDFLARE_ACCOUNT_ID;
   try {
-    const { accounts = [] } = JSON.parse(await target.wranglerAlone("whoami", "--json")) as { accounts?: object[] };
-    if (accounts.length <= 1 || process.env.CLOUDFLARE_ACCOUNT_ID) return undefined;
-    return { what: "which account of several", mend: "export CLOUDFLARE_ACCOUNT_ID=... (npx wrangler whoami)" };
+    const { accounts = [] } = JSON.parse(await target.wranglerAlone("whoami", "--json")) as {
+      accounts?: { id: string }[];
+    };
+    if (accounts.length > 1 && !id) {
+      const mend = "export CLOUDFLARE_ACCOUNT_ID=... (npx wrangler whoami)";
+      return { missing: { what: "which account of several", mend } };
+    }
+    id ??= accounts[0]?.id ?? "";
+    const { token } = JSON.parse(await target.wranglerAlone("auth", "token", "--json")) as { token: string };
+    const api = process.env.CLOUDFLARE_API_BASE_URL ?? "https://api.cloudflare.com/client/v4";
+    const asked = await fetch(`${api}/accounts/${id}/workers/subdomain`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const { result } = (await asked.json()) as { result?: { subdomain?: string } };
+    if (result?.subdomain) return { subdomain: result.subdomain };
+    const mend = `choose one: https://dash.cloudflare.com/${id}/workers/onboarding`;
+    return { missing: { what: "the account's workers.dev subdomain", mend } };
   } catch {
     const mend = "npx wrangler login, or export CLOUDFLARE_API_TOKEN=... (template «Edit Cloudflare Workers», and D1)";
-    return { what: "access to a Cloudflare account", mend };
+    return { missing: { what: "access to a Cloudflare account", mend } };
   }
 }
 
@@ -77,7 +95,7 @@ async function secretsOn(target: Target, worker: WorkerOf): Promise<Set<string>>
     }[];
     return new Set(listed.map(({ name }) => name));
   } catch (error) {
-    if (/10007|not found/i.test(`${error}`)) return new Set();
+    if (NOT_DEPLOYED.test(`${error}`)) return new Set();
     throw error;
   }
 }
@@ -129,17 +147,20 @@ function makeIt(target: Target, name: string): string {
   return `echo "${name}=$(openssl rand -hex 32)" >> ${file}`;
 }
 
-/** Whether the escrow's record stands in all three configurations, and is the same. */
-function escrowOf(target: Target): "there" | "to deploy" | Missing {
-  const records = WORKERS.map((worker) => target.configured(worker).vars.ESCROW_DEPLOYMENT);
-  if (records.every((record) => record === undefined)) return "to deploy";
-  if (records.every((record) => record !== undefined && record === records[0])) return "there";
-  // A deployment that ended between two files goes on with the record that it wrote.
-  if (existsSync(target.own("escrow.json")) && records.includes(recordOf(target))) return "to deploy";
-  return { what: "the same ESCROW_DEPLOYMENT in all three", mend: "one value in the three wrangler.toml" };
+/**
+ * The escrow's record, from the first place that has it: the three wrangler.toml, this environment's own file, the API as it
+ * is deployed. None of them: there is no escrow yet.
+ */
+async function recordOf(target: Target, offline: boolean): Promise<string | Missing | undefined> {
+  const written = WORKERS.map((worker) => target.configured(worker).vars.ESCROW_DEPLOYMENT);
+  if (written.some((record) => record !== undefined)) {
+    if (written.every((record) => record === written[0])) return written[0];
+    return { what: "the same ESCROW_DEPLOYMENT in all three", mend: "one value in the three wrangler.toml, or none" };
+  }
+  if (existsSync(target.own("escrow.json"))) return readFileSync(target.own("escrow.json"), "utf8").trim();
+  if (offline) return undefined;
+  return (await target.deployedVars(WORKERS[2] as WorkerOf)).ESCROW_DEPLOYMENT;
 }
-
-export const recordOf = (target: Target): string => readFileSync(target.own("escrow.json"), "utf8").trim();
 
 /** Keys that the workers have, and whose values the escrow's deployment wants here. */
 function keysFor(target: Target, onAccount: OnAccount): Missing[] {

@@ -36,6 +36,9 @@ export const WORKERS: readonly WorkerOf[] = [
   },
 ];
 
+/** What wrangler says of a worker that is not on the account. */
+export const NOT_DEPLOYED = /10007|not found/i;
+
 export type Environment = "production" | "preview";
 
 /** As the command line and the environment have it: ENV=preview. */
@@ -44,16 +47,12 @@ export function environmentOf(name = "production"): Environment {
   return name;
 }
 
-interface Database {
-  readonly database_name: string;
-  readonly database_id: string;
-}
-
 /** A worker as its configuration has it in one environment. */
 export interface Configured {
   readonly name: string;
   readonly vars: Readonly<Record<string, string>>;
-  readonly database: Database;
+  /** Its database's name; wrangler finds the id on the account. */
+  readonly database: string;
 }
 
 export class Target {
@@ -78,11 +77,9 @@ export class Target {
   configured(worker: WorkerOf): Configured {
     const env = this.environment === "production" ? {} : { env: this.environment };
     const { name, vars, d1_databases: databases } = unstable_readConfig({ config: this.path(worker), ...env });
-    const [database] = databases;
-    if (!name || !database?.database_name || !database.database_id) {
-      throw new Error(`${worker.config}: a name and a database with name and id are wanted in ${this.environment}`);
-    }
-    return { name, vars: vars as Record<string, string>, database: database as Database };
+    const database = databases[0]?.database_name;
+    if (!name || !database) throw new Error(`${worker.config}: no name, or no database, in ${this.environment}`);
+    return { name, vars: vars as Record<string, string>, database };
   }
 
   /**
@@ -112,6 +109,24 @@ export class Target {
   async wranglerAlone(...args: string[]): Promise<string> {
     const program = join(repository, "node_modules/wrangler/bin/wrangler.js");
     return run(process.execPath, [program, ...args], this.root, { WORKERS_BUILT: "1" }, `wrangler ${args.join(" ")}`);
+  }
+
+  /** The variables of the version of a worker that is deployed; none where there is none. */
+  async deployedVars(worker: WorkerOf): Promise<Record<string, string>> {
+    interface Version {
+      readonly resources: { readonly bindings: readonly { type: string; name: string; text?: string }[] };
+    }
+    try {
+      const status = JSON.parse(await this.wrangler(worker, "deployments", "status", "--json"));
+      const { versions = [] } = status as { versions?: { version_id: string }[] };
+      const id = versions[0]?.version_id ?? "";
+      const told = JSON.parse(await this.wrangler(worker, "versions", "view", id, "--json")) as Version;
+      const texts = told.resources.bindings.filter(({ type }) => type === "plain_text");
+      return Object.fromEntries(texts.map(({ name, text = "" }) => [name, text]));
+    } catch (error) {
+      if (NOT_DEPLOYED.test(`${error}`)) return {};
+      throw error;
+    }
   }
 
   /** `cargo xtask`, with the secrets that are known here. */

@@ -48,7 +48,7 @@ pub fn document(version: &str) -> Value {
             "title": "Surety",
             "version": version,
             "summary": "A marketplace for design prompts, paid in ADA over x402 with buyer protection",
-            "description": "Amounts are lovelace as decimal texts (1 tADA = 1,000,000), times POSIX ms, addresses those of Cardano's preprod network. Every path answers OPTIONS (CORS), and HEAD where it answers GET, but for the paywall.",
+            "description": "Amounts are lovelace as decimal texts (1 tADA = 1,000,000), times POSIX ms, addresses those of Cardano's preprod network. Every path answers OPTIONS (CORS), and HEAD where it answers GET.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "tags": TAGS.map(|name| json!({ "name": name })),
@@ -103,6 +103,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().into()
 }
 
+#[derive(Clone)]
 struct Operation(Value);
 
 /// An operation with its name, its group, and a sentence about it. Ours to blame are always possible.
@@ -300,7 +301,14 @@ fn paywall(g: &mut SchemaGenerator) -> Operations {
         .body::<NewPaymentDraft>(g, JSON)
         .answers::<PaymentDraft>(g, 200, "The draft.")
         .fails(&[400, 404, 413, 429]);
-    vec![("/listings/{id}/unlock", vec![("get", unlock)]), ("/listings/{id}/payment-draft", vec![("post", draft)])]
+    let post = unlock
+        .clone()
+        .set("/operationId", json!("postUnlock"))
+        .set("/summary", json!("The same, for clients that post"));
+    vec![
+        ("/listings/{id}/unlock", vec![("get", unlock), ("post", post)]),
+        ("/listings/{id}/payment-draft", vec![("post", draft)]),
+    ]
 }
 
 fn purchases(g: &mut SchemaGenerator) -> Operations {
@@ -462,20 +470,30 @@ fn oauth(g: &mut SchemaGenerator) -> Operations {
         .answers::<Tokens>(g, 200, "Tokens: the old refresh token is used up.")
         .fails(&[413, 429])
         .oauth_fails(g, &[400, 401]);
+    let revoke = operation("revokeToken", "OAuth", "A client signs out (RFC 7009)")
+        .body::<Revocation>(g, FORM)
+        .answers::<Document>(g, 200, "The token opens nothing (any more): an empty object.")
+        .fails(&[413, 429])
+        .oauth_fails(g, &[400]);
     let mut metadata =
         |id: &str, summary: &str| operation(id, "OAuth", summary).answers::<Document>(g, 200, "The document.");
     let resource = metadata("resourceMetadata", "Which authorization server protects /mcp (RFC 9728)");
     let resource_of_mcp = metadata("mcpResourceMetadata", "The same, for /mcp");
     let server = metadata("serverMetadata", "The authorization server (RFC 8414)");
+    let server_of_mcp = metadata("mcpServerMetadata", "The same, where clients look that insert the resource's path");
+    let openid = metadata("openidConfiguration", "The same, where clients look that know OpenID Connect");
     vec![
         ("/oauth/register", vec![("post", register)]),
         ("/oauth/authorize", vec![("get", authorize)]),
         ("/oauth/challenge", vec![("get", challenge)]),
         ("/oauth/approve", vec![("post", approve)]),
         ("/oauth/token", vec![("post", token)]),
+        ("/oauth/revoke", vec![("post", revoke)]),
         ("/.well-known/oauth-protected-resource", vec![("get", resource)]),
         ("/.well-known/oauth-protected-resource/mcp", vec![("get", resource_of_mcp)]),
         ("/.well-known/oauth-authorization-server", vec![("get", server)]),
+        ("/.well-known/oauth-authorization-server/mcp", vec![("get", server_of_mcp)]),
+        ("/.well-known/openid-configuration", vec![("get", openid)]),
     ]
 }
 

@@ -218,6 +218,9 @@ pub enum Verification {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewPaymentDraft {
+    /// Look the output that pays up first, so that a wallet on another network is told before it signs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    check_inputs: Option<bool>,
     mode: DeliveryMode,
     /// `getChangeAddress()`: hexadecimal, or bech32.
     #[schemars(length(min = 1))]
@@ -230,6 +233,11 @@ pub struct NewPaymentDraft {
     /// `getUsedAddresses()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     addresses: Option<Vec<String>>,
+    /// `h` of the extension `cardano-request-commitment`, for `GET /listings/{id}/unlock`: the transaction's metadata
+    /// carry it. The salt stays with the client until it pays.
+    #[schemars(regex(pattern = HASH))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    commitment: Option<String>,
 }
 
 /// A payment for a wallet to sign: nothing of it is kept.
@@ -447,6 +455,8 @@ pub struct Agent {
     client_id: String,
     client_name: String,
     redirect_uri: String,
+    /// `mcp`, or `mcp:read`: it cannot buy.
+    scope: String,
     #[schemars(regex(pattern = TIME))]
     created_at: String,
     #[schemars(regex(pattern = TIME))]
@@ -467,7 +477,7 @@ pub struct OAuthError {
 /// A program that wants to become a client (RFC 7591). Other fields are ignored.
 #[derive(Deserialize, JsonSchema)]
 pub struct Registration {
-    /// https, or loopback.
+    /// https, loopback, or a program's own scheme; others beside them are left out.
     #[schemars(length(min = 1, max = MAX_REDIRECT_URIS))]
     redirect_uris: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -533,6 +543,12 @@ pub struct Approval {
     max_per_payment_ada: u32,
     #[schemars(range(min = 1, max = MAX_DAILY_BUDGET_ADA))]
     daily_budget_ada: u32,
+    /// An account that has limits keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keep_limits: Option<bool>,
+    /// `mcp`, or `mcp:read` for less than was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
 }
 
 /// An agent that was let in.
@@ -544,6 +560,14 @@ pub struct Connected {
     #[schemars(regex(pattern = ADDRESS))]
     agent_address: String,
     owner: String,
+}
+
+/// A token that its client needs no more (RFC 7009).
+#[derive(Deserialize, JsonSchema)]
+pub struct Revocation {
+    token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
 }
 
 /// A code or a refresh token (RFC 6749, 4.1.3 and 6; RFC 7636; RFC 8707).

@@ -9,13 +9,16 @@ use market::{
     DeliveryMode,
     catalogue::discovery::{self, ForSale, Found, Paid, Question, SalesPage},
 };
-use x402_cardano::wire::{
-    NETWORK, Network, SCHEME_EXACT, Version2, bazaar,
-    discovery::{
-        DEFAULT_LIMIT, DiscoveredResource, DiscoveryPage, MAX_LIMIT, Pagination, SearchPage, SearchPagination,
-        Supported,
+use x402_cardano::{
+    request_commitment,
+    wire::{
+        NETWORK, Network, SCHEME_EXACT, Version2, bazaar,
+        discovery::{
+            DEFAULT_LIMIT, DiscoveredResource, DiscoveryPage, MAX_LIMIT, Pagination, SearchPage, SearchPagination,
+            Supported,
+        },
+        offer_receipt, payment_identifier,
     },
-    offer_receipt, payment_identifier,
 };
 
 use crate::{
@@ -64,7 +67,7 @@ fn written(value: &impl serde::Serialize) -> Result<String, ApiError> {
 pub fn supported(app: &App) -> Result<Response, ApiError> {
     let methods = app.methods()?;
     let names = methods.options().iter().map(|(_, method)| method.name()).collect();
-    let extensions = EXTENSIONS.into_iter().chain([offer_receipt::NAME]).collect();
+    let extensions = EXTENSIONS.into_iter().chain([offer_receipt::NAME, request_commitment::NAME]).collect();
     cacheable(written(&Supported::new(names, extensions))?)
 }
 

@@ -4,8 +4,10 @@
 //! - `POST /purchases/{id}/action-draft`: what a party can do with its escrow, and the transaction for it. The wallet submits
 //!   the signed one, and the watcher reads from the chain what it did.
 
+use std::collections::BTreeSet;
+
 use cardano::{
-    TxHash,
+    TxHash, TxRef,
     chain::{self, Chain},
     tx::build::UnsignedTx,
 };
@@ -20,7 +22,10 @@ use market::{
     purchase::Status,
 };
 use serde_json::{Map, Value, json};
-use x402_cardano::wire::request_binding;
+use x402_cardano::{
+    request_commitment::{Commitment, RequestDigest},
+    wire::request_binding,
+};
 
 use crate::{
     app::App,
@@ -40,9 +45,18 @@ pub enum DraftingError {
     /// Not a mode of delivery.
     #[error("mode: must be instant or protected")]
     Mode,
+    /// Not a digest.
+    #[error("commitment: must be 64 lowercase hexadecimal digits")]
+    Commitment,
     /// A wallet that cannot be read.
     #[error(transparent)]
     Wallet(#[from] InvalidWallet),
+    /// The output that would pay is not there to be spent: the wallet is on another network, or lags.
+    #[error(
+        "utxos: {0} is not on preprod to be spent: switch the wallet to preprod; if the money came or went just now, try again \
+         after the next block"
+    )]
+    NotOnChain(TxRef),
     /// Nothing can be drafted; the text says why and what to do.
     #[error(transparent)]
     NotDrafted(DraftError),
@@ -59,33 +73,51 @@ pub enum DraftingError {
     NotActed(ActionError),
 }
 
-/// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none.
+/// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none, and for the
+/// output that pays, where the body says `checkInputs`: pages do, so that a wallet on another network is told before it signs.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
     let body = WalletBody::read(app, &mut request).await?;
-    let mode = payment_of(&body)?.0;
+    let (mode, _, commitment) = payment_of(&body)?;
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
     let clock = paywall::clock(app, &database).await?;
-    let parameters = app.chain(&request)?.protocol_parameters().await?;
-    let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock };
-    let (_, wallet) = payment_of(&body)?;
+    let chain = app.chain(&request)?;
+    let parameters = chain.protocol_parameters().await?;
+    let digest = paywall::unlock_digest(app, &request, &terms.id);
+    // Without an origin nothing could be checked.
+    let commitment = commitment.filter(|_| digest.is_some());
+    let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock, commitment };
+    let (_, wallet, _) = payment_of(&body)?;
     let draft =
         checkout::draft(&app.methods()?.options(), &order, &wallet, &parameters).map_err(|error| match error {
             DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
             error => ApiError::from(DraftingError::NotDrafted(error)),
         })?;
+    if body.fields()?.switch("checkInputs")? && !is_unspent(&chain, &draft.nonce).await {
+        return Err(DraftingError::NotOnChain(draft.nonce).into());
+    }
+    let mut extensions = request_binding::offered(&paywall::secret()?);
+    extensions.extend(digest.iter().flat_map(RequestDigest::offered));
     let payment = json!({
         "x402Version": 2,
         "resource": paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id)),
         "accepted": draft.offered.requirements,
         "payload": { "nonce": draft.nonce.to_string() },
-        "extensions": request_binding::offered(&paywall::secret()?),
+        "extensions": extensions,
     });
     let told = [("payment", payment), ("summary", summary(&draft)), ("words", json!(draft.words(clock)))];
     answer(&draft.tx, told)
+}
+
+/// Whether an output is there to be spent, as far as can be told: a provider that does not answer keeps nobody from signing.
+async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
+    match chain.outputs_among(&reference.tx, &BTreeSet::from([*reference]), 0).await {
+        Ok(outputs) => outputs.iter().flatten().any(|output| output.spent_by.is_none()),
+        Err(_) => true,
+    }
 }
 
 /// What can be done with a purchase, or the transaction for one action.
@@ -118,11 +150,13 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     answer(&draft.tx, [("summary", action_summary(&draft)), ("words", json!(draft.words))])
 }
 
-/// How is to be paid, from which wallet.
-fn payment_of(body: &WalletBody) -> Result<(DeliveryMode, Cip30Wallet), ApiError> {
+/// How is to be paid, from which wallet, and what the transaction has to commit to.
+fn payment_of(body: &WalletBody) -> Result<(DeliveryMode, Cip30Wallet, Option<Commitment>), ApiError> {
     let fields = body.fields()?;
     let mode = fields.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
-    Ok((mode, wallet(&fields)?))
+    let commitment = fields.optional_text("commitment")?;
+    let commitment = commitment.map(|text| Commitment::parse(text).ok_or(DraftingError::Commitment)).transpose()?;
+    Ok((mode, wallet(&fields)?, commitment))
 }
 
 /// What is to be done, if anything, by a wallet that can be read.

@@ -10,9 +10,12 @@ use agents::{
         open::OpenTools,
         progress::{self, ProgressToken},
         revision::Headers,
-        tools::OwnerTools,
+        tools::{OwnerTools, SPENDING},
     },
-    oauth::grant::{self, Caller},
+    oauth::{
+        Scope,
+        grant::{self, Caller},
+    },
 };
 use cardano::json;
 use edge::serve::{Request, Response};
@@ -128,6 +131,16 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
         Ok(message) => message,
         Err(error) => return write(error.into()),
     };
+    if let Visitor::Agent(caller) = &visitor
+        && caller.scope == Scope::Read
+        && let Some(call) = message.calling(&SPENDING)
+    {
+        let text = "the owner let this agent search and look only: to buy, it asks for the scope mcp and the owner connects it again";
+        let refusal = RpcError::new(403, RpcCode::InvalidRequest, text);
+        let mut response = write(RpcAnswer { status: 403, body: Some(refusal.body(Some(&call.id))) })?;
+        response.headers_mut().set("www-authenticate", app.authority(&request)?.insufficient_scope())?;
+        return Ok(response);
+    }
     let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
     let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
     // The message waits for as long as the call takes, not what it was read from; and a stream once its response is given.
@@ -187,14 +200,15 @@ fn write(answer: RpcAnswer) -> Result<Response, ApiError> {
     Ok(edge::answer::private_json(body)?.with_status(answer.status))
 }
 
-/// The refusal of a page that may not call us.
+/// The refusal of a page that reached us under a name that is not ours.
 fn stranger(app: &App, request: &Request) -> Result<Option<Response>, ApiError> {
-    let origin = request.headers().get("origin")?;
-    let own = app.settings()?.base_url.as_deref().unwrap_or_default();
-    if mcp::origin_allowed(origin.as_deref(), own) {
+    let header = |name| request.headers().get(name);
+    let (origin, host, own) = (header("origin")?, header("host")?, app.settings()?.base_url.as_deref());
+    if mcp::page_allowed(origin.as_deref(), host.as_deref(), own) {
         return Ok(None);
     }
-    let error = RpcError::new(403, RpcCode::InvalidRequest, "pages of this origin may not call the MCP endpoint");
+    let error =
+        RpcError::new(403, RpcCode::InvalidRequest, "this service has another name: see its address in /llms.txt");
     write(error.into()).map(Some)
 }
 

@@ -7,7 +7,7 @@ use agents::oauth::{
     client::{self, ClientMetadata, MAX_REGISTRATION_BYTES},
     exchange::{self, TokenRequest},
     grant::{self, Revocation},
-    page,
+    page, revoke,
 };
 use edge::serve::{Request, Response};
 use edge::{answer, documents::FetchedDocuments, ed25519::WebCrypto, http, http::BodyError};
@@ -88,14 +88,19 @@ pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiErro
     let (database, now) = (app.database(), app.now_ms());
     let query = url.query().unwrap_or_default();
     let asked = authorize::request(&database, &FetchedDocuments, &authority, query, edge::random()?, now).await;
+    let mut wait_s = 0;
     let (html, status) = match asked {
         Ok(consent) => (page::consent(&consent, &authority, app.has_demo_wallet(), now), 200),
         Err(refusal) => {
             log(app, &refusal.error);
+            wait_s = refusal.error.wait_s;
             (page::refused(&refusal), if refusal.error.code == ErrorCode::TemporarilyUnavailable { 503 } else { 400 })
         }
     };
     let mut response = Response::ok(html)?.with_status(status);
+    if status == 503 {
+        response.headers_mut().set("retry-after", wait_s.to_string())?;
+    }
     for (name, value) in pages::HEADERS {
         response.headers_mut().set(name, value)?;
     }
@@ -151,16 +156,36 @@ fn has_type(request: &Request, expected: &str) -> Result<bool, ApiError> {
     Ok(sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected))
 }
 
+/// The body of a request that must be a form.
+async fn form(request: &mut Request) -> Result<Result<String, OAuthError>, ApiError> {
+    if !has_type(request, "application/x-www-form-urlencoded")? {
+        let text = "the body must be application/x-www-form-urlencoded";
+        return Ok(Err(OAuthError::new(ErrorCode::InvalidRequest, text)));
+    }
+    let body = http::read_request(request, MAX_FORM).await?;
+    Ok(Ok(String::from_utf8_lossy(&body).into_owned()))
+}
+
+/// RFC 7009: the client ends its sign-in.
+pub async fn end(app: &App, mut request: Request) -> Result<Response, ApiError> {
+    app.limit_client(Limiter::Token, &request).await?;
+    let authority = app.authority(&request)?;
+    let ended = match form(&mut request).await? {
+        Ok(form) => revoke::revoke(&app.database(), &authority, &form, app.now_ms()).await,
+        Err(error) => Err(error),
+    };
+    match ended {
+        Ok(()) => Ok(answer::private_json("{}".to_owned())?),
+        Err(error) => refuse(app, &error),
+    }
+}
+
 pub async fn token(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Limiter::Token, &request).await?;
     let authority = app.authority(&request)?;
     let authorization = request.headers().get("authorization")?;
-    let parsed = if has_type(&request, "application/x-www-form-urlencoded")? {
-        let body = http::read_request(&mut request, MAX_FORM).await?;
-        TokenRequest::parse(&String::from_utf8_lossy(&body), authorization.as_deref(), &authority)
-    } else {
-        Err(OAuthError::new(ErrorCode::InvalidRequest, "the body must be application/x-www-form-urlencoded"))
-    };
+    let form = form(&mut request).await?;
+    let parsed = form.and_then(|form| TokenRequest::parse(&form, authorization.as_deref(), &authority));
     let tokens = match parsed {
         Ok(asked) => {
             let database = app.database();
@@ -189,6 +214,9 @@ fn refuse(app: &App, error: &OAuthError) -> Result<Response, ApiError> {
     log(app, error);
     let mut response = answer::json(error.json())?.with_status(error.code.status());
     response.headers_mut().set("cache-control", "no-store")?;
+    if error.code == ErrorCode::TemporarilyUnavailable {
+        response.headers_mut().set("retry-after", error.wait_s.to_string())?;
+    }
     if error.code == ErrorCode::InvalidClient {
         response.headers_mut().set("www-authenticate", "Basic realm=\"no client here has a password\"")?;
     }

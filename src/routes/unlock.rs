@@ -1,4 +1,5 @@
-//! `GET /listings/{id}/unlock`: the paywall.
+//! `GET /listings/{id}/unlock`: the paywall. Directories try it with HEAD, which is told the terms and nothing else: a HEAD
+//! could not carry what is paid for. They try POST, too, which is as good as GET.
 //!
 //! ```text
 //! no header            402 with the terms
@@ -27,6 +28,7 @@ use market::{
 use x402_cardano::{
     Refusal,
     method::QuoteTemplate,
+    request_commitment::RequestDigest,
     settlement::NotSettled,
     wire::{
         HeaderTemplate, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequired, PaymentRequirements,
@@ -110,6 +112,9 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
     let Priced { terms, clock } = paywall::priced(app, request, &id).await?.ok_or(UnlockError::UnknownListing)?;
     let gate = Gate { app, request, terms, clock, methods: app.methods()? };
+    if request.method() == "HEAD" {
+        return gate.ask(&Ask::new(UNPAID, "payment required: choose one of the terms")).await;
+    }
     let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
     if payment.is_some() {
         app.limit_client(Limiter::Payment, request).await?;
@@ -160,7 +165,9 @@ impl Gate<'_> {
     /// The terms as a header.
     async fn terms_header(&self, ask: &Ask<'_>) -> Result<String, ApiError> {
         let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms.id);
-        if ask.code == UNPAID && ask.pending.is_none() {
+        // Other methods, queries and bodies have digests of their own.
+        let usual = self.request.method() == "GET" && self.request.query().is_none() && !self.request.has_body();
+        if usual && ask.code == UNPAID && ask.pending.is_none() {
             return self.unpaid(url).await;
         }
         let accepts = match &ask.pending {
@@ -174,6 +181,7 @@ impl Gate<'_> {
     fn required(&self, url: String, accepts: Vec<PaymentRequirements>, code: &str, secret: &str) -> PaymentRequired {
         let mut extensions = paywall::extensions(&self.terms);
         extensions.extend(request_binding::offered(secret));
+        extensions.extend(paywall::request_digest(self.app, self.request).iter().flat_map(RequestDigest::offered));
         paywall::payment_required(paywall::resource_info(&self.terms, url), extensions, accepts, code)
     }
 
@@ -242,7 +250,9 @@ impl Gate<'_> {
     }
 
     async fn paid(&self, header: &str, proven: Option<Address>) -> Result<Response, ApiError> {
-        let presented = match Presented::read(header, &limits::client(self.request)?) {
+        let client = limits::client(self.request)?;
+        let digest = paywall::request_digest(self.app, self.request);
+        let presented = match Presented::of_request(header, &client, digest.as_ref()) {
             Ok(presented) => presented,
             Err(refusal) => return self.refuse(&refusal).await,
         };

@@ -149,12 +149,15 @@ impl OpenSale<'_> {
     }
 
     async fn pay(&self, payment: &str, proven: Option<Address>) -> Result<Unlocked, ShopError> {
-        let presented = match Presented::read(payment, &limits::client(self.counter.request).map_err(unavailable)?) {
+        let (app, request) = (self.counter.app, self.counter.request);
+        // The extension has no profile for tools yet: a payment commits to the request that pays the listing over HTTP.
+        let digest = paywall::unlock_digest(app, request, &self.priced.terms.id);
+        let client = limits::client(request).map_err(unavailable)?;
+        let presented = match Presented::of_request(payment, &client, digest.as_ref()) {
             Ok(presented) => presented,
             Err(refusal) => return self.ask(&refusal.to_string()).await,
         };
-        let app = self.counter.app;
-        let _held = http::hold(self.counter.request, limits::payment_bytes(payment)).map_err(unavailable)?;
+        let _held = http::hold(request, limits::payment_bytes(payment)).map_err(unavailable)?;
         let ports = self.counter.ports()?;
         let (options, signal) = (ports.options(&self.priced.terms), self.counter.request.inner().signal());
         let hung_up = || signal.aborted();

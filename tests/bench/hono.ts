@@ -7,9 +7,7 @@
 //   /listings, /listings/{id}, /creators/{address}      from memory, which asks for the version once a second
 //   /asked/...                     the same, the version asked for on each request
 //   /rows/listings, /text/listings no memory: rows joined here, or text joined by SQLite
-import { type Context, Hono } from "hono";
-import { cors } from "hono/cors";
-import { routePath } from "hono/route";
+import { type Context, cors, Hono, routePath } from "../outsiders/hono.ts";
 
 interface Statement {
   bind(...values: unknown[]): Statement;

@@ -71,7 +71,9 @@ export class Account {
   readonly changes: string[] = [];
   readonly scripts = new Map<string, Script>();
   readonly databases: { name: string; uuid: string }[] = [];
-  readonly #subdomain = `nobody-${randomBytes(6).toString("hex")}`;
+  readonly namespaces: { title: string; id: string }[] = [];
+  /** Under which its workers answer, if it chose one. */
+  subdomain: string | undefined;
   readonly #storage = mkdtempSync(join(tmpdir(), "surety-account-"));
   readonly #server: Server;
   readonly #port: number;
@@ -141,6 +143,7 @@ export class Account {
       modules,
       bindings: { ...of("plain_text", ({ text }) => text), ...of("secret_text", ({ text }) => text) },
       d1Databases: of("d1", ({ id }) => id),
+      kvNamespaces: of("kv_namespace", ({ namespace_id }) => namespace_id),
       serviceBindings: of("service", ({ service }) => service),
       ratelimits: of("ratelimit", ({ namespace_id, simple }) => ({ namespace_id, simple })),
     };
@@ -180,11 +183,32 @@ export class Account {
     if (parts[0] === "accounts" && parts.length === 1) return [account];
     if (parts[1] !== this.id) throw new Refused(404, 7003, "no such account");
     if (parts[2] === "d1") return this.#d1(asked);
-    if (parts[2] === "workers" && parts[3] === "subdomain") return { subdomain: this.#subdomain };
+    if (parts[2] === "storage" && parts[3] === "kv") return this.#kv(asked);
+    if (parts[2] === "workers" && parts[3] === "subdomain") {
+      if (this.subdomain === undefined) throw new Refused(404, 10_007, "no subdomain");
+      return { subdomain: this.subdomain };
+    }
     if (parts[2] === "workers" && parts[3] === "services") return this.#service(parts[4] ?? "");
     if (parts[2] === "workers" && parts[3] === "workers") return this.#described(parts[4] ?? "");
     if (parts[2] === "workers" && parts[3] === "scripts") return this.#script(asked, parts[4] ?? "");
     throw new Refused(404, 7003, `${asked.method} /${parts.join("/")} is not simulated`);
+  }
+
+  async #kv({ method, parts, query, body }: Asked): Promise<unknown> {
+    if (method === "DELETE") {
+      const at = this.namespaces.findIndex(({ id }) => id === parts[5]);
+      if (at < 0) throw new Refused(404, 10_013, "no such namespace");
+      this.changes.push(`namespace ${this.namespaces[at]?.title} deleted`);
+      this.namespaces.splice(at, 1);
+      return {};
+    }
+    if (method === "GET") return Number(query.get("page") ?? 1) === 1 ? this.namespaces : [];
+    const { title } = JSON.parse(body.toString()) as { title: string };
+    if (this.namespaces.some((one) => one.title === title)) throw new Refused(400, 10_014, `${title} exists already`);
+    const namespace = { title, id: randomBytes(16).toString("hex") };
+    this.namespaces.push(namespace);
+    this.changes.push(`namespace ${title}`);
+    return namespace;
   }
 
   async #d1({ method, parts, query, body }: Asked): Promise<unknown> {
@@ -204,7 +228,7 @@ export class Account {
       await this.#runtime.setOptions(this.#options());
       return database;
     }
-    const database = this.databases.find((one) => one.uuid === uuid);
+    const database = this.databases.find((one) => one.uuid === uuid || one.name === uuid);
     if (!database) throw new Refused(404, 7404, `no database ${uuid}`);
     if (what !== "query") return { ...database, version: "production" };
     const { sql } = JSON.parse(body.toString()) as { sql: string };
@@ -270,6 +294,7 @@ export class Account {
     }
     if (what === "versions" && id) return shown(script.versions.find((version) => version.id === id));
     if (what === "versions") return { items: [...script.versions].reverse().map((version) => shown(version)) };
+    if (what === "settings") return { bindings: this.deployed(name)?.bindings ?? [] };
     if (what === "subdomain") return { enabled: true, previews_enabled: false };
     return {};
   }
@@ -303,6 +328,11 @@ export class Account {
       if (!this.scripts.has(service ?? ""))
         throw new Refused(400, 10_143, `${name} is bound to ${service}, which is not there`);
     }
+    const inherited = (of: string): Binding => {
+      const binding = before.find((one) => one.name === of);
+      if (!binding) throw new Refused(400, 10_056, `${name} has no ${of} to inherit`);
+      return binding;
+    };
     const script: Script = this.scripts.get(name) ?? { versions: [], deployed: [], schedules: [] };
     this.scripts.set(name, script);
     const version: Version = {
@@ -311,7 +341,7 @@ export class Account {
       tag: metadata.annotations?.["workers/tag"] ?? "",
       date: metadata.compatibility_date,
       flags: metadata.compatibility_flags ?? [],
-      bindings: [...metadata.bindings, ...kept],
+      bindings: [...metadata.bindings.map((one) => (one.type === "inherit" ? inherited(one.name) : one)), ...kept],
       modules,
     };
     script.versions.push(version);

@@ -9,13 +9,14 @@ import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import { unstable_readConfig } from "wrangler";
 import { type Environment, Target, WORKERS, type WorkerOf } from "../../scripts/deploy/target.ts";
-import { withDatabaseId, withVariable } from "../../scripts/deploy/toml.ts";
 import { root } from "../../scripts/stack.ts";
 
 interface Read extends Record<string, unknown> {
   readonly name: string;
   readonly build: { readonly command: string };
-  readonly d1_databases: readonly { database_id: string; database_name: string; migrations_dir: string }[];
+  readonly d1_databases: readonly { database_id?: string; database_name: string; migrations_dir: string }[];
+  readonly kv_namespaces: readonly { binding: string; id?: string }[];
+  readonly secrets: { readonly required: readonly string[] };
   readonly services?: readonly { binding: string; service: string }[];
   readonly ratelimits: readonly { name: string; namespace_id: string; simple: object }[];
 }
@@ -34,7 +35,7 @@ function comparable(worker: WorkerOf, env?: string) {
     targetEnvironment: undefined,
     definedEnvironments: undefined,
     build: config.build.command,
-    d1_databases: config.d1_databases.map(({ database_name, database_id: _, ...database }) => ({
+    d1_databases: config.d1_databases.map(({ database_name, ...database }) => ({
       ...database,
       database_name: plain(database_name),
     })),
@@ -50,7 +51,7 @@ describe("the preview environment", () => {
       const [live, preview] = [read(worker), read(worker, "preview")];
       assert.equal(preview.name, `${live.name}-preview`);
       const ids = (config: typeof live) => [
-        ...config.d1_databases.flatMap(({ database_id, database_name }) => [database_id, database_name]),
+        ...config.d1_databases.map(({ database_name }) => database_name),
         ...config.ratelimits.map(({ namespace_id }) => namespace_id),
         ...(config.services ?? []).map(({ service }) => service),
       ];
@@ -63,8 +64,8 @@ describe("the preview environment", () => {
     for (const environment of ["production", "preview"] satisfies Environment[]) {
       const target = new Target(environment);
       const [arbiter, watcher, api] = WORKERS.map((worker) => target.configured(worker));
-      assert.equal(watcher?.database.database_id, api?.database.database_id);
-      assert.notEqual(arbiter?.database.database_id, api?.database.database_id);
+      assert.equal(watcher?.database, api?.database);
+      assert.notEqual(arbiter?.database, api?.database);
       const env = environment === "preview" ? "preview" : undefined;
       assert.deepEqual(
         read(WORKERS[1] as WorkerOf, env).services?.map(({ service }) => service),
@@ -78,6 +79,19 @@ describe("what is deployed", { timeout: 300_000 }, () => {
   it("answers as it is now, and in no version that came before", () => {
     for (const worker of WORKERS) {
       for (const env of [undefined, "preview"]) assert.equal(read(worker, env).preview_urls, false, worker.role);
+    }
+  });
+
+  it("names no id of an account: what belongs to one is passed on with each upload", () => {
+    for (const worker of WORKERS) {
+      for (const env of [undefined, "preview"]) {
+        const { d1_databases: databases, kv_namespaces: namespaces } = read(worker, env);
+        assert.deepEqual(
+          [...databases.map((one) => one.database_id), ...namespaces.map((one) => one.id)].filter(Boolean),
+          [],
+        );
+        assert.doesNotMatch(readFileSync(join(root, worker.config), "utf8"), /[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-/);
+      }
     }
   });
 
@@ -137,41 +151,10 @@ describe("what is deployed", { timeout: 300_000 }, () => {
       const column = { api: 3, watcher: 4, arbiter: 5 }[role];
       assert.deepEqual([...secrets].sort(), documented(column).sort(), role);
     }
-  });
-});
-
-describe("a change of a wrangler.toml", () => {
-  const files = WORKERS.map((worker) => readFileSync(join(root, worker.config), "utf8"));
-  const changed = (before: string, after: string) => {
-    const old = before.split("\n");
-    return after.split("\n").filter((line) => !old.includes(line));
-  };
-
-  it("sets a variable of one environment and leaves every other line as it was", () => {
-    for (const text of files) {
-      for (const environment of ["production", "preview"] satisfies Environment[]) {
-        const record = '{"scriptHash":"ab"}';
-        const once = withVariable(text, environment, "ESCROW_DEPLOYMENT", record);
-        assert.deepEqual(changed(text, once), [`ESCROW_DEPLOYMENT = '${record}'`]);
-        assert.equal(once.split("\n").length, text.split("\n").length, "in the place of the comment that shows it");
-        const twice = withVariable(once, environment, "ESCROW_DEPLOYMENT", "other");
-        assert.deepEqual(changed(text, twice), ['ESCROW_DEPLOYMENT = "other"']);
-        const added = withVariable(text, environment, "NEW", "1");
-        assert.deepEqual(changed(text, added), ['NEW = "1"']);
-      }
+    for (const worker of WORKERS) {
+      const always = worker.secrets.filter((name) => !name.startsWith("BLOCKFROST"));
+      for (const env of [undefined, "preview"])
+        assert.deepEqual(read(worker, env).secrets.required.toSorted(), always.toSorted());
     }
-    assert.throws(() => withVariable(files[0] as string, "production", "NAME", "a'b"));
-  });
-
-  it("sets the id of the database that has the name, or says that there is none", () => {
-    const [text = ""] = files;
-    const id = "11111111-1111-4111-8111-111111111111";
-    for (const [environment, name] of [
-      ["production", "surety-arbiter"],
-      ["preview", "surety-arbiter-preview"],
-    ] as const) {
-      assert.deepEqual(changed(text, withDatabaseId(text, environment, name, id)), [`database_id = "${id}"`]);
-    }
-    assert.throws(() => withDatabaseId(text, "production", "surety-arbiter-preview", id));
   });
 });

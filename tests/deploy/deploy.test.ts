@@ -18,7 +18,6 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { smoke } from "../../scripts/deploy/smoke.ts";
 import { Target, WORKERS } from "../../scripts/deploy/target.ts";
-import { withVariable } from "../../scripts/deploy/toml.ts";
 import { root } from "../../scripts/stack/process.ts";
 import { list } from "../helpers/listings.ts";
 import { run } from "../helpers/program.ts";
@@ -34,7 +33,8 @@ function checkout(blockfrost: string): string {
     keep(config);
     keep(join(config, "../build"));
     const file = join(folder, config);
-    writeFileSync(file, withVariable(readFileSync(file, "utf8"), "production", "BLOCKFROST_URL", blockfrost));
+    const before = readFileSync(file, "utf8");
+    writeFileSync(file, before.replace(/^BLOCKFROST_URL = .*$/m, `BLOCKFROST_URL = "${blockfrost}"`));
   }
   keep("d1-migrations");
   keep("arbiter/d1-migrations");
@@ -86,6 +86,10 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
       `echo "${name}=$(openssl rand -hex 32)" >> .deploy/production.env`,
     ];
     assert.deepEqual(missing(text), [
+      [
+        "the account's workers.dev subdomain",
+        `choose one: https://dash.cloudflare.com/${account.id}/workers/onboarding`,
+      ],
       secret("ARBITER_SECRET", "arbiter"),
       secret("ARBITER_TOKEN", "arbiter and watcher"),
       secret("SELLER_SECRET", "watcher and api"),
@@ -95,6 +99,7 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
   });
 
   it("names an unusable secret, a worker that is not built, and the funds that are missing, with their address", async () => {
+    account.subdomain = `nobody-${randomBytes(6).toString("hex")}`;
     made("SELLER_SECRET", "ARBITER_SECRET", "WALLET_MASTER_SECRET");
     appendFileSync(join(folder, ".deploy/production.env"), "ARBITER_TOKEN=too-short\n");
     renameSync(join(folder, "arbiter/build"), join(folder, "arbiter/away"));
@@ -115,7 +120,8 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
   });
 
   it("stops where the account refuses, with all that was done written down", async () => {
-    account.fault = `POST /accounts/${account.id}/workers/scripts/surety-api/versions`;
+    const before = new Map(WORKERS.map(({ config }) => [config, readFileSync(join(folder, config), "utf8")]));
+    account.fault = `PUT /accounts/${account.id}/workers/scripts/surety-api`;
     const { status, text } = await script("scripts/deploy.ts");
     assert.equal(status, 1, text);
     assert.match(text, /the simulated account was told to refuse this/);
@@ -127,25 +133,24 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
       "worker surety-arbiter",
       "worker surety-watcher",
       "schedule of surety-watcher",
-      "worker surety-api",
+      "namespace surety-api-challenges",
     ]);
-    const target = new Target("production", folder);
-    const [arbiter, watcher, api] = WORKERS.map((worker) => target.configured(worker));
+    const bound = (name: string, binding: string) =>
+      account.deployed(name)?.bindings.find((one) => one.name === binding) ?? { text: undefined, id: undefined };
     const idOf = (name: string) => account.databases.find((database) => database.name === name)?.uuid;
-    assert.equal(arbiter?.database.database_id, idOf("surety-arbiter"));
-    assert.deepEqual(
-      [watcher, api].map((worker) => worker?.database.database_id),
-      [idOf("surety"), idOf("surety")],
-    );
-    const records = [arbiter, watcher, api].map((worker) => worker?.vars.ESCROW_DEPLOYMENT);
-    assert.deepEqual(records, Array(3).fill(readFileSync(target.own("escrow.json"), "utf8").trim()));
-    assert.match(api?.vars.BASE_URL ?? "", /^https:\/\/surety-api\.nobody-\w+\.workers\.dev$/);
+    assert.equal(bound("surety-arbiter", "DB").id, idOf("surety-arbiter"));
+    assert.equal(bound("surety-watcher", "DB").id, idOf("surety"));
+    const record = readFileSync(new Target("production", folder).own("escrow.json"), "utf8").trim();
+    for (const name of ["surety-arbiter", "surety-watcher"])
+      assert.equal(bound(name, "ESCROW_DEPLOYMENT").text, record);
+    for (const { config } of WORKERS) assert.equal(readFileSync(join(folder, config), "utf8"), before.get(config));
   });
 
   it("goes on when it is repeated, makes nothing twice, and serves", async () => {
     // Instead of the address that it found, which only the real platform has.
     const api = join(folder, "wrangler.toml");
-    writeFileSync(api, withVariable(readFileSync(api, "utf8"), "production", "BASE_URL", account.origin));
+    const written = readFileSync(api, "utf8").replace(/^# BASE_URL = .*$/m, `BASE_URL = "${account.origin}"`);
+    writeFileSync(api, written);
     const tokens = () =>
       WORKERS.slice(0, 2).map((worker) => {
         const { bindings = [] } = account.deployed(new Target("production", folder).configured(worker).name) ?? {};
@@ -167,7 +172,12 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
       "schedule of surety-watcher",
       "worker surety-api",
     ];
-    assert.deepEqual(account.changes, uploads);
+    const namespace = [
+      "namespace surety-api-challenges deleted",
+      ...uploads.slice(0, 3),
+      "namespace surety-api-challenges",
+    ];
+    assert.deepEqual(account.changes, [...namespace, "worker surety-api"], "what the failed upload left is made anew");
     assert.doesNotMatch(text, /failed|publishing|creating/);
     for (const worker of WORKERS) {
       const { bindings = [] } = account.deployed(new Target("production", folder).configured(worker).name) ?? {};
@@ -190,6 +200,8 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
   });
 
   it("goes back to the deployment before, without the databases", async () => {
+    const again = await script("scripts/deploy.ts");
+    assert.equal(again.status, 0, again.text);
     const [now, ...others] = deployedTags();
     assert.deepEqual(others, [now, now]);
     const { status, text } = await script("scripts/rollback.ts");

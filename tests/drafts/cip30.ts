@@ -1,6 +1,4 @@
 // Wallets as a page meets them (CIP-30), each over a library as it is: its own keys, its own CBOR, its own signatures.
-import { createRequire } from "node:module";
-import { Blockfrost as BlazeBlockfrost, Core, HotWallet } from "@blaze-cardano/sdk";
 import {
   Address,
   Client,
@@ -13,11 +11,11 @@ import {
   type UTxO,
 } from "@evolution-sdk/evolution";
 import { transactionOf } from "../../devnet/cardano/transaction.ts";
+import { Blockfrost as BlazeBlockfrost, Core, HotWallet } from "../outsiders/blaze.ts";
+import * as wallets from "../outsiders/wallets.ts";
 
-// The ES modules of these two cannot be loaded by Node (broken imports of their own); their CommonJS builds can.
-const require = createRequire(import.meta.url);
-const lucid = require("@lucid-evolution/lucid") as typeof import("@lucid-evolution/lucid");
-const mesh = require("@meshsdk/core") as typeof import("@meshsdk/core");
+const lucid = wallets.lucid();
+const mesh = wallets.mesh();
 
 /** What a page calls of a wallet. Everything is hex. */
 export interface Cip30 {

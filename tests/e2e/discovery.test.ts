@@ -4,24 +4,22 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { HTTPFacilitatorClient } from "@x402/core/http";
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from "@x402/core/types";
-import {
-  type DiscoveryExtension,
-  extractDiscoveryInfo,
-  validateDiscoveryExtension,
-  validateDiscoveryExtensionSpec,
-  withBazaar,
-} from "@x402/extensions/bazaar";
-import {
-  extractJWSHeader,
-  extractReceiptFromResponse,
-  extractReceiptPayload,
-  type JWSSignedReceipt,
-  verifyReceiptSignatureJWS,
-} from "@x402/extensions/offer-receipt";
 import { errorOf, json, send, usage } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { makeOut, settle, termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import {
+  type DiscoveryExtension,
+  extractDiscoveryInfo,
+  extractJWSHeader,
+  extractReceiptFromResponse,
+  extractReceiptPayload,
+  type JWSSignedReceipt,
+  validateDiscoveryExtension,
+  validateDiscoveryExtensionSpec,
+  verifyReceiptSignatureJWS,
+  withBazaar,
+} from "../outsiders/x402.ts";
 
 describe("being found", () => {
   let world: World;

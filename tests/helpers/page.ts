@@ -26,6 +26,8 @@ export interface Injected {
   readonly blockfrost?: string;
   /** CIP-30's network id: 0 is every test network. */
   readonly network?: number;
+  /** What this wallet does otherwise. */
+  readonly quirks?: (usual: Cip30) => Cip30;
   /** Whether its owner declines to sign. */
   readonly declines?: boolean;
 }
@@ -54,7 +56,8 @@ export async function openPage(
 
 async function inject(page: Page, injected: Injected): Promise<void> {
   const { wallet, others, blockfrost = "", network = 0, declines = false } = injected;
-  const api: Cip30 = cip30(wallet, blockfrost, others);
+  const usual = cip30(wallet, blockfrost, others);
+  const api: Cip30 = { ...usual, ...injected.quirks?.(usual) };
   await page.exposeFunction("askTestKey", (method: string, words: never[]) => api[method]?.(...words));
   await page.addInitScript(
     ({ methods, network, declines }) => {

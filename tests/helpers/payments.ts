@@ -2,7 +2,14 @@
 // does is `buyer/buyer.ts`.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { Address, Assets, Transaction, TransactionHash, TransactionWitnessSet } from "@evolution-sdk/evolution";
+import {
+  Address,
+  Assets,
+  Transaction,
+  TransactionHash,
+  type TransactionMetadatum,
+  TransactionWitnessSet,
+} from "@evolution-sdk/evolution";
 import { encodePaymentSignatureHeader } from "@x402/core/http";
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from "@x402/core/types";
 import { unlockProof } from "../wallets/proof.ts";
@@ -32,6 +39,8 @@ export interface PaymentOptions {
   readonly outputs?: (terms: PaymentRequirements) => Output[];
   /** Seconds from now until the transaction is no longer valid. */
   readonly ttl?: number;
+  /** What the transaction's metadata have. */
+  readonly metadata?: { readonly label: bigint; readonly metadata: TransactionMetadatum.TransactionMetadatum };
   /** A change of what is sent, after the transaction was signed. */
   readonly change?: (payload: PaymentPayload) => PaymentPayload;
 }
@@ -99,7 +108,8 @@ export async function makeOut(
       }),
     wallet.client.newTx(),
   );
-  const built = await draft.setValidity({ to: validUntil }).build();
+  const { metadata } = options;
+  const built = await (metadata ? draft.attachMetadata(metadata) : draft).setValidity({ to: validUntil }).build();
   const unsigned = await built.toTransaction();
   const cbor = Transaction.addVKeyWitnessesBytes(
     Transaction.toCBORBytes(unsigned),

@@ -40,9 +40,9 @@ export function run(command: string, args: readonly string[], options: ProgramOp
   });
 }
 
-/** A program of an installed package, by its file. */
+/** A program of other people's package, by its file. */
 export const runPackage = (file: string, args: readonly string[], options?: ProgramOptions): Promise<Ran> =>
-  run(process.execPath, [join(root, "node_modules", file), ...args], options);
+  run(process.execPath, [join(root, "tests/outsiders/node_modules", file), ...args], options);
 
 /** A port that nothing listens on, for programs that have to be told one. */
 export function freePort(): Promise<number> {

@@ -1,6 +1,7 @@
 // An agent from its first request to what it bought: sign-in by its owner's wallet, tools, limits; and one that pays with
 // a wallet of its own inside the tool call (service-api.md, "MCP").
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { after, before, describe, it } from "node:test";
 import { x402Client } from "@x402/core/client";
 import type { PaymentRequired } from "@x402/core/types";
@@ -52,10 +53,58 @@ describe("an agent without a token", () => {
     assert.deepEqual(bare, resource);
   });
 
-  it("is not served with another method, or from a stranger's page", async () => {
+  it("is not served with another method, or to a page that reached it under another name", async () => {
     for (const method of ["GET", "DELETE"]) assert.equal((await send(mcp, { method })).status, 405);
-    const origin = "https://evil.example.com";
-    assert.equal((await send(mcp, { method: "POST", headers: { origin }, body: "{}" })).status, 403);
+    const rebound = { origin: "https://evil.example.com", host: "evil.example.com" };
+    const url = new URL(mcp);
+    const answered = await new Promise<number | undefined>((resolve, reject) => {
+      const options = { host: url.hostname, port: url.port, path: url.pathname, method: "POST", headers: rebound };
+      request(options, (answer) => resolve(answer.resume().statusCode))
+        .on("error", reject)
+        .end("{}");
+    });
+    assert.equal(answered, 403);
+  });
+});
+
+describe("an agent that runs in a browser", () => {
+  const origin = "https://agent.example.com";
+  const preflight = (path: string, headers: string) =>
+    send(`${world.api}${path}`, {
+      method: "OPTIONS",
+      headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": headers },
+    });
+
+  it("may send the headers that stock libraries add, and is told where to sign in", async () => {
+    for (const path of ["/mcp", "/listings", "/oauth/token"]) {
+      const asked = "access-control-expose-headers,authorization,cache-control,idempotency-key,last-event-id,x-own";
+      const answer = await preflight(path, asked);
+      assert.equal(answer.status, 204);
+      assert.equal(answer.headers.get("access-control-allow-headers"), asked);
+      assert.equal(answer.headers.get("access-control-allow-origin"), "*");
+    }
+    const odd = await preflight("/mcp", "x-a, x-b(1)");
+    assert.doesNotMatch(odd.headers.get("access-control-allow-headers") ?? "", /x-a/);
+    const refused = await send(mcp, { method: "POST", headers: { origin }, body: "{}" });
+    assert.equal(refused.status, 401);
+    assert.match(refused.headers.get("www-authenticate") ?? "", /resource_metadata/);
+    assert.match(refused.headers.get("access-control-expose-headers") ?? "", /WWW-Authenticate/);
+  });
+
+  it("is served with a token", async () => {
+    const { tokens } = await signInAgent(world.api, world.person("owner"), LIMITS);
+    const answer = await send(mcp, {
+      method: "POST",
+      headers: {
+        origin,
+        authorization: `Bearer ${tokens.access_token}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+    });
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.headers.get("access-control-allow-origin"), "*");
   });
 });
 

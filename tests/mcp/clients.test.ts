@@ -7,14 +7,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import * as newer from "@modelcontextprotocol/client";
-import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { root } from "../../scripts/stack.ts";
 import { type Listed, startWorld, type World } from "../accounts/world.ts";
 import { send } from "../helpers/http.ts";
 import { freePort, run, runPackage } from "../helpers/program.ts";
+import { Client, newer, StreamableHTTPClientTransport, UnauthorizedError } from "../outsiders/mcp.ts";
 import { SignInMemory } from "./memory.ts";
 import { Owner } from "./owner.ts";
 

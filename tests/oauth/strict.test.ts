@@ -2,11 +2,11 @@
 // protocol's own suite for authorization servers.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import * as oauth from "oauth4webapi";
 import { startWorld, type World } from "../accounts/world.ts";
 import { type Answer, json, post, send, usage } from "../helpers/http.ts";
 import { freePort, runPackage } from "../helpers/program.ts";
 import { legacy } from "../mcp/endpoint.ts";
+import * as oauth from "../outsiders/oauth.ts";
 import { approve, CALLBACK, type Connected, requestOn, start, type Tokens, token } from "./client.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 10 };
@@ -72,7 +72,7 @@ async function authorized(server: oauth.AuthorizationServer, client: oauth.Clien
 const isInvalidGrant = (error: unknown) => error instanceof oauth.ResponseBodyError && error.error === "invalid_grant";
 
 describe("a strict client", () => {
-  it("walks from 401 to tokens, refreshes, and is out when the code or an old token comes back", async () => {
+  it("walks from 401 to tokens, refreshes, stays when an old token comes back, and is out by its code or by signing out", async () => {
     const resource = new URL(`${world.api}/mcp`);
     const server = await discover(resource);
     const client = await registered(server);
@@ -112,9 +112,30 @@ describe("a strict client", () => {
     const third = await refresh(second.refresh_token as string);
     assert.equal((await ping(third.access_token)).status, 200);
     await assert.rejects(refresh(first.refresh_token as string), isInvalidGrant);
-    await assert.rejects(refresh(third.refresh_token as string), isInvalidGrant, "a replay ends the whole family");
-    await assert.rejects(ping(third.access_token), oauth.WWWAuthenticateChallengeError);
+    assert.equal((await ping(third.access_token)).status, 200, "an old token of a parallel session ends nothing");
+    const fourth = await refresh(third.refresh_token as string);
     await assert.rejects(redeem(), isInvalidGrant);
+    await assert.rejects(ping(fourth.access_token), oauth.WWWAuthenticateChallengeError, "a code's replay ends all");
+  });
+
+  it("signs out (RFC 7009)", async () => {
+    const resource = new URL(`${world.api}/mcp`);
+    const server = await discover(resource);
+    const client = await registered(server);
+    const { verifier, parameters } = await authorized(server, client, resource);
+    const asked = oauth.authorizationCodeGrantRequest(
+      server,
+      client,
+      oauth.None(),
+      parameters,
+      CALLBACK,
+      verifier,
+      LOCAL,
+    );
+    const tokens = await oauth.processAuthorizationCodeResponse(server, client, await asked);
+    const revoked = oauth.revocationRequest(server, client, oauth.None(), tokens.refresh_token as string, LOCAL);
+    await oauth.processRevocationResponse(await revoked);
+    assert.equal((await legacy(resource.href, tokens.access_token, "ping")).status, 401);
   });
 
   it("sees errors of the token endpoint in the standard's form", async () => {

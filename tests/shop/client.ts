@@ -125,7 +125,8 @@ export async function between(to: string): Promise<Between> {
       outgoing.writeHead(instead.status, { "content-type": "application/json" });
       return outgoing.end(JSON.stringify({ error: instead.error }));
     }
-    const { host: _, ...headers } = incoming.headers;
+    // With the host that the client named: to the service, which has no address of its own here, it is that one.
+    const { headers } = incoming;
     const onward = request(new URL(asked.path, to), { method: asked.method, headers }, async (answer) => {
       const pieces: Buffer[] = [];
       for await (const piece of answer) pieces.push(piece);

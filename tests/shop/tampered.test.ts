@@ -14,7 +14,11 @@ import { type Between, balanceOf, between, type Client, clientOf } from "./clien
 
 interface Draft {
   transaction: string;
-  payment: { accepted: Accepted; payload: object };
+  payment: {
+    accepted: Accepted;
+    payload: object;
+    extensions: { "cardano-request-commitment": { info: { commitment: { digest: string } } } };
+  };
 }
 interface Accepted {
   payTo: string;
@@ -27,6 +31,8 @@ interface Tampered {
 }
 
 const HELD = 40_000_000n;
+/** How a payment's draft ends: no signatures, valid, and the commitment to its request. */
+const END = /(?<witnesses>a0)f5(?<metadata>d90103a100a1190192a2617066687474703a3161685820[0-9a-f]{64})$/;
 /** A script's address that nobody knows. */
 const ELSEWHERE = `70${"ab".repeat(28)}`;
 
@@ -153,10 +159,30 @@ const payment: Tampered = {
     ({ payment }) => Object.assign(payment.payload, { nonce: `${"ab".repeat(32)}#0` }),
     /payload\.nonce is not an input/,
   ],
-  "is marked as failing": [edit((tx) => `${tx.slice(0, -4)}f4f6`), /a mark that it fails/],
-  "has metadata": [edit((tx) => `${tx.slice(0, -2)}a10101`), /metadata/],
+  "is marked as failing": [edit((tx) => tx.replace(END, "$<witnesses>f4$<metadata>")), /a mark that it fails/],
+  "names another request": [
+    edit((tx) => tx.slice(0, -64) + "ab".repeat(32)),
+    /metadata are not the commitment that this program asked for/,
+  ],
+  "names no request": [edit((tx) => tx.replace(END, "$<witnesses>f5f6")), /metadata are not the commitment/],
+  "has more metadata": [
+    edit((tx) => tx.replace("d90103a100a1190192", "d90103a100a20701190192")),
+    /metadata are not the commitment/,
+  ],
+  "is sold for another request": [
+    ({ payment }) => {
+      payment.extensions["cardano-request-commitment"].info.commitment.digest = "ab".repeat(32);
+    },
+    /a commitment to another request than this one/,
+  ],
+  "has metadata that were not asked for": [
+    ({ payment }) => {
+      payment.extensions = {} as Draft["payment"]["extensions"];
+    },
+    /has metadata, which it does not need/,
+  ],
   "is signed by somebody": [
-    edit((tx) => `${tx.slice(0, -6)}a100d9010281825820${"ab".repeat(32)}5840${"cd".repeat(64)}f5f6`),
+    edit((tx) => tx.replace(END, `a100d9010281825820${"ab".repeat(32)}5840${"cd".repeat(64)}f5$<metadata>`)),
     /has signatures/,
   ],
   "is no transaction": [edit((tx) => `${tx}00`), /not well formed/],

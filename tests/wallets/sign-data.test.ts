@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { Address } from "@evolution-sdk/evolution";
 import { addressOf, keyHashHex, keysNamed, seedHex } from "./keys.ts";
 import { ask } from "./ours.ts";
-import { checkers, type DataSignature, signers } from "./sign-data.ts";
+import { checkers, type DataSignature, general, signers } from "./sign-data.ts";
 
 const ours = <Answer>(requests: object[]): Answer[] => ask<Answer>("cip8", requests);
 const kinds = ["base", "enterprise"] as const;
@@ -15,7 +15,7 @@ describe("CIP-8 with live wallets", () => {
   it("the service accepts what each library signs, and for nobody else", async () => {
     const requests: object[] = [];
     const expected: { name: string; verdict: RegExp }[] = [];
-    for (const [name, sign] of Object.entries(signers)) {
+    for (const [name, sign] of Object.entries({ ...signers, ...general })) {
       for (const kind of kinds) {
         const { keys, payload } = fresh();
         const signed = await sign(keys, kind, payload);

@@ -1,14 +1,7 @@
 // CIP-30's signData as different wallets do it, and their checks of it.
-import { createRequire } from "node:module";
-import * as M from "@emurgo/cardano-message-signing-nodejs";
 import { type Address, COSE, PrivateKey, Address as toAddress } from "@evolution-sdk/evolution";
+import { messageSigning as library, lucid, mesh } from "../outsiders/wallets.ts";
 import { type AddressKind, addressOf, type Keys, keyHashHex } from "./keys.ts";
-
-// The ES modules of these two cannot be loaded by Node (broken imports of their own); their CommonJS builds can. Loaded
-// where they are wanted: they take longer than all else that most tests load.
-const require = createRequire(import.meta.url);
-const lucid = () => require("@lucid-evolution/lucid") as typeof import("@lucid-evolution/lucid");
-const mesh = () => require("@meshsdk/core") as typeof import("@meshsdk/core");
 
 /** What signData returns: COSE_Key and COSE_Sign1, hex. */
 export interface DataSignature {
@@ -55,11 +48,16 @@ export interface Layout {
   readonly hashed?: boolean;
   /** A key id in the protected headers: the public key (as Nami did), or the address (as Lace does, in both). */
   readonly keyId?: "public key" | "address";
+  /** The key id stands in the headers that are not signed. */
+  readonly unsigned?: boolean;
+  /** With COSE_Sign1's tag, as libraries for COSE in general write it. */
+  readonly tagged?: boolean;
 }
 
 /** A signer on the message-signing library, in one of the layouts of browser wallets. */
 export function messageSigning(layout: Layout = {}): Signer {
   return async (keys, kind, payloadHex) => {
+    const M = library();
     const address = bytes(toAddress.toHex(addressOf(keys, kind)));
     const publicKey = PrivateKey.toPublicKey(keys.payment).bytes;
     const eddsa = () => M.Label.from_algorithm_id(M.AlgorithmId.EdDSA);
@@ -67,10 +65,12 @@ export function messageSigning(layout: Layout = {}): Signer {
 
     const headers = M.HeaderMap.new();
     headers.set_algorithm_id(eddsa());
-    if (layout.keyId) headers.set_key_id(layout.keyId === "address" ? address : publicKey);
+    const unsigned = M.HeaderMap.new();
+    const named = layout.unsigned ? unsigned : headers;
+    if (layout.keyId) named.set_key_id(layout.keyId === "address" ? address : publicKey);
     headers.set_header(M.Label.new_text("address"), M.CBORValue.new_bytes(address));
     const builder = M.COSESign1Builder.new(
-      M.Headers.new(M.ProtectedHeaderMap.new(headers), M.HeaderMap.new()),
+      M.Headers.new(M.ProtectedHeaderMap.new(headers), unsigned),
       bytes(payloadHex),
       false,
     );
@@ -82,7 +82,9 @@ export function messageSigning(layout: Layout = {}): Signer {
     if (layout.keyId === "address") key.set_key_id(address);
     key.set_header(negative("1"), M.CBORValue.new_int(M.Int.new_i32(6)));
     key.set_header(negative("2"), M.CBORValue.new_bytes(publicKey));
-    return { key: hex(key.to_bytes()), signature: hex(builder.build(signature).to_bytes()) };
+    const sign1 = builder.build(signature).to_bytes();
+    // The library's own TaggedCBOR writes an array of two instead of a tag.
+    return { key: hex(key.to_bytes()), signature: `${layout.tagged ? "d2" : ""}${hex(sign1)}` };
   };
 }
 
@@ -96,6 +98,12 @@ export const signers: Readonly<Record<string, Signer>> = {
   "message-signing, public key as key id": messageSigning({ keyId: "public key" }),
   "message-signing, address as key id": messageSigning({ keyId: "address" }),
   "message-signing, address as key id, hashed": messageSigning({ keyId: "address", hashed: true }),
+};
+
+/** What only libraries for COSE in general write, and wallets' own need not read. */
+export const general: Readonly<Record<string, Signer>> = {
+  "message-signing, tagged": messageSigning({ tagged: true }),
+  "message-signing, unsigned key id": messageSigning({ keyId: "public key", unsigned: true }),
 };
 
 /** The libraries' own verification. None of them knows hashed payloads except mesh. */

@@ -6,6 +6,8 @@
 
 mod outputs;
 mod parameters;
+#[cfg(test)]
+mod quirks;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -123,10 +125,10 @@ struct Listed {
     block_time: u64,
 }
 
-/// `/addresses/{address}/transactions`: one page in the chain's order.
+/// `/addresses/{address}/transactions`: one page, put into the chain's order: providers differ within a block.
 ///
 /// # Errors
-/// Not of the documented shape, or out of order.
+/// Not of the documented shape, or two transactions at one place.
 pub fn address_transactions(body: &[u8]) -> ChainResult<Vec<AddressTransaction>> {
     let listed: Vec<Listed> = json(body, "transactions of an address")?;
     if listed.len() > MAX_LISTED {
@@ -136,11 +138,13 @@ pub fn address_transactions(body: &[u8]) -> ChainResult<Vec<AddressTransaction>>
         let place = Place { height: tx.block_height, position: tx.tx_index };
         Ok(AddressTransaction { tx: tx.tx_hash, place, time_ms: seconds_to_ms(tx.block_time)? })
     };
-    let transactions: Vec<AddressTransaction> = listed.into_iter().map(transaction).collect::<ChainResult<_>>()?;
+    let mut transactions: Vec<AddressTransaction> = listed.into_iter().map(transaction).collect::<ChainResult<_>>()?;
+    transactions.sort_by_key(|tx| tx.place);
+    transactions.dedup();
     if transactions.is_sorted_by(|earlier, later| earlier.place < later.place) {
         Ok(transactions)
     } else {
-        malformed("transactions of an address out of order")
+        malformed("two transactions of an address at one place")
     }
 }
 

@@ -16,7 +16,10 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::{address::Address, hash::KeyHash};
+use crate::{
+    address::{Address, Credential},
+    hash::KeyHash,
+};
 
 pub mod strict;
 
@@ -137,11 +140,26 @@ pub enum KeyError {
     /// Too little to derive keys from.
     #[error("a master secret has at least {MIN_MASTER_BYTES} bytes")]
     ShortMaster,
+    /// A scalar with bits set or missing that BIP32-Ed25519 has fixed.
+    #[error("not an extended key: its scalar is not clamped")]
+    NotClamped,
 }
 
 /// A secret Ed25519 key. It is wiped when dropped and never printed.
 #[derive(Clone)]
-pub struct SigningKey(KeyPair);
+pub struct SigningKey {
+    secret: Secret,
+    /// The stake credential beside it in its wallet's address.
+    stake: Option<KeyHash>,
+}
+
+#[derive(Clone)]
+enum Secret {
+    Seed(KeyPair),
+    /// Scalar and prefix of the nonce, as HD wallets derive them; and the public key.
+    #[cfg(not(target_family = "wasm"))]
+    Extended(Zeroizing<[u8; 64]>, ed25519_dalek::VerifyingKey),
+}
 
 impl SigningKey {
     /// The key of a 32-byte seed (RFC 8032's secret key; the payload of a Cardano `ed25519_sk`).
@@ -152,13 +170,41 @@ impl SigningKey {
         let mut seed = Seed::new(*seed);
         let pair = KeyPair::try_from_seed(seed);
         seed.wipe_mut();
-        pair.map(Self).map_err(|_| KeyError::ZeroSeed)
+        let pair = pair.map_err(|_| KeyError::ZeroSeed)?;
+        Ok(Self { secret: Secret::Seed(pair), stake: None })
+    }
+
+    /// A key that a wallet derived from a phrase (BIP32-Ed25519: 32 bytes of scalar, 32 that nonces are made with), and the
+    /// stake credential of the same account (CIP-1852).
+    ///
+    /// # Errors
+    /// [`KeyError::NotClamped`].
+    #[cfg(not(target_family = "wasm"))]
+    pub fn from_extended(extended: &[u8; 64], stake: KeyHash) -> Result<Self, KeyError> {
+        use ed25519_dalek::{VerifyingKey, hazmat::ExpandedSecretKey};
+        let [first, .., last] = &extended[..32] else { return Err(KeyError::NotClamped) };
+        if first & 0b111 != 0 || last & 0b1100_0000 != 0b0100_0000 {
+            return Err(KeyError::NotClamped);
+        }
+        let public = VerifyingKey::from(&ExpandedSecretKey::from_bytes(extended));
+        Ok(Self { secret: Secret::Extended(Zeroizing::new(*extended), public), stake: Some(stake) })
     }
 
     /// The public key.
     #[must_use]
     pub fn public_key(&self) -> [u8; 32] {
-        *self.0.pk
+        match &self.secret {
+            Secret::Seed(pair) => *pair.pk,
+            #[cfg(not(target_family = "wasm"))]
+            Secret::Extended(_, public) => public.to_bytes(),
+        }
+    }
+
+    /// The preprod address at which its wallet takes money: with the stake credential where there is one.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        let enterprise = || Address::enterprise(self.key_hash());
+        self.stake.map_or_else(enterprise, |stake| Address::base(self.key_hash(), Credential::Key(stake)))
     }
 
     /// The credential of the key.
@@ -173,16 +219,27 @@ impl SigningKey {
         Address::enterprise(self.key_hash())
     }
 
-    /// The seed, for a signer that keeps keys of its own. It is the secret: it goes nowhere else.
+    /// The seed, for a signer that keeps keys of its own; `None` for an extended key. It is the secret: it goes nowhere else.
     #[must_use]
-    pub fn seed(&self) -> Zeroizing<[u8; 32]> {
-        Zeroizing::new(*self.0.sk.seed())
+    pub fn seed(&self) -> Option<Zeroizing<[u8; 32]>> {
+        match &self.secret {
+            Secret::Seed(pair) => Some(Zeroizing::new(*pair.sk.seed())),
+            #[cfg(not(target_family = "wasm"))]
+            Secret::Extended(..) => None,
+        }
     }
 
     /// The signature of a message (RFC 8032: the same one every time).
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
-        *self.0.sk.sign(message, None)
+        match &self.secret {
+            Secret::Seed(pair) => *pair.sk.sign(message, None),
+            #[cfg(not(target_family = "wasm"))]
+            Secret::Extended(extended, public) => {
+                use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
+                raw_sign::<sha2::Sha512>(&ExpandedSecretKey::from_bytes(extended), message, public).to_bytes()
+            }
+        }
     }
 }
 

@@ -23,3 +23,8 @@ pub mod tx;
 pub use address::Address;
 pub use hash::{ContentHash, KeyHash, ScriptHash, TxHash, TxRef};
 pub use money::Lovelace;
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

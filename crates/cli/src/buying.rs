@@ -21,7 +21,10 @@ use cardano::{
 use clap::Args;
 use market::{DeliveryMode, ListingId};
 use serde_json::{Value, json};
-use x402_cardano::wire::MAX_HEADER_BYTES;
+use x402_cardano::{
+    request_commitment::{HttpRequest, RequestDigest, Salt},
+    wire::MAX_HEADER_BYTES,
+};
 use xtask::escrow::blueprint::Blueprint;
 
 use crate::{
@@ -111,7 +114,7 @@ fn make_out(
     (id, listing, mode): (&ListingId, &Listing, DeliveryMode),
     arguments: &BuyArguments,
 ) -> Result<Pending, Failure> {
-    let address = key.enterprise_address();
+    let address = key.address();
     shop.chain.must_be_preprod()?;
     let utxos = shop.chain.spendable(&address)?;
     if utxos.is_empty() {
@@ -119,7 +122,13 @@ fn make_out(
             "the wallet is empty: `surety fund` gets money from a local ledger; on preprod send tADA to {address}"
         )));
     }
-    let body = json!({ "mode": mode, "utxos": described(&utxos, &address)?, "changeAddress": address });
+    let (request, salt) = (request_of(shop, id)?, salt()?);
+    let body = json!({
+        "mode": mode,
+        "utxos": described(&utxos, &address)?,
+        "changeAddress": address,
+        "commitment": request.salted(&salt).to_text(),
+    });
     let ask = Ask { body: Some(body), ..Ask::default() };
     let draft: Draft = shop.service.json("POST", &format!("/listings/{id}/payment-draft"), ask)?;
     let blueprint = match &arguments.contract {
@@ -128,7 +137,7 @@ fn make_out(
     };
     let blueprint = blueprint.map_err(|error| Failure::Usage(format!("--contract: {error}")))?;
     let (parameters, now) = (shop.chain.parameters()?, clock(&shop.chain.tip()?));
-    let asked = Asked { listing, mode, blueprint: &blueprint, parameters: &parameters };
+    let asked = Asked { listing, mode, blueprint: &blueprint, parameters: &parameters, request: (request, salt) };
     let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now }, key)?;
     let (fee, change) = (made.tx.fee, verify::change_of(&made.tx, &address));
     let how = if mode == DeliveryMode::Instant { "pays the seller" } else { "locks in the escrow" };
@@ -161,17 +170,33 @@ fn make_out(
         inputs: made.tx.inputs.clone(),
         valid_until: until.unwrap_or(Millis::MAX),
         content_hash: listing.content_hash,
-        header: header(draft.payment, made.tx.cbor())?,
+        header: header(draft.payment, made.tx.cbor(), made.is_committed.then_some(&salt))?,
     })
 }
 
-/// PAYMENT-SIGNATURE: the draft's payment with the signed transaction in it.
+/// The request that brings the payment, as this program makes it.
+fn request_of(shop: &Shop, id: &ListingId) -> Result<RequestDigest, Failure> {
+    let url = format!("{}/listings/{id}/unlock", shop.service.base());
+    let request = HttpRequest { method: "GET", url: &url, body: b"", headers: &[] };
+    RequestDigest::of(&request).map_err(|error| Failure::Usage(format!("--api: {error}")))
+}
+
+fn salt() -> Result<Salt, Failure> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
+    Ok(Salt::new(bytes))
+}
+
+/// PAYMENT-SIGNATURE: the draft's payment with the signed transaction in it, and the salt where it commits to its request.
 ///
 /// # Errors
 /// It is longer than a payment may be: kept, it could not be read again, nor sent.
-fn header(mut payment: Value, cbor: &[u8]) -> Result<String, Failure> {
+fn header(mut payment: Value, cbor: &[u8], salt: Option<&Salt>) -> Result<String, Failure> {
     if let Some(payload) = payment.get_mut("payload").and_then(Value::as_object_mut) {
         payload.insert("transaction".into(), json!(STANDARD.encode(cbor)));
+    }
+    if let Some(extensions) = payment.get_mut("extensions").and_then(Value::as_object_mut) {
+        extensions.extend(salt.into_iter().flat_map(Salt::disclosed));
     }
     let header = STANDARD.encode(payment.to_string());
     if header.len() > MAX_HEADER_BYTES {

@@ -1,7 +1,7 @@
 //! A wallet's folder: its key, its session, and the payments of which the end is not known. Nobody else may read it.
 //!
 //! ```text
-//! ~/.surety/NAME/key                   the seed: 64 hexadecimal characters. Whoever has it has the money
+//! ~/.surety/NAME/key                   24 words, or a seed of earlier versions: 64 hexadecimal characters
 //!               /session.json          the token of `sign-in`
 //!               /pending/LISTING.json  a signed payment, kept until its end is known
 //!               /bought/TX.json        what a purchase was of
@@ -19,7 +19,7 @@ use cardano::keys::SigningKey;
 use serde::{Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, phrase::Phrase};
 
 const KEY: &str = "key";
 /// Bytes of a kept file that are read: a payment's header has 48 KiB at most.
@@ -61,17 +61,15 @@ impl Home {
         &self.folder
     }
 
-    /// A new key from the system's randomness, in a file that is never written over.
+    /// Keeps a phrase, in a file that is never written over.
     ///
     /// # Errors
     /// There is one, or nothing can be written.
-    pub fn create(&self) -> Result<SigningKey, Failure> {
-        let mut seed = Zeroizing::new([0; 32]);
-        getrandom::fill(seed.as_mut()).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
-        let key = SigningKey::from_seed(&seed).map_err(|error| Failure::Refused(error.to_string()))?;
+    pub fn keep(&self, phrase: &Phrase) -> Result<SigningKey, Failure> {
+        let key = phrase.key().ok_or_else(|| Failure::Refused("these words make no key".into()))?;
         private_folder(&self.folder)?;
         let path = self.folder.join(KEY);
-        let text = Zeroizing::new(hex::encode(seed.as_ref()));
+        let text = phrase.words();
         let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let written = written.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
         match written {
@@ -90,6 +88,23 @@ impl Home {
     /// # Errors
     /// None there, others may read it, or it is not one.
     pub fn key(&self) -> Result<SigningKey, Failure> {
+        let text = self.secret()?;
+        let mut seed = Zeroizing::new([0; 32]);
+        let key = match hex::decode_to_slice(&*text, seed.as_mut()) {
+            Ok(()) => SigningKey::from_seed(&seed).ok(),
+            Err(_) => Phrase::read(&text).and_then(|phrase| phrase.key()),
+        };
+        key.ok_or_else(|| {
+            let path = self.folder.join(KEY);
+            Failure::Usage(format!("{} is neither 24 words nor 64 hexadecimal characters", path.display()))
+        })
+    }
+
+    /// What the key is made from: words, or 64 hexadecimal characters. Whoever has it has the money.
+    ///
+    /// # Errors
+    /// None there, or others may read it.
+    pub fn secret(&self) -> Result<Zeroizing<String>, Failure> {
         let path = self.folder.join(KEY);
         let named = if self.name == "default" { String::new() } else { format!(" --wallet {}", self.name) };
         let metadata = match fs::metadata(&path) {
@@ -106,11 +121,7 @@ impl Home {
             return Err(Failure::Usage(format!("others may read {0}: chmod 600 {0}", path.display())));
         }
         let text = Zeroizing::new(fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?);
-        let mut seed = Zeroizing::new([0; 32]);
-        let read = hex::decode_to_slice(text.trim(), seed.as_mut()).ok();
-        read.and_then(|()| SigningKey::from_seed(&seed).ok()).ok_or_else(|| {
-            Failure::Usage(format!("{} is not a key: 64 hexadecimal characters are expected", path.display()))
-        })
+        Ok(Zeroizing::new(text.trim().to_owned()))
     }
 
     /// Waits until no other command signs with this wallet.
@@ -182,4 +193,65 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Refused(format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A root for wallets, removed when dropped.
+    struct Root(PathBuf);
+
+    impl Root {
+        fn new(name: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("surety-home-{name}-{}", std::process::id())))
+        }
+
+        fn home(&self, name: &str) -> Home {
+            Home::new(Some(&self.0), name).unwrap()
+        }
+    }
+
+    impl Drop for Root {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_kept_phrase_is_the_owners_to_read_and_never_written_over() {
+        let root = Root::new("kept");
+        let (home, phrase) = (root.home("mine"), Phrase::random().unwrap());
+        let key = home.keep(&phrase).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(home.folder()), mode(&home.folder().join(KEY))), (0o700, 0o600));
+        assert!(matches!(home.keep(&Phrase::random().unwrap()), Err(Failure::Usage(_))));
+        assert_eq!(home.key().unwrap().address(), key.address());
+        assert_eq!(home.secret().unwrap(), phrase.words());
+    }
+
+    #[test]
+    fn a_key_of_an_earlier_version_is_read() {
+        let root = Root::new("earlier");
+        let home = root.home("old");
+        private_folder(home.folder()).unwrap();
+        let path = home.folder().join(KEY);
+        fs::write(&path, format!("{}\n", "07".repeat(32))).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let key = SigningKey::from_seed(&[7; 32]).unwrap();
+        assert_eq!(home.key().unwrap().address(), key.enterprise_address());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(matches!(home.key(), Err(Failure::Usage(why)) if why.contains("chmod 600")));
+    }
+
+    #[test]
+    fn a_file_that_is_no_key_is_refused() {
+        let root = Root::new("no-key");
+        let home = root.home("none");
+        private_folder(home.folder()).unwrap();
+        let path = home.folder().join(KEY);
+        fs::write(&path, "test ".repeat(24)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(matches!(home.key(), Err(Failure::Usage(_))));
+    }
 }

@@ -17,6 +17,7 @@ mod catalogue;
 mod chain;
 mod failure;
 mod home;
+mod phrase;
 mod proof;
 mod redelivery;
 mod selling;

@@ -37,7 +37,7 @@ pub fn sign(key: &SigningKey, address: &Address, digest: &ContentHash) -> Result
 }
 
 fn signed(key: &SigningKey, digest: impl FnOnce(&str, &str) -> ContentHash) -> Result<String, Failure> {
-    let (address, timestamp) = (key.enterprise_address(), now_ms());
+    let (address, timestamp) = (key.address(), now_ms());
     let digest = digest(&address.to_string(), &timestamp.to_string());
     let (key, signature) = sign(key, &address, &digest)?;
     let proof = json!({ "address": address, "timestamp": timestamp, "key": key, "signature": signature });

@@ -19,7 +19,10 @@ use cardano::{
     tx::{DecodeError, Output, SignedTx, TransactionUtxosError, TxPart},
 };
 use escrow::NotOurs;
-use x402_cardano::escrow::{AuthorizationError, LockError};
+use x402_cardano::{
+    escrow::{AuthorizationError, LockError},
+    request_commitment::{Commitment, OtherRequest},
+};
 use xtask::escrow::blueprint::BlueprintError;
 
 /// How far ahead a transaction's validity may end: what was signed is usable until then.
@@ -43,9 +46,15 @@ pub enum NotAsAsked {
     /// A part that the kind of transaction does not have.
     #[error("the draft has {0:?}, which it does not need")]
     Part(TxPart),
-    /// Signed by others, marked as failing, or with metadata.
+    /// Signed by others, marked as failing, or with metadata that were not asked for.
     #[error("the draft has {0}, which it does not need")]
     Extra(&'static str),
+    /// Other metadata than this program's commitment to its request, or none.
+    #[error("the draft's metadata are not the commitment that this program asked for")]
+    Commitment,
+    /// The terms are for another request than this program makes.
+    #[error("{0}: name the service's own address with --api")]
+    OtherRequest(#[from] OtherRequest),
     /// Another key is to sign.
     #[error("the draft needs the signature of another key")]
     Signer,
@@ -145,6 +154,8 @@ pub(crate) struct Bounds<'a> {
     /// What it spends that is not the wallet's.
     pub others: &'a [&'a Utxo],
     pub most_fee: Lovelace,
+    /// The only metadata that it may have, and then must.
+    pub commitment: Option<Commitment>,
 }
 
 /// A draft, read.
@@ -169,11 +180,14 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
     }
     let extras = [
         (!tx.vkey_witnesses.is_empty(), "signatures"),
-        (tx.auxiliary_data.is_some() || tx.auxiliary_data_hash.is_some(), "metadata"),
+        (has_metadata(tx) && bounds.commitment.is_none(), "metadata"),
         (!tx.is_valid, "a mark that it fails"),
     ];
     if let Some((_, what)) = extras.into_iter().find(|(there, _)| *there) {
         return Err(NotAsAsked::Extra(what));
+    }
+    if bounds.commitment.is_some_and(|commitment| !commitment.is_all_metadata_of(tx)) {
+        return Err(NotAsAsked::Commitment);
     }
     if tx.required_signers.iter().any(|signer| signer != own.address.payment_key()) {
         return Err(NotAsAsked::Signer);
@@ -194,6 +208,10 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
         }
     }
     Ok(theirs)
+}
+
+const fn has_metadata(tx: &SignedTx) -> bool {
+    tx.auxiliary_data.is_some() || tx.auxiliary_data_hash.is_some()
 }
 
 fn conserved(tx: &SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -> Result<(), NotAsAsked> {

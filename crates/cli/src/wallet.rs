@@ -1,18 +1,27 @@
 //! `surety wallet`, `surety fund`
 
-use std::str::FromStr;
+use std::{io::Read, str::FromStr};
 
 use cardano::{Address, Lovelace, keys::SigningKey};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::{Shop, chain::total, failure::Failure};
+use zeroize::Zeroizing;
+
+use crate::{Shop, chain::total, failure::Failure, phrase::Phrase};
+
+/// Bytes of a phrase that are read: 24 words have 8 letters at most.
+const MAX_PHRASE: u64 = 1024;
 
 /// What to do with the wallet.
 #[derive(Subcommand)]
 pub enum WalletCommand {
-    /// Make a key from the system's randomness. Whoever has the file has the money: keep a copy of it.
+    /// Make a recovery phrase of 24 words and show it once, to be written down. Whoever has the words has the money.
     New,
+    /// Take a recovery phrase that another wallet has, from standard input. Its first account is used.
+    Import,
+    /// Print the words, for another wallet to take; of a wallet without words, its key.
+    Export,
     /// Print the address, and what is there.
     Show,
 }
@@ -47,13 +56,29 @@ impl FromStr for Ada {
 pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
     match command {
         WalletCommand::New => {
-            let key = shop.home.create()?;
-            let address = key.enterprise_address();
-            shop.tell.progress(&format!("the key is in {}: keep a copy of it", shop.home.folder().display()));
+            let phrase = Phrase::random().map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
+            let address = shop.home.keep(&phrase)?.address();
+            shop.tell.progress("write these words down: they are the wallet, here and in other wallets of Cardano");
+            shop.tell.progress(&phrase.words());
+            shop.tell.progress(&format!("they are in {}, too", shop.home.folder().display()));
             shop.tell.result(&json!({ "address": address, "folder": shop.home.folder() }), &address.to_string())
         }
+        WalletCommand::Import => {
+            let mut text = Zeroizing::new(String::new());
+            let read = std::io::stdin().take(MAX_PHRASE).read_to_string(&mut text);
+            read.map_err(|error| Failure::Usage(format!("cannot read the words: {error}")))?;
+            let phrase = Phrase::read(text.trim()).ok_or_else(|| {
+                Failure::Usage("not a recovery phrase: 12 to 24 English words on standard input are expected".into())
+            })?;
+            let address = shop.home.keep(&phrase)?.address();
+            shop.tell.result(&json!({ "address": address, "folder": shop.home.folder() }), &address.to_string())
+        }
+        WalletCommand::Export => {
+            let secret = shop.home.secret()?;
+            shop.tell.result(&json!({ "secret": secret.as_str() }), &secret)
+        }
         WalletCommand::Show => {
-            let address = shop.home.key()?.enterprise_address();
+            let address = shop.home.key()?.address();
             let holds = total(&shop.chain.spendable(&address)?);
             let words = format!("{address}\n{}", holds.display_tada());
             shop.tell.result(&json!({ "address": address, "balanceLovelace": holds }), &words)
@@ -63,7 +88,7 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
 
 /// Asks a local ledger's faucet.
 pub fn fund(shop: &Shop, FundArguments { ada: Ada(lovelace) }: &FundArguments) -> Result<(), Failure> {
-    let address = shop.home.key()?.enterprise_address();
+    let address = shop.home.key()?.address();
     let faucet = shop.chain.faucet(&address)?;
     let body = json!({ "address": address, "lovelace": lovelace });
     let sent = ureq::post(&faucet)
@@ -90,7 +115,7 @@ pub fn fund(shop: &Shop, FundArguments { ada: Ada(lovelace) }: &FundArguments) -
 /// The wallet's key and address.
 pub fn signer(shop: &Shop) -> Result<(SigningKey, Address), Failure> {
     let key = shop.home.key()?;
-    let address = key.enterprise_address();
+    let address = key.address();
     Ok((key, address))
 }
 

@@ -68,7 +68,9 @@ async fn sign(key: &SigningKey, message: &[u8]) -> Result<[u8; 64], JsValue> {
     let signer = match known {
         Some(signer) => signer,
         None => {
-            let secret = Zeroizing::new([&PKCS8[..], &key.seed()[..]].concat());
+            // A key without a seed is none of a worker's: the runtime cannot hold it.
+            let Some(seed) = key.seed() else { return Ok(key.sign(message)) };
+            let secret = Zeroizing::new([&PKCS8[..], &seed[..]].concat());
             let signer = import("pkcs8", &secret, "sign").await?;
             SIGNERS.with_borrow_mut(|signers| signers.insert(public, signer.clone()));
             signer

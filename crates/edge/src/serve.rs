@@ -111,6 +111,12 @@ impl Request {
         &self.raw
     }
 
+    /// Whether it may have a body, be it an empty one.
+    #[must_use]
+    pub fn has_body(&self) -> bool {
+        self.raw.body().is_some()
+    }
+
     /// Its body.
     ///
     /// # Errors

@@ -41,3 +41,8 @@ pub use datum::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, State};
 pub use deadlines::Deadlines;
 pub use deployment::{Deployment, MAX_ADMINS, ParameterError, Parameters};
 pub use redeemer::{Action, AdminSignature, AssetQuantities, AssetValue, PlainAction, Redeemer};
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

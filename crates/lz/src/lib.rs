@@ -169,6 +169,11 @@ pub fn compress(text: &str) -> Vec<u8> {
     compressor.bits.finish()
 }
 
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests {
     use super::*;

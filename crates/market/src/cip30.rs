@@ -14,8 +14,8 @@ use cardano::{
 };
 use x402_cardano::exact::{MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS};
 
-/// Outputs that are read of a wallet at most: ten times what a full one shows, and little work.
-pub const MAX_UTXOS: usize = 500;
+/// Outputs that are read of a wallet at most: busy ones hold two thousand, and reading one takes some microseconds.
+pub const MAX_UTXOS: usize = 2_500;
 /// Tokens in them that are read, of some hundred and fifty bytes each: four bytes of a body say one.
 pub const MAX_TOKENS: usize = 10_000;
 /// Outputs that a wallet may set aside as collateral: wallets hold one, the ledger takes three.
@@ -78,15 +78,13 @@ pub enum InvalidWallet {
         /// Its place there.
         place: usize,
     },
-    /// An output that no key on preprod spends.
-    #[error("{list}[{place}]: {error}")]
-    Owner {
+    /// An output of mainnet, so that the wallet is there.
+    #[error("{list}[{place}]: {}", AddressError::WrongNetwork)]
+    Mainnet {
         /// Which list.
         list: &'static str,
         /// Its place there.
         place: usize,
-        /// Why.
-        error: AddressError,
     },
 }
 
@@ -193,14 +191,20 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
     if items.len() > most { Err(InvalidWallet::TooMany { list, most }) } else { Ok(()) }
 }
 
-/// The outputs in a list that may be spent: without those with the least lovelace for each token, where all together have
+/// The outputs in a list that may be spent: without those of scripts and of Byron's addresses, which no key of the wallet
+/// spends here, and without those with the least lovelace for each token, where all together have
 /// more tokens than are kept. Strangers give such to a wallet, and its page hands over whatever it has.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
     let mut read = Vec::new();
     for (place, text) in items.iter().enumerate() {
         let utxo = output(list, place, text)?;
-        if utxo.reference_script.is_none() {
+        let spendable = match utxo.address.parse::<Address>() {
+            Ok(_) => utxo.reference_script.is_none(),
+            Err(AddressError::WrongNetwork) => return Err(InvalidWallet::Mainnet { list, place }),
+            Err(_) => false,
+        };
+        if spendable {
             read.push(utxo);
             keep_the_best_within(&mut read, MAX_TOKENS);
         }
@@ -210,11 +214,5 @@ fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>,
 
 fn output(list: &'static str, place: usize, text: &str) -> Result<Utxo, InvalidWallet> {
     let bytes = hex::decode(text).ok();
-    let utxo = bytes.and_then(|bytes| read_unspent(&bytes).ok()).ok_or(InvalidWallet::NotAnOutput { list, place })?;
-    match utxo.address.parse::<Address>() {
-        Ok(_) => Ok(utxo),
-        // Bytes that are an address and have no bech32 form are one of Byron's.
-        Err(AddressError::Malformed) => Err(InvalidWallet::Owner { list, place, error: AddressError::Unsupported }),
-        Err(error) => Err(InvalidWallet::Owner { list, place, error }),
-    }
+    bytes.and_then(|bytes| read_unspent(&bytes).ok()).ok_or(InvalidWallet::NotAnOutput { list, place })
 }

@@ -5,7 +5,7 @@
 
 use base64::{
     Engine,
-    alphabet::STANDARD,
+    alphabet::{STANDARD, URL_SAFE},
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use cardano::{
@@ -22,11 +22,11 @@ pub const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
 /// How far a signer's clock may be ahead of ours, in ms.
 pub const MAX_AHEAD_MS: u64 = 60 * 1_000;
 
-/// Base64 with or without padding: browsers and libraries differ.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+/// Base64 of either alphabet, with or without padding: browsers and libraries differ.
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
 /// A proof as it was sent: nothing of it is checked but its shape.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -67,7 +67,8 @@ impl Proof {
         if header.len() > MAX_HEADER {
             return Err(ProofError::Malformed);
         }
-        let json = BASE64.decode(header.trim()).map_err(|_| ProofError::Malformed)?;
+        let json = BASE64.decode(header.trim()).or_else(|_| BASE64_URL.decode(header.trim()));
+        let json = json.map_err(|_| ProofError::Malformed)?;
         serde_json::from_slice(&json).map_err(|_| ProofError::Malformed)
     }
 
@@ -145,6 +146,16 @@ mod tests {
         let draft = Proof::from_header(&header(&address, timestamp, "", "")).unwrap();
         let made = cip8::sign(&key, &address, draft.unlock_digest(listing).as_bytes()).unwrap();
         Proof::from_header(&header(&address, timestamp, &hex::encode(made.key), &hex::encode(made.signature))).unwrap()
+    }
+
+    #[test]
+    fn either_alphabet_is_read() {
+        let signed = signed(1, "lst_A", NOW);
+        let json = json!({"address": signed.address, "timestamp": NOW, "key": "", "signature": "???\u{ff}>>>"});
+        let standard = BASE64.encode(json.to_string());
+        assert!(standard.contains(['+', '/']), "{standard}");
+        assert_eq!(Proof::from_header(&BASE64_URL.encode(json.to_string())), Proof::from_header(&standard));
+        assert!(Proof::from_header(&standard).is_ok());
     }
 
     fn check(proof: &Proof, listing: &str, now_ms: u64) -> Result<(), ProofError> {

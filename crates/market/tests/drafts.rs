@@ -32,6 +32,7 @@ use x402_cardano::{
     escrow::TransferMethod,
     exact::{Facts, InputState, MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS, Moment, Payment, verify_with_facts},
     method::{DefaultMethod, EscrowMethod, PaymentMethod},
+    request_commitment::Commitment,
     wire::ConfirmationPolicy,
 };
 
@@ -77,11 +78,19 @@ fn terms(modes: &[DeliveryMode]) -> ListingTerms {
 }
 
 fn drafted(mode: DeliveryMode, wallet: &Cip30Wallet) -> Result<PaymentDraft, DraftError> {
+    committing(mode, wallet, None)
+}
+
+fn committing(
+    mode: DeliveryMode,
+    wallet: &Cip30Wallet,
+    commitment: Option<Commitment>,
+) -> Result<PaymentDraft, DraftError> {
     let (instant, protected) = methods();
     let ways: [(DeliveryMode, &dyn PaymentMethod); 2] =
         [(DeliveryMode::Instant, &instant), (DeliveryMode::Protected, &protected)];
     let terms = terms(&[DeliveryMode::Instant, DeliveryMode::Protected]);
-    let order = DraftOrder { terms: &terms, mode, nonce: [9; 32], clock: NOW };
+    let order = DraftOrder { terms: &terms, mode, nonce: [9; 32], clock: NOW, commitment };
     draft(&ways, &order, wallet, &ProtocolParameters::preprod())
 }
 
@@ -146,6 +155,18 @@ fn conserved(tx: &SignedTx, spent: &[&Utxo]) {
     }
     balance.retain(|_, rest| *rest != 0);
     assert!(balance.is_empty(), "{balance:?}");
+}
+
+#[test]
+fn a_draft_carries_the_payers_commitment_and_nothing_else_at_the_least_fee() {
+    let commitment = Commitment::parse(&"ab".repeat(32)).unwrap();
+    let wallet = wallet(vec![utxo(1, 0, 1, 30_000_000, &[])]);
+    for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
+        let draft = committing(mode, &wallet, Some(commitment)).unwrap();
+        judge(mode, &draft, &wallet);
+        assert!(commitment.is_all_metadata_of(&SignedTx::parse(&draft.tx.unsigned_cbor().unwrap()).unwrap()));
+        assert!(draft.words(NOW).iter().any(|words| words.contains("a digest of your request")));
+    }
 }
 
 #[test]
@@ -248,22 +269,22 @@ fn read(utxos: &[Vec<u8>]) -> Result<Cip30Wallet, InvalidWallet> {
 }
 
 #[test]
-fn what_no_key_on_preprod_spends_is_refused_by_its_place() {
+fn what_no_key_spends_is_left_out_and_what_is_on_mainnet_refused_by_its_place() {
     let ours = encoded(&home(1).to_bytes(), 9_000_000);
     assert_eq!(read(std::slice::from_ref(&ours)).unwrap().utxos[0].reference.to_string(), "05".repeat(32) + "#3");
     let mut mainnet = home(1).to_bytes();
     mainnet[0] |= 1;
     let byron = hex::decode("82d818582183581c").unwrap();
-    for (address, why) in [
-        (mainnet, "utxos[1]: not a preprod address: this address is for mainnet"),
-        ([&[0x70][..], &[7; 28]].concat(), "utxos[1]: not an address with a payment key: script addresses"),
-        (byron, "utxos[1]: not a payment address with a key"),
-        (vec![0xe0; 29], "utxos[1]: not a payment address with a key"),
-        (vec![0x60], "utxos[1]: not"),
-        (vec![], "utxos[1]: not the hex"),
-    ] {
+    for (address, why) in
+        [(mainnet, "utxos[1]: not a preprod address: this address is for mainnet"), (vec![], "utxos[1]: not the hex")]
+    {
         let refused = read(&[ours.clone(), encoded(&address, 9_000_000)]).unwrap_err().to_string();
         assert!(refused.starts_with(why), "{refused}");
+    }
+    for address in [[&[0x70][..], &[7; 28]].concat(), byron, vec![0xe0; 29], vec![0x60]] {
+        let wallet = read(&[encoded(&address, 90_000_000), ours.clone()]).unwrap();
+        assert_eq!(wallet.utxos.len(), 1, "{}", hex::encode(address));
+        assert!(drafted(DeliveryMode::Instant, &wallet).is_ok());
     }
     for broken in [vec![], vec![0x80], [&ours[..], &[0]].concat(), vec![0; MAX_UNSPENT_OUTPUT + 1]] {
         assert_eq!(read(&[broken]), Err(InvalidWallet::NotAnOutput { list: "utxos", place: 0 }));

@@ -3,9 +3,7 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use std::rc::Rc;
-
-use crate::support::{NOON, fresh_escrow, person, sales::Sales};
+use crate::support::{fresh_escrow, person, sales::Sales};
 use cardano::TxHash;
 use escrow::Action;
 

@@ -9,6 +9,7 @@ mod bucket;
 mod burned_terms;
 mod buying_at_random;
 mod catalogue;
+mod committed;
 mod copied;
 mod crowded;
 mod discovery;

@@ -254,14 +254,6 @@ fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
     assert!(given.is_err(), "{given:?}");
 }
 
-/// What is noted of the answer to a submission.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Noted {
-    Nothing,
-    Lost,
-    Taken,
-}
-
 #[test]
 fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
     let Claimed { db, ledger, tx, cbor, .. } = claimed();

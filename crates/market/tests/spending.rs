@@ -27,7 +27,6 @@ const ADA: u64 = 1_000_000;
 const UNTIL: u64 = NOON_SLOT + 300;
 /// The slot at noon.
 const NOON_SLOT: u64 = (NOON - 1_655_683_200_000) / 1_000;
-const HOUR: u64 = 60 * 60_000;
 
 /// A database, an account with limits in ADA, its key.
 fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
@@ -215,25 +214,6 @@ fn a_name_for_what_nobody_claimed_is_not_kept() {
     let late = Paying { checked: 1, ..under(2) }.claim_by(&db, ContentHash::of(b"header"), Some(name), NOON);
     assert_eq!(late, Claim::Blocked(Blocked::TermsTaken));
     assert_eq!(count(&db, "payment_identifiers"), "0");
-}
-
-/// Escrows of sales that somebody else made, whose results are due at the same time.
-fn wait_for_results(db: &Sqlite, listing: &ListingId, count: u32, submit_result: u64) {
-    let all = format!("WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})");
-    let sales = format!(
-        "{all} INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, \
-           creator_lovelace, status, bought_at_ms) SELECT printf('%064d', n), '{}', 'protected', 'seller', 'buyer', \
-           5000000, 3500000, 'FundsLocked', 0 FROM n",
-        listing.as_str()
-    );
-    let escrows = format!(
-        "{all} INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, pay_by_ms, \
-           submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) SELECT printf('%064d', n), 'escrow', \
-           printf('%064d#0', n), '', 5000000, '', 0, {submit_result}, 0, 0, 0 FROM n"
-    );
-    for sql in [sales, escrows] {
-        one(db, &sql);
-    }
 }
 
 #[test]

@@ -706,7 +706,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
         run(
             &sales,
             &format!(
-                "INSERT INTO oauth_grants VALUES (printf('%32s', '{id}'), printf('%32s', '{id}'), 'owner', '{client}', '', '', '', \
+                "INSERT INTO oauth_grants VALUES (printf('%32s', '{id}'), printf('%32s', '{id}'), 'owner', '{client}', '', '', '', 'mcp', \
                    printf('%43d', 0), 'none', 1, {rotated}, 0, 0, {revoked})"
             ),
         );
@@ -718,7 +718,11 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     run(&sales, "INSERT INTO agent_spends VALUES (printf('%064d', 1), printf('%32s', 'spent'))");
     run(
         &sales,
-        &format!("INSERT INTO oauth_documents VALUES ('old', '', 0, {}), ('fresh', '', 0, {})", NOON - 1, NOON + day),
+        &format!(
+            "INSERT INTO oauth_documents VALUES ('old', '', 0, {}), ('kept', '', 0, {})",
+            NOON - 31 * day,
+            NOON - day
+        ),
     );
     run(&sales, &format!("INSERT INTO oauth_assertions VALUES (printf('%064d', 1), printf('%032d', 1), {})", NOON - 1));
     run(&sales, "INSERT INTO listed_days VALUES (1, '', 5)");
@@ -734,7 +738,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     assert_eq!(left("id", "oauth_clients"), "approved new");
     assert_eq!(left("id", "oauth_grants"), "live");
     assert_eq!(left("tx_id", "agent_spends"), "");
-    assert_eq!(left("url", "oauth_documents"), "fresh");
+    assert_eq!(left("url", "oauth_documents"), "kept");
     assert_eq!(left("digest", "oauth_assertions"), "");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM listed_days WHERE day = 1"), "0");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM registered_days"), "0");

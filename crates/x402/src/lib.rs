@@ -87,7 +87,8 @@
 //!   for `cardano:preprod`. No object of a header may have a name twice.
 //! - A signature that is not needed is allowed, one that does not verify is not: the ledger refuses it.
 //! - A payment that somebody already broadcast is told as such ([`exact::VerifiedPayment::public`]): what is public proves
-//!   nothing about who presents it, so the server asks for the payer's signature. To honour the same header again until the content was delivered is for whoever settles ([`settlement::NotSettled`]).
+//!   nothing about who presents it, so the server asks for the payer's signature, unless the payment commits to its request
+//!   ([`request_commitment`]). To honour the same header again until the content was delivered is for whoever settles ([`settlement::NotSettled`]).
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
@@ -98,6 +99,7 @@ pub mod escrow;
 pub mod exact;
 mod json;
 pub mod method;
+pub mod request_commitment;
 pub mod settlement;
 pub mod wire;
 

@@ -36,6 +36,7 @@ use crate::{
         },
     },
     method::InvalidQuote,
+    request_commitment::InvalidCommitment,
     settlement::NotSettled,
     wire::{HeaderError, InvalidAccepted, payment_identifier::InvalidPaymentId},
 };
@@ -82,6 +83,8 @@ pub enum Refusal {
     Limit(#[from] LimitBroken),
     #[error(transparent)]
     Lock(#[from] LockError),
+    #[error(transparent)]
+    Commitment(#[from] InvalidCommitment),
     /// Verified, and not settled. [`NotSettled::Pending`] may still be paid.
     #[error(transparent)]
     Settlement(#[from] NotSettled),
@@ -110,6 +113,7 @@ impl Refusal {
             Self::Value(error) => error.code(),
             Self::Limit(error) => error.code(),
             Self::Lock(error) => error.code(),
+            Self::Commitment(error) => error.code(),
             Self::Settlement(error) => error.code(),
         }
     }

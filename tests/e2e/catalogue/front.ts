@@ -11,7 +11,7 @@ const PATHS: Record<string, readonly string[]> = {
   "/health": ["GET", "HEAD"],
   "/listings": ["GET", "HEAD", "POST"],
   [`/listings/${ID}`]: ["GET", "HEAD"],
-  [`/listings/${ID}/unlock`]: ["GET"],
+  [`/listings/${ID}/unlock`]: ["GET", "HEAD", "POST"],
   "/creators/x": ["GET", "HEAD"],
   "/purchases": ["GET", "HEAD"],
   [`/purchases/${TX}`]: ["GET", "HEAD"],

@@ -37,6 +37,14 @@ impl Message {
     pub fn calls_tool(&self) -> bool {
         matches!(self, Self::Request(request) if request.method == "tools/call")
     }
+
+    /// The request, where it calls one of these tools.
+    #[must_use]
+    pub fn calling(&self, tools: &[&str]) -> Option<&RpcRequest> {
+        let Self::Request(request) = self else { return None };
+        let named = request.params.get("name").and_then(Value::as_str).is_some_and(|name| tools.contains(&name));
+        (self.calls_tool() && named).then_some(request)
+    }
 }
 
 /// JSON-RPC's codes, and those of MCP 2026-07-28.

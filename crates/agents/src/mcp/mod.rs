@@ -25,15 +25,18 @@ mod schemas;
 #[cfg(test)]
 mod tests;
 
-/// Whether a request with this `Origin` may go on: none (not a browser), ours, or a program on the user's own machine.
+/// Whether a page's request may go on, by its `Origin` and `Host`. `own_origin` is ours, where it is configured.
 ///
-/// Everything else is refused with 403, against DNS rebinding.
+/// A page of any origin may: it is let in by the token that it sends, never by a cookie. What is refused (403) is DNS
+/// rebinding: a page that reached a server on its reader's machine under a name of its own, which the `Host` tells
+/// (docs/adr/pages-with-tokens.md).
 #[must_use]
-pub fn origin_allowed(origin: Option<&str>, own_origin: &str) -> bool {
-    let Some(origin) = origin else { return true };
-    let local = |url: url::Url| {
-        let host = url.host_str().is_some_and(|host| matches!(host, "localhost" | "127.0.0.1" | "[::1]"));
-        host && matches!(url.scheme(), "http" | "https")
-    };
-    origin == own_origin || url::Url::parse(origin).is_ok_and(local)
+pub fn page_allowed(origin: Option<&str>, host: Option<&str>, own_origin: Option<&str>) -> bool {
+    if origin.is_none() {
+        return true;
+    }
+    let parse = |url: &str| url::Url::parse(url).ok();
+    let Some(host) = host.and_then(|host| parse(&format!("http://{host}"))) else { return false };
+    let local = matches!(host.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    local || own_origin.and_then(parse).is_some_and(|own| own.host() == host.host())
 }

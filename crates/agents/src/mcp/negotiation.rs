@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     dispatch::{self, RpcAnswer},
-    message, origin_allowed,
+    message, page_allowed,
     revision::Headers,
     tests::{ID, Stall},
     tools::OwnerTools,
@@ -277,20 +277,24 @@ fn only_tool_calls_count_against_the_callers_limit() {
 }
 
 #[test]
-fn pages_of_strangers_are_kept_out() {
-    let own = "https://surety.example.com";
-    for good in [None, Some(own), Some("http://localhost:6274"), Some("http://127.0.0.1:1"), Some("http://[::1]:2")] {
-        assert!(origin_allowed(good, own), "{good:?}");
+fn pages_may_call_us_by_our_name_and_by_no_other() {
+    let own = Some("https://surety.example.com");
+    for origin in [None, own, Some("http://localhost:6274"), Some("https://agent.example.com"), Some("null")] {
+        for host in ["surety.example.com", "127.0.0.1:8787", "localhost:1", "[::1]:2"] {
+            assert!(page_allowed(origin, Some(host), own), "{origin:?} {host}");
+        }
     }
-    for bad in [
-        "https://evil.example.com",
-        "null",
+    for rebound in [
+        "evil.example.com",
         "",
-        "http://localhost.evil.example.com",
-        "https://surety.example.com.evil.example",
-        "file://",
-        "http://127.0.0.1.nip.io",
+        "localhost.evil.example.com",
+        "surety.example.com.evil.example",
+        "127.0.0.1.nip.io",
+        "127.0.0.1@evil.example.com",
     ] {
-        assert!(!origin_allowed(Some(bad), own), "{bad}");
+        assert!(!page_allowed(Some("https://evil.example.com"), Some(rebound), own), "{rebound}");
+        assert!(!page_allowed(Some("https://evil.example.com"), Some(rebound), None), "{rebound}");
     }
+    assert!(!page_allowed(own, None, own));
+    assert!(!page_allowed(own, Some("surety.example.com"), None), "an address that is not configured is not ours");
 }

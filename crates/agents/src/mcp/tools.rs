@@ -14,6 +14,9 @@ use super::{
     },
 };
 
+/// The tools that move money: they need the scope `mcp`.
+pub const SPENDING: [&str; 2] = ["buy_listing", "withdraw_to_owner"];
+
 /// The endpoint of an agent whose owner signed in.
 #[derive(Debug)]
 pub struct OwnerTools<S>(pub S);

@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
 use super::{
-    Authority, GrantId, TokenKind,
+    Authority, GrantId, Scope, TokenKind,
     authorize::{ConsentRequest, RequestExpired},
     token::Claims,
 };
@@ -151,10 +151,14 @@ pub struct Approval {
     pub request: ConsentRequest,
     /// Who approved.
     pub approver: Approver,
+    /// What the agent may do: at most what was asked.
+    pub scope: Scope,
     /// Most per purchase.
     pub max_per_payment: Lovelace,
     /// Most per UTC day.
     pub daily_budget: Lovelace,
+    /// The limits are those that the form began with: an account that has its own keeps them.
+    pub keeps_limits: bool,
 }
 
 /// Reads the body of `POST /oauth/approve` and checks everything that needs no database: the challenge is of this request, and
@@ -182,13 +186,25 @@ pub async fn check(
     };
     let request = ConsentRequest::open(text(&fields, "request")?, authority, now_ms)?;
     let (max_per_payment, daily_budget) = limits(&fields)?;
+    let keeps_limits = match fields.get("keepLimits") {
+        None => false,
+        Some(keep) => keep.as_bool().ok_or_else(|| invalid("keepLimits: must be true or false"))?,
+    };
+    let scope = match fields.get("scope") {
+        None => request.scope,
+        Some(scope) => match Scope::deserialize(scope) {
+            Ok(Scope::All) => request.scope,
+            Ok(Scope::Read) => Scope::Read,
+            Err(_) => return Err(invalid("scope: must be mcp or mcp:read")),
+        },
+    };
     let approver = match text(&fields, "mode")? {
         "demo" if demo_enabled => Approver::Demo,
         "demo" => return Err(invalid("mode: there is no demo wallet here; connect a wallet")),
         "wallet" => Approver::Wallet(signer(&fields, &request, challenges, port, now_ms).await?),
         _ => return Err(invalid("mode: must be wallet or demo")),
     };
-    Ok(Approval { request, approver, max_per_payment, daily_budget })
+    Ok(Approval { request, approver, scope, max_per_payment, daily_budget, keeps_limits })
 }
 
 async fn signer(
@@ -335,6 +351,9 @@ impl Writing<'_> {
     fn account(&self, wallet: &NewWallet) -> Statement {
         // The demo wallet is everybody's: nobody's form changes its limits.
         let ((max_per_payment, daily_budget), on_conflict) = match self.approval.approver {
+            Approver::Wallet(_) if self.approval.keeps_limits => {
+                ((self.approval.max_per_payment, self.approval.daily_budget), "DO NOTHING")
+            }
             Approver::Wallet(_) => (
                 (self.approval.max_per_payment, self.approval.daily_budget),
                 "DO UPDATE SET max_per_payment = excluded.max_per_payment, daily_budget = excluded.daily_budget",
@@ -362,9 +381,9 @@ impl Writing<'_> {
     fn grant(&self, id: &GrantId) -> Statement {
         let request = &self.approval.request;
         let sql = format!(
-            "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, code_challenge, \
+            "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, code_challenge, \
                rotated_at_ms, created_at_ms, used_at_ms) \
-             SELECT ?5, ?3, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?12 WHERE {COUNTED} \
+             SELECT ?5, ?3, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?13 WHERE {COUNTED} \
              ON CONFLICT (request) DO NOTHING RETURNING id"
         );
         self.statement(
@@ -376,6 +395,7 @@ impl Writing<'_> {
                 request.client_name.as_str().into(),
                 request.redirect_uri.as_str().into(),
                 request.resource.as_str().into(),
+                self.approval.scope.into(),
                 request.code_challenge.as_str().into(),
                 self.now_ms.into(),
             ],

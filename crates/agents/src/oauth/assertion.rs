@@ -239,7 +239,8 @@ async fn published_keys(
     header: &Header,
     now_ms: u64,
 ) -> Result<Vec<PublicJwk>, OAuthError> {
-    if let Some(stored) = document::stored(db, url, now_ms).await? {
+    // Never the last good copy: a key that its client withdrew is no key.
+    if let Some(stored) = document::stored(db, url).await?.filter(|stored| stored.fresh_until_ms > now_ms) {
         let keys = candidates(&stored.body, header);
         let recent = stored.fetched_at_ms.saturating_add(REFETCH_AFTER_MS) > now_ms;
         if !keys.is_empty() || recent {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sql::Database;
 
 use super::{
-    Authority, ErrorCode, OAuthError, RedirectUri, SCOPE,
+    Authority, ErrorCode, OAuthError, RedirectUri, Scope,
     client::{self, MAX_CLIENT_ID},
     document::Documents,
     form::Form,
@@ -45,6 +45,8 @@ pub struct ConsentRequest {
     pub code_challenge: String,
     /// The audience of the tokens.
     pub resource: String,
+    /// What the agent is to be allowed, at most.
+    pub scope: Scope,
     /// Until when it can be approved, POSIX ms.
     pub expires_at_ms: u64,
 }
@@ -93,10 +95,9 @@ pub async fn request(
     let rest = || {
         let state = form.optional("state", MAX_STATE)?.map(str::to_owned);
         response_type(&form)?;
-        scope(&form)?;
-        Ok((state, code_challenge(&form)?, resource(&form, authority)?))
+        Ok((state, scope(&form)?, code_challenge(&form)?, resource(&form, authority)?))
     };
-    let (state, code_challenge, resource) = rest().map_err(|error: OAuthError| {
+    let (state, scope, code_challenge, resource) = rest().map_err(|error: OAuthError| {
         let state = state.filter(|state| state.len() <= MAX_STATE);
         let back = error_redirect(authority, &redirect_uri, state, error.code);
         AuthorizeRefusal { error, back: Some(back) }
@@ -110,6 +111,7 @@ pub async fn request(
         state,
         code_challenge,
         resource,
+        scope,
         expires_at_ms: now_ms.saturating_add(CONSENT_MS),
     })
 }
@@ -127,14 +129,8 @@ fn response_type(form: &Form) -> Result<(), OAuthError> {
     Ok(())
 }
 
-/// Scopes that we do not have are left out of what is granted, as long as ours is among them.
-pub(super) fn scope(form: &Form) -> Result<(), OAuthError> {
-    match form.optional("scope", 1_024)? {
-        Some(scope) if !scope.split(' ').any(|one| one == SCOPE) => {
-            Err(OAuthError::new(ErrorCode::InvalidScope, "the only scope is mcp"))
-        }
-        _ => Ok(()),
-    }
+fn scope(form: &Form) -> Result<Scope, OAuthError> {
+    Ok(Scope::asked(form.optional("scope", 1_024)?.unwrap_or_default()))
 }
 
 fn code_challenge(form: &Form) -> Result<String, OAuthError> {

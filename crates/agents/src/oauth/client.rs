@@ -4,14 +4,17 @@
 //! connection, finds the same row, and no registration ever ends.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use market::{limits::day, network};
+use market::{
+    limits::{DAY_MS, day},
+    network,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use sql::{Database, Rows, Statement, exactly, statement};
 
 use super::{
-    Authority, ErrorCode, OAuthError, RedirectUri, SCOPE,
+    Authority, ErrorCode, OAuthError, RedirectUri, Scope,
     document::{self, DocumentUrl, Documents},
 };
 
@@ -130,7 +133,7 @@ impl ClientMetadata {
             ("redirect_uris", json!(self.redirect_uris)),
             ("grant_types", json!(["authorization_code", "refresh_token"])),
             ("response_types", json!(["code"])),
-            ("scope", json!(SCOPE)),
+            ("scope", json!(Scope::All)),
             ("token_endpoint_auth_method", json!(method)),
             ("jwks_uri", jwks_uri),
             ("jwks", jwks),
@@ -180,7 +183,12 @@ fn redirect_uris(fields: &Map<String, Value>) -> Result<Vec<RedirectUri>, OAuthE
         let text = value.as_str().ok_or_else(|| refused("redirect_uris must be an array of strings".into()))?;
         RedirectUri::parse(text).map_err(|error| refused(error.to_string()))
     };
-    list.iter().map(parse).collect()
+    // Editors register the addresses of all their builds at once. Those that are not taken are left out of the answer.
+    let (taken, refused): (Vec<_>, Vec<_>) = list.iter().map(parse).partition(Result::is_ok);
+    match refused.into_iter().next() {
+        Some(first) if taken.is_empty() => first.map(|_| Vec::new()),
+        _ => taken.into_iter().collect(),
+    }
 }
 
 /// The keys of a client that means to use them.
@@ -248,7 +256,7 @@ pub async fn register(
     if kept.first().is_none() {
         let text =
             "your network has registered as much today as one may: register after 00:00 UTC, or from another network";
-        return Err(OAuthError::new(ErrorCode::TemporarilyUnavailable, text));
+        return Err(OAuthError::busy(text, DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000)));
     }
     Ok(metadata.registered(&id, now_ms).to_string())
 }
@@ -299,10 +307,17 @@ async fn published(
         return Err(OAuthError::invalid_client("no client is published here"));
     }
     let client = |metadata| Client { id: id.to_owned(), metadata, published_at: Some(url.host().to_owned()) };
-    if let Some(stored) = document::stored(db, &url, now_ms).await? {
-        return ClientMetadata::from_document(&url, &stored.body).map(client);
+    let stored = document::stored(db, &url).await?;
+    if let Some(fresh) = stored.as_ref().filter(|stored| stored.fresh_until_ms > now_ms) {
+        return ClientMetadata::from_document(&url, &fresh.body).map(client);
     }
-    let (body, fresh_ms) = document::fetch(documents, &url).await?;
+    let (body, fresh_ms) = match (document::fetch(documents, &url).await, stored) {
+        (Ok(fetched), _) => fetched,
+        (Err(error), Some(last)) if error.code == ErrorCode::TemporarilyUnavailable => {
+            return ClientMetadata::from_document(&url, &last.body).map(client);
+        }
+        (Err(error), _) => return Err(error),
+    };
     let metadata = ClientMetadata::from_document(&url, &body)?;
     document::keep(db, &url, (&body, fresh_ms), now_ms).await?;
     Ok(client(metadata))

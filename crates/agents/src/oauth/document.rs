@@ -152,35 +152,45 @@ pub trait Documents {
     async fn get(&self, url: &DocumentUrl) -> Result<Fetched, FetchError>;
 }
 
-/// A document, and when it was fetched (POSIX ms).
+/// A document, when it was fetched, and until when it is fresh (POSIX ms).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StoredDocument {
     pub body: String,
     pub fetched_at_ms: u64,
+    pub fresh_until_ms: u64,
 }
 
-/// The stored document, where it is fresh.
-pub(super) async fn stored(
-    db: &impl Database,
-    url: &DocumentUrl,
-    now_ms: u64,
-) -> Result<Option<StoredDocument>, DatabaseError> {
+/// The stored document, fresh or not.
+pub(super) async fn stored(db: &impl Database, url: &DocumentUrl) -> Result<Option<StoredDocument>, DatabaseError> {
     let read = statement!(
-        "SELECT json_object('body', body, 'fetchedAtMs', fetched_at_ms) FROM oauth_documents \
-         WHERE url = ?1 AND fresh_until_ms > ?2",
+        "SELECT json_object('body', body, 'fetchedAtMs', fetched_at_ms, 'freshUntilMs', fresh_until_ms) \
+         FROM oauth_documents WHERE url = ?1",
         url.as_str(),
-        now_ms,
     );
     db.run(read).await?.first_json()
 }
 
 /// Fetches a document, without keeping it: only what turned out to be good is kept.
+///
+/// # Errors
+/// `temporarily_unavailable` for a fault that passes: no answer, a busy server, or a page that a firewall shows to programs.
+/// `invalid_client` where there is no such document, or what is there is none.
 pub(super) async fn fetch(documents: &impl Documents, url: &DocumentUrl) -> Result<(String, u64), OAuthError> {
     let refused = |why: &str| {
         OAuthError::new(ErrorCode::InvalidClient, format!("the client's document at {url} {why}", url = url.as_str()))
     };
-    let fetched = documents.get(url).await.map_err(|_| refused("cannot be fetched"))?;
+    let passing = || {
+        let text =
+            "cannot be fetched just now: connect again in some seconds, or register the client (POST /oauth/register)";
+        OAuthError { code: ErrorCode::TemporarilyUnavailable, ..refused(text) }
+    };
+    let fetched = documents.get(url).await.map_err(|_| passing())?;
+    if matches!(fetched.status, 403 | 408 | 425 | 429 | 500..)
+        || (fetched.status == 200 && is_page(&fetched.content_type))
+    {
+        return Err(passing());
+    }
     if fetched.status != 200 {
         return Err(refused("does not answer 200 (redirects are not followed)"));
     }
@@ -195,18 +205,32 @@ pub(super) async fn fetch(documents: &impl Documents, url: &DocumentUrl) -> Resu
     Ok((body, fresh_ms))
 }
 
+fn essence(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn is_page(content_type: &str) -> bool {
+    essence(content_type) == "text/html"
+}
+
 fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = essence(content_type);
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// Keeps a document that was found good, until it is no longer fresh, where there are not too many.
+/// Keeps a document that was found good, where there are not too many fresh ones.
 pub(super) async fn keep(
     db: &impl Database,
     url: &DocumentUrl,
     (body, fresh_ms): (&str, u64),
     now_ms: u64,
 ) -> Result<(), DatabaseError> {
+    let make_room = statement!(
+        "DELETE FROM oauth_documents WHERE url IN (SELECT url FROM oauth_documents WHERE fresh_until_ms <= ?1 \
+           ORDER BY fresh_until_ms LIMIT max(0, (SELECT count(*) FROM oauth_documents) + 1 - ?2))",
+        now_ms,
+        MAX_KEPT,
+    );
     let keep = statement!(
         "INSERT INTO oauth_documents (url, body, fetched_at_ms, fresh_until_ms) SELECT ?1, ?2, ?3, ?4 \
          WHERE (SELECT count(*) FROM oauth_documents WHERE url <> ?1) < ?5 ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at_ms = excluded.fetched_at_ms, \
@@ -217,5 +241,5 @@ pub(super) async fn keep(
         now_ms.saturating_add(fresh_ms),
         MAX_KEPT,
     );
-    db.run(keep).await.map(|_| ())
+    db.batch(vec![make_room, keep]).await.map(|_| ())
 }

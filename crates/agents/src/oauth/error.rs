@@ -3,6 +3,9 @@
 use serde::Serialize;
 use sql::DatabaseError;
 
+/// Seconds that a passing fault is given.
+const WAIT_S: u64 = 10;
+
 /// The codes of RFC 6749 (sections 4.1.2.1, 5.2), RFC 7591 (section 3.2.2) and RFC 8707 (section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,8 +20,6 @@ pub enum ErrorCode {
     UnsupportedGrantType,
     /// Not `code`.
     UnsupportedResponseType,
-    /// A scope that we do not have.
-    InvalidScope,
     /// A resource that is not ours.
     InvalidTarget,
     /// A redirect URI that may not be registered.
@@ -54,13 +55,21 @@ pub struct OAuthError {
     /// What only our log may say.
     #[serde(skip)]
     pub cause: Option<DatabaseError>,
+    /// Seconds after which [`ErrorCode::TemporarilyUnavailable`] may be over (`Retry-After`).
+    #[serde(skip)]
+    pub wait_s: u64,
 }
 
 impl OAuthError {
     /// A refusal.
     #[must_use]
     pub fn new(code: ErrorCode, description: impl Into<String>) -> Self {
-        Self { code, description: description.into(), cause: None }
+        Self { code, description: description.into(), cause: None, wait_s: WAIT_S }
+    }
+
+    /// A fault that passes, and in how many seconds it may have.
+    pub(super) fn busy(description: impl Into<String>, wait_s: u64) -> Self {
+        Self { wait_s, ..Self::new(ErrorCode::TemporarilyUnavailable, description) }
     }
 
     pub(super) fn invalid_request(description: impl Into<String>) -> Self {
@@ -87,6 +96,6 @@ impl OAuthError {
 impl From<DatabaseError> for OAuthError {
     fn from(error: DatabaseError) -> Self {
         let text = "the service cannot answer just now: try again in some seconds";
-        Self { code: ErrorCode::TemporarilyUnavailable, description: text.into(), cause: Some(error) }
+        Self { cause: Some(error), ..Self::new(ErrorCode::TemporarilyUnavailable, text) }
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   generation  0 ──code──> 1 ──refresh 1──> 2 ──refresh 2──> 3 ...          one conditional UPDATE each
-//!               └─ code again: revoked        └─ refresh 1 again: within 60 s the same answer, later revoked
+//!               └─ code again: revoked        └─ refresh 1 again: within 60 s the same answer, later `invalid_grant`
 //! ```
 //!
 //! Tokens follow from the row, so the client that lost an answer gets the very same tokens again (RFC 9700 section 4.14.2
-//! asks for rotation; clients race and retry). Whoever presents what is older than that ends the family.
+//! asks for rotation; clients race and retry). An older refresh token opens nothing, and ends nothing: sessions that run
+//! side by side share one grant (docs/adr/old-refresh-tokens.md).
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use sha2::{Digest, Sha256};
 use sql::{Database, Rows, Statement, exactly, statement};
 
 use super::{
-    Authority, ErrorCode, OAuthError, SCOPE, TokenKind,
+    Authority, ErrorCode, OAuthError, Scope, TokenKind,
     assertion::{self, ASSERTION_TYPE, MAX_ASSERTION, VerifyJws},
     authorize,
     client::{self, ClientMetadata, MAX_CLIENT_ID},
@@ -31,7 +32,7 @@ pub const REFRESH_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
 /// How long the refresh token before is answered as it was, in ms.
 pub const RETRY_MS: u64 = 60 * 1_000;
 /// Bytes of a code or refresh token that are looked at.
-const MAX_TOKEN: usize = 256;
+pub(super) const MAX_TOKEN: usize = 256;
 
 /// What is exchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl TokenRequest {
     /// Reads the form. `authorization` is the header of that name: no client here has a password.
     ///
     /// # Errors
-    /// `invalid_request`, `invalid_client`, `unsupported_grant_type`, `invalid_scope`, `invalid_target`.
+    /// `invalid_request`, `invalid_client`, `unsupported_grant_type`, `invalid_target`. Scopes are the grant's.
     pub fn parse(body: &str, authorization: Option<&str>, authority: &Authority) -> Result<Self, OAuthError> {
         let form = Form::parse(body)?;
         if authorization.is_some() || form.get("client_secret").is_some() {
@@ -77,7 +78,6 @@ impl TokenRequest {
                 return Err(OAuthError::new(ErrorCode::UnsupportedGrantType, text));
             }
         };
-        authorize::scope(&form)?;
         authorize::resource(&form, authority)?;
         Ok(Self { client_id, assertion, exchange })
     }
@@ -113,8 +113,8 @@ pub struct Tokens {
     pub expires_in: u64,
     /// For the next ones.
     pub refresh_token: String,
-    /// `mcp`.
-    pub scope: &'static str,
+    /// What the owner allowed, whatever was asked for.
+    pub scope: Scope,
 }
 
 impl std::fmt::Debug for Tokens {
@@ -129,9 +129,10 @@ impl std::fmt::Debug for Tokens {
 struct Generation {
     generation: u32,
     rotated_at_ms: u64,
+    scope: Scope,
 }
 
-const GENERATION_JSON: &str = "json_object('generation', generation, 'rotatedAtMs', rotated_at_ms)";
+const GENERATION_JSON: &str = "json_object('generation', generation, 'rotatedAtMs', rotated_at_ms, 'scope', scope)";
 
 /// Gives out the tokens that a request is entitled to.
 ///
@@ -160,7 +161,9 @@ pub async fn exchange(
             let verified = assertion::verify(db, documents, port, authority, &client, assertion, now_ms).await?;
             let redeemed = kind == TokenKind::Refresh;
             if !verified.claim(db, &claims.grant, redeemed).await? {
-                db.run(if redeemed { revoke_stale(&claims, now_ms) } else { revoke_redeemed(&claims, now_ms) }).await?;
+                if !redeemed {
+                    db.run(revoke_redeemed(&claims, now_ms)).await?;
+                }
                 return Err(OAuthError::invalid_grant());
             }
             "private_key_jwt"
@@ -252,19 +255,6 @@ fn redeem(
     )
 }
 
-/// A refresh token that comes back after its successor was used, or long after it was used itself, ends its grant
-/// (RFC 9700 section 4.14.2), whoever brings it.
-fn revoke_stale(claims: &Claims, now_ms: u64) -> Statement {
-    statement!(
-        "UPDATE oauth_grants SET revoked_at_ms = ?3 WHERE id = ?1 AND revoked_at_ms IS NULL \
-           AND (generation - 1 > ?2 OR (generation - 1 = ?2 AND rotated_at_ms <= ?4))",
-        claims.grant.to_string(),
-        claims.generation,
-        now_ms,
-        now_ms.saturating_sub(RETRY_MS),
-    )
-}
-
 async fn refresh(
     db: &impl Database,
     claims: &Claims,
@@ -291,15 +281,16 @@ async fn refresh(
     let read = statement!(
         format!(
             "SELECT {GENERATION_JSON} FROM oauth_grants WHERE id = ?1 AND generation = ?2 AND revoked_at_ms IS NULL \
-               AND client_id = ?3 AND client_auth = ?4 AND resource = ?5"
+               AND client_id = ?3 AND client_auth = ?4 AND resource = ?5 AND rotated_at_ms > ?6"
         ),
         grant.as_str(),
         next,
         request.client_id.as_str(),
         client_auth,
         authority.resource(),
+        now_ms.saturating_sub(RETRY_MS),
     );
-    let [_, _, newest] = exactly(db.batch(vec![revoke_stale(claims, now_ms), rotate, read]).await?)?;
+    let [_, newest] = exactly(db.batch(vec![rotate, read]).await?)?;
     Ok(newest)
 }
 
@@ -315,6 +306,6 @@ fn tokens(authority: &Authority, claims: &Claims, newest: &Generation, now_ms: u
         token_type: "Bearer",
         expires_in: expires_at_ms.saturating_sub(now_ms) / 1_000,
         refresh_token: token(TokenKind::Refresh, REFRESH_MS),
-        scope: SCOPE,
+        scope: newest.scope,
     }
 }

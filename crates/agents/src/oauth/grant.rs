@@ -7,7 +7,7 @@ use market::{
 use serde::Deserialize;
 use sql::{Database, DatabaseError, exactly, statement};
 
-use super::{Authority, GrantId, TokenKind, token::Claims};
+use super::{Authority, GrantId, Scope, TokenKind, token::Claims};
 
 /// A grant's last use is written at most this often, in ms.
 const USED_EVERY_MS: u64 = 60 * 1_000;
@@ -24,6 +24,8 @@ pub struct Caller {
     pub grant: String,
     /// Which client.
     pub client_id: String,
+    /// What it may do.
+    pub scope: Scope,
     /// Whose account it spends from.
     pub account: Account,
 }
@@ -53,7 +55,7 @@ pub async fn caller(
     let Some(claims) = claims(authority, access_token, now_ms) else { return Ok(None) };
     let grant = claims.grant.to_string();
     let read = statement!(
-        "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'account', json_object('owner', a.owner, \
+        "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'scope', g.scope, 'account', json_object('owner', a.owner, \
            'walletAddress', a.wallet_address, 'keyVersion', a.key_version, \
            'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT), \
            'authorization', json_object('grant', g.id))) \
@@ -74,7 +76,7 @@ pub async fn caller(
 }
 
 /// What a live session's owner approved and did not revoke, newest first, as a JSON array of
-/// `{id, clientId, clientName, redirectUri, createdAt, lastUsedAt, spentTodayLovelace}` (times: strings, POSIX ms).
+/// `{id, clientId, clientName, redirectUri, scope, createdAt, lastUsedAt, spentTodayLovelace}` (times: strings, POSIX ms).
 /// `None` where there is no such session.
 ///
 /// # Errors
@@ -82,6 +84,7 @@ pub async fn caller(
 pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Option<String>, DatabaseError> {
     let grants = format!(
         "SELECT json_object('id', id, 'clientId', client_id, 'clientName', client_name, 'redirectUri', redirect_uri, \
+           'scope', scope, \
            'createdAt', CAST(created_at_ms AS TEXT), 'lastUsedAt', CAST(used_at_ms AS TEXT), 'spentTodayLovelace', \
            (SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM agent_spends a \
             JOIN payments p ON p.tx_id = a.tx_id JOIN outbox o ON o.tx_id = a.tx_id \

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Authority, SCOPE};
+use super::{Authority, Scope};
 
 impl Authority {
     /// The protected resource's metadata (RFC 9728), at both of its addresses.
@@ -11,7 +11,7 @@ impl Authority {
         json!({
             "resource": self.resource(),
             "authorization_servers": [self.issuer()],
-            "scopes_supported": [SCOPE],
+            "scopes_supported": Scope::EVERY,
             "bearer_methods_supported": ["header"],
             "resource_name": "Surety",
         })
@@ -21,12 +21,17 @@ impl Authority {
     #[must_use]
     pub fn server_metadata(&self) -> Value {
         let issuer = self.issuer();
+        // A service on loopback is no place to test a client's published document from: stock clients that see this take
+        // no other way, and have none where there is no network.
+        let documents = issuer.starts_with("https://");
         json!({
             "issuer": issuer,
             "authorization_endpoint": format!("{issuer}/oauth/authorize"),
             "token_endpoint": self.token_endpoint(),
+            "revocation_endpoint": format!("{issuer}/oauth/revoke"),
+            "revocation_endpoint_auth_methods_supported": ["none"],
             "registration_endpoint": format!("{issuer}/oauth/register"),
-            "scopes_supported": [SCOPE],
+            "scopes_supported": Scope::EVERY,
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -34,7 +39,7 @@ impl Authority {
             "token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
             "token_endpoint_auth_signing_alg_values_supported": ["RS256", "ES256"],
             "authorization_response_iss_parameter_supported": true,
-            "client_id_metadata_document_supported": true,
+            "client_id_metadata_document_supported": documents,
             "protected_resources": [self.resource()],
         })
     }
@@ -43,14 +48,15 @@ impl Authority {
     #[must_use]
     pub fn challenge(&self, token_sent: bool) -> String {
         let error = if token_sent { "error=\"invalid_token\", " } else { "" };
-        format!("Bearer {error}resource_metadata=\"{}\", scope=\"{SCOPE}\"", self.resource_metadata_url())
+        let scope = Scope::All.as_str();
+        format!("Bearer {error}resource_metadata=\"{}\", scope=\"{scope}\"", self.resource_metadata_url())
     }
 
     /// `WWW-Authenticate` of a 403.
     #[must_use]
     pub fn insufficient_scope(&self) -> String {
-        let url = self.resource_metadata_url();
-        format!("Bearer error=\"insufficient_scope\", resource_metadata=\"{url}\", scope=\"{SCOPE}\"")
+        let (url, scope) = (self.resource_metadata_url(), Scope::All.as_str());
+        format!("Bearer error=\"insufficient_scope\", resource_metadata=\"{url}\", scope=\"{scope}\"")
     }
 
     fn resource_metadata_url(&self) -> String {

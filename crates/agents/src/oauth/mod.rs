@@ -5,10 +5,11 @@
 //!   GET /oauth/challenge   approve::challenge: what the owner's wallet signs
 //!   POST /oauth/approve    approve::check, approve::grant: one row in `oauth_grants`, a code
 //!   POST /oauth/token      exchange::TokenRequest::parse -> exchange::exchange: the row's generation moves by one
+//!   POST /oauth/revoke     revoke::revoke: the row ends
 //!   POST /mcp              grant::caller: whose access token this is
 //! ```
 //!
-//! Sources: RFC 6749, 7523, 7591, 7636, 8252, 8414, 8707, 9207, 9728, draft-ietf-oauth-client-id-metadata-document-00,
+//! Sources: RFC 6749, 7009, 7523, 7591, 7636, 8252, 8414, 8707, 9207, 9728, draft-ietf-oauth-client-id-metadata-document-00,
 //! and the authorization pages of MCP's revisions.
 
 pub mod approve;
@@ -23,11 +24,14 @@ pub mod grant;
 pub mod metadata;
 pub mod page;
 mod redirect;
+pub mod revoke;
 mod token;
 
 pub use error::{ErrorCode, OAuthError};
 pub use redirect::{RedirectUri, RedirectUriError};
 pub use token::{GrantId, Secrets, TokenKind, TokenSecretError};
+
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod attacks;
@@ -36,8 +40,44 @@ mod races;
 #[cfg(test)]
 mod testing;
 
-/// The only scope there is.
-pub const SCOPE: &str = "mcp";
+/// What an agent may do (RFC 6749 section 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scope {
+    /// Everything that the tools do.
+    #[serde(rename = "mcp")]
+    All,
+    /// Search, look, and see what was bought: nothing that moves money.
+    #[serde(rename = "mcp:read")]
+    Read,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const EVERY: [Self; 2] = [Self::All, Self::Read];
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "mcp",
+            Self::Read => "mcp:read",
+        }
+    }
+
+    /// What a list of scopes asks for. Names that we do not have (`openid`, `offline_access`, a client's own) are left out;
+    /// where ours are not among them, everything is asked for, as by no list at all. The consent page and the answer say it.
+    #[must_use]
+    pub fn asked(list: &str) -> Self {
+        let names = |scope: Self| list.split(' ').any(|one| one == scope.as_str());
+        if names(Self::Read) && !names(Self::All) { Self::Read } else { Self::All }
+    }
+}
+
+impl From<Scope> for sql::Param {
+    fn from(scope: Scope) -> Self {
+        scope.as_str().into()
+    }
+}
 
 /// Who we are, byte-identical in every document, redirect and challenge.
 #[derive(Clone, Debug)]
@@ -84,12 +124,16 @@ impl Authority {
         format!("{}/oauth/token", self.issuer)
     }
 
-    /// Whether a `resource` parameter names our resource. Scheme and host may be spelled in upper case.
+    /// Whether a `resource` parameter names our resource: by its address, or, as clients do, by our origin; each with a
+    /// slash behind it or without. Scheme and host may be spelled in upper case. Tokens are for the one resource anyway.
     #[must_use]
     pub fn is_resource(&self, text: &str) -> bool {
+        let bare = text.strip_suffix('/').unwrap_or(text);
         // A parser would also forgive tabs, backslashes and dot segments: only the case of letters may differ.
-        text.eq_ignore_ascii_case(&self.resource)
-            && url::Url::parse(text).is_ok_and(|url| url.as_str() == self.resource)
+        [&self.resource, &self.issuer].into_iter().any(|ours| {
+            bare.eq_ignore_ascii_case(ours)
+                && url::Url::parse(bare).is_ok_and(|url| url.as_str().trim_end_matches('/') == ours)
+        })
     }
 
     pub(crate) const fn secrets(&self) -> &Secrets {

@@ -11,7 +11,7 @@ use pages::{
 };
 
 use super::{
-    Authority,
+    Authority, Scope,
     authorize::{AuthorizeRefusal, ConsentRequest},
 };
 
@@ -30,7 +30,7 @@ pub fn consent(request: &ConsentRequest, authority: &Authority, demo: bool, now_
         main #main.narrow data-request=(request.seal(authority)) data-expires-in=(left_ms) {
             h1 { "Let " strong { (request.client_name) } " shop for you?" }
             (who(request))
-            (what())
+            (what(request.scope))
             (limits())
             (parts::wallets("Approve with your wallet"))
             @if demo { (demo_wallet()) }
@@ -43,7 +43,7 @@ pub fn consent(request: &ConsentRequest, authority: &Authority, demo: bool, now_
 }
 
 fn who(request: &ConsentRequest) -> Markup {
-    let loopback = request.redirect_uri.is_loopback();
+    let local = request.redirect_uri.is_local();
     html! {
         dl {
             dt { "Asks" }
@@ -55,9 +55,9 @@ fn who(request: &ConsentRequest) -> Markup {
                 }
             }
             dt { "Answer goes to" }
-            dd { strong { (request.redirect_uri.host()) } @if loopback { " (this computer)" } }
+            dd { strong { (request.redirect_uri.host()) } @if local { " (this computer)" } }
         }
-        @if loopback {
+        @if local {
             p.warning {
                 "The answer goes to a program on this computer. Go on only if you started it yourself just now."
             }
@@ -65,13 +65,20 @@ fn who(request: &ConsentRequest) -> Markup {
     }
 }
 
-fn what() -> Markup {
+fn what(scope: Scope) -> Markup {
     html! {
         p { "The agent may:" }
         ul {
-            li { "search listings and buy from your agent wallet, up to the limits below;" }
-            li { "see that wallet's balance, and what it and the wallet that you sign with bought;" }
-            li { "send what is left in it back to you. It cannot touch the wallet that you sign with." }
+            li { "search listings;" }
+            li { "see your agent wallet's balance, and what it and the wallet that you sign with bought" @if scope == Scope::All { ";" } @else { "." } }
+            @if scope == Scope::All {
+                li { "buy from your agent wallet, up to the limits below;" }
+                li { "send what is left in it back to you." }
+            }
+        }
+        p { "It cannot touch the wallet that you sign with." @if scope == Scope::Read { " It asked for no more: it cannot buy." } }
+        @if scope == Scope::All {
+            p.field { label { input #read-only type="checkbox"; " Let it only search and look: no buying" } }
         }
         p { "Limits can be changed and the agent removed at any time." }
     }
@@ -82,7 +89,7 @@ fn limits() -> Markup {
     html! {
         fieldset {
             legend { "Limits" }
-            p.note { "Of your agent wallet: they hold from now on for all agents that you let spend from it, together." }
+            p.note { "Of your agent wallet, for all agents that spend from it together. An account that has limits keeps them, unless you change the numbers here." }
             p.field {
                 label for="per-purchase" { "Most per purchase (tADA)" }
                 input #per-purchase type="number" inputmode="numeric" min="1" max="100" step="1" required value=(per_purchase);

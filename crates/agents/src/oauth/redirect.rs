@@ -1,4 +1,4 @@
-//! Where a browser may be sent back to: https, or the machine that it runs on.
+//! Where a browser may be sent back to: https, or a program on the machine that it runs on, by loopback or by its own scheme.
 
 use std::fmt;
 
@@ -8,8 +8,12 @@ use url::{Host, Url};
 /// Bytes of a redirect URI. Clients' are below 200.
 pub const MAX_REDIRECT_URI: usize = 1_024;
 
-/// A redirect URI in its one spelling: https, or http to loopback (RFC 8252 section 7.3), without user information and
-/// fragment (RFC 6749 section 3.1.2).
+/// Schemes without a domain in their name that editors had registered before RFC 8252 asked for one.
+const EDITORS: [&str; 3] = ["cursor", "vscode", "vscode-insiders"];
+
+/// A redirect URI in its one spelling, without user information and fragment (RFC 6749 section 3.1.2): https, http to
+/// loopback (RFC 8252 section 7.3), or a scheme of a program's own (section 7.1): a reversed domain, or one of [`EDITORS`].
+/// Another program may claim such a scheme, as it may the loopback port: PKCE, which every client uses, is what protects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RedirectUri {
@@ -27,7 +31,10 @@ pub enum RedirectUriError {
     #[error("redirect URIs must be absolute URLs in their normal spelling")]
     Malformed,
     /// Another scheme, or http to somewhere else.
-    #[error("redirect URIs must be https or loopback (http://127.0.0.1, http://[::1], http://localhost)")]
+    #[error(
+        "redirect URIs must be https, loopback (http://127.0.0.1, http://[::1], http://localhost) or a program's own \
+         scheme with a reversed domain (com.example.app:/callback)"
+    )]
     Scheme,
     /// With a user's name or password.
     #[error("redirect URIs must not contain a user name or password")]
@@ -47,7 +54,7 @@ impl RedirectUri {
         }
         let url = Url::parse(text).map_err(|_| RedirectUriError::Malformed)?;
         let allowed = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
-        if !allowed {
+        if !allowed && !is_private_use(&url) {
             return Err(RedirectUriError::Scheme);
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -70,17 +77,20 @@ impl RedirectUri {
         &self.text
     }
 
-    /// Host and port, for people to recognise.
+    /// Host and port, for people to recognise; of a program's own scheme, the scheme.
     #[must_use]
     pub fn host(&self) -> String {
+        if is_private_use(&self.url) {
+            return format!("{}:", self.url.scheme());
+        }
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
     /// Whether it leads to a program on the browser's own machine: any program there could have asked.
     #[must_use]
-    pub fn is_loopback(&self) -> bool {
-        is_loopback(&self.url)
+    pub fn is_local(&self) -> bool {
+        is_loopback(&self.url) || is_private_use(&self.url)
     }
 
     /// Whether this one was registered, if that one was: the same text, or the same but for the port of a loopback
@@ -122,6 +132,11 @@ impl From<RedirectUri> for String {
     fn from(uri: RedirectUri) -> Self {
         uri.text
     }
+}
+
+/// Whether a URL's scheme is a program's own: named by a reversed domain (RFC 8252 section 7.1), or listed.
+fn is_private_use(url: &Url) -> bool {
+    url.scheme().contains('.') || EDITORS.contains(&url.scheme())
 }
 
 /// Whether a URL's host is this machine: an address of loopback, or its one name.

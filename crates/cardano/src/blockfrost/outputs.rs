@@ -65,7 +65,7 @@ impl Collect for TransactionOutputs {
         if output.address.is_none() {
             return malformed("an output without an address");
         }
-        let (spent_by, collateral) = (output.consumed_by_tx, output.collateral);
+        let (spent_by, collateral) = (output.consumed_by_tx, output.collateral.unwrap_or_default());
         let output = TracedOutput { utxo: output.utxo(self.asked, "")?, spent_by, collateral };
         match &mut self.among {
             None => self.outputs.push(output),

@@ -11,16 +11,16 @@ const MAX_COST_MODEL: usize = 2_000;
 /// Decimals of a price: with more, a fee's fractions would not fit.
 const MAX_DECIMALS: usize = 15;
 
-/// A number that Blockfrost gives as a number or as a string.
+/// A number that providers give as a number or as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Number {
+pub(super) enum Number {
     Text(String),
     Number(serde_json::Number),
 }
 
 impl Number {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             // The shortest decimal that reads back as the same double, never in scientific notation.
@@ -57,7 +57,9 @@ struct ParametersJson {
     min_fee_b: Number,
     max_tx_size: Number,
     max_val_size: Number,
-    coins_per_utxo_size: Number,
+    coins_per_utxo_size: Option<Number>,
+    /// The older name, of the same price per byte since Babbage.
+    coins_per_utxo_word: Option<Number>,
     collateral_percent: Number,
     max_collateral_inputs: Number,
     price_mem: Number,
@@ -65,13 +67,15 @@ struct ParametersJson {
     max_tx_ex_mem: Number,
     max_tx_ex_steps: Number,
     min_fee_ref_script_cost_per_byte: Number,
-    cost_models_raw: CostModels,
+    #[serde(default)]
+    cost_models_raw: Option<CostModels>,
 }
 
-#[derive(Deserialize)]
+/// Some providers tell none, or none of Plutus V3: what runs no script is built without.
+#[derive(Default, Deserialize)]
 struct CostModels {
-    #[serde(rename = "PlutusV3")]
-    v3: Vec<i64>,
+    #[serde(default, rename = "PlutusV3")]
+    v3: Option<Vec<i64>>,
 }
 
 /// `/epochs/latest/parameters`.
@@ -80,10 +84,12 @@ struct CostModels {
 /// Not of the documented shape, or a parameter with which nothing could be checked (such as a zero price per byte).
 pub fn protocol_parameters(body: &[u8]) -> ChainResult<ProtocolParameters> {
     let p: ParametersJson = json(body, "protocol parameters")?;
+    let coins_per_utxo_byte = p.coins_per_utxo_size.or(p.coins_per_utxo_word);
     let parameters = ProtocolParameters {
         min_fee_a: p.min_fee_a.whole("min_fee_a")?,
         min_fee_b: p.min_fee_b.whole("min_fee_b")?,
-        coins_per_utxo_byte: p.coins_per_utxo_size.whole("coins_per_utxo_size")?,
+        coins_per_utxo_byte: coins_per_utxo_byte
+            .map_or_else(|| malformed("coins_per_utxo_size"), |it| it.whole("coins_per_utxo_size"))?,
         max_tx_size: p.max_tx_size.whole("max_tx_size")?,
         max_value_size: p.max_val_size.whole("max_val_size")?,
         collateral_percent: p.collateral_percent.whole("collateral_percent")?,
@@ -93,7 +99,7 @@ pub fn protocol_parameters(body: &[u8]) -> ChainResult<ProtocolParameters> {
         max_tx_ex_mem: p.max_tx_ex_mem.whole("max_tx_ex_mem")?,
         max_tx_ex_steps: p.max_tx_ex_steps.whole("max_tx_ex_steps")?,
         min_fee_ref_script_cost_per_byte: p.min_fee_ref_script_cost_per_byte.fraction("min_fee_ref_script")?,
-        cost_model_v3: p.cost_models_raw.v3,
+        cost_model_v3: p.cost_models_raw.unwrap_or_default().v3.unwrap_or_default(),
     };
     let sane = parameters.min_fee_a > 0
         && parameters.coins_per_utxo_byte > 0

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::{
     ChainResult, json, malformed,
+    parameters::Number,
     stream::{self, Collect},
 };
 use crate::{
@@ -28,7 +29,7 @@ const MAX_TOKENS: usize = 2_000;
 #[derive(Deserialize)]
 struct QuantityJson {
     unit: String,
-    quantity: String,
+    quantity: Number,
 }
 
 fn value(amounts: Vec<QuantityJson>) -> ChainResult<Value> {
@@ -39,14 +40,14 @@ fn value(amounts: Vec<QuantityJson>) -> ChainResult<Value> {
     let mut assets = BTreeMap::new();
     for QuantityJson { unit, quantity } in amounts {
         if unit == "lovelace" {
-            let amount: Lovelace = quantity.parse().or_else(|_| malformed("an amount of lovelace"))?;
+            let amount: Lovelace = quantity.text().parse().or_else(|_| malformed("an amount of lovelace"))?;
             if lovelace.replace(amount).is_some() {
                 return malformed("two amounts of lovelace in one output");
             }
             continue;
         }
         let is_unit = (56..=120).contains(&unit.len()) && unit.len() % 2 == 0 && hex::decode(&unit).is_ok();
-        let quantity: u64 = quantity.parse().or_else(|_| malformed("a quantity of a token"))?;
+        let quantity: u64 = quantity.text().parse().or_else(|_| malformed("a quantity of a token"))?;
         if !is_unit || quantity == 0 || assets.insert(unit, quantity).is_some() {
             return malformed("a token of an output");
         }
@@ -66,8 +67,7 @@ pub(super) struct OutputJson {
     data_hash: Option<String>,
     inline_datum: Option<String>,
     reference_script_hash: Option<ScriptHash>,
-    #[serde(default)]
-    pub(super) collateral: bool,
+    pub(super) collateral: Option<bool>,
     #[serde(default)]
     pub(super) consumed_by_tx: Option<TxHash>,
 }
@@ -102,7 +102,7 @@ impl Collect for LovelaceReader {
     fn element(&mut self, text: &[u8]) -> ChainResult<bool> {
         let QuantityJson { unit, quantity } = json(text, "an amount at an address")?;
         if unit == "lovelace" {
-            self.0 = Some(quantity.parse().or_else(|_| malformed("an amount of lovelace"))?);
+            self.0 = Some(quantity.text().parse().or_else(|_| malformed("an amount of lovelace"))?);
         }
         Ok(self.0.is_none())
     }

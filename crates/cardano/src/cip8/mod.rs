@@ -12,8 +12,9 @@
 //! the [`VerifyEd25519`] port. [`verify`] does the three in order.
 //!
 //! The profile. Wallet libraries (evolution-sdk, lucid-evolution, mesh, message-signing, the SDK of Lace) all emit
-//! definite lengths, shortest integers and no tag, in varying key order; anything else is refused, as are
-//! header and key parameters that none of them emits: whatever is not signed has one spelling only.
+//! definite lengths and shortest integers, in varying key order; anything else is refused, as are header and key
+//! parameters that none of them emits. General COSE libraries put the tag 18 before a COSE_Sign1 (RFC 9052 section 2),
+//! and a key id into any header: the tag may be there, and a key id that is not signed must name the key.
 
 use ciborium::Value;
 
@@ -174,7 +175,7 @@ impl SignedMessage {
     pub fn parse(cose_key: &[u8], cose_sign1: &[u8]) -> Result<Self, Cip8Error> {
         let key = parse::key(cbor::decode(cose_key, CosePart::Key)?)?;
         let sign1 = parse::sign1(cbor::decode(cose_sign1, CosePart::Signature)?)?;
-        key.matches_key_id(sign1.key_id.as_deref(), &sign1.address)?;
+        key.matches_key_ids(&sign1)?;
         Ok(Self {
             public_key: key.public_key,
             address: sign1.address,

@@ -18,7 +18,8 @@ pub(super) struct Key {
 /// What a COSE_Sign1 says.
 pub(super) struct Sign1 {
     pub address: Address,
-    pub key_id: Option<Vec<u8>>,
+    key_id: Option<Vec<u8>>,
+    unsigned_key_id: Option<Vec<u8>>,
     /// What the header says; `None` where it is not there, which means the same as `false`.
     pub hashed: Option<bool>,
     pub protected_headers: Vec<u8>,
@@ -62,23 +63,31 @@ pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
 }
 
 impl Key {
-    /// CIP-30: a key id in the key is that of the signature. Where only the key has one nothing signed vouches for
-    /// it, so it must be a name that the key itself implies.
-    pub(super) fn matches_key_id(&self, signed: Option<&[u8]>, address: &Address) -> Result<(), Cip8Error> {
-        let matches = match (self.key_id.as_deref(), signed) {
-            (None, _) => true,
-            (Some(own), Some(signed)) => own == signed,
-            (Some(own), None) => {
-                own == self.public_key
-                    || own == KeyHash::of_public_key(&self.public_key).as_bytes()
-                    || own == address.to_bytes()
-            }
+    /// CIP-30: a key id in the key is that of the signature. What nothing signed vouches for must be a name that the key
+    /// itself implies.
+    pub(super) fn matches_key_ids(&self, sign1: &Sign1) -> Result<(), Cip8Error> {
+        let names_key = |id: &[u8]| {
+            id == self.public_key
+                || id == KeyHash::of_public_key(&self.public_key).as_bytes()
+                || id == sign1.address.to_bytes()
         };
-        if matches { Ok(()) } else { Err(Cip8Error::KeyId) }
+        let matches = |unsigned: &[u8]| match sign1.key_id.as_deref() {
+            Some(signed) => unsigned == signed,
+            None => names_key(unsigned),
+        };
+        let unsigned = [self.key_id.as_deref(), sign1.unsigned_key_id.as_deref()];
+        if unsigned.into_iter().flatten().all(matches) { Ok(()) } else { Err(Cip8Error::KeyId) }
     }
 }
 
+/// The tag of a COSE_Sign1 (RFC 9052 section 2).
+const SIGN1_TAG: u64 = 18;
+
 pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
+    let value = match value {
+        Value::Tag(SIGN1_TAG, message) => *message,
+        untagged => untagged,
+    };
     let message = CoseSign1::from_cbor_value(value).map_err(|_| Cip8Error::Malformed(CosePart::Signature))?;
     let protected_bytes = message.protected.original_data.as_deref().unwrap_or_default();
     cbor::item(protected_bytes, CosePart::Signature)?;
@@ -87,7 +96,9 @@ pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
     let signature = message.signature.as_slice().try_into().map_err(|_| Cip8Error::SignatureLength)?;
     let to_be_signed = message.tbs_data(&[]);
     let payload = message.payload.ok_or(Cip8Error::Detached)?;
-    let hashed = hashed(message.unprotected)?;
+    let mut unprotected = message.unprotected;
+    let unsigned_key_id = some_bytes(std::mem::take(&mut unprotected.key_id));
+    let hashed = hashed(unprotected)?;
 
     let mut protected = message.protected.header;
     if !is_eddsa(protected.alg.take().as_ref()) {
@@ -100,7 +111,7 @@ pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
     }
     let address = into_bytes(address).ok_or(Cip8Error::NoAddress)?;
     let address = Address::from_bytes(&address).map_err(Cip8Error::Address)?;
-    Ok(Sign1 { address, key_id, hashed, protected_headers, payload, to_be_signed, signature })
+    Ok(Sign1 { address, key_id, unsigned_key_id, hashed, protected_headers, payload, to_be_signed, signature })
 }
 
 /// The one header that wallets leave unprotected. CIP-8 demands it; where some leave it out nothing was hashed.

@@ -22,6 +22,8 @@ fn layouts() -> Vec<Forged> {
     };
     let ours = sign(&payment_key(), &owner(), &DIGEST).unwrap();
     let ours = Forged { key: ours.key, sign1: ours.signature };
+    let mut tagged = Forge::valid().build();
+    tagged.sign1.insert(0, 0xd2);
     vec![
         Forge::valid().build(),
         Forge::hashed().build(),
@@ -30,6 +32,8 @@ fn layouts() -> Vec<Forged> {
         Forge::valid().with(|it| it.key.push((int(2), bytes(payment_key().key_hash().as_bytes())))).build(),
         Forge::valid().with(|it| it.key.push((int(4), Value::Array(vec![int(2)])))).build(),
         Forge::valid().with(|it| it.unprotected.push((text("version"), int(1)))).build(),
+        Forge::valid().with(|it| it.unprotected.push((int(4), bytes(&payment_key().public_key())))).build(),
+        tagged,
         ours,
     ]
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::*;
 use crate::keys::{Native, SigningKey};
 
-const FIXTURE: &str = include_str!("../../../../tests/fixtures/cip8/wallets.json");
+const FIXTURE: &str = include_str!("../../tests/fixtures/cip8/wallets.json");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +39,7 @@ fn verdict(signed: &WalletVector, claimed: &Address, payload: &[u8]) -> Result<(
 #[test]
 fn every_wallet_library_and_layout_is_accepted_for_its_own_address_and_digest_alone() {
     let (fixture, digest) = fixture();
-    assert_eq!(fixture.signatures.len(), 8 * 2 * 2);
+    assert_eq!(fixture.signatures.len(), 10 * 2 * 2);
     for signed in &fixture.signatures {
         let name = format!("{} with {} keys for {}", signed.library, signed.keys, signed.address);
         assert_eq!(verdict(signed, &signed.address, &digest), Ok(()), "{name}");

@@ -53,7 +53,8 @@ pub fn action(
     key: &cardano::keys::SigningKey,
 ) -> Result<SignedTx, NotAsAsked> {
     let tx = read(&draft.transaction)?;
-    let theirs = common(&tx, own, &Bounds { parts: PARTS, others: &[&escrow.utxo], most_fee: MAX_FEE })?;
+    let theirs =
+        common(&tx, own, &Bounds { parts: PARTS, others: &[&escrow.utxo], most_fee: MAX_FEE, commitment: None })?;
     let other = NotAsAsked::OtherAction(action.name());
     let Some(rule) = Rule::find(action, &escrow.datum) else { return Err(other) };
     match rule.effect {

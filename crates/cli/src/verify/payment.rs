@@ -14,9 +14,10 @@ use escrow::{Deployment, PlutusAddress};
 use futures_lite::future::block_on;
 use market::DeliveryMode;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use x402_cardano::{
     escrow::{AuthorizedTerms, DeploymentWire, LockFacts, listing_input_hash, verify_lock},
+    request_commitment::{Commitment, RequestDigest, Salt},
     wire::{NETWORK, PaymentRequirements},
 };
 use xtask::escrow::blueprint::Blueprint;
@@ -49,6 +50,8 @@ pub struct Payment {
     pub paid: Lovelace,
     /// Under which terms, where it is locked.
     pub terms: Option<AuthorizedTerms>,
+    /// Whether it commits to its request.
+    pub is_committed: bool,
 }
 
 /// What was asked for.
@@ -58,6 +61,8 @@ pub struct Asked<'a> {
     /// The contract that money may be locked in.
     pub blueprint: &'a Blueprint,
     pub parameters: &'a ProtocolParameters,
+    /// The request that will bring the payment, and the salt under which it commits to that.
+    pub request: (RequestDigest, Salt),
 }
 
 /// Judges a draft, and signs it where it is what was asked for.
@@ -71,7 +76,8 @@ pub fn payment(
     key: &cardano::keys::SigningKey,
 ) -> Result<Payment, NotAsAsked> {
     let tx = read(&draft.transaction)?;
-    let theirs = common(&tx, own, &Bounds { parts: &[], others: &[], most_fee: MAX_FEE })?;
+    let commitment = asked.commitment(&draft.payment)?;
+    let theirs = common(&tx, own, &Bounds { parts: &[], others: &[], most_fee: MAX_FEE, commitment })?;
     let accepted = accepted(&draft.payment)?;
     if accepted.network != NETWORK {
         return Err(NotAsAsked::Network);
@@ -104,7 +110,17 @@ pub fn payment(
         DeliveryMode::Instant => asked.listing.seller.to_string(),
         DeliveryMode::Protected => accepted.pay_to,
     };
-    Ok(Payment { tx, pay_to, paid, terms })
+    Ok(Payment { tx, pay_to, paid, terms, is_committed: commitment.is_some() })
+}
+
+impl Asked<'_> {
+    /// What the transaction must commit to: nothing where the service does not check it.
+    fn commitment(&self, payment: &Value) -> Result<Option<Commitment>, NotAsAsked> {
+        let (request, salt) = &self.request;
+        let none = Map::new();
+        let extensions = payment.get("extensions").and_then(Value::as_object).unwrap_or(&none);
+        Ok(request.is_declared_in(extensions)?.then(|| request.salted(salt)))
+    }
 }
 
 fn accepted(payment: &Value) -> Result<PaymentRequirements, NotAsAsked> {

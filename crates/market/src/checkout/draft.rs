@@ -19,6 +19,7 @@ use escrow::Deadlines;
 use x402_cardano::{
     exact::{MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS},
     method::{CannotPay, OfferError, Offered, PaymentMethod, PaymentOutput},
+    request_commitment::Commitment,
 };
 
 use super::PaymentOption;
@@ -43,6 +44,8 @@ pub struct DraftOrder<'a> {
     pub nonce: [u8; 32],
     /// The clock of escrow matters, POSIX ms.
     pub clock: Millis,
+    /// What the transaction's metadata has to say of the request that it pays for, where the payer computed it.
+    pub commitment: Option<Commitment>,
 }
 
 /// A payment that only has to be signed.
@@ -63,6 +66,8 @@ pub struct PaymentDraft {
     pub change_to: Address,
     /// The end of its validity, POSIX ms.
     pub valid_until: Millis,
+    /// Whether its metadata commit to the payer's request.
+    pub is_committed: bool,
 }
 
 /// Why there is no draft. The text says what to do.
@@ -112,7 +117,7 @@ pub fn draft(
     wallet: &Cip30Wallet,
     parameters: &ProtocolParameters,
 ) -> Result<PaymentDraft, DraftError> {
-    let DraftOrder { terms, mode, nonce, clock } = *order;
+    let DraftOrder { terms, mode, nonce, clock, .. } = *order;
     let way = options.iter().find(|(known, _)| *known == mode && terms.modes.contains(&mode));
     let (_, method) = way.ok_or(DraftError::NotOffered(mode))?;
     if wallet.keys().contains(terms.seller_address.payment_key()) {
@@ -130,6 +135,7 @@ pub fn draft(
         price: terms.price_lovelace,
         locked: output.output.value.lovelace,
         change_to: wallet.change,
+        is_committed: order.commitment.is_some(),
         valid_until: valid_until.ok_or(DraftError::Build(BuildError::OutOfRange))?,
         tx,
         offered,
@@ -197,6 +203,7 @@ impl<'a> Drafting<'a> {
             inputs: payers.first.into_iter().cloned().collect(),
             wallet_keys: payers.utxos.iter().filter_map(|utxo| key_of(utxo)).collect(),
             validity: Validity { from: None, until },
+            auxiliary_data: self.order.commitment.map(|commitment| commitment.auxiliary_data()),
             ..TxPlan::default()
         };
         let orders: [fn(&Utxo) -> bool; 2] = [Utxo::is_plain, |_| true];
@@ -265,6 +272,11 @@ impl PaymentDraft {
         let (fee, change) = (self.tx.facts().fee, self.change());
         words.push(format!("The network's fee is {}.", fee.display_tada()));
         words.extend(change_words(&change, &self.change_to));
+        if self.is_committed {
+            words.push(
+                "The transaction carries a digest of your request, which only you and the service can read.".into(),
+            );
+        }
         words.push(format!(
             "Sign and send it within {}; after that it can no longer be used.",
             span(self.valid_until, now)

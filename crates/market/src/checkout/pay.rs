@@ -7,12 +7,13 @@ use cardano::{
     keys::VerifyEd25519,
     slots::{Millis, SlotConfig},
 };
-use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus};
+use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus, WalletSnapshot};
 use sql::{Database, DatabaseError, Rows, exactly};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, VerifyError, verify},
     method::{Offered, recognise},
+    request_commitment::{Bound, RequestDigest, request_commitment},
     settlement::{NotSettled, Settlement, SettlementEvidence},
     wire::{
         HeaderError, InvalidAccepted, Network, PaymentPayload, PaymentRequirements, SettlementResponse,
@@ -57,6 +58,9 @@ pub struct Presented<'a> {
     header: ContentHash,
     /// Whether something in it is known to nobody but who made it and us.
     is_secret: bool,
+    /// Whether its transaction commits to the request that brings it, with a salt that the chain does not show: then who
+    /// presents it made it, whether it is public or not.
+    is_committed: bool,
     identifier: Option<Identifier>,
 }
 
@@ -68,15 +72,25 @@ impl<'a> Presented<'a> {
     /// # Errors
     /// Whatever keeps it from being a payment: nothing was looked up.
     pub fn read(header: &'a str, network: &str) -> Result<Self, Refusal> {
+        Self::of_request(header, network, None)
+    }
+
+    /// The same, of the request that brings it (`cardano-request-commitment`): a payment that commits to a request is taken
+    /// with no other.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and a commitment that does not hold.
+    pub fn of_request(header: &'a str, network: &str, request: Option<&RequestDigest>) -> Result<Self, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         let identifier = match payload.payment_id()? {
             Some(id) => Some(Identifier { id: id.to_string(), payload: payload_digest(header)? }),
             None => None,
         };
-        let tx = Payment::read(&payload.payload)?.tx.id;
-        let is_secret = payload.is_bound() || identifier.is_some();
+        let tx = Payment::read(&payload.payload)?.tx;
+        let is_committed = request_commitment(&payload, &tx, request, false)? == Bound::ToThisRequest;
+        let is_secret = payload.is_bound() || identifier.is_some() || is_committed;
         let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
-        Ok(Self { text: header, tx, header: known_as, is_secret, identifier })
+        Ok(Self { text: header, tx: tx.id, header: known_as, is_secret, is_committed, identifier })
     }
 
     /// The transaction.
@@ -126,7 +140,7 @@ pub enum PayError {
     /// Somebody else handed the transaction in before it came here, or may have: it proves nothing about who sends it.
     #[error(
         "a node had this transaction before it came from here: send X-Service-Proof, signed by the payer, together with \
-         PAYMENT-SIGNATURE"
+         PAYMENT-SIGNATURE (a payment with a request commitment needs none)"
     )]
     Public,
     /// More of the payer's failed payments than are looked for may be in a block.
@@ -195,7 +209,7 @@ impl Attempt<'_> {
     /// content was handed out. The header is what only the payer and we know, until the transaction is public. An
     /// identifier is never public, whether it was looked for or stands in the same header; and the payer may sign.
     fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), PayError> {
-        let same = record.header == self.presented.header;
+        let same = record.header == self.presented.header || self.presented.is_committed;
         let same = same && (!record.delivered || self.presented.identifier.is_some());
         let since = record.entry.block.map(|block| block.time_ms.saturating_add(REPLAY_WINDOW_MS));
         let same = same && (self.presented.is_secret || since.is_none_or(|end| self.now < end));
@@ -227,8 +241,18 @@ impl Attempt<'_> {
         if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
     }
 
+    /// Whether this payer asks: by a signature over the request, or by the salt of a commitment in the transaction.
     fn is_payer(&self, payer: &Address) -> bool {
-        self.proven == Some(*payer)
+        self.presented.is_committed || self.proven == Some(*payer)
+    }
+
+    /// Who handed the payment to the network first, as far as is known before it is submitted.
+    fn provenance(&self, payer: &Address) -> Provenance {
+        match (self.presented.is_committed, self.is_payer(payer)) {
+            (true, _) => Provenance::Ours,
+            (false, true) => Provenance::Foreign,
+            (false, false) => Provenance::Unknown,
+        }
     }
 
     fn trust(&self, payer: &Address) -> Trust {
@@ -360,7 +384,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 attempt.may_resume(&record, false)?;
                 return self.resume(attempt, record).await;
             }
-            if attempt.proven != Some(verified.payer) {
+            if !attempt.is_payer(&verified.payer) {
                 return Err(PayError::Public);
             }
         } else if self.expires_too_soon(&verified) {
@@ -372,7 +396,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             tx: verified.tx_id,
             cbor: &verified.cbor,
             valid_until: verified.valid_until,
-            provenance: if attempt.is_payer(&payer) { Provenance::Foreign } else { Provenance::Unknown },
+            provenance: attempt.provenance(&payer),
             listing_id: &terms.id,
             mode,
             payer,
@@ -389,7 +413,11 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         };
         for _ in 0..MAX_ROUNDS {
             match new.claim(self.database, self.now).await? {
-                Claim::New(mut entry) => return self.paid(attempt, &mut entry, &payer).await,
+                Claim::New(mut entry) => {
+                    // A node takes nothing twice: what its payer submitted before only waits for a block.
+                    let first = (!verified.public || !attempt.presented.is_committed).then_some(None);
+                    return self.paid(attempt, &mut entry, &payer, first).await;
+                }
                 Claim::Known(record) => {
                     attempt.may_resume(&record, false)?;
                     return self.resume(attempt, *record).await;
@@ -432,8 +460,14 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     /// Settles a payment that was claimed just now, and delivers.
-    async fn paid(&self, attempt: &Attempt<'_>, entry: &mut Entry, payer: &Address) -> Result<Paid, PayError> {
-        let driven = self.settle(entry, attempt.terms, Some(None), attempt.trust(payer)).await?;
+    async fn paid(
+        &self,
+        attempt: &Attempt<'_>,
+        entry: &mut Entry,
+        payer: &Address,
+        first: Option<Option<&WalletSnapshot>>,
+    ) -> Result<Paid, PayError> {
+        let driven = self.settle(entry, attempt.terms, first, attempt.trust(payer)).await?;
         self.is_as_it_was(attempt, &attempt.presented.header, &driven)?;
         let settlement = answer(in_x402(driven.status), &entry.tx, payer)?;
         // An instant payment is marked with its inclusion; others last, as for a client that comes back.
@@ -484,7 +518,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// That neither mempool nor block shows this transaction a moment later either. It is not submitted, so no node says that it
     /// had it before, and a provider's index may lag.
     async fn must_be_unseen(&self, attempt: &Attempt<'_>, payer: &Address) -> Result<(), PayError> {
-        if attempt.proven == Some(*payer) {
+        if attempt.is_payer(payer) {
             return Ok(());
         }
         self.sleep.sleep(UNSEEN_MS).await;

@@ -39,6 +39,9 @@ const LOST_ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute') A
 /// How long an agent's grant is kept that can be used no more; its tokens end long before.
 const GRANT_MS: Millis = 100 * DAY_MS;
 
+/// How long a client's metadata that is not fresh any more stands in for one that cannot be fetched just now.
+const DOCUMENT_MS: Millis = 30 * DAY_MS;
+
 /// The statements that remove what is over.
 pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     let mut statements: Vec<Statement> = give_up(NOT_ASKED_FOR, tip.slot.saturating_sub(MAX_LAG_MS / 1_000)).into();
@@ -128,7 +131,7 @@ fn agents(now: Millis) -> Vec<Statement> {
             now,
             now.saturating_add(DAY_MS)
         ),
-        older("oauth_documents", "url", "fresh_until_ms", now),
+        older("oauth_documents", "url", "fresh_until_ms", now.saturating_sub(DOCUMENT_MS)),
         older("oauth_assertions", "digest", "expires_at_ms", now),
         spends("revoked_at_ms"),
         ended("revoked_at_ms"),

@@ -204,11 +204,6 @@ impl Ledger {
         }
     }
 
-    /// Nobody makes a block for as long as one takes.
-    pub fn no_block(&self) {
-        self.made.set(self.made.get() + 1);
-    }
-
     /// Takes the newest blocks away. Of their transactions those with a coin go back to the mempool.
     pub fn roll_back(&self, blocks: usize, mut coins: u64) {
         let keep = self.blocks.borrow().len().saturating_sub(blocks).max(1);
@@ -282,7 +277,7 @@ impl Chain for Ledger {
     }
 
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
-        self.call().map(|()| ProtocolParameters::preprod())
+        self.call().map(|()| ProtocolParameters { cost_model_v3: vec![1], ..ProtocolParameters::preprod() })
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {

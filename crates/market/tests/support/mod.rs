@@ -23,7 +23,7 @@ use market::{
     catalogue::{self, Quota, Stored},
     challenge::{Challenge, Challenges, ChallengesError, Purpose, give},
     claim::{Claim, Identifier, NewPayment},
-    contents::{Contents, InDatabase},
+    contents::InDatabase,
     listing::{DeliveryMode, NewListing},
     room::Room,
     transitions::Transitions,

@@ -28,7 +28,6 @@ use market::{
 };
 use outbox::{Decision, Entry, Provenance};
 use sql::{Database, sqlite::Sqlite, statement};
-use std::{cell::RefCell, rc::Rc};
 
 use super::{
     SELLER, block, entry, fresh_escrow,
@@ -59,17 +58,12 @@ impl ArbiterClient for Platform {
     }
 }
 
-/// What others do.
-pub type Others = Rc<dyn Fn(&Sales)>;
-
 pub struct Sales {
     pub db: Sqlite,
     pub ledger: Ledger,
     pub deployment: Deployment,
     pub listing: ListingId,
     pub platform: Platform,
-    /// What others do while a tick waits.
-    pub meanwhile: RefCell<Others>,
     /// When the next quotes are issued.
     pub issued: std::cell::Cell<Millis>,
     count: std::cell::Cell<u32>,
@@ -103,7 +97,6 @@ impl Sales {
             blueprint_sha256: None,
         };
         let platform = Platform { seller: person(2), wallets: vec![] };
-        let meanwhile = RefCell::new(Rc::new(|_: &Self| {}) as Others);
         let ledger = Ledger::new();
         let sales = Self {
             db,
@@ -111,7 +104,6 @@ impl Sales {
             deployment,
             listing,
             platform,
-            meanwhile,
             issued: std::cell::Cell::new(super::NOON),
             count: Default::default(),
             listings: std::cell::Cell::new(100),
@@ -182,25 +174,6 @@ impl Sales {
     /// The API sees the block that has this payment.
     pub fn includes(&self, payment: &TxHash) {
         step(&self.db, payment, &Decision::Include(self.ledger.inclusion(payment).unwrap()));
-    }
-
-    /// Somebody buys for good; the payment is handed in.
-    pub fn pays(&self, buyer: &SigningKey) -> TxHash {
-        let number = self.unique();
-        let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
-        let until = self.ledger.tip().slot + 1_000;
-        let (tx, cbor) = written(self.claim(&self.listing, buyer, number, DeliveryMode::Instant, payment, until));
-        assert!(self.ledger.hand_in(Tx::new(cbor, until)));
-        tx
-    }
-
-    /// Somebody hands in a lock whose time is over before the next block; whether it is taken.
-    pub fn locks_in_vain(&self, buyer: &SigningKey) -> bool {
-        let number = self.unique();
-        let lock = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
-        let until = self.ledger.tip().slot + 1;
-        let (claim, _) = self.claim(&self.listing, buyer, number, DeliveryMode::Protected, lock, until);
-        matches!(claim, Claim::New(_))
     }
 
     fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
@@ -389,20 +362,6 @@ impl Sales {
             self.tick()
         };
         (0..count).map(tick).collect()
-    }
-
-    /// The buyer keeps the result of a lock out that has none: with a step that is valid in no slot but the one after the newest
-    /// block. Whether the node took it.
-    pub fn holds_back(&self, lock: &TxHash) -> bool {
-        let escrow = self.escrow(lock);
-        if escrow.datum.has_result() {
-            return false;
-        }
-        let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return false };
-        let next = rule.next(&escrow.datum, self.now(), 60_000, None).unwrap();
-        let (made, until) = ([self.escrow_of(&next)], self.ledger.tip().slot + 1);
-        let number = u64::from(self.unique()) + 1_000_000;
-        self.ledger.hand_in(Tx::unsigned(number, &[escrow.utxo.reference], &made, until))
     }
 
     /// Blocks until it is this much later than the beginning.

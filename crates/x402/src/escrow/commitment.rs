@@ -93,12 +93,13 @@ impl InputCommitment {
             digest: ContentHash::of(&canon::canonical(&content).unwrap_or_default()),
             content: Some(content),
         };
-        let mut commitment = Self {
-            version: "1".to_owned(),
-            algorithm: "sha256".to_owned(),
-            parts: vec![part],
-            digest: ContentHash::new([0; 32]),
-        };
+        Self::of(vec![part])
+    }
+
+    /// The commitment to these parts.
+    pub(crate) fn of(parts: Vec<CommitmentPart>) -> Self {
+        let (version, algorithm) = ("1".to_owned(), "sha256".to_owned());
+        let mut commitment = Self { version, algorithm, parts, digest: ContentHash::new([0; 32]) };
         commitment.digest = commitment.input_hash();
         commitment
     }

@@ -21,7 +21,7 @@ mod pay;
 mod terms;
 
 pub use authorization::{AuthorizationError, AuthorizedTerms};
-pub use commitment::{CommitmentError, CommitmentPart, InputCommitment, listing_input_hash};
+pub use commitment::{Canonicalization, CommitmentError, CommitmentPart, InputCommitment, listing_input_hash};
 pub use extra::{DeploymentWire, EscrowExtra, SchemaError};
 pub(crate) use identifier::encoded as encoded_identifier;
 pub use identifier::{BlockchainIdentifier, NotAnIdentifier};

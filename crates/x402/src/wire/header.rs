@@ -1,6 +1,9 @@
 //! Base64 of JSON, in headers.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{
+    Engine, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -21,14 +24,20 @@ pub const MAX_HEADER_BYTES: usize = 48 * 1024;
 /// Bytes that base64 takes together.
 const GROUP: usize = 3;
 
+/// Base64 with padding or without, as clients' libraries write it.
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const ANY_STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const ANY_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
 /// Why a header's value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// More than [`MAX_HEADER_BYTES`].
     #[error("it is longer than {MAX_HEADER_BYTES} characters")]
     TooLong,
-    /// Not base64 with the standard alphabet and padding.
-    #[error("it is not base64 (standard alphabet, padded)")]
+    /// Not base64, of the standard alphabet or of the one for URLs.
+    #[error("it is not base64")]
     NotBase64,
     /// Not JSON of the documented shape.
     #[error("{0}")]
@@ -88,7 +97,8 @@ pub(super) fn decode_json(value: &str) -> Result<Value, HeaderError> {
     if value.len() > MAX_HEADER_BYTES {
         return Err(HeaderError::TooLong);
     }
-    json::parse(&STANDARD.decode(value).map_err(|_| HeaderError::NotBase64)?).map_err(HeaderError::json)
+    let bytes = ANY_STANDARD.decode(value).or_else(|_| ANY_URL.decode(value));
+    json::parse(&bytes.map_err(|_| HeaderError::NotBase64)?).map_err(HeaderError::json)
 }
 
 impl HeaderError {
@@ -101,6 +111,20 @@ impl HeaderError {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn base64_is_read_in_either_alphabet_with_padding_or_without() {
+        let object = json!({ "title": "\u{bf}\u{ff}???~~~\u{ff}\u{be}" });
+        let written = encode_header(&object).unwrap();
+        assert!(written.contains(['+', '/']) && written.ends_with('='), "{written}");
+        let url = written.replace('+', "-").replace('/', "_");
+        for spelling in [&*written, written.trim_end_matches('='), &url, url.trim_end_matches('=')] {
+            assert_eq!(decode_header::<Value>(spelling).unwrap(), object, "{spelling}");
+        }
+        for broken in ["e30*", "e30==", "e 30", "+-e30"] {
+            assert_eq!(decode_header::<Value>(broken), Err(HeaderError::NotBase64), "{broken}");
+        }
+    }
 
     #[test]
     fn a_template_is_the_header_with_the_texts_in_their_places() {

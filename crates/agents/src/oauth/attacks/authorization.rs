@@ -35,10 +35,10 @@ fn redirects_go_only_where_the_client_registered() {
 fn an_error_leads_back_only_to_a_registered_address_and_names_the_issuer() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
-    let parameters = with(&authorization(&client), "scope", "admin");
+    let parameters = with(&authorization(&client), "response_type", "token");
     let back = world.authorize(&query(&parameters)).unwrap_err().back.unwrap();
     assert!(back.starts_with("http://127.0.0.1/callback?"));
-    assert_eq!(parameter(&back, "error").as_deref(), Some("invalid_scope"));
+    assert_eq!(parameter(&back, "error").as_deref(), Some("unsupported_response_type"));
     assert_eq!(parameter(&back, "iss").as_deref(), Some(BASE));
     assert_eq!(parameter(&back, "state").as_deref(), Some("af0ifjsldkj"));
 }
@@ -87,13 +87,59 @@ fn answers_in_fragments_and_request_objects_are_refused() {
 fn a_request_for_another_resource_is_refused() {
     for elsewhere in [
         "https://elsewhere.example.com/mcp",
-        "https://surety.example.com/mcp/",
+        "https://surety.example.com/mcp//",
+        "https://surety.example.com/mcp/open",
         "https://surety.example.com/MCP",
         "https://surety.example.com/mcp#x",
         "https://surety.example.com\\mcp",
-        "https://surety.example.com",
+        "https://surety.example.com:8443",
+        "https://surety.example.com.evil.example.com",
     ] {
         assert_eq!(refused_with("resource", elsewhere), ErrorCode::InvalidTarget, "{elsewhere}");
+    }
+}
+
+#[test]
+fn our_resource_is_known_by_every_spelling_that_clients_send_and_tokens_are_for_the_one() {
+    for spelling in [
+        "https://surety.example.com/mcp",
+        "https://surety.example.com/mcp/",
+        "https://surety.example.com",
+        "https://surety.example.com/",
+        "HTTPS://Surety.Example.com/mcp",
+    ] {
+        let world = World::new();
+        let client = world.register(&[CALLBACK]);
+        let request = world.authorize(&query(&with(&authorization(&client), "resource", spelling))).unwrap();
+        assert_eq!(request.resource, "https://surety.example.com/mcp", "{spelling}");
+        let approved = world.grant(&world.check(&world.approval(&request)).unwrap()).unwrap();
+        let code = parameter(&approved.redirect, "code").unwrap();
+        let tokens = world.token(&with(&redemption(&client, &code), "resource", spelling)).unwrap();
+        assert!(world.caller(&tokens.access_token).is_some(), "{spelling}");
+    }
+}
+
+#[test]
+fn scopes_that_we_do_not_have_are_left_out_and_the_answer_says_what_was_granted() {
+    for (asked, granted) in [
+        ("", Scope::All),
+        ("mcp", Scope::All),
+        ("offline_access", Scope::All),
+        ("openid profile mcp", Scope::All),
+        ("agent:own", Scope::All),
+        ("mcp mcp:read", Scope::All),
+        ("mcp:read offline_access", Scope::Read),
+        ("mcp:read", Scope::Read),
+    ] {
+        let world = World::new();
+        let client = world.register(&[CALLBACK]);
+        let request = world.authorize(&query(&with(&authorization(&client), "scope", asked))).unwrap();
+        let approved = world.grant(&world.check(&world.approval(&request)).unwrap()).unwrap();
+        let code = parameter(&approved.redirect, "code").unwrap();
+        let tokens = world.redeem(&client, &code).unwrap();
+        assert_eq!(tokens.scope, granted, "{asked}");
+        assert_eq!(world.caller(&tokens.access_token).unwrap().scope, granted, "{asked}");
+        assert_eq!(world.refresh(&client, &tokens.refresh_token).unwrap().scope, granted, "{asked}");
     }
 }
 

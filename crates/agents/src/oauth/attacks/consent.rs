@@ -36,6 +36,42 @@ fn a_second_approval_with_other_limits_changes_none() {
 }
 
 #[test]
+fn connecting_again_raises_limits_only_where_the_owner_changed_the_numbers() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let connect = |changes: Value| {
+        let mut body = world.approval(&world.consent(&client));
+        body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        world.grant(&world.check(&body).unwrap()).unwrap();
+        let limits = "SELECT json_array(max_per_payment, daily_budget) FROM accounts";
+        block_on(world.db.run(statement!(limits))).unwrap().rows[0].clone()
+    };
+    assert_eq!(connect(json!({ "keepLimits": true })), "[10000000,30000000]", "a new account has those of the form");
+    assert_eq!(connect(json!({ "maxPerPaymentAda": 2, "dailyBudgetAda": 5 })), "[2000000,5000000]");
+    assert_eq!(connect(json!({ "keepLimits": true })), "[2000000,5000000]");
+    assert_eq!(connect(json!({ "keepLimits": false })), "[10000000,30000000]");
+}
+
+#[test]
+fn an_owner_may_allow_less_than_was_asked_and_never_more() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    for (asked, answered, allowed) in [
+        ("mcp", "mcp:read", Scope::Read),
+        ("mcp", "mcp", Scope::All),
+        ("mcp:read", "mcp", Scope::Read),
+        ("mcp:read", "mcp:read", Scope::Read),
+    ] {
+        let request = world.authorize(&query(&with(&authorization(&client), "scope", asked))).unwrap();
+        let mut body = world.approval(&request);
+        body["scope"] = json!(answered);
+        assert_eq!(world.check(&body).unwrap().scope, allowed, "{asked} {answered}");
+        body["scope"] = json!("admin");
+        assert!(matches!(world.check(&body), Err(ApprovalError::Invalid(_))));
+    }
+}
+
+#[test]
 fn a_request_made_up_by_somebody_else_is_none() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
@@ -222,10 +258,10 @@ fn an_approval_clears_away_no_more_than_a_few_that_strangers_left() {
         let world = World::new();
         let client = world.register(&[CALLBACK]);
         assert!(world.grant(&world.check(&world.approval(&world.consent(&client))).unwrap()).is_ok());
-        let unused = "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, \
+        let unused = "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, \
               code_challenge, rotated_at_ms, created_at_ms, used_at_ms) \
             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n <= ?1) \
-            SELECT printf('%032x', n), printf('%032x', n), owner, client_id, client_name, redirect_uri, resource, \
+            SELECT printf('%032x', n), printf('%032x', n), owner, client_id, client_name, redirect_uri, resource, scope, \
               code_challenge, created_at_ms, created_at_ms, created_at_ms FROM n, (SELECT * FROM oauth_grants)";
         block_on(world.db.run(statement!(unused, left))).unwrap();
         world.wait(25 * 60 * 60 * 1_000);

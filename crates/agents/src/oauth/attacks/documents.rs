@@ -94,6 +94,51 @@ fn a_document_that_is_not_its_clients_is_refused() {
 }
 
 #[test]
+fn a_fault_that_passes_is_said_to_pass_and_the_last_good_copy_stands_in() {
+    let page = |status, content_type: &str| Fetched {
+        status,
+        content_type: content_type.into(),
+        max_age_s: None,
+        body: b"<title>Just a moment...</title>".to_vec(),
+    };
+    for fault in [
+        None,
+        Some(page(403, "text/html; charset=UTF-8")),
+        Some(page(403, "application/json")),
+        Some(page(429, "application/json")),
+        Some(page(503, "text/plain")),
+        Some(page(200, "text/html")),
+    ] {
+        let world = World::new();
+        let publish = |page: Option<Fetched>| {
+            let mut pages = world.web.pages.borrow_mut();
+            pages.remove(DOCUMENT);
+            pages.extend(page.map(|page| (DOCUMENT.to_owned(), page)));
+        };
+        publish(fault.clone());
+        let refusal = world.authorize(&query(&authorization(DOCUMENT))).unwrap_err();
+        assert_eq!(refusal.error.code, ErrorCode::TemporarilyUnavailable, "{fault:?}");
+        assert!(refusal.error.wait_s > 0);
+        world.web.publish(DOCUMENT, &document());
+        assert!(world.authorize(&query(&authorization(DOCUMENT))).is_ok());
+        publish(fault.clone());
+        world.wait(20 * 24 * 60 * 60 * 1_000);
+        assert_eq!(world.consent(DOCUMENT).client_name, "Published", "{fault:?}");
+        // A document that is gone is no fault: its client has taken it back.
+        publish(Some(page(404, "text/html")));
+        let refusal = world.authorize(&query(&authorization(DOCUMENT))).unwrap_err();
+        assert_eq!(refusal.error.code, ErrorCode::InvalidClient, "{fault:?}");
+    }
+}
+
+#[test]
+fn documents_are_offered_only_where_they_can_be_fetched() {
+    let offered = |base| authority(base, 7).server_metadata()["client_id_metadata_document_supported"].clone();
+    assert_eq!(offered(BASE), true);
+    assert_eq!(offered("http://127.0.0.1:8787"), false);
+}
+
+#[test]
 fn redirected_oversized_and_untyped_documents_are_refused() {
     let world = World::new();
     world.web.publish(DOCUMENT, &document());
@@ -103,7 +148,7 @@ fn redirected_oversized_and_untyped_documents_are_refused() {
     for bad in [
         Fetched { status: 302, ..good.clone() },
         Fetched { status: 404, ..good.clone() },
-        Fetched { content_type: "text/html".into(), ..good.clone() },
+        Fetched { content_type: "text/plain".into(), ..good.clone() },
         Fetched { body: padded.to_string().into_bytes(), ..good.clone() },
         Fetched { body: vec![0xff], ..good.clone() },
     ] {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sql::{Database, statement};
 
 use super::{
-    Authority, ErrorCode, OAuthError, Secrets,
+    Authority, ErrorCode, OAuthError, Scope, Secrets, TokenKind,
     approve::{self, ApprovalError},
     assertion::ASSERTION_TYPE,
     authorize::{CONSENT_MS, ConsentRequest},
@@ -22,6 +22,7 @@ use super::{
     document::Fetched,
     exchange::{ACCESS_MS, REFRESH_MS, RETRY_MS, TokenRequest, Tokens},
     grant::{self, Revocation},
+    revoke,
     testing::*,
 };
 

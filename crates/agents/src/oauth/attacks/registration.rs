@@ -37,7 +37,10 @@ fn redirect_uris_must_be_https_or_loopback() {
         "http://app.example.com/callback",
         "javascript:alert(1)",
         "data:text/html,x",
-        "cursor://callback",
+        "evil://callback",
+        "file:///etc/passwd",
+        "vbscript:x",
+        "blob:https://app.example.com/x",
         "https://user:password@app.example.com/",
         "https://app.example.com/#x",
         "https://app.example.com/a/../b",
@@ -50,6 +53,37 @@ fn redirect_uris_must_be_https_or_loopback() {
         &format!("https://app.example.com/{}", "a".repeat(1_100)),
     ] {
         assert_eq!(registration_refused(json!({ "redirect_uris": [uri] })), ErrorCode::InvalidRedirectUri, "{uri}");
+    }
+}
+
+#[test]
+fn an_editor_registers_all_its_addresses_at_once_and_uses_each() {
+    let editor = "cursor://anysphere.cursor-mcp/oauth/callback";
+    let app = "com.example.agent:/oauth2redirect";
+    let taken = [editor, app, "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"];
+    let world = World::new();
+    let mut uris = taken.to_vec();
+    uris.insert(1, "evil://callback");
+    let answer = world.register_body(&json!({ "client_name": "An editor", "redirect_uris": uris })).unwrap();
+    assert_eq!(answer["redirect_uris"], json!(taken), "the answer says what is registered");
+    let client = answer["client_id"].as_str().unwrap();
+    for uri in taken {
+        let request = world.authorize(&query(&with(&authorization(client), "redirect_uri", uri))).unwrap();
+        let approved = world.grant(&world.check(&world.approval(&request)).unwrap()).unwrap();
+        assert!(approved.redirect.starts_with(&format!("{uri}?code=")), "{}", approved.redirect);
+        let code = parameter(&approved.redirect, "code").unwrap();
+        assert!(world.token(&with(&redemption(client, &code), "redirect_uri", uri)).is_ok(), "{uri}");
+    }
+    for other in [
+        "evil://callback",
+        "cursor://anysphere.cursor-mcp/oauth/callback/",
+        "cursor://other/oauth/callback",
+        "CURSOR://anysphere.cursor-mcp/oauth/callback",
+        "com.example.agent:/other",
+        "com.example.agent.other:/oauth2redirect",
+    ] {
+        let refusal = world.authorize(&query(&with(&authorization(client), "redirect_uri", other))).unwrap_err();
+        assert_eq!((refusal.error.code, refusal.back), (ErrorCode::InvalidRequest, None), "{other}");
     }
 }
 

@@ -70,25 +70,25 @@ fn a_refresh_token_used_again_within_a_minute_gives_the_same_tokens() {
 }
 
 #[test]
-fn a_refresh_token_used_again_later_ends_the_family() {
+fn a_refresh_token_used_again_later_opens_nothing_and_ends_no_other_session() {
     let world = World::new();
     let (client, first) = world.sign_in();
     let second = world.refresh(&client, &first.refresh_token).unwrap();
     world.wait(RETRY_MS);
     assert_eq!(world.refresh(&client, &first.refresh_token).unwrap_err().code, ErrorCode::InvalidGrant);
-    assert!(world.refresh(&client, &second.refresh_token).is_err());
-    assert!(world.caller(&second.access_token).is_none());
-    assert!(world.caller(&first.access_token).is_none());
+    assert!(world.caller(&second.access_token).is_some());
+    assert!(world.refresh(&client, &second.refresh_token).is_ok());
 }
 
 #[test]
-fn a_refresh_token_two_generations_old_ends_the_family_at_once() {
+fn a_refresh_token_two_generations_old_opens_nothing_at_once() {
     let world = World::new();
     let (client, first) = world.sign_in();
     let second = world.refresh(&client, &first.refresh_token).unwrap();
     let third = world.refresh(&client, &second.refresh_token).unwrap();
-    assert!(world.refresh(&client, &first.refresh_token).is_err());
-    assert!(world.caller(&third.access_token).is_none());
+    assert_eq!(world.refresh(&client, &first.refresh_token).unwrap_err().code, ErrorCode::InvalidGrant);
+    assert!(world.caller(&third.access_token).is_some());
+    assert!(world.refresh(&client, &third.refresh_token).is_ok());
 }
 
 #[test]
@@ -111,13 +111,42 @@ fn a_refresh_token_that_nobody_used_ends() {
 }
 
 #[test]
-fn a_refresh_for_more_than_was_granted_is_refused() {
+fn a_refresh_gets_what_was_granted_and_no_more() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
     let form =
         [("grant_type", "refresh_token"), ("refresh_token", tokens.refresh_token.as_str()), ("client_id", &client)];
-    assert_eq!(world.token(&with(&form, "scope", "admin")).unwrap_err().code, ErrorCode::InvalidScope);
+    assert_eq!(world.token(&with(&form, "scope", "openid admin")).unwrap().scope, Scope::All);
     let elsewhere = with(&form, "resource", "https://elsewhere.example.com/mcp");
     assert_eq!(world.token(&elsewhere).unwrap_err().code, ErrorCode::InvalidTarget);
     assert!(world.token(&form).is_ok());
+    let reader = world.authorize(&query(&with(&authorization(&client), "scope", "mcp:read"))).unwrap();
+    let approved = world.grant(&world.check(&world.approval(&reader)).unwrap()).unwrap();
+    let tokens = world.redeem(&client, &parameter(&approved.redirect, "code").unwrap()).unwrap();
+    let more = with(&form, "refresh_token", &tokens.refresh_token);
+    assert_eq!(world.token(&with(&more, "scope", "mcp")).unwrap().scope, Scope::Read);
+}
+
+#[test]
+fn a_client_that_signs_out_ends_its_sign_in_and_no_other() {
+    let revoke = |world: &World, form: &[(&str, &str)]| {
+        block_on(revoke::revoke(&world.db, &world.authority, &query(form), world.now()))
+    };
+    for kind in [TokenKind::Access, TokenKind::Refresh] {
+        let world = World::new();
+        let (client, first) = world.sign_in();
+        let (_, other) = world.sign_in();
+        let second = world.refresh(&client, &first.refresh_token).unwrap();
+        let token = if kind == TokenKind::Access { &second.access_token } else { &second.refresh_token };
+        // None of these ends anything, and none is told from the one that does.
+        revoke(&world, &[("token", first.refresh_token.as_str()), ("client_id", &client)]).unwrap();
+        revoke(&world, &[("token", "surety_rt_AAAA")]).unwrap();
+        revoke(&world, &[("token", token), ("client_id", "client_other")]).unwrap();
+        assert!(world.caller(&second.access_token).is_some());
+        revoke(&world, &[("token", token), ("client_id", &client), ("token_type_hint", "refresh_token")]).unwrap();
+        assert!(world.caller(&second.access_token).is_none());
+        assert_eq!(world.refresh(&client, &second.refresh_token).unwrap_err().code, ErrorCode::InvalidGrant);
+        assert!(world.caller(&other.access_token).is_some());
+        assert_eq!(revoke(&world, &[]).unwrap_err().code, ErrorCode::InvalidRequest);
+    }
 }

@@ -79,8 +79,18 @@ fn an_integer_as_a_bignum_is_refused() {
 }
 
 #[test]
-fn a_tagged_signature_is_refused() {
-    assert_eq!(edited(|it| it.sign1.insert(0, 0xd2)), Err(Cip8Error::Malformed(CosePart::Signature)));
+fn the_tag_of_a_signature_is_accepted_once_and_no_other() {
+    assert_eq!(edited(|it| it.sign1.insert(0, 0xd2)), OK);
+    let refused = Err(Cip8Error::Malformed(CosePart::Signature));
+    assert_eq!(edited(|it| drop(it.sign1.splice(0..0, [0xd2, 0xd2]))), refused);
+    for other in [0xd1, 0xd3, 0xc1] {
+        assert_eq!(edited(|it| it.sign1.insert(0, other)), refused, "{other}");
+    }
+    // COSE_Sign's tag, and 18 in a longer spelling.
+    assert_eq!(edited(|it| drop(it.sign1.splice(0..0, [0xd8, 0x62]))), refused);
+    let longer = edited(|it| drop(it.sign1.splice(0..0, [0xd8, 0x12])));
+    assert_eq!(longer, Err(Cip8Error::NotCanonical(CosePart::Signature)));
+    assert_eq!(edited(|it| it.key.insert(0, 0xd2)), Err(Cip8Error::Malformed(CosePart::Key)));
 }
 
 #[test]

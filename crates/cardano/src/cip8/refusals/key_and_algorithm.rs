@@ -103,10 +103,21 @@ fn a_key_id_in_the_key_alone_must_name_the_key() {
 }
 
 #[test]
-fn a_key_id_that_is_not_signed_is_refused() {
+fn a_key_id_that_is_not_signed_must_name_the_key() {
     assert_eq!(valid_but(|it| it.protected.push((int(4), bytes(b"mine")))), OK);
-    let unsigned = valid_but(|it| it.unprotected.push((int(4), bytes(b"mine"))));
-    assert_eq!(unsigned, Err(Cip8Error::UnknownParameter(CosePart::Signature)));
+    let unsigned = |id: &[u8]| valid_but(|it| it.unprotected.push((int(4), bytes(id))));
+    assert_eq!(unsigned(&payment_key().public_key()), OK);
+    assert_eq!(unsigned(payment_key().key_hash().as_bytes()), OK);
+    assert_eq!(unsigned(&owner().to_bytes()), OK);
+    assert_eq!(unsigned(b"mine"), Err(Cip8Error::KeyId));
+    let both = |unsigned: &[u8]| {
+        valid_but(|it| {
+            it.protected.push((int(4), bytes(b"mine")));
+            it.unprotected.push((int(4), bytes(unsigned)));
+        })
+    };
+    assert_eq!(both(b"mine"), OK);
+    assert_eq!(both(b"yours"), Err(Cip8Error::KeyId));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     fees::{self, Weight},
-    hash::TxRef,
+    hash::{TxRef, blake2b},
     params::ProtocolParameters,
 };
 
@@ -64,10 +64,10 @@ impl<'a> Frame<'a> {
             ttl: Some(plan.validity.until),
             certificates: None,
             withdrawals: None,
-            auxiliary_data_hash: None,
+            auxiliary_data_hash: plan.auxiliary_data.as_deref().map(|data| Hash::new(blake2b(data))),
             validity_interval_start: plan.validity.from,
             mint: None,
-            script_data_hash: redeemers.as_ref().map(|redeemers| script_data_hash(redeemers, params)),
+            script_data_hash: redeemers.as_ref().map(|redeemers| script_data_hash(redeemers, params)).transpose()?,
             collateral: None,
             required_signers: NonEmptySet::from_vec(signers),
             network_id: None,
@@ -109,7 +109,8 @@ impl<'a> Frame<'a> {
             self.body.collateral_return = back;
         }
         let body = cbor(&self.body)?;
-        let tx = signing::encode(&body, self.redeemers.clone(), vec![([0; 32], [0; 64]); signatures])?;
+        let data = self.checked.plan.auxiliary_data.as_deref();
+        let tx = signing::encode(&body, self.redeemers.clone(), vec![([0; 32], [0; 64]); signatures], data)?;
         let weight =
             Weight { tx_bytes: tx.len(), ex_units: self.checked.ex_units, reference_script_bytes: self.script_bytes };
         let min_fee = fees::min_fee(self.params, &weight).ok_or(BuildError::OutOfRange)?.get();
@@ -137,7 +138,10 @@ fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Optio
 }
 
 /// Binds redeemers and cost model to the body (Alonzo, `hashScriptIntegrity`). Datums are inline: none are hashed here.
-fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Hash<32> {
+fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Result<Hash<32>, BuildError> {
+    if params.cost_model_v3.is_empty() {
+        return Err(BuildError::NoCostModel);
+    }
     let views = LanguageViews(BTreeMap::from([(PLUTUS_V3, params.cost_model_v3.clone())]));
-    ScriptData { redeemers: Some(redeemers.clone()), datums: None, language_views: Some(views) }.hash()
+    Ok(ScriptData { redeemers: Some(redeemers.clone()), datums: None, language_views: Some(views) }.hash())
 }

@@ -70,6 +70,9 @@ pub enum BuildError {
         /// What must come in, in one further plain UTxO.
         missing: Lovelace,
     },
+    /// The provider told no cost model for the scripts.
+    #[error("the chain provider told no cost model of Plutus V3: no script can be run")]
+    NoCostModel,
     /// The wallet holds nothing that could be swept once the reserve and the fee are set aside.
     #[error("nothing to withdraw: the wallet holds {}, {} less than needed", balance.display_tada(), missing.display_tada())]
     NothingToSweep {

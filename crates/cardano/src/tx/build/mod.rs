@@ -112,7 +112,8 @@ fn draft(
         change,
         valid_until_slot: checked.plan.validity.until,
     };
-    Ok(UnsignedTx { body: settled.body, redeemers: settled.redeemers, keys: settled.keys, facts })
+    let auxiliary_data = checked.plan.auxiliary_data.clone();
+    Ok(UnsignedTx { body: settled.body, redeemers: settled.redeemers, auxiliary_data, keys: settled.keys, facts })
 }
 
 fn utxo(reference: TxRef, output: NewOutput) -> Utxo {

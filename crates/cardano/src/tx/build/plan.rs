@@ -29,6 +29,8 @@ pub struct TxPlan {
     pub wallet_keys: BTreeSet<KeyHash>,
     /// What the wallet set aside as collateral; where that is nothing, any of its UTxOs may be put up.
     pub collateral: Vec<Utxo>,
+    /// CBOR of the auxiliary data, whose hash the body then has. Not read here: the ledger refuses what is malformed.
+    pub auxiliary_data: Option<Vec<u8>>,
     /// When the ledger may take it.
     pub validity: Validity,
 }

@@ -21,13 +21,14 @@ const ARRAY_OF_FOUR: u8 = 0x84;
 /// `is_valid`: true. A transaction whose scripts fail is never ours to send.
 const IS_VALID: u8 = 0xf5;
 /// No auxiliary data.
-const NO_METADATA: u8 = 0xf6;
+const NO_AUXILIARY_DATA: u8 = 0xf6;
 
 /// A balanced transaction without signatures. Its id is final: only witnesses are still to come.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnsignedTx {
     pub(super) body: Vec<u8>,
     pub(super) redeemers: Option<Redeemers>,
+    pub(super) auxiliary_data: Option<Vec<u8>>,
     pub(super) keys: BTreeSet<KeyHash>,
     pub(super) facts: TxFacts,
 }
@@ -84,7 +85,7 @@ impl UnsignedTx {
     /// # Errors
     /// None that a balanced draft can have.
     pub fn unsigned_cbor(&self) -> Result<Vec<u8>, BuildError> {
-        encode(&self.body, self.redeemers.clone(), Vec::new())
+        encode(&self.body, self.redeemers.clone(), Vec::new(), self.auxiliary_data.as_deref())
     }
 
     /// The signed transaction. Signers of no needed key are not asked.
@@ -98,16 +99,17 @@ impl UnsignedTx {
             let signer = signer.ok_or(BuildError::SignerMissing(*key))?;
             witnesses.push((signer.public_key(), signer.sign(self.facts.tx_id.as_bytes())));
         }
-        let cbor = encode(&self.body, self.redeemers, witnesses)?;
+        let cbor = encode(&self.body, self.redeemers, witnesses, self.auxiliary_data.as_deref())?;
         Ok(BuiltTx { facts: self.facts, cbor })
     }
 }
 
-/// A transaction of this body with these redeemers and signatures.
+/// A transaction of this body with these redeemers, signatures and auxiliary data.
 pub(super) fn encode(
     body: &[u8],
     redeemers: Option<Redeemers>,
     signatures: Vec<([u8; 32], [u8; 64])>,
+    auxiliary_data: Option<&[u8]>,
 ) -> Result<Vec<u8>, BuildError> {
     let signature = |(key, signature): ([u8; 32], [u8; 64])| VKeyWitness {
         vkey: Bytes::from(key.to_vec()),
@@ -126,6 +128,7 @@ pub(super) fn encode(
     let mut tx = vec![ARRAY_OF_FOUR];
     tx.extend_from_slice(body);
     tx.append(&mut cbor(&witnesses)?);
-    tx.extend([IS_VALID, NO_METADATA]);
+    tx.push(IS_VALID);
+    tx.extend_from_slice(auxiliary_data.unwrap_or(&[NO_AUXILIARY_DATA]));
     Ok(tx)
 }

@@ -26,6 +26,47 @@ impl AuxiliaryData {
     pub fn hash(&self) -> [u8; 32] {
         blake2b(&self.cbor)
     }
+
+    /// The CBOR of what the metadata has under a label, if it has it.
+    ///
+    /// # Errors
+    /// Not auxiliary data: never of a transaction that was read.
+    pub fn label(&self, label: u64) -> Result<Option<&[u8]>, DecodeError> {
+        let mut reader = Reader::new(&self.cbor);
+        find(&mut reader, label).map_err(|_| DecodeError::Malformed(NAME))
+    }
+}
+
+/// What stands under a label, in any of the three forms.
+fn find<'a>(reader: &mut Reader<'a>, label: u64) -> Result<Option<&'a [u8]>, CborError> {
+    match reader.peek()? {
+        ItemHead::Map(_) => {}
+        ItemHead::Array(_) => {
+            reader.array()?;
+        }
+        _ => {
+            reader.tag(259)?;
+            let mut fields = reader.map()?;
+            loop {
+                if !reader.more(&mut fields)? {
+                    return Ok(None);
+                }
+                if reader.uint()? == 0 {
+                    break;
+                }
+                reader.skip()?;
+            }
+        }
+    }
+    let mut labels = reader.map()?;
+    while reader.more(&mut labels)? {
+        let found = reader.uint()? == label;
+        let value = reader.skip()?;
+        if found {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<AuxiliaryData>, DecodeError> {

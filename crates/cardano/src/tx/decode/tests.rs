@@ -118,6 +118,20 @@ fn a_payment_reads_as_it_was_written() {
 }
 
 #[test]
+fn a_label_is_found_in_every_form_of_auxiliary_data() {
+    let labels = "a2010519019263616263";
+    for form in [labels.to_owned(), format!("82{labels}80"), format!("d90103a2018000{labels}")] {
+        let bytes = hex::decode(&form).unwrap();
+        let data = auxiliary::read(&mut cbor::Reader::new(&bytes)).unwrap().unwrap();
+        assert_eq!(data.label(402), Ok(Some(&b"\x63abc"[..])), "{form}");
+        assert_eq!(data.label(1), Ok(Some(&b"\x05"[..])));
+        assert_eq!(data.label(2), Ok(None));
+    }
+    let empty = auxiliary::read(&mut cbor::Reader::new(b"\xd9\x01\x03\xa1\x01\x80")).unwrap().unwrap();
+    assert_eq!(empty.label(402), Ok(None));
+}
+
+#[test]
 fn every_part_that_a_payment_lacks_is_reported_with_its_bytes() {
     for (key, part) in [
         (4, TxPart::Certificates),

@@ -13,7 +13,7 @@ use crate::{
 
 /// Transactions of the common wallet libraries and of the local ledger's own tests (`devnet/test`: payments, tokens,
 /// metadata, certificates, a script that succeeds, one that fails), with what the ledger's API says that they did.
-const TRANSACTIONS: &str = include_str!("../../../../../tests/fixtures/transactions.jsonl");
+const TRANSACTIONS: &str = include_str!("../../../tests/fixtures/transactions.jsonl");
 
 #[derive(Deserialize)]
 struct Recorded {

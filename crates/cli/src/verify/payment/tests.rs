@@ -5,19 +5,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
-    ContentHash, KeyHash, Lovelace, TxHash, TxRef,
+    Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
     chain::{Utxo, Value},
     keys::SigningKey,
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
-    tx::build::{TxPlan, Validity, Wallet, build},
+    tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{Deployment, Parameters};
 use market::DeliveryMode;
-use serde_json::json;
+use serde_json::{Map, Value as Json, json};
 use x402_cardano::{
     escrow::TransferMethod,
-    method::{EscrowMethod, PaymentMethod, Sale},
+    method::{DefaultMethod, EscrowMethod, PaymentMethod, Sale},
+    request_commitment::{Commitment, HttpRequest, RequestDigest, Salt},
     wire::ConfirmationPolicy,
 };
 use xtask::escrow::blueprint::Blueprint;
@@ -28,6 +29,25 @@ use crate::{service::Listing, verify::NotAsAsked};
 const BLUEPRINT: &str = include_str!("../../../../../contracts/plutus.json");
 const NOW: Millis = 1_785_756_000_000;
 const MINUTE: Millis = 60_000;
+
+const SALT: Salt = Salt::new([5; 32]);
+
+/// The request that will bring the payment to a service at this origin.
+fn request(origin: &str) -> RequestDigest {
+    let url = format!("{origin}/listings/lst_01ARZ3NDEKTSV4RRFFQ69G5FAV/unlock");
+    RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).unwrap()
+}
+
+fn coin(address: &Address) -> Utxo {
+    Utxo {
+        reference: TxRef { tx: TxHash::new([3; 32]), index: 0 },
+        address: address.to_string(),
+        value: Value { lovelace: Lovelace::from_ada(50), assets: BTreeMap::new() },
+        inline_datum: None,
+        datum_hash: None,
+        reference_script: None,
+    }
+}
 
 /// Minutes until a refund under terms of this time, where they are signed.
 fn signed_under_terms_of(at: Millis) -> Result<Millis, NotAsAsked> {
@@ -68,24 +88,22 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
     let ledger = ProtocolParameters::preprod();
     let returns = returns.then_some(&address);
     let output = anybody.output(&offered, &address, returns, &ledger, &SlotConfig::PREPROD).unwrap();
-    let coin = Utxo {
-        reference: TxRef { tx: TxHash::new([3; 32]), index: 0 },
-        address: address.to_string(),
-        value: Value { lovelace: Lovelace::from_ada(50), assets: BTreeMap::new() },
-        inline_datum: None,
-        datum_hash: None,
-        reference_script: None,
-    };
     let until = SlotConfig::PREPROD.slot_at(NOW).unwrap() + 200;
     let plan = TxPlan { outputs: vec![output.output], validity: Validity { from: None, until }, ..TxPlan::default() };
-    let utxos = [coin];
+    let utxos = [coin(&address)];
     let tx = build(&plan, &Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() }, &ledger).unwrap();
     let nonce = utxos[0].reference.to_string();
     let draft = Draft {
         transaction: hex::encode(tx.unsigned_cbor().unwrap()),
         payment: json!({ "x402Version": 2, "accepted": offered.requirements, "payload": { "nonce": nonce } }),
     };
-    let asked = Asked { listing: &listing, mode: DeliveryMode::Protected, blueprint: &blueprint, parameters: &ledger };
+    let asked = Asked {
+        listing: &listing,
+        mode: DeliveryMode::Protected,
+        blueprint: &blueprint,
+        parameters: &ledger,
+        request: (request("https://shop.example"), SALT),
+    };
     let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now: NOW }, &buyer)?;
     Ok((made.terms.unwrap().deadlines().submit_result - NOW) / MINUTE)
 }
@@ -106,4 +124,70 @@ fn no_terms_are_signed_under_which_money_is_held_for_longer() {
 #[test]
 fn no_lock_is_signed_whose_refund_would_be_an_output_with_a_datum() {
     assert!(matches!(signed(NOW, true), Err(NotAsAsked::RefundElsewhere(_))));
+}
+
+/// An instant payment whose draft declares this and has this in its metadata: whether it is signed with a commitment.
+fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result<bool, NotAsAsked> {
+    let buyer = SigningKey::from_seed(&[2; 32]).unwrap();
+    let (address, seller) = (buyer.enterprise_address(), SigningKey::from_seed(&[4; 32]).unwrap().enterprise_address());
+    let listing = Listing {
+        id: "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV".into(),
+        title: "A hero".into(),
+        price: Lovelace::from_ada(6),
+        seller,
+        modes: vec![DeliveryMode::Instant],
+        content_hash: ContentHash::of(b"content"),
+    };
+    let sale = Sale { listing_id: &listing.id, content_hash: listing.content_hash, price: listing.price, seller };
+    let offered = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap().offer(&sale, NOW, [9; 32]).unwrap();
+    let ledger = ProtocolParameters::preprod();
+    let until = SlotConfig::PREPROD.slot_at(NOW).unwrap() + 200;
+    let plan = TxPlan {
+        outputs: vec![NewOutput::pay(seller, listing.price)],
+        validity: Validity { from: None, until },
+        auxiliary_data: carried.map(|commitment| commitment.auxiliary_data()),
+        ..TxPlan::default()
+    };
+    let utxos = [coin(&address)];
+    let tx = build(&plan, &Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() }, &ledger).unwrap();
+    let payload = json!({ "nonce": utxos[0].reference.to_string() });
+    let draft = Draft {
+        transaction: hex::encode(tx.unsigned_cbor().unwrap()),
+        payment: json!({ "accepted": offered.requirements, "payload": payload, "extensions": declared }),
+    };
+    let blueprint = Blueprint::parse(BLUEPRINT).unwrap();
+    let asked = Asked {
+        listing: &listing,
+        mode: DeliveryMode::Instant,
+        blueprint: &blueprint,
+        parameters: &ledger,
+        request: (request("https://shop.example"), SALT),
+    };
+    let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now: NOW }, &buyer)?;
+    assert_eq!(made.tx.auxiliary_data.is_some(), made.is_committed);
+    Ok(made.is_committed)
+}
+
+#[test]
+fn a_payment_is_signed_with_exactly_this_programs_commitment() {
+    let own = request("https://shop.example");
+    assert!(committed(own.offered(), Some(own.salted(&SALT))).unwrap());
+    assert!(!committed(Map::new(), None).unwrap(), "a service that checks none gets none");
+    for (declared, carried) in [
+        (own.offered(), None),
+        (own.offered(), Some(own.salted(&Salt::new([6; 32])))),
+        (own.offered(), Some(request("https://other.example").salted(&SALT))),
+    ] {
+        assert!(matches!(committed(declared, carried), Err(NotAsAsked::Commitment)), "{carried:?}");
+    }
+    let unasked = committed(Map::new(), Some(own.salted(&SALT)));
+    assert!(matches!(unasked, Err(NotAsAsked::Extra("metadata"))));
+}
+
+#[test]
+fn nothing_is_signed_for_a_service_that_sells_another_request() {
+    let (own, other) = (request("https://shop.example"), request("https://other.example"));
+    for carried in [None, Some(own.salted(&SALT)), Some(other.salted(&SALT))] {
+        assert!(matches!(committed(other.offered(), carried), Err(NotAsAsked::OtherRequest(_))));
+    }
 }

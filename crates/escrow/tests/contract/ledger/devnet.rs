@@ -34,7 +34,7 @@ impl Devnet {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
         let name = format!("escrow-devnet-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let state = env::temp_dir().join(name);
-        let own = root.join("node_modules/.bin/node");
+        let own = root.join(".tools/bin/node");
         let node = if own.exists() { own } else { PathBuf::from("node") };
         let mut process = Command::new(node)
             .args(["devnet/main.ts", "--port", "0", "--block-time", "0", "--state"])
@@ -42,7 +42,7 @@ impl Devnet {
             .current_dir(root)
             .stdout(Stdio::piped())
             .spawn()
-            .expect("the local ledger needs Node 24: run `make setup`");
+            .expect("the local ledger needs Node: run `make setup`");
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let ready = lines.next().expect("the local ledger says where it listens").unwrap();
         let host = ready.rsplit_once("http://").expect(&ready).1.to_owned();

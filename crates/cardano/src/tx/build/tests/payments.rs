@@ -7,9 +7,12 @@ use crate::{
     address::{Address, Credential},
     chain::Utxo,
     hash::TxRef,
-    tx::build::{
-        BuildError, NewOutput, TxPlan, Validity, Wallet, build,
-        fixtures::{FOREVER, key, lovelace, pay, preprod, reference, utxo, wallet},
+    tx::{
+        SignedTx,
+        build::{
+            BuildError, NewOutput, TxPlan, Validity, Wallet, build,
+            fixtures::{FOREVER, key, lovelace, pay, preprod, reference, utxo, wallet},
+        },
     },
 };
 
@@ -55,6 +58,23 @@ fn a_simple_payment_has_these_bytes() {
     );
     assert_eq!(&body[..expected.len()], expected);
     assert!(body[expected.len()..].starts_with(rest) && body.ends_with("f5f6"));
+}
+
+/// As measured in x402-foundation/x402, `specs/extensions/cardano_request_commitment.md`, "Cost".
+#[test]
+fn auxiliary_data_are_named_in_the_body_and_paid_for() {
+    let utxos = [utxo(1, home(), 10_000_000, &[])];
+    let data = hex::decode(format!("d90103a100a1190192a2617066687474703a3161685820{}", "ab".repeat(32))).unwrap();
+    let with = TxPlan { auxiliary_data: Some(data.clone()), ..pay(shop(), 2_000_000) };
+    let built = |plan| build(plan, &wallet(home(), &utxos), &preprod()).unwrap();
+    let unsigned = SignedTx::parse(&built(&with).unsigned_cbor().unwrap()).unwrap();
+    let [plain, with] = [&pay(shop(), 2_000_000), &with].map(|plan| built(plan).sign(&[&key(1)]).unwrap());
+    let tx = SignedTx::parse(&with.cbor).unwrap();
+    assert_eq!(tx.auxiliary_data.as_ref().map(|data| &data.cbor), Some(&data));
+    assert_eq!(tx.auxiliary_data_hash, Some(crate::hash::blake2b(&data)));
+    assert_eq!((tx.id, &tx.auxiliary_data), (unsigned.id, &unsigned.auxiliary_data));
+    assert_eq!(with.cbor.len() - plain.cbor.len(), 89);
+    assert_eq!(with.facts.fee.get() - plain.facts.fee.get(), 3_916);
 }
 
 #[test]

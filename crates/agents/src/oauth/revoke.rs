@@ -1,0 +1,33 @@
+//! `POST /oauth/revoke` (RFC 7009): a client that signs out ends its sign-in.
+//!
+//! Who has a token may end what it opens: no client proves itself for that. A token that is over, superseded or not ours
+//! changes nothing and is answered alike (section 2.2).
+
+use sql::{Database, statement};
+
+use super::{Authority, OAuthError, TokenKind, form::Form, token::Claims};
+
+/// Ends the grant of the token in this form: an access token that is not over, or the newest refresh token.
+///
+/// # Errors
+/// `invalid_request` without a token, `temporarily_unavailable`.
+pub async fn revoke(db: &impl Database, authority: &Authority, body: &str, now_ms: u64) -> Result<(), OAuthError> {
+    let form = Form::parse(body)?;
+    let token = form.required("token", super::exchange::MAX_TOKEN)?;
+    let read = |kind| {
+        let claims = Claims::read(token, kind, authority.secrets(), authority.issuer())?;
+        (claims.expires_at_ms > now_ms).then_some((claims, kind == TokenKind::Refresh))
+    };
+    let Some((claims, newest)) = read(TokenKind::Refresh).or_else(|| read(TokenKind::Access)) else { return Ok(()) };
+    let end = statement!(
+        "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL \
+           AND (generation = ?3 OR NOT ?4) AND (?5 IS NULL OR client_id = ?5)",
+        claims.grant.to_string(),
+        now_ms,
+        claims.generation,
+        newest,
+        form.get("client_id"),
+    );
+    db.run(end).await?;
+    Ok(())
+}

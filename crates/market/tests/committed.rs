@@ -1,0 +1,188 @@
+//! Payments that commit to their request: the payer's own wherever they were before, and with no other request.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+use std::collections::BTreeSet;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cardano::{
+    Address, Lovelace, TxRef,
+    chain::Utxo,
+    keys::Native,
+    params::ProtocolParameters,
+    tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
+};
+use market::{
+    DeliveryMode,
+    catalogue::{self, ListingTerms},
+    checkout::{Checkout, Paid, PayError, Presented},
+    contents::InDatabase,
+};
+use serde_json::{Map, Value, json};
+use sql::{Database, sqlite::Sqlite};
+use x402_cardano::{
+    method::{DefaultMethod, PaymentMethod},
+    request_commitment::{HttpRequest, RequestDigest, Salt},
+    settlement::NotSettled,
+    wire::ConfirmationPolicy,
+};
+
+use crate::support::{
+    SELLER, block,
+    ledger::{Ledger, Tx, faucets},
+    list, person,
+    provider::{Meanwhile, Provider},
+    sales::output,
+};
+
+const PRICE: u64 = 5_000_000;
+const SALT: Salt = Salt::new([5; 32]);
+
+/// A transaction that commits to the request for one of two listings.
+struct World {
+    db: Sqlite,
+    provider: Provider,
+    method: DefaultMethod,
+    terms: [ListingTerms; 2],
+    built: BuiltTx,
+}
+
+impl World {
+    fn new() -> Self {
+        let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
+        let terms = [1, 2].map(|number| {
+            let listing = list(&db, number, PRICE);
+            block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap()
+        });
+        let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+        let key = person(9);
+        let coin = output(key.enterprise_address().to_string(), Lovelace::from_ada(100), None);
+        let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);
+        let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
+        assert!(ledger.hand_in(funds));
+        ledger.mine();
+        let plan = TxPlan {
+            outputs: vec![NewOutput::pay(SELLER.parse::<Address>().unwrap(), Lovelace::new(PRICE).unwrap())],
+            validity: Validity { from: None, until: ledger.tip().slot + 200 },
+            auxiliary_data: Some(request(&terms[0]).salted(&SALT).auxiliary_data()),
+            ..TxPlan::default()
+        };
+        let wallet = Wallet { address: key.enterprise_address(), utxos: &[coin], reserved: &BTreeSet::new() };
+        let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
+        Self { db, provider: Provider::new(ledger), method, terms, built }
+    }
+
+    /// A header with the transaction, for a listing.
+    fn header(&self, terms: &ListingTerms, extensions: Map<String, Value>) -> String {
+        let header = json!({
+            "x402Version": 2,
+            "accepted": self.method.listed(&terms.sale()).unwrap(),
+            "payload": {
+                "transaction": STANDARD.encode(&self.built.cbor),
+                "nonce": self.built.facts.inputs.first().unwrap().to_string(),
+            },
+            "extensions": extensions,
+        });
+        STANDARD.encode(header.to_string())
+    }
+
+    fn broadcast(&self) {
+        assert!(self.provider.ledger.hand_in(Tx::new(self.built.cbor.clone(), self.built.facts.valid_until_slot)));
+    }
+
+    fn pay(&self, terms: &ListingTerms, header: &str) -> Result<Paid, PayError> {
+        let now = self.provider.ledger.tip().time_ms;
+        let presented = Presented::of_request(header, "network", Some(&request(terms)))?;
+        let checkout = Checkout {
+            seller: None,
+            note: &|_| (),
+            database: &self.db,
+            chain: &self.provider,
+            signatures: &Native,
+            sleep: &Meanwhile(&|| {
+                self.provider.ledger.mine();
+            }),
+            contents: &InDatabase(&self.db),
+            options: &[(DeliveryMode::Instant, &self.method)],
+            now,
+            clock: now,
+            schedule: &[500],
+            confirmations: 0,
+            hung_up: &|| false,
+        };
+        block(checkout.pay(terms, &presented, None))
+    }
+}
+
+fn request(terms: &ListingTerms) -> RequestDigest {
+    let url = format!("https://shop.example/listings/{}/unlock", terms.id);
+    RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).unwrap()
+}
+
+fn code(paid: Result<Paid, PayError>) -> String {
+    match paid {
+        Err(PayError::Refused(refusal)) => refusal.code().to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_knows_the_salt_gets_what_a_public_payment_bought() {
+    for mined in [false, true] {
+        let world = World::new();
+        let [terms, _] = &world.terms;
+        world.provider.shows_mempool.set(true);
+        world.broadcast();
+        if mined {
+            world.provider.ledger.mine();
+        }
+        // A node that has it refuses it; the request waits for its block.
+        assert_eq!(world.pay(terms, &world.header(terms, SALT.disclosed())).unwrap().content, "content 1");
+    }
+}
+
+#[test]
+fn who_knows_the_salt_gets_what_a_payment_bought_that_a_node_refused_because_it_had_it() {
+    let world = World::new();
+    let [terms, _] = &world.terms;
+    world.broadcast();
+    let header = world.header(terms, SALT.disclosed());
+    assert!(world.pay(terms, &header).is_err(), "the provider shows no mempool, and its node takes nothing twice");
+    world.provider.ledger.mine();
+    assert_eq!(world.pay(terms, &header).unwrap().content, "content 1");
+}
+
+#[test]
+fn who_copies_a_committed_payment_from_the_chain_gets_nothing() {
+    let world = World::new();
+    let [terms, other] = &world.terms;
+    world.broadcast();
+    let thief = |salt: Option<Salt>, terms: &ListingTerms| {
+        let extensions = salt.map(|salt| salt.disclosed()).unwrap_or_default();
+        code(world.pay(terms, &world.header(terms, extensions)))
+    };
+    for _ in 0..2 {
+        assert_eq!(thief(None, terms), "request_commitment_malformed");
+        assert_eq!(thief(Some(Salt::new([6; 32])), terms), "request_commitment_mismatch");
+        world.provider.ledger.mine();
+    }
+    // Nor does its own payer turn it to another listing.
+    assert_eq!(thief(Some(SALT), other), "request_commitment_mismatch");
+    assert!(world.pay(terms, &world.header(terms, SALT.disclosed())).is_ok(), "its payer lost nothing by it");
+}
+
+#[test]
+fn a_committed_payment_opens_once() {
+    let world = World::new();
+    let [terms, _] = &world.terms;
+    assert!(world.pay(terms, &world.header(terms, SALT.disclosed())).is_ok());
+    let again = world.pay(terms, &world.header(terms, SALT.disclosed()));
+    assert!(matches!(&again, Err(error) if *error == NotSettled::Duplicate.into()), "{again:?}");
+}
+
+#[test]
+fn a_commitment_that_cannot_be_checked_is_refused() {
+    let world = World::new();
+    let header = world.header(&world.terms[0], SALT.disclosed());
+    assert_eq!(Presented::read(&header, "network").unwrap_err().code(), "request_commitment_mismatch");
+}

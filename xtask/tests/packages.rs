@@ -1,0 +1,78 @@
+//! The crates that others can use, packaged as the registry takes them; without a network.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+#![allow(clippy::disallowed_types, reason = "asks Cargo")]
+
+use std::{path::Path, process::Command};
+
+use serde_json::Value;
+
+/// In the order in which they are published.
+const PUBLISHED: [&str; 4] = ["surety-lz", "surety-cardano", "surety-escrow", "x402-cardano"];
+
+fn cargo(args: &[&str]) -> String {
+    let answer = Command::new(env!("CARGO")).args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(answer.status.success(), "{args:?}: {}", String::from_utf8_lossy(&answer.stderr));
+    String::from_utf8(answer.stdout).unwrap()
+}
+
+fn members() -> Vec<Value> {
+    let told: Value =
+        serde_json::from_str(&cargo(&["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"]))
+            .unwrap();
+    told["packages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn these_crates_are_published_and_no_others() {
+    // `publish = false` is an empty list of registries.
+    let members = members();
+    let mut names: Vec<_> =
+        members.iter().filter(|one| one["publish"].is_null()).map(|one| one["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    let mut expected = PUBLISHED;
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn what_they_depend_on_is_on_the_registry_or_published_before_them() {
+    for member in members() {
+        let Some(place) = PUBLISHED.iter().position(|name| member["name"] == *name) else { continue };
+        for dependency in member["dependencies"].as_array().unwrap() {
+            let ours = !dependency["path"].is_null() && dependency["kind"] != "dev";
+            let name = dependency["name"].as_str().unwrap();
+            assert!(!ours || PUBLISHED[..place].contains(&name), "{}: {name}", member["name"]);
+            assert!(!ours || dependency["req"] == format!("^{}", env!("CARGO_PKG_VERSION")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn each_says_what_it_is_and_under_which_terms() {
+    for member in members().iter().filter(|member| PUBLISHED.iter().any(|name| member["name"] == *name)) {
+        for field in ["description", "license", "repository", "readme", "rust_version"] {
+            assert!(member[field].as_str().is_some_and(|text| !text.is_empty()), "{}: {field}", member["name"]);
+        }
+        assert!(member["keywords"].as_array().unwrap().len() <= 5, "the registry's limit");
+    }
+}
+
+#[test]
+fn each_is_packaged_whole() {
+    let folder = std::env::temp_dir().join(format!("surety-packages-{}", std::process::id()));
+    let target = folder.to_str().unwrap();
+    let mut args = vec!["package", "--offline", "--locked", "--no-verify", "--allow-dirty", "--target-dir", target];
+    args.extend(PUBLISHED.iter().flat_map(|name| ["--package", name]));
+    cargo(&args);
+    for name in PUBLISHED {
+        let file = Path::new(target).join(format!("package/{name}-{}.crate", env!("CARGO_PKG_VERSION")));
+        // The registry takes 10 MiB.
+        assert!((1..10 << 20).contains(&file.metadata().unwrap().len()), "{name}");
+        let listed = cargo(&["package", "--offline", "--locked", "--list", "--allow-dirty", "--package", name]);
+        for wanted in ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"] {
+            assert!(listed.lines().any(|line| line == wanted), "{name}: {wanted}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
