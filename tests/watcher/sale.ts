@@ -65,10 +65,10 @@ export async function buyUnposted(world: World, listing: { id: string }, account
 }
 
 /**
- * New locks of these payers, whose requests end before a result could be made: nothing evaluates scripts meanwhile, and the
+ * New locks of these payers by `buy`, whose requests end before a result could be made: nothing evaluates scripts meanwhile, and the
  * workers are started anew.
  */
-async function unposted(
+export async function unposted(
   world: World,
   payers: readonly string[],
   buy: (index: number) => Promise<unknown>,
