@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { encodePaymentSignatureHeader } from "@x402/core/http";
 import { payingFetch } from "../../tests/buyer/buyer.ts";
 import { payEscrow } from "../../tests/buyer/escrow/escrow.ts";
-import { type Answer, json, received, send, usage } from "../../tests/helpers/http.ts";
+import { type Answer, json, received, send, untilTaken, usage } from "../../tests/helpers/http.ts";
 import { type Listing, list } from "../../tests/helpers/listings.ts";
 import { purchaseOf, refusalOf, settlementOf, unlockUrl } from "../../tests/helpers/payments.ts";
 import { eventually } from "../../tests/helpers/wait.ts";
@@ -63,6 +63,17 @@ export function quantile(all: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
 
+/** The answer; none where the wallet could not ask its own provider. */
+async function attempt(ask: () => Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    await pause(RETRY_SECONDS * 1_000);
+    return undefined;
+  }
+}
+
 /** What one buyer got, and what it took. */
 export interface Bought {
   /** The lock, once content came. */
@@ -91,7 +102,7 @@ export async function buyOnce(
       presentations += 1;
       presentedAt ||= performance.now();
     }
-    const response = await fetch(request);
+    const response = await untilTaken(() => fetch(request.clone()));
     if (response.headers.has("server-timing")) calls += usage(response).calls;
     return response;
   };
@@ -100,13 +111,15 @@ export async function buyOnce(
   const url = unlockUrl(world, listing);
   for (const deadline = Date.now() + BUYING_MS; Date.now() < deadline; ) {
     const payload = client.payloads.at(-1);
-    const answer: Answer = await received(
-      payload === undefined
-        ? await client.fetch(url, { headers: own })
-        : await ask(url, {
-            headers: { ...own, "payment-signature": encodePaymentSignatureHeader(payload), connection: "close" },
-          }),
-    );
+    const answer = await attempt(async () => {
+      const sent = payload && {
+        ...own,
+        "payment-signature": encodePaymentSignatureHeader(payload),
+        connection: "close",
+      };
+      return received(await (sent ? ask(url, { headers: sent }) : client.fetch(url, { headers: own })));
+    });
+    if (answer === undefined) continue;
     if (answer.status === 200) {
       if (answer.text !== listing.content) throw new Error("another content");
       const ms = performance.now() - presentedAt;
@@ -183,7 +196,7 @@ class Surroundings {
       }
     };
     const tick = async () => {
-      this.calls += (await world.tick()).calls;
+      this.calls += (await untilTaken(() => world.tick())).calls;
     };
     this.#over = Promise.all([every(blockTime * 1_000, () => world.ledger.block()), every(TICK_MS, tick)]);
   }

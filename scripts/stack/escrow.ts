@@ -51,7 +51,7 @@ export async function deployEscrow(
 async function control(ledger: string, command: string, body: object): Promise<void> {
   const response = await fetch(`${ledger}/control/${command}`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", connection: "close" },
     body: JSON.stringify(body),
   });
   const text = await response.text();

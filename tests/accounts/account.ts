@@ -75,7 +75,7 @@ export class Account {
     this.address = account.walletAddress;
   }
 
-  get headers(): Record<string, string> {
+  get headers(): { authorization: string } {
     return { authorization: `Bearer ${this.token}` };
   }
   get(path: string): Promise<Answer> {

@@ -162,7 +162,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     }
     const purposes = included.map(({ purpose }) => purpose);
     assert.equal(new Set(purposes).size, purposes.length, "a purpose has one transaction in a block");
-    const acted = new Set(included.filter(({ kind }) => kind !== "payment").map(({ tx_id }) => tx_id));
+    const acted = new Set(included.filter(({ kind }) => kind !== "lock").map(({ tx_id }) => tx_id));
     const paid = (book.paidBy.get(wallets.platform) ?? []).map(({ hash }) => hash);
     const byHand = new Set(drive.bought.flatMap((purchase) => purchase.byHand.map(({ hash }) => hash)));
     assert.deepEqual(
@@ -170,7 +170,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
       [],
       "everything that the platform paid for is written down",
     );
-    const locks = included.filter(({ kind }) => kind === "payment").map(({ tx_id }) => tx_id);
+    const locks = included.filter(({ kind }) => kind === "lock").map(({ tx_id }) => tx_id);
     assert.deepEqual(locks.sort(), sold.map(({ purchase }) => purchase.id).sort(), "payments are the purchases");
     const payouts = rowsOf<{ tx_id: string; escrow: string }>(
       world.state,

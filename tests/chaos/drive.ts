@@ -90,8 +90,10 @@ export class Drive {
     return tick.acted;
   }
 
-  /** All these people buy, while the provider has bad days and blocks come and go. */
-  async buy(purchases: readonly Purchase[], { kill = false } = {}): Promise<void> {
+  /** All these people buy, while the provider has bad days and blocks come and go. `unposted`: no result can be made. */
+  async buy(purchases: readonly Purchase[], { kill = false, unposted = false } = {}): Promise<void> {
+    const { ledger } = this.world;
+    const fault = unposted ? await ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 }) : undefined;
     this.note(`${purchases.length} buy at ${(await this.minutes()).toFixed(1)} min`);
     const waiting = [...purchases];
     let over = false;
@@ -128,6 +130,7 @@ export class Drive {
     }
     await this.faults.end();
     await buying;
+    if (fault !== undefined) await ledger.clearFault(fault);
     await this.world.ledger.block();
   }
 

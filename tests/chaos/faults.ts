@@ -81,8 +81,8 @@ export class Faults {
     for (const { id, name, times } of this.#set) {
       const unmet = left.find((fault) => fault.id === id)?.remaining ?? 0;
       this.met[name] = (this.met[name] ?? 0) + times - unmet;
+      if (unmet > 0) await this.#world.ledger.clearFault(id);
     }
     this.#set = [];
-    await this.#world.ledger.clearFaults();
   }
 }

@@ -124,8 +124,6 @@ export function shuffled<T>(all: readonly T[], random: Random): T[] {
   return all.map(() => left.splice(random.below(left.length), 1)[0] as T);
 }
 
-/** How often somebody asks for what is locked already, and has no result yet. */
-const ASKED_AGAIN = 3;
 /** How long somebody tries to buy. */
 const BUYING_MS = 90_000;
 
@@ -164,7 +162,6 @@ export async function fromOutside(world: World, wallet: Wallet, listing: Offered
   const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
   const url = `${world.api}/listings/${listing.id}/unlock`;
   let client = payingFetch(wallet, { blockfrost, method: "escrow", methods });
-  let unposted = 0;
   const { id } = await patiently("a purchase by a stock client", async () => {
     const made = client.payloads.at(-1);
     const init = made && { headers: { "payment-signature": encodePaymentSignatureHeader(made) } };
@@ -174,7 +171,7 @@ export async function fromOutside(world: World, wallet: Wallet, listing: Offered
       return { id: settlementOf(answer).transaction };
     }
     const paid = withoutResult(answer);
-    if (paid !== undefined && ++unposted >= ASKED_AGAIN) return { id: paid };
+    if (paid !== undefined) return { id: paid };
     if (answer.status !== 402) return `${answer.status} ${answer.text}`;
     const refusal = refusalOf(answer) ?? "";
     // The answer got lost after the content was handed out, or a node refused what it had passed on.

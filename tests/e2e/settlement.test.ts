@@ -15,8 +15,10 @@ import {
   refusalOf,
   settle,
   settlementOf,
+  unlockUrl,
 } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 
 interface Case {
@@ -122,15 +124,22 @@ describe("a payment", () => {
       assert.equal(refusalOf(await present(world, of("patient").listing, { header })), "duplicate_settlement");
     });
 
-    for (const name of ["patient", "unanswered"]) {
-      it(`is delivered to the same request once it is in a block, and was submitted once (${name})`, async () => {
-        const { listing, payment, payer, seller } = of(name);
-        if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
-        await assertSettled(world, await again(name), { listing, payment, payer });
-        assert.equal(await paidTo(of(name)), 1);
-        assert.equal((await purchasesOf(world, seller)).length, 1);
-      });
-    }
+    it("is delivered to the same request once it is in a block, and was submitted once", async () => {
+      const { listing, payment, payer, seller } = of("patient");
+      if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
+      await assertSettled(world, await again("patient"), { listing, payment, payer });
+      assert.equal(await paidTo(of("patient")), 1);
+      assert.equal((await purchasesOf(world, seller)).length, 1);
+    });
+
+    it("is delivered once its payer signs, where no node's answer came, and was submitted once", async () => {
+      const { listing, payment, payer, seller } = of("unanswered");
+      if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
+      const headers = { "payment-signature": payment.header, "x-service-proof": await unlockProof(payer, listing.id) };
+      await assertSettled(world, await send(unlockUrl(world, listing), { headers }), { listing, payment, payer });
+      assert.equal(await paidTo(of("unanswered")), 1);
+      assert.equal((await purchasesOf(world, seller)).length, 1);
+    });
   });
 
   describe("whose buyer hangs up", () => {

@@ -35,7 +35,7 @@ const [TAKING_MS, PAUSE_MS] = [30_000, 200];
  * The answer to a request that is sent again where its connection was closed before anything came: on a busy machine the
  * local runtime gives a connection up whose request it did not come to read in time.
  */
-async function untilTaken(request: () => Promise<Response>): Promise<Response> {
+export async function untilTaken<T>(request: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + TAKING_MS; ; await pause(PAUSE_MS)) {
     try {
       return await request();

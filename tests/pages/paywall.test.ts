@@ -117,7 +117,7 @@ describe("the paywall's page", () => {
     await page.getByRole("heading", { name: "Your wallet signs this" }).waitFor();
     await page.getByText("with exactly the hash that was listed").waitFor();
     assert.equal(await content(page).textContent(), listing.content);
-    assert.equal((await purchaseOn(page)).status, "FundsLocked");
+    assert.equal((await purchaseOn(page)).status, "ResultSubmitted");
     assertQuiet(errors);
     await page.close();
   });

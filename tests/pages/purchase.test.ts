@@ -5,14 +5,13 @@ import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { act, escrowIn } from "../../scripts/act.ts";
 import { open } from "../accounts/account.ts";
-import { payingFetch } from "../buyer/buyer.ts";
-import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { startBrowser } from "../helpers/browser.ts";
-import { decode, json, send } from "../helpers/http.ts";
+import { json, send } from "../helpers/http.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
 import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
+import { buyUnposted, lockUnposted } from "../watcher/sale.ts";
 import { assertQuiet, offered, visit } from "./world.ts";
 
 interface Purchase {
@@ -44,13 +43,8 @@ const purchaseOf = async (id: string): Promise<Purchase> => json(await send(`${w
 /** Something bought with protection by somebody's own program. */
 async function bought(title: string): Promise<{ buyer: Wallet; id: string }> {
   const [listing, buyer] = [await offered(world, { title }), await world.buyer(undefined, { kind: "enterprise" })];
-  const { blockfrost } = world.ledger;
-  const escrow = payEscrow({ approve: () => true, trust: () => true, blockfrost });
-  const { fetch: pay } = payingFetch(buyer, { blockfrost, method: "escrow", methods: { escrow } });
-  const paid = await pay(`${world.api}/listings/${listing.id}/unlock`);
-  assert.equal(paid.status, 200, await paid.clone().text());
-  const { transaction } = decode(paid.headers.get("payment-response")) as { transaction: string };
-  return { buyer, id: transaction };
+  const [id = ""] = await lockUnposted(world, listing, [buyer]);
+  return { buyer, id };
 }
 
 /** The seller posts the hash of something else than what was delivered. */
@@ -203,7 +197,7 @@ describe("a purchase's page", () => {
     const [owner, listing] = [world.person("owner"), await offered(world, { title: "Dune hero" })];
     const account = await open(world.api, owner);
     await world.ledger.faucet(account.address, 30_000_000n);
-    const { id } = json<{ purchase: Purchase }>(await account.tryBuy(listing.id, "protected")).purchase;
+    const id = await buyUnposted(world, listing, { wallet: account.address, authorization: account.headers });
     const { page, errors } = await visit(world, browser, "/me", { wallet: owner });
     await page.getByRole("button", { name: "Sign in with Test wallet" }).click();
     await page.getByRole("link", { name: "Dune hero" }).click();

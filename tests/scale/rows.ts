@@ -93,9 +93,9 @@ export class Books {
 
   #payments(locks: readonly Lock[]): void {
     const send = this.database.prepare(
-      `INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, in_doubt,
+      `INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, provenance,
          attempted_at_ms, created_at_ms)
-       VALUES (?1, 'payment', 'payment:' || ?1, ?2, 'submitted', ?3, 1, 1, ?4, ?4)`,
+       VALUES (?1, 'lock', 'payment:' || ?1, ?2, 'submitted', ?3, 1, 'ours', ?4, ?4)`,
     );
     const pay = this.database.prepare(
       `INSERT INTO payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest,

@@ -45,7 +45,7 @@ test("a stranger sells, browses, buys both ways, proves, asks for a refund and s
   assert.match(out, /signed in as addr_test1/);
   const purchases = out.split("\n").slice(-3).join("\n");
   assert.match(purchases, /instant +settled/);
-  assert.match(purchases, /protected +(FundsLocked|RefundRequested)/);
+  assert.match(purchases, /protected +(ResultSubmitted|Disputed)/);
 });
 
 test("the alias in Cargo's configuration is the client", () => {

@@ -38,7 +38,7 @@ export function connect(url: string, stop: () => Promise<void> = async () => {})
   const control = async (command: string, body: object): Promise<void> => {
     const response = await fetch(`${url}/control/${command}`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", connection: "close" },
       body: JSON.stringify(body),
     });
     if (!response.ok) throw new Error(`/control/${command} answered ${response.status}: ${await response.text()}`);
@@ -54,7 +54,7 @@ export function connect(url: string, stop: () => Promise<void> = async () => {})
     submit: async (cbor) => {
       const response = await fetch(`${blockfrost}/tx/submit`, {
         method: "POST",
-        headers: { "content-type": "application/cbor", project_id: "preprod" },
+        headers: { "content-type": "application/cbor", project_id: "preprod", connection: "close" },
         body: Uint8Array.from(cbor),
       });
       const answer = (await response.json()) as string | { message: string };

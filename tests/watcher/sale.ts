@@ -65,10 +65,10 @@ export async function buyUnposted(world: World, listing: { id: string }, account
 }
 
 /**
- * New locks of these payers, whose requests end before a result could be made: nothing evaluates scripts meanwhile, and the
+ * New locks of these payers by `buy`, whose requests end before a result could be made: nothing evaluates scripts meanwhile, and the
  * workers are started anew.
  */
-async function unposted(
+export async function unposted(
   world: World,
   payers: readonly string[],
   buy: (index: number) => Promise<unknown>,
@@ -180,9 +180,10 @@ export async function requestRefund(world: World, id: string, buyer: Wallet, ste
   await purchase(world, id);
 }
 
-/** What the seller does by hand, against the service's own watcher, with the service's own key. */
+/** What the seller does by hand, against the service's own watcher, with the service's own key, after the newest step. */
 export async function sellerDoes(world: World, id: string, action: string, ...more: string[]): Promise<string> {
-  const { address } = (await purchase(world, id)).escrow as { address: string };
+  const { escrow, events } = await purchase(world, id);
+  const { address } = escrow as { address: string };
   const place = { state: world.state, ledger: world.ledger.url };
-  return act(place, action, await escrowIn(place.ledger, address, id), more);
+  return act(place, action, await escrowIn(place.ledger, address, events.at(-1)?.txHash ?? id), more);
 }
