@@ -2,12 +2,13 @@
 
 use cardano::json::{MAX_VALUES, has_more_values};
 use edge::{
-    http::{Held, hold_request, read_request},
+    http::{hold_request, read_request},
+    semaphore::Permit,
     serve::Request,
 };
 use serde_json::{Map, Value};
 
-use crate::{app::App, error::ApiError, limits::Limiter};
+use crate::error::ApiError;
 
 /// Bytes of a body that carries an address, a signature, or an order.
 const MAX_BODY: usize = 8 << 10;
@@ -33,9 +34,6 @@ pub enum FieldError {
 
 /// Bytes of a body with what a wallet holds: five hundred outputs of the usual size, or fewer with many tokens.
 const MAX_WALLET_BODY: usize = 512 << 10;
-/// Bytes of one for which a client's draft counts as one more: what a draft computes grows with them. A wallet of a hundred plain
-/// outputs has as many.
-const BYTES_PER_DRAFT: usize = 16 << 10;
 /// Values of one, so that it can be said what there is too much of.
 const MAX_WALLET_VALUES: usize = 12_000;
 
@@ -45,15 +43,13 @@ pub struct JsonBody(Map<String, Value>);
 /// A body with what a wallet holds, as it came: it counts for its client until this is dropped.
 pub struct WalletBody {
     bytes: Vec<u8>,
-    _held: Option<Held>,
+    _held: Option<Permit>,
 }
 
 impl WalletBody {
-    /// Reads one that a draft is made from, and counts what it brings beyond the first of [`BYTES_PER_DRAFT`]. Nothing at all is an
-    /// empty object.
-    pub async fn read(app: &App, request: &mut Request) -> Result<Self, ApiError> {
+    /// Reads one that a draft is made from. Nothing at all is an empty object.
+    pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
         let (bytes, held) = hold_request(request, MAX_WALLET_BODY).await?;
-        app.limit_bytes(Limiter::Draft, request, bytes.len(), BYTES_PER_DRAFT).await?;
         Ok(Self { bytes, _held: held })
     }
 

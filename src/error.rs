@@ -20,7 +20,7 @@ use sql::DatabaseError;
 
 use crate::{
     body::FieldError,
-    limits::PERIOD_SECONDS,
+    limits::TooMany,
     routes::{
         auth::SignInError, creators::CreatorError, discovery::DiscoveryError, drafts::DraftingError,
         listings::ListingError, me::AccountError, oauth::AgentError, purchases::PurchaseError, unlock::UnlockError,
@@ -43,8 +43,8 @@ pub enum ApiError {
     #[error("not signed in, or the session is over: sign in again (POST /auth/challenge)")]
     NotSignedIn,
     /// Asked for too often.
-    #[error("asked for too often")]
-    TooMany,
+    #[error(transparent)]
+    TooMany(TooMany),
     /// The database has room only for what is paid for.
     #[error(
         "the service has no room for new listings, accounts and agents at the moment: what is listed can be bought, and who has an account can sign in"
@@ -96,13 +96,12 @@ impl ApiError {
             Self::NoSuchPath => ErrorAnswer::not_found(text()),
             Self::WrongMethod(allowed) => ErrorAnswer::wrong_method(allowed),
             Self::NotSignedIn => ErrorAnswer::unauthorized(text()),
-            Self::TooMany => ErrorAnswer::too_many(PERIOD_SECONDS),
+            Self::TooMany(error) => ErrorAnswer::too_many(error.seconds, text()),
             Self::NoRoom => ErrorAnswer::unavailable_for(NO_ROOM_RETRY, text()),
             Self::Body(error) => error.into(),
             Self::Field(_) => ErrorAnswer::bad_request(text()),
             Self::SignIn(error) => match error {
                 SignInError::Address(..) => ErrorAnswer::bad_request(text()),
-                SignInError::NoMoreToday(_, wait_s) => ErrorAnswer::unavailable_for(*wait_s, text()),
                 SignInError::Signature(_) | SignInError::NoChallenge => ErrorAnswer::unauthorized(text()),
             },
             Self::Listing(error) => match error {
@@ -206,16 +205,7 @@ macro_rules! fault {
         }
     )*};
 }
-fault!(DatabaseError, ChainError, ChallengesError, SettingError, edge::RandomError, worker::Error);
-
-impl From<ContentsError> for ApiError {
-    fn from(error: ContentsError) -> Self {
-        match error {
-            ContentsError::TooMuch => Self::TooMany,
-            error => Self::Fault(error.into()),
-        }
-    }
-}
+fault!(DatabaseError, ChainError, ChallengesError, ContentsError, SettingError, edge::RandomError, worker::Error);
 
 impl From<Unavailable> for ApiError {
     fn from(error: Unavailable) -> Self {

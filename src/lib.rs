@@ -33,7 +33,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
     let (app, request) = (App::new(env), Request::new(request, method, url));
     let (line, waiting) = (app.line().clone(), request.headers_only());
     edge::serve::serve(answer(app, request), move || {
-        http::wait(&waiting).map_err(|error| {
+        http::hold(&waiting, http::BESIDE).map_err(|error| {
             let mut response = ApiError::from(error).answer().into_response();
             everywhere(response.headers_mut());
             line.status(response.status_code());

@@ -13,13 +13,7 @@ use market::{
 };
 use serde_json::json;
 
-use crate::{
-    app::App,
-    body::JsonBody,
-    error::ApiError,
-    limits::{Limiter, client},
-    session::Shown,
-};
+use crate::{app::App, body::JsonBody, error::ApiError, limits::Counted, session::Shown};
 
 /// Why nobody is signed in.
 #[derive(Debug, thiserror::Error)]
@@ -33,14 +27,11 @@ pub enum SignInError {
     /// Answered before, expired, or never given.
     #[error("no live challenge for this address: ask for a new one (POST /auth/challenge)")]
     NoChallenge,
-    /// The network has used its day up; for how many seconds.
-    #[error("{0}")]
-    NoMoreToday(NotSignedIn, u64),
 }
 
 /// A challenge for an address.
 pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Challenge, &request).await?;
+    app.limit_client(Counted::Challenge, &request).await?;
     let owner = JsonBody::read(&mut request, |body| address(body, "address")).await?;
     let Challenge { owner, nonce, digest, expires_at } =
         challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms()).await?;
@@ -55,7 +46,7 @@ fn address(body: &JsonBody, name: &'static str) -> Result<Address, ApiError> {
 
 /// A session, for a signed challenge.
 pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::SignIn, &request).await?;
+    app.limit_client(Counted::SignIn, &request).await?;
     let (owner, signed) = JsonBody::read(&mut request, |body| {
         let (owner, key, signature) = (address(body, "owner")?, body.text("key")?, body.text("signature")?);
         Ok((owner, DataSignature::from_hex(key, signature).map_err(SignInError::from)?))
@@ -73,12 +64,11 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     let key_version = keys.current_version()?;
     let address = keys.wallet(key_version, &owner.to_string())?.enterprise_address();
     let wallet = NewWallet { address, key_version };
-    let (room, network) = (app.room().await?, client(&request)?);
-    let signed = account::sign_in(&app.database(), &challenge, &wallet, &token, room, &network, app.now_ms()).await;
+    let room = app.room().await?;
+    let signed = account::sign_in(&app.database(), &challenge, &wallet, &token, room, app.now_ms()).await;
     let account = signed.map_err(|error| match error {
         NotSignedIn::Answered => SignInError::NoChallenge.into(),
         NotSignedIn::NoRoom => ApiError::NoRoom,
-        NotSignedIn::NoMoreToday { wait_s } => SignInError::NoMoreToday(error, wait_s).into(),
         NotSignedIn::Database(error) => error.into(),
     })?;
     let answer = json!({
@@ -91,7 +81,7 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
 
 /// The end of a session; with `everywhere=true` in the query, of all sessions of its account.
 pub async fn logout(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+    app.limit_client(Counted::Session, request).await?;
     let token = Shown::required(request)?;
     let everywhere = request.url()?.query_pairs().any(|(name, value)| name == "everywhere" && value == "true");
     if account::sign_out(&app.database(), &token, everywhere, app.now_ms()).await? {

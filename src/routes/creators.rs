@@ -12,7 +12,7 @@ use crate::{
     app::App,
     error::ApiError,
     known::{self, Telling},
-    limits::Limiter,
+    limits::Weight,
     respond,
 };
 
@@ -35,7 +35,7 @@ pub async fn show(app: &App, address: &str, request: &Request) -> Result<Respons
     let after = after.transpose().map_err(|()| CreatorError::Cursor)?;
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
     let read = async |telling: Rc<Telling>| catalogue::creator(&*telling, &address, after).await.map(Some);
-    let page = known::answer(app, request, Limiter::Page, &name, read).await?;
+    let page = known::answer(app, request, Some(Weight::Long), &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a creator without a page".into()))?;
     Ok(respond::linked(Response::kept_json(&page.json), request, page.next.as_deref())?)
 }

@@ -31,7 +31,7 @@ use crate::{
     app::App,
     body::{FieldError, JsonBody, WalletBody},
     error::ApiError,
-    limits::{self, Limiter},
+    limits::{Counted, Weight},
     paywall::{self, Priced},
     routes::purchases::PurchaseError,
 };
@@ -76,9 +76,9 @@ pub enum DraftingError {
 /// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none, and for the
 /// output that pays, where the body says `checkInputs`: pages do, so that a wallet on another network is told before it signs.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Draft, &request).await?;
+    app.limit_client(Counted::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
-    let body = WalletBody::read(app, &mut request).await?;
+    let body = WalletBody::read(&mut request).await?;
     let (mode, _, commitment) = payment_of(&body)?;
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
@@ -121,9 +121,9 @@ async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
 
 /// What can be done with a purchase, or the transaction for one action.
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Draft, &request).await?;
+    app.limit_client(Counted::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let body = WalletBody::read(app, &mut request).await?;
+    let body = WalletBody::read(&mut request).await?;
     let wanted = action_of(&body)?;
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
@@ -141,7 +141,7 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     let mut place = None;
     let read = async || {
         // Until the provider has run the contract.
-        place = limits::place(Limiter::Draft, &request).await?;
+        place = Some(Weight::Draft.hold(&request).await?);
         wallet(&body.fields()?)
     };
     let draft = actions.draft(&id, action, read).await?;

@@ -9,7 +9,7 @@ use edge::{
     answer::{self, Fault},
     ed25519::WebCrypto,
     http,
-    places::Place,
+    semaphore::Permit,
 };
 use market::{
     DeliveryMode, ListingId,
@@ -27,7 +27,7 @@ use crate::{
     app::App,
     body::JsonBody,
     error::ApiError,
-    limits::{self, Limiter, client},
+    limits::{self, Counted, Weight, client},
     paywall::{self, Priced, SCHEDULE},
     session::Session,
 };
@@ -67,19 +67,17 @@ pub async fn read(
     app: &App,
     request: &Request,
     needs_balance: bool,
-) -> Result<(AccountView, Result<Lovelace, ChainError>, Option<Place>), ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+) -> Result<(AccountView, Result<Lovelace, ChainError>, Permit), ApiError> {
+    app.limit_client(Counted::Session, request).await?;
     let Session { account, token } = Session::of(app, request).await?;
-    app.limit(Limiter::Account, &account.owner).await?;
-    // As many as pages of others, and apart from these: nobody is kept from an account by what strangers read.
-    app.limit_apart(Limiter::Page, "accounts of ", request).await?;
+    app.limit(Counted::Account, &account.owner).await?;
     let wallet = account.wallet_address.to_string();
-    let mut balance = app.for_account(&account).chain(request)?.balance_of(&wallet).await;
+    let mut balance = app.chain(request)?.balance_of(&wallet).await;
     if needs_balance {
         balance = Ok(balance?);
     }
     // Last: it may be the longest of all answers.
-    let place = limits::place(Limiter::Page, request).await?;
+    let place = Weight::Long.hold(request).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     Ok((view, balance, place))
 }
@@ -107,9 +105,9 @@ pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
 
 /// New limits for purchases from the service wallet.
 pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, &request).await?;
+    app.limit_client(Counted::Session, &request).await?;
     let Session { account, token } = Session::of(app, &request).await?;
-    app.limit(Limiter::Account, &account.owner).await?;
+    app.limit(Counted::Account, &account.owner).await?;
     let limits = JsonBody::read(&mut request, |body| {
         let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
         Ok(account::limits(per_payment, daily).map_err(AccountError::from)?)
@@ -124,7 +122,7 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
 
 /// What a purchase of the caller's bought.
 pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+    app.limit_client(Counted::Session, request).await?;
     let Session { account, .. } = Session::of(app, request).await?;
     let id: TxHash = id.parse().map_err(|_| AccountError::UnknownPurchase)?;
     let database = app.database();
@@ -139,7 +137,6 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
         return Err(AccountError::Refunded.into());
     }
     let clock = chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?;
-    let app = app.for_account(&account);
     let chain = app.chain(request)?;
     checkout::must_be_given(&database, &chain, &bought, app.methods()?.confirmations, clock).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
@@ -150,19 +147,18 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
 
 /// A purchase paid from the service wallet.
 pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, &request).await?;
+    app.limit_client(Counted::Session, &request).await?;
     let Session { account, .. } = Session::of(app, &request).await?;
-    app.limit(Limiter::Buy, &account.owner).await?;
+    app.limit(Counted::Buy, &account.owner).await?;
     let (id, mode): (ListingId, DeliveryMode) = JsonBody::read(&mut request, |body| {
         let (id, mode) = (body.text("listingId")?, body.text("mode")?);
         let mode = mode.parse().map_err(|()| AccountError::Mode)?;
         Ok((id.parse().map_err(|_| AccountError::UnknownListing)?, mode))
     })
     .await?;
-    let _held = http::hold_of(&request, &limits::of_account(&account), limits::PURCHASE_BYTES)?;
-    let of_account = app.for_account(&account);
+    let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
     let (database, chain, contents, methods) =
-        (app.database(), of_account.chain(&request)?, of_account.contents(&request)?, app.methods()?);
+        (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
     let Priced { terms, clock } = paywall::priced(app, &request, &id).await?.ok_or(AccountError::UnknownListing)?;
     let checkout = Checkout {
         database: &database,
@@ -203,13 +199,11 @@ fn not_bought(error: BuyError) -> ApiError {
 
 /// The service wallet's money, back to its owner.
 pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+    app.limit_client(Counted::Session, request).await?;
     let Session { account, .. } = Session::of(app, request).await?;
-    app.limit(Limiter::Withdraw, &account.owner).await?;
+    app.limit(Counted::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;
-    let sent =
-        withdraw::withdraw(&app.database(), &app.for_account(&account).chain(request)?, &account, &key, app.now_ms())
-            .await;
+    let sent = withdraw::withdraw(&app.database(), &app.chain(request)?, &account, &key, app.now_ms()).await;
     let sent = sent.map_err(|error| match error {
         WithdrawError::Database(error) => ApiError::from(error),
         WithdrawError::Chain(error) => error.into(),

@@ -13,7 +13,7 @@ use sql::Database;
 use crate::{
     app::App,
     error::ApiError,
-    limits::Limiter,
+    limits::{Counted, Weight},
     session::{MaybeSession, Session},
 };
 
@@ -70,14 +70,14 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     if buyers.len() > MAX_BUYERS {
         return Err(PurchaseError::Buyers.into());
     }
-    let _place = app.limit_read(Limiter::Page, request).await?;
+    let _place = app.limit_search(Weight::Long, request).await?;
     Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
 }
 
 /// One purchase with its timeline.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    app.limit_client(Limiter::Read, request).await?;
+    app.limit_client(Counted::Read, request).await?;
     let json = purchase::one(&app.database(), &id).await?.ok_or(PurchaseError::Unknown)?;
     Ok(answer::json(json)?)
 }
@@ -89,7 +89,7 @@ struct VerdictBody {
 
 /// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
 pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Verdict, &request).await?;
+    app.limit_client(Counted::Verdict, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = read_request(&mut request, MAX_BODY).await?;
     let verdict: VerdictBody = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;

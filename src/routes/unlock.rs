@@ -40,7 +40,7 @@ use x402_cardano::{
 use crate::{
     app::App,
     error::ApiError,
-    limits::{self, Limiter},
+    limits::{self, Counted},
     paywall::{self, Methods, Priced, SCHEDULE},
     receipts,
 };
@@ -122,9 +122,9 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     }
     let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
     if payment.is_some() {
-        app.limit_client(Limiter::Payment, request).await?;
+        app.limit_client(Counted::Payment, request).await?;
     } else if proof.is_some() {
-        app.limit_client(Limiter::Proof, request).await?;
+        app.limit_client(Counted::Proof, request).await?;
     }
     let proven = match proof.map(|proof| Proof::from_header(&proof)) {
         None => None,

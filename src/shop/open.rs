@@ -25,7 +25,7 @@ use x402_cardano::{
 use super::{Counter, SCHEDULE, priced, unavailable};
 use crate::{
     app::App,
-    limits::{self, Limiter},
+    limits::{self, Counted},
     paywall::{self, Methods, Priced},
     receipts,
 };
@@ -80,9 +80,9 @@ impl OpenShop for OpenCounter<'_> {
             (app.methods().map_err(unavailable)?, app.contents(self.0.request).map_err(unavailable)?);
         let sale = OpenSale { counter: &self.0, priced, methods, database, contents };
         if shown.payment.is_some() {
-            app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;
+            app.limit_client(Counted::Payment, self.0.request).await.map_err(unavailable)?;
         } else if shown.proof.is_some() {
-            app.limit_client(Limiter::Proof, self.0.request).await.map_err(unavailable)?;
+            app.limit_client(Counted::Proof, self.0.request).await.map_err(unavailable)?;
         }
         let proven = match shown.proof.map(|proof| Proof::from_header(&proof)).transpose() {
             Ok(None) => None,

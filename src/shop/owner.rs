@@ -25,7 +25,7 @@ use sql::{Database, exactly};
 use super::{Counter, SCHEDULE, priced, unavailable};
 use crate::{
     app::App,
-    limits::{self, Limiter, client},
+    limits::{self, Counted, client},
     paywall::Priced,
 };
 
@@ -45,7 +45,7 @@ impl<'a> OwnerShop<'a> {
         self.counter.app
     }
 
-    async fn limit(&self, limiter: Limiter) -> Result<(), ShopError> {
+    async fn limit(&self, limiter: Counted) -> Result<(), ShopError> {
         self.app().limit(limiter, &limits::of_account(&self.caller.account)).await.map_err(unavailable)
     }
 
@@ -80,10 +80,9 @@ struct EscrowMade {
 
 impl Shop for OwnerShop<'_> {
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
-        self.limit(Limiter::Buy).await?;
+        self.limit(Counted::Buy).await?;
         let (app, account) = (self.app(), &self.caller.account);
-        let held = http::hold_of(self.counter.request, &limits::of_account(account), limits::PURCHASE_BYTES);
-        let _held = held.map_err(unavailable)?;
+        let _held = http::hold(self.counter.request, limits::PURCHASE_BYTES).map_err(unavailable)?;
         let database = app.database();
         let Priced { terms, clock } = priced(app, self.counter.request, id).await?;
         let (chain, methods) = (self.counter.chain()?, app.methods().map_err(unavailable)?);
@@ -136,7 +135,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn purchases(&self, cursor: Option<&str>) -> Result<Page, ShopError> {
-        self.limit(Limiter::Account).await?;
+        self.limit(Counted::Account).await?;
         let after = cursor.and_then(|cursor| {
             let (at, id) = cursor.split_once('.')?;
             Some((at.parse().ok()?, id.parse().ok()?))
@@ -149,7 +148,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
-        self.limit(Limiter::Account).await?;
+        self.limit(Counted::Account).await?;
         let database = self.app().database();
         let reads = vec![purchase::owner(tx), purchase::read(tx), payment::record(tx), chain_state::read_time()];
         let answers = database.batch(reads).await.map_err(unavailable)?;
@@ -190,7 +189,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn wallet(&self) -> Result<WalletState, ShopError> {
-        self.limit(Limiter::Account).await?;
+        self.limit(Counted::Account).await?;
         let (app, account) = (self.app(), &self.caller.account);
         let database = app.database();
         let spent = database.run(account::spent_today(&account.owner, app.now_ms())).await.map_err(unavailable)?;
@@ -209,7 +208,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn withdraw(&self) -> Result<WithdrawalSent, ShopError> {
-        self.limit(Limiter::Withdraw).await?;
+        self.limit(Counted::Withdraw).await?;
         let (app, account) = (self.app(), &self.caller.account);
         if account.owner == DEMO_OWNER {
             return Err(ShopError::DemoWallet);

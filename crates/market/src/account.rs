@@ -7,7 +7,7 @@ use cardano::{Address, ContentHash, Lovelace};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{catalogue, challenge::Challenge, network, purchase::PURCHASE_JSON, room::Room};
+use crate::{catalogue, challenge::Challenge, purchase::PURCHASE_JSON, room::Room};
 
 /// How long a session lasts, in ms.
 pub const SESSION_MS: u64 = 7 * DAY_MS;
@@ -137,8 +137,6 @@ pub struct NewWallet {
 
 /// How long it is kept who answered a challenge, in ms: longer than the challenge can live by any clock.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
-/// Accounts that one network opens on one day (UTC): each stays for good, and nobody pays for it.
-pub const MAX_ACCOUNTS_A_DAY: u32 = 5_000;
 
 /// Live sessions of an account that bought something: one more ends the one that would end first. All of them end in one statement.
 pub const MAX_SESSIONS: usize = 64;
@@ -154,22 +152,13 @@ pub enum NotSignedIn {
     /// The database has no room for another account.
     #[error("there is no room for a new account")]
     NoRoom,
-    /// The network has used its day up.
-    #[error(
-        "your network has opened {MAX_ACCOUNTS_A_DAY} accounts today, the most that one may: sign in after 00:00 UTC, or from \
-         another network"
-    )]
-    NoMoreToday {
-        /// Until the next day.
-        wait_s: u64,
-    },
     /// The database cannot be asked.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
-/// Opens a session for whoever answers this challenge first, with the account on the first sign-in: that takes of the day's share
-/// of `network`. Who has an account is kept out by nobody, and who is refused leaves nothing.
+/// Opens a session for the first answer to a challenge, with the account on the first sign-in. An owner with an account comes in
+/// however little room there is, and a refusal leaves nothing.
 ///
 /// # Errors
 /// See [`NotSignedIn`].
@@ -179,29 +168,16 @@ pub async fn sign_in(
     wallet: &NewWallet,
     token: &Token,
     room: Room,
-    network: &str,
     now_ms: u64,
 ) -> Result<Account, NotSignedIn> {
     let (owner, hash, digest) = (challenge.owner.to_string(), token.hash(), challenge.digest.to_string());
     let claim = statement!(
         "INSERT INTO challenge_claims (digest, claimed_by, expires_at_ms) SELECT ?1, ?2, ?3 \
-         WHERE EXISTS (SELECT 1 FROM accounts WHERE owner = ?5) OR (?4 \
-           AND coalesce((SELECT accounts FROM opened_days WHERE day = ?6 AND network = ?7), 0) < ?8) ON CONFLICT DO NOTHING",
+         WHERE ?4 OR EXISTS (SELECT 1 FROM accounts WHERE owner = ?5) ON CONFLICT DO NOTHING",
         digest.as_str(),
         hash.as_str(),
         now_ms.saturating_add(CLAIM_MS),
         room == Room::Ample,
-        owner.as_str(),
-        day(now_ms),
-        network::kept(network, now_ms),
-        MAX_ACCOUNTS_A_DAY,
-    );
-    let share = statement!(
-        "INSERT INTO opened_days (day, network, accounts) SELECT ?1, ?2, 1 \
-         WHERE changes() > 0 AND NOT EXISTS (SELECT 1 FROM accounts WHERE owner = ?3) \
-         ON CONFLICT (day, network) DO UPDATE SET accounts = accounts + 1",
-        day(now_ms),
-        network::kept(network, now_ms),
         owner.as_str(),
     );
     let account = statement!(
@@ -235,14 +211,10 @@ pub async fn sign_in(
         hash.as_str(),
     );
     let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner);
-    let statements = vec![claim, share, account, session, surplus, by_session(&hash, now_ms), known];
-    let [_, _, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
-    let wait_s = DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000);
-    let refused = match known.first() {
-        Some(_) => NotSignedIn::Answered,
-        None if room == Room::Ample => NotSignedIn::NoMoreToday { wait_s },
-        None => NotSignedIn::NoRoom,
-    };
+    let statements = vec![claim, account, session, surplus, by_session(&hash, now_ms), known];
+    let [_, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
+    let refused =
+        if known.first().is_some() || room == Room::Ample { NotSignedIn::Answered } else { NotSignedIn::NoRoom };
     account.first_json()?.ok_or(refused)
 }
 

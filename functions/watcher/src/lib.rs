@@ -15,6 +15,7 @@ use edge::{
     timer::Timer,
 };
 use keys::PlatformKeys;
+use market::network::UNKNOWN;
 use market::watch::{Report, TickError, Watch};
 use settings::WatcherSettings;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -131,7 +132,7 @@ async fn run(
         .lasting(reading_ms)
         .leading(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
-    let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone());
+    let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone(), UNKNOWN.to_owned());
     let watch = Watch {
         database: &database,
         chain: &chain,
