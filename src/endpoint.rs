@@ -127,20 +127,24 @@ fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
 
 /// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Resolved {
+pub enum Resolved<'a> {
     Route(Endpoint),
     /// `OPTIONS` of a path with these methods.
     Preflight(&'static str),
     /// The path takes only these methods.
     WrongMethod(&'static str),
+    /// The path has slashes at its end; this one without them exists.
+    Moved(&'a str),
     /// No such path.
     Unknown,
 }
 
 /// Finds the route of a method, by its name in capitals, and a path.
-pub fn resolve(method: &str, path: &str) -> Resolved {
+pub fn resolve<'a>(method: &str, path: &'a str) -> Resolved<'a> {
     let Some(endpoint) = Endpoint::parse(path) else {
-        return Resolved::Unknown;
+        let without = path.trim_end_matches('/');
+        let moved = without != path && Endpoint::parse(without).is_some();
+        return if moved { Resolved::Moved(without) } else { Resolved::Unknown };
     };
     let allowed = endpoint.allowed();
     if method == "OPTIONS" {
@@ -191,15 +195,28 @@ mod tests {
     }
 
     #[test]
+    fn slashes_at_the_end_lead_to_the_path_without_them() {
+        for (path, without) in [
+            ("/health/", "/health"),
+            ("/listings//", "/listings"),
+            ("/listings/lst_1/unlock/", "/listings/lst_1/unlock"),
+        ] {
+            assert_eq!(resolve("POST", path), Resolved::Moved(without));
+        }
+        assert_eq!(resolve("GET", "/"), Resolved::Route(Endpoint::Home));
+    }
+
+    #[test]
     fn other_paths_do_not_exist() {
         for path in [
             "",
             "/healthz",
-            "/health/",
-            "/listings/",
             "/listings//unlock",
             "/listings/a/b/c",
             "//listings",
+            "//listings/",
+            "//evil.example/",
+            "//",
             "/Health",
             "/creators/",
             "/purchases/",

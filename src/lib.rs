@@ -49,15 +49,18 @@ async fn answer(app: App, request: Request) -> Response {
     let varies = match &resolved {
         Resolved::Route(endpoint) => routes::pages::varies(endpoint, &method),
         Resolved::Unknown => true,
-        Resolved::Preflight(_) | Resolved::WrongMethod(_) => false,
+        Resolved::Preflight(_) | Resolved::WrongMethod(_) | Resolved::Moved(_) => false,
     };
-    let page = varies && routes::pages::wanted(&request);
+    // Where there is nothing but a page, everybody gets it.
+    let alone = matches!(&resolved, Resolved::Route(Endpoint::Home | Endpoint::Sell));
+    let page = alone || varies && routes::pages::wanted(&request);
     app.line().note("method", &method);
     if let Resolved::Route(endpoint) = &resolved {
         app.line().note("route", endpoint.template());
     }
     let answer = match resolved {
         Resolved::Preflight(allowed) => cors::preflight(allowed, &request),
+        Resolved::Moved(without) => respond::moved(&request, without).map_err(ApiError::from),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
         Resolved::Route(endpoint) if page => routes::pages::show(&app, &endpoint, &request).await,

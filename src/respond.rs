@@ -20,6 +20,14 @@ pub fn not_modified(request: &Request, etag: &str) -> Result<Option<Response>> {
     tagged(Response::empty()?.with_status(304), etag).map(Some)
 }
 
+/// The same with another path: 308 keeps method and body (RFC 9110, 15.4.9).
+pub fn moved(request: &Request, path: &str) -> Result<Response> {
+    let query = request.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let mut response = Response::empty()?.with_status(308);
+    response.headers_mut().set("location", format!("{path}{query}"))?;
+    Ok(response)
+}
+
 /// If-None-Match compares weakly (RFC 9110, 13.1.2).
 fn weak(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)

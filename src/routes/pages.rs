@@ -36,13 +36,7 @@ use crate::{
 pub fn varies(endpoint: &Endpoint, method: &str) -> bool {
     let page = matches!(
         endpoint,
-        Endpoint::Sell
-            | Endpoint::Me
-            | Endpoint::Home
-            | Endpoint::Listing(_)
-            | Endpoint::Unlock(_)
-            | Endpoint::Creator(_)
-            | Endpoint::Purchase(_)
+        Endpoint::Me | Endpoint::Listing(_) | Endpoint::Unlock(_) | Endpoint::Creator(_) | Endpoint::Purchase(_)
     );
     page && matches!(method, "GET" | "HEAD")
 }
