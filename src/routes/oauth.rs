@@ -173,7 +173,7 @@ async fn form(request: &mut Request) -> Result<Result<String, OAuthError>, ApiEr
 
 /// RFC 7009: the client ends its sign-in.
 pub async fn end(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Token, &request).await?;
+    app.limit_client(Counted::Token, &request).await?;
     let authority = app.authority(&request)?;
     let ended = match form(&mut request).await? {
         Ok(form) => revoke::revoke(&app.database(), &authority, &form, app.now_ms()).await,

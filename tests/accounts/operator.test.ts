@@ -111,7 +111,10 @@ describe("for an operator", { concurrency: 3 }, () => {
         for (let asked = 0; asked < 20; asked += 1) {
           const answer = await ask();
           if (answer.status !== 429) continue;
-          assert.match(errorOf(answer, 429), /^too many [a-z ]+, more than \d in 60 seconds: try again in 60 seconds$/);
+          assert.match(
+            errorOf(answer, 429),
+            /^too many [a-z ]+, more than \d+ in 60 seconds: try again in 60 seconds$/,
+          );
           assert.equal(answer.headers.get("retry-after"), "60");
           return asked;
         }
