@@ -22,7 +22,7 @@ use worker::Env;
 use crate::{
     error::ApiError,
     limits::{self, Counted, Weight},
-    paywall::Methods,
+    methods::Methods,
     settings::{self, Settings},
 };
 

@@ -2,13 +2,14 @@
 
 use cardano::json::{MAX_VALUES, has_more_values};
 use edge::{
+    answer::ErrorAnswer,
     http::{hold_request, read_request},
     semaphore::Permit,
     serve::Request,
 };
 use serde_json::{Map, Value};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, Refused};
 
 /// Bytes of a body that carries an address, a signature, or an order.
 const MAX_BODY: usize = 8 << 10;
@@ -30,6 +31,12 @@ pub enum FieldError {
     /// Another type than the field has.
     #[error("{0}: must be a {1}")]
     OtherType(&'static str, &'static str),
+}
+
+impl Refused for FieldError {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::bad_request(self.to_string())
+    }
 }
 
 /// Bytes of a body with what a wallet holds: five hundred outputs of the usual size, or fewer with many tokens.
@@ -146,6 +153,6 @@ mod tests {
         assert!(JsonBody::parse(body(300).as_bytes(), MAX_VALUES).is_ok());
         assert!(body(1_000).len() < MAX_BODY);
         let refused = JsonBody::parse(body(1_000).as_bytes(), MAX_VALUES).err();
-        assert!(matches!(refused, Some(ApiError::Field(FieldError::TooMany(MAX_VALUES)))));
+        assert_eq!(refused.map(|error| error.to_string()), Some(FieldError::TooMany(MAX_VALUES).to_string()));
     }
 }

@@ -7,6 +7,7 @@ mod endpoint;
 mod error;
 mod known;
 mod limits;
+mod methods;
 mod openapi;
 mod paywall;
 mod receipts;

@@ -8,12 +8,17 @@ use std::fmt;
 
 use cardano::chain::ChainError;
 use edge::{
-    answer::PROVIDER_SECONDS, http::CROWDED_SECONDS, queue, semaphore::Permit, serve::Request, settings::SettingError,
+    answer::{ErrorAnswer, PROVIDER_SECONDS},
+    http::CROWDED_SECONDS,
+    queue,
+    semaphore::Permit,
+    serve::Request,
+    settings::SettingError,
 };
 use market::account::{Account, Leave};
 use worker::Env;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, Refused};
 
 pub use edge::client::client;
 
@@ -120,7 +125,13 @@ pub struct TooMany {
     /// How many there may be, in words; empty where that is no number.
     most: String,
     /// Seconds after which there is room again, at the latest.
-    pub seconds: u32,
+    seconds: u32,
+}
+
+impl Refused for TooMany {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::too_many(self.seconds, self.to_string())
+    }
 }
 
 /// Counts one of an action of `who`; refuses it where nothing is left.
@@ -202,12 +213,6 @@ pub async fn admit((env, client): (Env, String)) -> Result<(), ChainError> {
 
 fn failed(error: ApiError) -> ChainError {
     ChainError::Unavailable(error.to_string())
-}
-
-impl From<TooMany> for ApiError {
-    fn from(error: TooMany) -> Self {
-        Self::TooMany(error)
-    }
 }
 
 #[cfg(test)]

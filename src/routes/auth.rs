@@ -6,14 +6,23 @@ use cardano::{
     cip8::{Cip8Error, DataSignature, SignedMessage},
 };
 use edge::serve::{Request, Response};
-use edge::{answer, ed25519::WebCrypto};
+use edge::{
+    answer::{self, ErrorAnswer},
+    ed25519::WebCrypto,
+};
 use market::{
     account::{self, NewWallet, NotSignedIn, Token},
     challenge::{self, Challenge, Purpose},
 };
 use serde_json::json;
 
-use crate::{app::App, body::JsonBody, error::ApiError, limits::Counted, session::Shown};
+use crate::{
+    app::App,
+    body::JsonBody,
+    error::{ApiError, Refused},
+    limits::Counted,
+    session::Shown,
+};
 
 /// Why nobody is signed in.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +36,15 @@ pub enum SignInError {
     /// Answered before, expired, or never given.
     #[error("no live challenge for this address: ask for a new one (POST /auth/challenge)")]
     NoChallenge,
+}
+
+impl Refused for SignInError {
+    fn answer(&self) -> ErrorAnswer {
+        match self {
+            Self::Address(..) => ErrorAnswer::bad_request(self.to_string()),
+            Self::Signature(_) | Self::NoChallenge => ErrorAnswer::unauthorized(self.to_string()),
+        }
+    }
 }
 
 /// A challenge for an address.

@@ -3,14 +3,14 @@
 use cardano::{Address, address::AddressError};
 use std::rc::Rc;
 
-use edge::answer::Fault;
+use edge::answer::{ErrorAnswer, Fault};
 use edge::serve::{Request, Response};
 use market::catalogue::{self, Cursor};
 use url::form_urlencoded;
 
 use crate::{
     app::App,
-    error::ApiError,
+    error::{ApiError, Refused},
     known::{self, Telling},
     limits::Weight,
     respond,
@@ -25,6 +25,12 @@ pub enum CreatorError {
     /// Not where a page ended.
     #[error("cursor: must come from a Link header")]
     Cursor,
+}
+
+impl Refused for CreatorError {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::bad_request(self.to_string())
+    }
 }
 
 /// What a creator sells: the newest, or what comes after them.

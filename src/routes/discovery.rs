@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use edge::answer::{self, Fault};
+use edge::answer::{self, ErrorAnswer, Fault};
 use edge::serve::{Request, Response};
 use market::{
     DeliveryMode,
@@ -23,9 +23,10 @@ use x402_cardano::{
 
 use crate::{
     app::App,
-    error::ApiError,
+    error::{ApiError, Refused},
     limits::Weight,
-    paywall::{self, Methods},
+    methods::Methods,
+    paywall,
 };
 
 /// How far into the listings a page may begin.
@@ -50,6 +51,12 @@ pub enum DiscoveryError {
     /// Where to go on.
     #[error("cursor: must come from a page of this search")]
     Cursor,
+}
+
+impl Refused for DiscoveryError {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::bad_request(self.to_string())
+    }
 }
 
 fn cacheable(text: String) -> Result<Response, ApiError> {

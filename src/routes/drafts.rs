@@ -11,7 +11,7 @@ use cardano::{
     chain::{self, Chain},
     tx::build::UnsignedTx,
 };
-use edge::answer::{self, Fault};
+use edge::answer::{self, ErrorAnswer, Fault};
 use edge::serve::{Request, Response};
 use escrow::{Action, rules::Timing};
 use market::{
@@ -30,7 +30,7 @@ use x402_cardano::{
 use crate::{
     app::App,
     body::{FieldError, JsonBody, WalletBody},
-    error::ApiError,
+    error::{ApiError, Refused},
     limits::{Counted, Weight},
     paywall::{self, Priced},
     routes::purchases::PurchaseError,
@@ -71,6 +71,42 @@ pub enum DraftingError {
     /// Nothing can be done; the text says why and what to do.
     #[error(transparent)]
     NotActed(ActionError),
+}
+
+impl Refused for DraftingError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::UnknownListing => ErrorAnswer::not_found(text),
+            Self::NotActed(error) => acted(error, text),
+            Self::Mode
+            | Self::Commitment
+            | Self::Action
+            | Self::NoContract
+            | Self::Wallet(_)
+            | Self::NotOnChain(_)
+            | Self::NotDrafted(_) => ErrorAnswer::bad_request(text),
+        }
+    }
+}
+
+/// Why a party's action is not drafted.
+fn acted(error: &ActionError, text: String) -> ErrorAnswer {
+    match error {
+        ActionError::NotYours { .. } => ErrorAnswer::forbidden(text),
+        ActionError::NoEscrow(NoEscrow::Busy) => ErrorAnswer::unavailable(text),
+        ActionError::NoEscrow(NoEscrow::Unknown) => ErrorAnswer::not_found(text),
+        ActionError::NoEscrow(_)
+        | ActionError::Insufficient { .. }
+        | ActionError::Collateral { .. }
+        | ActionError::Build(_) => ErrorAnswer::bad_request(text),
+        ActionError::Ended(_)
+        | ActionError::State { .. }
+        | ActionError::TooEarly { .. }
+        | ActionError::TooLate { .. }
+        | ActionError::Refused(_)
+        | ActionError::Plan(_) => ErrorAnswer::conflict(text),
+    }
 }
 
 /// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none, and for the

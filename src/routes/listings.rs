@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cardano::Address;
 use edge::serve::{Request, Response};
 use edge::{
-    answer::{self, Fault},
+    answer::{self, ErrorAnswer, Fault},
     ed25519::WebCrypto,
     http::{BodyError, hold_request},
     semaphore::Permit,
@@ -20,7 +20,7 @@ use url::form_urlencoded;
 
 use crate::{
     app::App,
-    error::ApiError,
+    error::{ApiError, Refused},
     known::{self, Telling},
     limits::{Counted, Weight, client},
     respond,
@@ -51,6 +51,18 @@ pub enum ListingError {
     /// The seller's quota, or the day's.
     #[error(transparent)]
     NoRoom(NoRoom),
+}
+
+impl Refused for ListingError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::Unknown => ErrorAnswer::not_found(text),
+            Self::NoRoom(NoRoom::Today { wait_s, .. }) => ErrorAnswer::unavailable_for(*wait_s, text),
+            Self::Query(_) | Self::Field(_) | Self::NoRoom(_) => ErrorAnswer::bad_request(text),
+            Self::NoProof | Self::Proof(_) | Self::OfferChanged => ErrorAnswer::unauthorized(text),
+        }
+    }
 }
 
 /// The catalogue, or the page of it that the query names.

@@ -6,7 +6,7 @@ use cardano::{
 };
 use edge::serve::{Request, Response};
 use edge::{
-    answer::{self, Fault},
+    answer::{self, ErrorAnswer, Fault},
     ed25519::WebCrypto,
     http,
     semaphore::Permit,
@@ -26,7 +26,7 @@ use sql::{Database, exactly};
 use crate::{
     app::App,
     body::JsonBody,
-    error::ApiError,
+    error::{ApiError, Refused},
     limits::{self, Counted, Weight, client},
     paywall::{self, Priced, SCHEDULE},
     session::Session,
@@ -59,6 +59,20 @@ pub enum AccountError {
     /// Not withdrawn; the text says why and what to do.
     #[error(transparent)]
     NotWithdrawn(WithdrawError),
+}
+
+impl Refused for AccountError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::UnknownPurchase => ErrorAnswer::not_found(text),
+            Self::Refunded => ErrorAnswer::gone(text),
+            Self::Pending(_) => ErrorAnswer::unavailable(text),
+            Self::Limits(_) | Self::Mode | Self::UnknownListing | Self::NotBought(_) | Self::NotWithdrawn(_) => {
+                ErrorAnswer::bad_request(text)
+            }
+        }
+    }
 }
 
 /// The account of the session, and what its wallet holds, if the provider tells; with the place to be kept until the answer is

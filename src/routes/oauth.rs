@@ -10,13 +10,19 @@ use agents::oauth::{
     page, revoke,
 };
 use edge::serve::{Request, Response};
-use edge::{answer, documents::FetchedDocuments, ed25519::WebCrypto, http, http::BodyError};
+use edge::{
+    answer::{self, ErrorAnswer, Fault},
+    documents::FetchedDocuments,
+    ed25519::WebCrypto,
+    http,
+    http::BodyError,
+};
 use market::account::{DEMO_KEY_VERSION, NewWallet};
 use serde_json::Value;
 
 use crate::{
     app::App,
-    error::ApiError,
+    error::{ApiError, Refused},
     limits::{Counted, Weight},
     session::Shown,
 };
@@ -42,6 +48,23 @@ pub enum AgentError {
     /// The account has no such agent.
     #[error("no such agent of yours")]
     UnknownAgent,
+}
+
+impl Refused for AgentError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::Approval(ApprovalError::Database(cause)) => Fault::from(cause.clone()).answer(),
+            Self::Approval(ApprovalError::Challenges(cause)) => Fault::from(cause.clone()).answer(),
+            Self::Approval(ApprovalError::NoMoreToday { wait_s }) => ErrorAnswer::unavailable_for(*wait_s, text),
+            Self::Approval(ApprovalError::Signature(_) | ApprovalError::NoChallenge) => ErrorAnswer::unauthorized(text),
+            Self::Approval(ApprovalError::Expired(_) | ApprovalError::Address(_) | ApprovalError::Invalid(_))
+            | Self::NotJson
+            | Self::Missing(_) => ErrorAnswer::bad_request(text),
+            Self::Origin => ErrorAnswer::forbidden(text),
+            Self::UnknownAgent => ErrorAnswer::not_found(text),
+        }
+    }
 }
 
 fn document(value: &Value) -> Result<Response, ApiError> {

@@ -2,7 +2,11 @@
 
 use cardano::{Address, TxHash, address::AddressError};
 use edge::serve::{Request, Response};
-use edge::{answer, ed25519::WebCrypto, http::read_request};
+use edge::{
+    answer::{self, ErrorAnswer},
+    ed25519::WebCrypto,
+    http::read_request,
+};
 use market::{
     proof::{Proof, ProofError},
     purchase::{self, Owned, Verification},
@@ -12,7 +16,7 @@ use sql::Database;
 
 use crate::{
     app::App,
-    error::ApiError,
+    error::{ApiError, Refused},
     limits::{Counted, Weight},
     session::{MaybeSession, Session},
 };
@@ -57,6 +61,19 @@ pub enum PurchaseError {
     /// Another account's.
     #[error("only the account whose service wallet paid may judge the purchase")]
     NotYours,
+}
+
+impl Refused for PurchaseError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::Unknown => ErrorAnswer::not_found(text),
+            Self::NoSeller | Self::Seller(_) | Self::Buyer(_) | Self::Buyers | Self::Verdict => {
+                ErrorAnswer::bad_request(text)
+            }
+            Self::Proof(_) | Self::NotThePayer | Self::NoProof | Self::NotYours => ErrorAnswer::forbidden(text),
+        }
+    }
 }
 
 /// What a seller sold, to all or to the buyers that are named.

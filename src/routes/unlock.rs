@@ -15,7 +15,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 use cardano::{Address, keys::SignEd25519 as _, slots::Millis};
 use edge::serve::{Request, Response};
 use edge::{
-    answer::{self, Fault},
+    answer::{self, ErrorAnswer, Fault},
     d1::D1,
     ed25519::WebCrypto,
     http,
@@ -39,9 +39,10 @@ use x402_cardano::{
 
 use crate::{
     app::App,
-    error::ApiError,
+    error::{ApiError, Refused},
     limits::{self, Counted},
-    paywall::{self, Methods, Priced, SCHEDULE},
+    methods::Methods,
+    paywall::{self, Priced, SCHEDULE},
     receipts,
 };
 
@@ -84,6 +85,31 @@ pub enum UnlockError {
     /// Paid, and not as deep in the chain as it has to be; or not paid, because too many sales wait.
     #[error(transparent)]
     NotNow(Unavailable),
+}
+
+impl Refused for UnlockError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::UnknownListing => ErrorAnswer::not_found(text),
+            Self::Malformed(_) => ErrorAnswer::bad_request(text),
+            Self::IdentifierTaken(_) => ErrorAnswer::conflict(text),
+            Self::NotNow(_) => ErrorAnswer::unavailable(text),
+        }
+    }
+}
+
+impl From<Unavailable> for ApiError {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Database(error) => error.into(),
+            Unavailable::Chain(error) => error.into(),
+            Unavailable::Contents(error) => error.into(),
+            Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) | Unavailable::Crowded => {
+                UnlockError::NotNow(error).into()
+            }
+        }
+    }
 }
 
 /// One request at the paywall.

@@ -26,7 +26,8 @@ use super::{Counter, SCHEDULE, priced, unavailable};
 use crate::{
     app::App,
     limits::{self, Counted},
-    paywall::{self, Methods, Priced},
+    methods::Methods,
+    paywall::{self, Priced},
     receipts,
 };
 
