@@ -219,8 +219,6 @@ mod tests {
             "//",
             "/Health",
             "/creators/",
-            "/purchases/",
-            "/me/",
             "/me/purchases//content",
         ] {
             assert_eq!(resolve("GET", path), Resolved::Unknown, "{path}");
