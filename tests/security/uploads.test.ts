@@ -14,7 +14,7 @@ const SHARE = 3;
 
 /** A message that is longer than most, and several times as many of them as a network may have under way. */
 const MESSAGE = 16_000;
-const MESSAGES = 600;
+const MESSAGES = 2_000;
 
 /** A connection that is closed in the middle of a body may take the answer with it. */
 const CUT_OFF = 0;
