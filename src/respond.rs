@@ -1,7 +1,19 @@
-//! Answers with validators.
+//! Answers of a type, answers with validators.
 
-use edge::serve::{Request, Response};
+use edge::{
+    answer::{self, Fault},
+    serve::{Request, Response},
+};
+use serde::Serialize;
 use worker::Result;
+
+use crate::error::ApiError;
+
+/// An answer for one client alone.
+pub fn private(value: &impl Serialize) -> std::result::Result<Response, ApiError> {
+    let unwritten = |error| Fault::Inconsistent(format!("an answer cannot be written: {error}"));
+    Ok(answer::private_json(serde_json::to_string(value).map_err(unwritten)?)?)
+}
 
 /// Puts a validator on an answer that may be kept if it is asked for again each time.
 pub fn tagged(mut response: Response, etag: &str) -> Result<Response> {

@@ -1,26 +1,24 @@
 //! `POST /auth/challenge`, `POST /auth/verify`, `POST /auth/logout`
 
+use api_types::{ChallengeRequest, Session, SessionAccount, SignIn};
 use cardano::{
     Address,
     address::AddressError,
     cip8::{Cip8Error, DataSignature, SignedMessage},
 };
 use edge::serve::{Request, Response};
-use edge::{
-    answer::{self, ErrorAnswer},
-    ed25519::WebCrypto,
-};
+use edge::{answer::ErrorAnswer, ed25519::WebCrypto};
 use market::{
     account::{self, NewWallet, NotSignedIn, Token},
     challenge::{self, Challenge, Purpose},
 };
-use serde_json::json;
 
 use crate::{
     app::App,
-    body::JsonBody,
+    body,
     error::{ApiError, Refused},
     limits::Counted,
+    respond,
     session::Shown,
 };
 
@@ -50,26 +48,23 @@ impl Refused for SignInError {
 /// A challenge for an address.
 pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Challenge, &request).await?;
-    let owner = JsonBody::read(&mut request, |body| address(body, "address")).await?;
+    let ChallengeRequest { address } = body::read(&mut request).await?;
+    let owner = parsed("address", &address)?;
     let Challenge { owner, nonce, digest, expires_at } =
         challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms()).await?;
-    let answer = json!({ "owner": owner, "digest": digest, "nonce": nonce, "expiresAt": expires_at });
-    Ok(answer::private_json(answer.to_string())?)
+    respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
 }
 
-fn address(body: &JsonBody, name: &'static str) -> Result<Address, ApiError> {
-    let address = Address::parse_cip30(body.text(name)?);
-    Ok(address.map_err(|error| SignInError::Address(name, error))?)
+fn parsed(field: &'static str, address: &str) -> Result<Address, SignInError> {
+    Address::parse_cip30(address).map_err(|error| SignInError::Address(field, error))
 }
 
 /// A session, for a signed challenge.
 pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::SignIn, &request).await?;
-    let (owner, signed) = JsonBody::read(&mut request, |body| {
-        let (owner, key, signature) = (address(body, "owner")?, body.text("key")?, body.text("signature")?);
-        Ok((owner, DataSignature::from_hex(key, signature).map_err(SignInError::from)?))
-    })
-    .await?;
+    let SignIn { owner, key, signature } = body::read(&mut request).await?;
+    let owner = parsed("owner", &owner)?;
+    let signed = DataSignature::from_hex(&key, &signature).map_err(SignInError::from)?;
     let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(SignInError::from)?;
     let challenge =
         challenge::find(&app.challenges()?, &Purpose::SignIn, &owner, message.payload(), app.now_ms()).await?;
@@ -89,12 +84,11 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
         NotSignedIn::NoRoom => ApiError::NoRoom,
         NotSignedIn::Database(error) => error.into(),
     })?;
-    let answer = json!({
-        "token": token.reveal(),
-        "expiresAt": app.now_ms().saturating_add(account::session_ms(room)),
-        "account": { "owner": account.owner, "walletAddress": account.wallet_address },
-    });
-    Ok(answer::private_json(answer.to_string())?)
+    respond::private(&Session {
+        token: token.reveal().to_owned(),
+        expires_at: app.now_ms().saturating_add(account::session_ms(room)),
+        account: SessionAccount { owner: account.owner, wallet_address: account.wallet_address },
+    })
 }
 
 /// The end of a session; with `everywhere=true` in the query, of all sessions of its account.

@@ -10,7 +10,7 @@ use agents::{
         open::OpenTools,
         progress::{self, ProgressToken},
         revision::Headers,
-        tools::{OwnerTools, SPENDING},
+        tools::{OwnerTools, Tool},
     },
     oauth::{
         Scope,
@@ -130,7 +130,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     };
     if let Visitor::Agent(caller) = &visitor
         && caller.scope == Scope::Read
-        && let Some(call) = message.calling(&SPENDING)
+        && let Some(call) = message.calling(|name| Tool::named(name).is_some_and(Tool::spends))
     {
         let text = "the owner let this agent search and look only: to buy, it asks for the scope mcp and the owner connects it again";
         let refusal = RpcError::new(403, RpcCode::InvalidRequest, text);

@@ -1,5 +1,6 @@
 //! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
+use api_types::{Bought, Buy, LimitsSet, NewLimits, Withdrawal};
 use cardano::{
     ContentHash, Lovelace, TxHash,
     chain::{Chain, ChainError},
@@ -12,7 +13,7 @@ use edge::{
     semaphore::Permit,
 };
 use market::{
-    DeliveryMode, ListingId,
+    ListingId,
     account::{self, AccountView, LimitsError},
     catalogue, chain_state,
     checkout::{self, BuyError, Checkout, Order},
@@ -20,15 +21,15 @@ use market::{
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
-use serde_json::json;
 use sql::{Database, exactly};
 
 use crate::{
     app::App,
-    body::JsonBody,
+    body,
     error::{ApiError, Refused},
     limits::{self, Counted, Weight, client},
     paywall::{self, Priced, SCHEDULE},
+    respond,
     session::Session,
 };
 
@@ -44,9 +45,6 @@ pub enum AccountError {
     /// What was bought was paid back.
     #[error("this purchase was refunded: its content is no longer yours")]
     Refunded,
-    /// Not a mode of delivery.
-    #[error("mode: must be instant or protected")]
-    Mode,
     /// Nothing to buy under this id.
     #[error("listingId: no such listing")]
     UnknownListing,
@@ -68,7 +66,7 @@ impl Refused for AccountError {
             Self::UnknownPurchase => ErrorAnswer::not_found(text),
             Self::Refunded => ErrorAnswer::gone(text),
             Self::Pending(_) => ErrorAnswer::unavailable(text),
-            Self::Limits(_) | Self::Mode | Self::UnknownListing | Self::NotBought(_) | Self::NotWithdrawn(_) => {
+            Self::Limits(_) | Self::UnknownListing | Self::NotBought(_) | Self::NotWithdrawn(_) => {
                 ErrorAnswer::bad_request(text)
             }
         }
@@ -99,22 +97,7 @@ pub async fn read(
 /// The account: wallet, limits, purchases, listings.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
     let (view, balance, _place) = read(app, request, true).await?;
-    let wallet = view.account.wallet_address.to_string();
-    let wallet = json!({ "address": wallet, "balanceLovelace": balance? });
-    let limits = json!({
-        "maxPerPaymentLovelace": view.account.max_per_payment,
-        "dailyBudgetLovelace": view.account.daily_budget,
-        "spentTodayLovelace": view.spent_today,
-    });
-    // The lists are finished JSON: they are put in as they are.
-    let body = format!(
-        "{{\"owner\":{},\"wallet\":{wallet},\"limits\":{limits},\"purchases\":{},\"listings\":{}{}}}",
-        json!(view.account.owner),
-        view.purchases,
-        view.listings,
-        view.figures
-    );
-    Ok(answer::private_json(body)?)
+    Ok(answer::private_json(view.json(balance?))?)
 }
 
 /// New limits for purchases from the service wallet.
@@ -122,16 +105,12 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
     app.limit_client(Counted::Session, &request).await?;
     let Session { account, token } = Session::of(app, &request).await?;
     app.limit(Counted::Account, &account.owner).await?;
-    let limits = JsonBody::read(&mut request, |body| {
-        let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
-        Ok(account::limits(per_payment, daily).map_err(AccountError::from)?)
-    })
-    .await?;
+    let NewLimits { max_per_payment_ada, daily_budget_ada } = body::read(&mut request).await?;
+    let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(AccountError::from)?;
     if !account::set_limits(&app.database(), &token, limits, app.now_ms()).await? {
         return Err(ApiError::NotSignedIn);
     }
-    let answer = json!({ "maxPerPaymentLovelace": limits.0, "dailyBudgetLovelace": limits.1 });
-    Ok(answer::private_json(answer.to_string())?)
+    respond::private(&LimitsSet { max_per_payment_lovelace: limits.0, daily_budget_lovelace: limits.1 })
 }
 
 /// What a purchase of the caller's bought.
@@ -164,12 +143,8 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     app.limit_client(Counted::Session, &request).await?;
     let Session { account, .. } = Session::of(app, &request).await?;
     app.limit(Counted::Buy, &account.owner).await?;
-    let (id, mode): (ListingId, DeliveryMode) = JsonBody::read(&mut request, |body| {
-        let (id, mode) = (body.text("listingId")?, body.text("mode")?);
-        let mode = mode.parse().map_err(|()| AccountError::Mode)?;
-        Ok((id.parse().map_err(|_| AccountError::UnknownListing)?, mode))
-    })
-    .await?;
+    let Buy { listing_id, mode } = body::read(&mut request).await?;
+    let id: ListingId = listing_id.parse().map_err(|_| AccountError::UnknownListing)?;
     let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
@@ -195,10 +170,12 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         BuyError::NotOffered(_) if terms.hidden => AccountError::UnknownListing.into(),
         error => not_bought(error),
     })?;
-    let content = json!(bought.content);
-    let body =
-        format!("{{\"purchase\":{},\"content\":{content},\"alreadyOwned\":{}}}", bought.purchase, bought.already_owned);
-    Ok(answer::private_json(body)?)
+    let unread = |error| Fault::Inconsistent(format!("a purchase cannot be read: {error}"));
+    respond::private(&Bought {
+        purchase: serde_json::from_str(&bought.purchase).map_err(unread)?,
+        content: bought.content,
+        already_owned: bought.already_owned,
+    })
 }
 
 fn not_bought(error: BuyError) -> ApiError {
@@ -223,5 +200,5 @@ pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError
         WithdrawError::Chain(error) => error.into(),
         error => AccountError::NotWithdrawn(error).into(),
     })?;
-    Ok(answer::private_json(json!({ "tx": sent.tx, "lovelace": sent.lovelace }).to_string())?)
+    respond::private(&Withdrawal { tx: sent.tx, lovelace: sent.lovelace })
 }

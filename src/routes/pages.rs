@@ -16,7 +16,7 @@ use pages::{
     account::SHOWN,
     home::{self, Asked},
     preview::Size,
-    view::{Listing, Purchase, Seller},
+    view::{Listing, Purchase},
 };
 use serde::de::DeserializeOwned;
 use sql::{Database, exactly};
@@ -137,7 +137,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let Page { json, next } = catalogue::page(&database, &filter).await?;
-    let seller: Seller = read(&catalogue::seller(&database, &address).await?)?;
+    let seller = catalogue::seller(&database, &address).await?;
     let (origin, listings) = (app.public_origin(request)?, read::<Vec<Listing>>(&json)?);
     kept(request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
 }
@@ -173,6 +173,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let titles = app.database().run(catalogue::titles(&bought)).await?.all_json()?;
+    let figures = view.figures()?;
     let account = ::pages::account::Account {
         owner: view.account.owner,
         wallet: view.account.wallet_address,
@@ -184,7 +185,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         purchases,
         titles,
         listings: read(&view.listings)?,
-        figures: read(&format!("{{{}}}", view.figures.trim_start_matches(',')))?,
+        figures,
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
     };
     fresh(::pages::account::page(&account, app.now_ms()))

@@ -1,5 +1,6 @@
 //! `GET /purchases`, `GET /purchases/{id}`, `POST /purchases/{id}/verification`
 
+use api_types::Verdict;
 use cardano::{Address, TxHash, address::AddressError};
 use edge::serve::{Request, Response};
 use edge::{
@@ -9,9 +10,8 @@ use edge::{
 };
 use market::{
     proof::{Proof, ProofError},
-    purchase::{self, Owned, Verification},
+    purchase::{self, Owned},
 };
-use serde::Deserialize;
 use sql::Database;
 
 use crate::{
@@ -99,17 +99,12 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     Ok(answer::json(json)?)
 }
 
-#[derive(Deserialize)]
-struct VerdictBody {
-    verification: Verification,
-}
-
 /// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
 pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Verdict, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = read_request(&mut request, MAX_BODY).await?;
-    let verdict: VerdictBody = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
+    let verdict: Verdict = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
     let database = app.database();
     let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
     let bought = bought.ok_or(PurchaseError::Unknown)?;

@@ -4,6 +4,7 @@ use agents::{
     mcp::shop::{BoughtListing, PurchaseState, Shelf, Shop, ShopError, WalletState, WithdrawalSent},
     oauth::grant::Caller,
 };
+use api_types::Purchase;
 use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
 use edge::serve::Request;
 use edge::{ed25519::WebCrypto, http};
@@ -18,8 +19,6 @@ use market::{
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
-use serde::Deserialize;
-use serde_json::Value;
 use sql::{Database, exactly};
 
 use super::{Counter, SCHEDULE, priced, unavailable};
@@ -66,18 +65,6 @@ impl Shelf for OwnerShop<'_> {
     }
 }
 
-/// What of a purchase's public JSON a buyer is told first.
-#[derive(Deserialize)]
-struct PurchaseMade {
-    id: TxHash,
-    escrow: Option<EscrowMade>,
-}
-
-#[derive(Deserialize)]
-struct EscrowMade {
-    deadlines: Option<Value>,
-}
-
 impl Shop for OwnerShop<'_> {
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         self.limit(Counted::Buy).await?;
@@ -122,7 +109,7 @@ impl Shop for OwnerShop<'_> {
             Err(BuyError::NotOffered(_)) if terms.hidden => return Err(ShopError::NoListing),
             Err(error) => return Err(not_bought(error, mode, terms.price_lovelace)),
         };
-        let made: PurchaseMade = serde_json::from_str(&bought.purchase)
+        let made: Purchase = serde_json::from_str(&bought.purchase)
             .map_err(|error| ShopError::Unavailable(format!("a purchase cannot be read: {error}")))?;
         Ok(BoughtListing {
             tx: made.id,

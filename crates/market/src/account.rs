@@ -3,8 +3,11 @@
 //! A challenge is a digest that only the owner's wallet can sign ([`crate::challenge`]). Asking for challenges in
 //! somebody's name disturbs nobody; the first answer claims one by an insert.
 
+use api_types::{Limits, SellerFigures, Wallet};
+pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
 use cardano::{Address, ContentHash, Lovelace};
 use serde::Deserialize;
+use serde_json::json;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{catalogue, challenge::Challenge, purchase::PURCHASE_JSON, room::Room};
@@ -19,10 +22,6 @@ pub const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
 /// What a new account may spend per day.
 pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
-/// The most that an account may allow per purchase, in ADA.
-pub const MAX_PER_PAYMENT_ADA: u32 = 100;
-/// The most that an account may allow per day, in ADA.
-pub const MAX_DAILY_BUDGET_ADA: u32 = 500;
 /// The account of the shared demo wallet, whose limits are the defaults and cannot be changed.
 pub const DEMO_OWNER: &str = "demo";
 /// The version of the demo wallet's key, which has a secret of its own.
@@ -260,15 +259,18 @@ pub enum LimitsError {
     Daily,
 }
 
-/// The limits that an owner sets in whole ADA, per purchase and per day, in lovelace. `None` is out of every range.
+/// The limits that an owner sets in whole ADA, per purchase and per day, in lovelace.
 ///
 /// # Errors
 /// Which of them is out of range.
-pub fn limits(max_per_payment: Option<u32>, daily_budget: Option<u32>) -> Result<(Lovelace, Lovelace), LimitsError> {
-    let per_payment = max_per_payment.filter(|ada| (1..=MAX_PER_PAYMENT_ADA).contains(ada));
-    let per_payment = per_payment.ok_or(LimitsError::PerPayment)?;
-    let daily = daily_budget.filter(|ada| (per_payment..=MAX_DAILY_BUDGET_ADA).contains(ada));
-    Ok((Lovelace::from_ada(per_payment), Lovelace::from_ada(daily.ok_or(LimitsError::Daily)?)))
+pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Lovelace), LimitsError> {
+    if !(1..=MAX_PER_PAYMENT_ADA).contains(&max_per_payment) {
+        return Err(LimitsError::PerPayment);
+    }
+    if !(max_per_payment..=MAX_DAILY_BUDGET_ADA).contains(&daily_budget) {
+        return Err(LimitsError::Daily);
+    }
+    Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }
 
 /// Sets the limits of a live session's account; whether there is such a session.
@@ -310,8 +312,35 @@ pub struct AccountView {
     pub purchases: String,
     /// A JSON array of what the account sells, newest first: as many as a creator's page shows.
     pub listings: String,
-    /// JSON members to append: `,"sales":1,"sellerReputation":{...}`.
-    pub figures: String,
+    /// JSON members of how the sales went: `"sales":1,"sellerReputation":{...}`.
+    figures: String,
+}
+
+impl AccountView {
+    /// The public JSON ([`api_types::Me`]), with what the wallet holds. The lists are finished JSON: they are put in as they are.
+    #[must_use]
+    pub fn json(&self, balance: Lovelace) -> String {
+        let Self { account, spent_today, purchases, listings, figures } = self;
+        let wallet = json!(Wallet { address: account.wallet_address, balance_lovelace: balance });
+        let limits = json!(Limits {
+            max_per_payment_lovelace: account.max_per_payment,
+            daily_budget_lovelace: account.daily_budget,
+            spent_today_lovelace: *spent_today,
+        });
+        let owner = json!(account.owner);
+        format!(
+            "{{\"owner\":{owner},\"wallet\":{wallet},\"limits\":{limits},\"purchases\":{purchases},\
+             \"listings\":{listings},{figures}}}"
+        )
+    }
+
+    /// How the sales went.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn figures(&self) -> Result<SellerFigures, DatabaseError> {
+        catalogue::figures_of(&self.figures)
+    }
 }
 
 /// Reads [`AccountView`] in one batch; `None` where there is no such session.
@@ -348,6 +377,6 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
         spent_today: spent_today.ok_or_else(|| DatabaseError("today's sum cannot be read".into()))?,
         purchases: format!("[{}]", purchases.rows.join(",")),
         listings: catalogue::joined(&listings.rows)?.json,
-        figures: figures.first().unwrap_or(",\"sales\":0").to_owned(),
+        figures: figures.first().unwrap_or(catalogue::NO_FIGURES).to_owned(),
     }))
 }

@@ -1,8 +1,9 @@
 //! Purchases: what was bought, by whom, and what became of it. They exist once their transaction is in a block.
 
+pub use api_types::{PurchaseStatus as Status, Verification};
 use cardano::{Address, Lovelace, TxHash, chain::Inclusion, slots::Millis};
-use escrow::{Datum, State, spend::Ending};
-use serde::{Deserialize, Serialize};
+use escrow::Datum;
+use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{catalogue::Page, listing::DeliveryMode, payment::buyers};
@@ -29,105 +30,6 @@ pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, '
         'unlock', CAST(unlock_ms AS TEXT), 'externalDisputeUnlock', CAST(external_dispute_unlock_ms AS TEXT)))) \
       FROM escrows WHERE purchase_id = purchases.id)), \
     'verification', verification))";
-
-/// What became of a purchase. In text: as the API spells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Status {
-    /// Protected: locked.
-    FundsLocked,
-    /// Protected: the seller posted a result.
-    ResultSubmitted,
-    /// Protected: the buyer asked for the money back before there was a result.
-    RefundRequested,
-    /// Protected: the buyer asked for the money back, and there is a result.
-    Disputed,
-    /// Protected: the buyer released the money.
-    WithdrawAuthorized,
-    /// Protected: the seller gave in.
-    RefundAuthorized,
-    /// Protected: our collecting transaction is submitted.
-    #[serde(rename = "withdrawing")]
-    Withdrawing,
-    /// Instant: paid.
-    #[serde(rename = "settled")]
-    Settled,
-    /// Protected: over, the seller got most.
-    #[serde(rename = "withdrawn")]
-    Withdrawn,
-    /// Protected: over, the buyer got most.
-    #[serde(rename = "refunded")]
-    Refunded,
-    /// Protected: over, neither was paid.
-    #[serde(rename = "closed")]
-    Closed,
-}
-
-impl Status {
-    /// The API's word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FundsLocked => "FundsLocked",
-            Self::ResultSubmitted => "ResultSubmitted",
-            Self::RefundRequested => "RefundRequested",
-            Self::Disputed => "Disputed",
-            Self::WithdrawAuthorized => "WithdrawAuthorized",
-            Self::RefundAuthorized => "RefundAuthorized",
-            Self::Withdrawing => "withdrawing",
-            Self::Settled => "settled",
-            Self::Withdrawn => "withdrawn",
-            Self::Refunded => "refunded",
-            Self::Closed => "closed",
-        }
-    }
-}
-
-impl From<State> for Status {
-    fn from(state: State) -> Self {
-        match state {
-            State::FundsLocked => Self::FundsLocked,
-            State::ResultSubmitted => Self::ResultSubmitted,
-            State::RefundRequested => Self::RefundRequested,
-            State::Disputed => Self::Disputed,
-            State::WithdrawAuthorized => Self::WithdrawAuthorized,
-            State::RefundAuthorized => Self::RefundAuthorized,
-        }
-    }
-}
-
-impl From<Ending> for Status {
-    fn from(ending: Ending) -> Self {
-        match ending {
-            Ending::Withdrawn => Self::Withdrawn,
-            Ending::Refunded => Self::Refunded,
-            Ending::Closed => Self::Closed,
-        }
-    }
-}
-
-/// What a buyer found when comparing what was delivered with what was listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verification {
-    /// It is what was listed.
-    Ok,
-    /// It is something else.
-    Mismatch,
-    /// Nothing was posted yet.
-    NoResultYet,
-}
-
-impl Verification {
-    /// The API's word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Mismatch => "mismatch",
-            Self::NoResultYet => "no_result_yet",
-        }
-    }
-}
 
 /// The statement that records a payment that is in a block, with (by trigger) the figures of the listing and its seller.
 /// Recording it again changes nothing.

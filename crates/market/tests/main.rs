@@ -34,6 +34,7 @@ mod support;
 mod twice;
 mod two_nodes;
 mod watching;
+mod wire;
 mod wordy;
 
 #[test]

@@ -45,7 +45,7 @@ fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
 fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (first, _) = sign_up(&db, 1, NOON);
-    let limits = account::limits(Some(3), Some(4)).unwrap();
+    let limits = account::limits(3, 4).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let challenge = challenge(person(1).enterprise_address(), 2, NOON);
     let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), Room::Ample, NOON)).unwrap();
@@ -91,7 +91,7 @@ fn a_session_is_live_until_its_last_millisecond() {
     let live = |now| block(account::view(&db, &token(1), now)).unwrap().is_some();
     assert!(live(NOON + SESSION_MS - 1));
     assert!(!live(NOON + SESSION_MS));
-    let limits = account::limits(Some(1), Some(1)).unwrap();
+    let limits = account::limits(1, 1).unwrap();
     assert!(!block(account::set_limits(&db, &token(1), limits, NOON + SESSION_MS)).unwrap());
     assert!(!block(account::sign_out(&db, &token(1), false, NOON + SESSION_MS)).unwrap());
 }
@@ -158,12 +158,12 @@ fn only_hashes_of_tokens_are_stored() {
 #[test]
 fn limits_are_whole_ada_within_their_ranges() {
     for (per_payment, daily) in [(1, 1), (100, 100), (100, 500), (1, 500)] {
-        let limits = account::limits(Some(per_payment), Some(daily)).unwrap();
+        let limits = account::limits(per_payment, daily).unwrap();
         assert_eq!(limits, (Lovelace::from_ada(per_payment), Lovelace::from_ada(daily)));
     }
     for (per_payment, daily) in [(0, 5), (101, 500), (5, 4), (5, 501)] {
-        assert!(account::limits(Some(per_payment), Some(daily)).is_err(), "{per_payment} {daily}");
+        assert!(account::limits(per_payment, daily).is_err(), "{per_payment} {daily}");
     }
-    assert!(account::limits(None, Some(5)).is_err());
-    assert!(account::limits(Some(5), None).is_err());
+    assert!(account::limits(0, 5).is_err());
+    assert!(account::limits(5, u32::MAX).is_err());
 }

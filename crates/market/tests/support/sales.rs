@@ -211,7 +211,7 @@ impl Sales {
         matches!(claim, Claim::New(_))
     }
 
-    fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
+    pub fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
         let number = self.unique();
         let deadlines = escrow::Deadlines::issue(self.issued.get()).unwrap();
         let datum = Datum { buyer: buyer.enterprise_address().into(), deadlines, ..fresh_escrow(number) };
