@@ -89,7 +89,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
     match endpoint {
         Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
-        Endpoint::Listings if request.method() == "POST" => routes::listings::create(app, request).await,
+        Endpoint::CreateListing => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id, &request).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
