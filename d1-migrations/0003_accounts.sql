@@ -18,14 +18,6 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_expiry ON sessions (expires_at_ms);
 CREATE INDEX sessions_by_owner ON sessions (owner);
 
--- How many accounts each network opened on each day (days since 1970-01-01, UTC). Yesterday's leave, by the watcher.
-CREATE TABLE opened_days (
-  day INTEGER NOT NULL,
-  network TEXT NOT NULL,                         -- a digest of the day and the network
-  accounts INTEGER NOT NULL CHECK (accounts >= 0),
-  PRIMARY KEY (day, network)
-) STRICT;
-
 -- A challenge is answered once: whoever inserts its row first has answered it.
 CREATE TABLE challenge_claims (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),

@@ -167,7 +167,7 @@ function workersOf(options: StackOptions, vars: Record<string, string>): Map<str
     vars,
     // Everybody here is one network, and the provider is the local ledger.
     ...(options.config === undefined && {
-      limits: { LIMIT_PROVIDER: UNLIMITED, LIMIT_ACCOUNT_PROVIDER: UNLIMITED },
+      limits: { PROVIDER: UNLIMITED },
     }),
   };
   const workers = new Map<string, Worker>([["api", api]]);

@@ -10,7 +10,7 @@ use cardano::keys::SigningKey;
 use edge::serve::Request;
 use edge::{
     Usage, answer::Fault, chain::Blockfrost, challenges::KvChallenges, contents::ContentStore, d1::D1, keys::KeyStore,
-    log::Line, places::Place, settings::SettingError, timer::Timer,
+    log::Line, semaphore::Permit, settings::SettingError, timer::Timer,
 };
 use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
@@ -21,8 +21,8 @@ use worker::Env;
 
 use crate::{
     error::ApiError,
-    limits::{self, Limiter},
-    paywall::Methods,
+    limits::{self, Counted, Weight},
+    methods::Methods,
     settings::{self, Settings},
 };
 
@@ -46,8 +46,6 @@ pub struct App {
     line: Line,
     now_ms: u64,
     max_ms: u64,
-    /// Whose account it is for.
-    account: Option<Rc<str>>,
     settings: OnceCell<Rc<Settings>>,
 }
 
@@ -55,17 +53,12 @@ impl App {
     pub fn new(env: Env) -> Self {
         let (usage, now_ms) = (Usage::default(), edge::now_ms());
         let line = Line::begin("request", now_ms, usage.clone());
-        Self { env, usage, line, now_ms, max_ms: MAX_REQUEST_MS, account: None, settings: OnceCell::new() }
+        Self { env, usage, line, now_ms, max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
     }
 
     /// The same for a tool call, which has less time.
     pub fn for_tool_call(&self) -> Self {
         Self { max_ms: MAX_CALL_MS, ..self.clone() }
-    }
-
-    /// The same for an account, which takes a part of what its client may ask for.
-    pub fn for_account(&self, account: &Account) -> Self {
-        Self { account: Some(limits::of_account(account).into()), ..self.clone() }
     }
 
     /// What the log says of the request.
@@ -125,20 +118,16 @@ impl App {
         if self.room().await? == Room::Short { Err(ApiError::NoRoom) } else { Ok(()) }
     }
 
-    /// What is sold, of which this request's client may read so much and no more.
+    /// What is sold.
     pub fn contents(&self, request: &Request) -> Result<ContentStore, ApiError> {
-        let client = limits::client(request)?;
-        let asks = (self.env.clone(), self.account.clone(), client.clone());
-        let store = ContentStore::bound(&self.env, self.database(), self.usage.clone());
-        Ok(store
-            .charging(client, move |payment| Box::pin(limits::charge(asks.clone(), payment.map(ToString::to_string)))))
+        Ok(ContentStore::bound(&self.env, self.database(), self.usage.clone(), limits::client(request)?))
     }
 
-    /// The chain's provider, which this request's client may cost so much and no more.
+    /// The chain's provider. Calls before anything is paid wait for their client's turn.
     pub fn chain(&self, request: &Request) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
-        let asks = (self.env.clone(), self.account.clone(), limits::client(request)?);
+        let asks = (self.env.clone(), limits::client(request)?);
         Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
             .until(self.until())
             .leading(settings.lead)
@@ -205,38 +194,19 @@ impl App {
         Ok(self.keys()?.wallet_at(account.key_version, &account.owner, &account.wallet_address)?)
     }
 
-    /// Takes one from what `key` may ask for.
-    pub async fn limit(&self, limiter: Limiter, key: &str) -> Result<(), ApiError> {
-        limits::take(&self.env, limiter, key).await
+    /// Counts one of an action of `who`.
+    pub async fn limit(&self, action: Counted, who: &str) -> Result<(), ApiError> {
+        limits::take(&self.env, action, who).await
     }
 
-    /// The same of a read, with a place where its answer is long, to be kept until that is made.
-    pub async fn limit_read(&self, limiter: Limiter, request: &Request) -> Result<Option<Place>, ApiError> {
-        self.limit_client(limiter, request).await?;
-        limits::place(limiter, request).await
+    /// Counts one of an action of the client.
+    pub async fn limit_client(&self, action: Counted, request: &Request) -> Result<(), ApiError> {
+        self.limit(action, &limits::client(request)?).await
     }
 
-    /// Takes one from what the client may ask for.
-    pub async fn limit_client(&self, limiter: Limiter, request: &Request) -> Result<(), ApiError> {
-        limits::take_of(&self.env, limiter, self.account.as_deref(), &limits::client(request)?).await
-    }
-
-    /// The same, apart from what else is counted there: `what` names it.
-    pub async fn limit_apart(&self, limiter: Limiter, what: &str, request: &Request) -> Result<(), ApiError> {
-        limits::take_apart(&self.env, limiter, what, &limits::client(request)?).await
-    }
-
-    /// Takes one more of the same for each further piece of this size that is begun: the first was taken with the request.
-    pub async fn limit_bytes(
-        &self,
-        limiter: Limiter,
-        request: &Request,
-        bytes: usize,
-        piece: usize,
-    ) -> Result<(), ApiError> {
-        for _ in 0..bytes.saturating_sub(1).checked_div(piece).unwrap_or(0) {
-            self.limit_client(limiter, request).await?;
-        }
-        Ok(())
+    /// The same of a search, with room for its answer, to be held until that is made.
+    pub async fn limit_search(&self, weight: Weight, request: &Request) -> Result<Permit, ApiError> {
+        self.limit_client(Counted::Search, request).await?;
+        weight.hold(request).await
     }
 }

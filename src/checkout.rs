@@ -12,7 +12,7 @@ use market::{
     results::Seller,
 };
 
-use crate::{app::App, error::ApiError, paywall::Methods};
+use crate::{app::App, error::ApiError, methods::Methods};
 
 /// Outside calls that one look for a block takes at most.
 const CALLS_PER_LOOK: u32 = 3;

@@ -1,4 +1,6 @@
 //! The paths of the API: one table of which path takes which methods. A `{name}` is one segment, never an empty one.
+//!
+//! A row is an endpoint. A path with two of them names, `of`, all that both take: `Listings GET of GET_POST "/listings"`.
 
 const POST: &str = "POST, OPTIONS";
 const GET: &str = "GET, HEAD, OPTIONS";
@@ -7,7 +9,7 @@ const PUT: &str = "PUT, OPTIONS";
 const DELETE: &str = "DELETE, OPTIONS";
 
 macro_rules! endpoints {
-    ($($name:ident $(($param:ident))? $methods:ident $($template:literal)|+;)*) => {
+    ($($name:ident $(($param:ident))? $methods:ident $(of $all:ident)? $($template:literal)|+;)*) => {
         /// A path that exists, with what it names.
         #[derive(Debug, PartialEq, Eq)]
         pub enum Endpoint {
@@ -19,14 +21,19 @@ macro_rules! endpoints {
         pub const ROUTES: &[(&str, &str)] = &[$($(($template, $methods),)+)*];
 
         impl Endpoint {
-            fn parse(path: &str) -> Option<Self> {
+            /// The endpoint of a method and a path; else the methods that the path takes, if it exists.
+            fn parse(method: &str, path: &str) -> Result<Self, Option<&'static str>> {
+                let mut allowed = None;
                 $(if let Some(_named) = [$(($template, const { fixed($template) })),+]
                     .iter()
                     .find_map(|(template, fixed)| if path.starts_with(fixed) { named(template, path) } else { None })
                 {
-                    return Some(Self::$name $((endpoints!(@value $param _named)))?);
+                    if $methods.split(", ").any(|taken| taken == method) {
+                        return Ok(Self::$name $((endpoints!(@value $param _named)))?);
+                    }
+                    allowed = Some(endpoints!(@all $methods $($all)?));
                 })*
-                None
+                Err(allowed)
             }
 
             /// Its path with names in place of what varies.
@@ -39,10 +46,10 @@ macro_rules! endpoints {
                 }
             }
 
-            /// The methods that it takes, as `Allow` lists them.
+            /// The methods that its path takes, as `Allow` lists them.
             const fn allowed(&self) -> &'static str {
                 match self {
-                    $(Self::$name $((endpoints!(@any $param)))? => $methods,)*
+                    $(Self::$name $((endpoints!(@any $param)))? => endpoints!(@all $methods $($all)?),)*
                 }
             }
         }
@@ -50,11 +57,14 @@ macro_rules! endpoints {
     (@type $param:ident) => { String };
     (@value $param:ident $named:ident) => { $named.to_owned() };
     (@any $param:ident) => { _ };
+    (@all $methods:ident) => { $methods };
+    (@all $methods:ident $all:ident) => { $all };
 }
 
 endpoints! {
     Unlock(id) GET_POST "/listings/{id}/unlock";
-    Listings GET_POST "/listings";
+    Listings GET of GET_POST "/listings";
+    CreateListing POST of GET_POST "/listings";
     PaymentDraft(id) POST "/listings/{id}/payment-draft";
     Preview(id) GET "/listings/{id}/preview";
     Listing(id) GET "/listings/{id}";
@@ -127,34 +137,37 @@ fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
 
 /// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Resolved {
+pub enum Resolved<'a> {
     Route(Endpoint),
     /// `OPTIONS` of a path with these methods.
     Preflight(&'static str),
     /// The path takes only these methods.
     WrongMethod(&'static str),
+    /// The path has slashes at its end; this one without them exists.
+    Moved(&'a str),
     /// No such path.
     Unknown,
 }
 
 /// Finds the route of a method, by its name in capitals, and a path.
-pub fn resolve(method: &str, path: &str) -> Resolved {
-    let Some(endpoint) = Endpoint::parse(path) else {
-        return Resolved::Unknown;
-    };
-    let allowed = endpoint.allowed();
-    if method == "OPTIONS" {
-        return Resolved::Preflight(allowed);
-    }
-    if allowed.split(", ").any(|allowed| allowed == method) {
-        Resolved::Route(endpoint)
-    } else {
-        Resolved::WrongMethod(allowed)
+pub fn resolve<'a>(method: &str, path: &'a str) -> Resolved<'a> {
+    match Endpoint::parse(method, path) {
+        // The first of those that answer at the path.
+        Ok(endpoint) if method == "OPTIONS" => Resolved::Preflight(endpoint.allowed()),
+        Ok(endpoint) => Resolved::Route(endpoint),
+        Err(Some(allowed)) => Resolved::WrongMethod(allowed),
+        Err(None) => {
+            let without = path.trim_end_matches('/');
+            let moved = without != path && Endpoint::parse("OPTIONS", without).is_ok();
+            if moved { Resolved::Moved(without) } else { Resolved::Unknown }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -180,14 +193,33 @@ mod tests {
     }
 
     #[test]
-    fn a_template_stands_once_and_hides_no_other() {
+    fn a_path_allows_what_its_rows_take_and_hides_no_other() {
         for (template, methods) in ROUTES {
             let path = template.replace(['{', '}'], "");
-            let endpoint = Endpoint::parse(&path).unwrap();
-            assert_eq!(endpoint.allowed(), *methods, "{template}");
-            assert!(template.starts_with(endpoint.template()), "{template}");
-            assert_eq!(ROUTES.iter().filter(|(other, _)| named(other, &path).is_some()).count(), 1, "{template}");
+            let rows = ROUTES.iter().filter(|(other, _)| named(other, &path).is_some());
+            let rows: Vec<&(&str, &str)> = rows.collect();
+            assert!(rows.iter().all(|(other, _)| other == template), "{template} hides another");
+            let taken: Vec<&str> = rows.iter().flat_map(|(_, methods)| methods.split(", ")).collect();
+            for method in methods.split(", ").filter(|method| *method != "OPTIONS") {
+                assert_eq!(taken.iter().filter(|taken| **taken == method).count(), 1, "{method} {template}");
+                let endpoint = Endpoint::parse(method, &path).unwrap();
+                assert!(template.starts_with(endpoint.template()), "{template}");
+                let allowed: BTreeSet<&str> = endpoint.allowed().split(", ").collect();
+                assert_eq!(allowed, taken.iter().copied().collect(), "{template}");
+            }
         }
+    }
+
+    #[test]
+    fn slashes_at_the_end_lead_to_the_path_without_them() {
+        for (path, without) in [
+            ("/health/", "/health"),
+            ("/listings//", "/listings"),
+            ("/listings/lst_1/unlock/", "/listings/lst_1/unlock"),
+        ] {
+            assert_eq!(resolve("POST", path), Resolved::Moved(without));
+        }
+        assert_eq!(resolve("GET", "/"), Resolved::Route(Endpoint::Home));
     }
 
     #[test]
@@ -195,15 +227,14 @@ mod tests {
         for path in [
             "",
             "/healthz",
-            "/health/",
-            "/listings/",
             "/listings//unlock",
             "/listings/a/b/c",
             "//listings",
+            "//listings/",
+            "//evil.example/",
+            "//",
             "/Health",
             "/creators/",
-            "/purchases/",
-            "/me/",
             "/me/purchases//content",
         ] {
             assert_eq!(resolve("GET", path), Resolved::Unknown, "{path}");

@@ -30,7 +30,7 @@ use sql::{Database, DatabaseError, Rows, Statement};
 use crate::{
     app::App,
     error::ApiError,
-    limits::{self, Cost, Limiter},
+    limits::{Counted, Weight},
 };
 
 /// How long a state is believed, in ms.
@@ -172,25 +172,24 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 }
 
 /// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
-/// there (`None`) is not kept. What is not known takes one from what the client may ask for; so does the question whether it
-/// is so still, of whoever asks it beside another.
+/// there (`None`) is not kept. What is not known counts for the client; so does the question whether it is so still, of whoever
+/// asks it beside another. A list has a weight, one thing has none.
 pub async fn answer<R>(
     app: &App,
     request: &Request,
-    cost: impl Into<Cost>,
+    weight: Option<Weight>,
     name: &str,
     read: impl FnOnce(Rc<Telling>) -> R,
 ) -> Result<Option<KeptPage>, ApiError>
 where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
-    let cost = cost.into();
-    let limiter = cost.limiter;
+    let action = if weight.is_some() { Counted::Search } else { Counted::Read };
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
     let now = app.now_ms();
     let free = kept.is_some() && (fresh(now).is_some() || first_to_ask(now));
     if !free {
-        app.limit_client(limiter, request).await?;
+        app.limit_client(action, request).await?;
     }
     if let Some(kept) = kept
         && state(app).await?.version == kept.version
@@ -198,17 +197,19 @@ where
         return Ok(Some(kept.it));
     }
     if free {
-        app.limit_client(limiter, request).await?;
+        app.limit_client(action, request).await?;
     }
-    let place = limits::place(limiter, request).await?;
+    let permit = match weight {
+        Some(weight) => Some(weight.hold(request).await?),
+        None => None,
+    };
     // Another may have read it while this one waited.
-    if place.is_some()
+    if permit.is_some()
         && let Some(kept) = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned())
         && fresh(app.now_ms()).is_some_and(|state| state.version == kept.version)
     {
         return Ok(Some(kept.it));
     }
-    cost.of_looks(app, request).await?;
     let telling = Rc::new(Telling::new(app));
     let Some(page) = read(telling.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.
@@ -235,9 +236,9 @@ pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> 
         return Ok(kept);
     }
     if !first_to_ask(app.now_ms()) {
-        app.limit_client(Limiter::Read, request).await?;
+        app.limit_client(Counted::Read, request).await?;
     }
-    let _place = limits::place_for_newest(request).await?;
+    let _permit = Weight::Long.hold(request).await?;
     // Another may have read them while this one waited: all of them, where many changed.
     if let Some(kept) = newest_kept(app.now_ms()) {
         return Ok(kept);
@@ -275,9 +276,7 @@ pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Pa
         return Ok(kept.it);
     }
     // Calls are limited by who was let in: one client may be as many as it likes.
-    let cost = Cost::of(filter);
-    cost.of_looks(app, request).await?;
-    let _place = app.limit_read(cost.limiter, request).await?;
+    let _permit = app.limit_search(Weight::of_listings(filter.most()), request).await?;
     let telling = Telling::new(app);
     let page = Rc::new(catalogue::page(&telling, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.
@@ -302,7 +301,7 @@ pub async fn terms(
     {
         return Ok(Some((terms, state)));
     }
-    app.limit_client(Limiter::Read, request).await?;
+    app.limit_client(Counted::Read, request).await?;
     let telling = Telling::new(app);
     let Some(terms) = telling.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
     let (terms, state) = (Rc::new(terms), telling.state()?);

@@ -8,6 +8,7 @@ mod endpoint;
 mod error;
 mod known;
 mod limits;
+mod methods;
 mod openapi;
 mod paywall;
 mod receipts;
@@ -33,7 +34,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
     let (app, request) = (App::new(env), Request::new(request, method, url));
     let (line, waiting) = (app.line().clone(), request.headers_only());
     edge::serve::serve(answer(app, request), move || {
-        http::wait(&waiting).map_err(|error| {
+        http::hold(&waiting, http::BESIDE).map_err(|error| {
             let mut response = ApiError::from(error).answer().into_response();
             everywhere(response.headers_mut());
             line.status(response.status_code());
@@ -49,15 +50,18 @@ async fn answer(app: App, request: Request) -> Response {
     let varies = match &resolved {
         Resolved::Route(endpoint) => routes::pages::varies(endpoint, &method),
         Resolved::Unknown => true,
-        Resolved::Preflight(_) | Resolved::WrongMethod(_) => false,
+        Resolved::Preflight(_) | Resolved::WrongMethod(_) | Resolved::Moved(_) => false,
     };
-    let page = varies && routes::pages::wanted(&request);
+    // Where there is nothing but a page, everybody gets it.
+    let alone = matches!(&resolved, Resolved::Route(Endpoint::Home | Endpoint::Sell));
+    let page = alone || varies && routes::pages::wanted(&request);
     app.line().note("method", &method);
     if let Resolved::Route(endpoint) = &resolved {
         app.line().note("route", endpoint.template());
     }
     let answer = match resolved {
         Resolved::Preflight(allowed) => cors::preflight(allowed, &request),
+        Resolved::Moved(without) => respond::moved(&request, without).map_err(ApiError::from),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
         Resolved::Route(endpoint) if page => routes::pages::show(&app, &endpoint, &request).await,
@@ -85,7 +89,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
     match endpoint {
         Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
-        Endpoint::Listings if request.method() == "POST" => routes::listings::create(app, request).await,
+        Endpoint::CreateListing => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id, &request).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,

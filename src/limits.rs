@@ -1,184 +1,190 @@
 //! How often something may be asked for, by Workers' rate limiting bindings.
 //!
-//! They keep a flood from one place off the database and the chain's provider; what may be spent, and how much may be
-//! stored, is limited elsewhere, by the database itself. Rates are generous: many honest clients may share an address.
+//! They are brakes for floods, counted in each of Cloudflare's locations
+//! (<https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/>). Money and storage are limited by the database,
+//! memory by `edge::semaphore`, and turns at the chain's provider by `edge::queue`. Many honest clients may share an address.
 
-use std::{cell::RefCell, rc::Rc};
+use std::fmt;
 
 use cardano::chain::ChainError;
 use edge::{
-    places::{Place, Places},
+    answer::{ErrorAnswer, PROVIDER_SECONDS},
+    http::CROWDED_SECONDS,
+    queue,
+    semaphore::Permit,
     serve::Request,
     settings::SettingError,
 };
-use market::{account::Account, catalogue::Filter, limits::Authorization, network::site};
+use market::{account::Account, limits::Authorization};
 use worker::Env;
 
-use crate::{app::App, error::ApiError};
+use crate::error::{ApiError, Refused};
 
-pub use edge::{answer::PERIOD_SECONDS, client::client};
+pub use edge::client::client;
 
-/// What is limited.
+/// A rate, shared by actions of one kind. Each action of each client counts on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limiter {
-    /// Challenges, by client.
-    Challenge,
-    /// Answers to challenges, by client.
-    SignIn,
-    /// Reads of an account, which ask the chain, and changes of its limits; by account.
-    Account,
-    /// Purchases, by account.
-    Buy,
-    /// Withdrawals, by account.
-    Withdraw,
-    /// Requests with a session, before it is looked up, and agents' messages, before they are read: by client.
-    Session,
-    /// Offers, by client: one for each 64 KiB that are begun of what is sold.
-    Offer,
-    /// Contents that are read, by client: one for each 64 KiB that are begun.
-    Content,
-    /// Requests that carry a payment, by client.
-    Payment,
-    /// Requests that carry a proof of an earlier payment, by client.
-    Proof,
-    /// Verdicts, by client.
-    Verdict,
-    /// Drafts of payments and of actions, by client.
-    Draft,
-    /// Registrations of agents' programs, by client.
-    Register,
-    /// Consent pages, which may fetch a client's document; by client.
-    Consent,
-    /// Tokens, by client.
-    Token,
-    /// Messages of an agent with an owner, before its client's are counted: by agent.
-    Agent,
-    /// Tool calls, by agent; of those without an owner, by client.
-    Tool,
-    /// Reads of one thing by its name, where they reach the database: by client.
+pub enum Class {
     Read,
-    /// Calls of the chain's provider, [`edge::chain::CALLS_PER_TICKET`] at a time, whatever needs them: by client. Submissions are
-    /// not counted.
+    Write,
+    Auth,
+    Payment,
     Provider,
-    /// Reads of many, where they reach the database: searches, pages, lists; by client.
-    Search,
-    /// The same of more than [`WIDE`] listings or sales at once, of which a page may be 2 MB: by client.
-    Page,
-    /// What an account may take of its client's [`Self::Provider`]: agents of many accounts come from one platform's network.
-    AccountProvider,
-    /// The same of [`Self::Search`].
-    AccountSearch,
-    /// The same of [`Self::Content`].
-    AccountContent,
-    /// What can be read of what a payment bought, whatever else its client reads: the longest content twice.
-    BoughtContent,
+    Agent,
 }
 
-/// Listings that are read at once for what a search takes.
+/// A class's rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// Its binding in wrangler.toml.
+    binding: &'static str,
+    /// So many of one action of one client.
+    most: u32,
+    /// In so many seconds: 10 or 60, the platform has no others.
+    period_s: u32,
+}
+
+impl Class {
+    #[cfg(test)]
+    const ALL: [Self; 6] = [Self::Read, Self::Write, Self::Auth, Self::Payment, Self::Provider, Self::Agent];
+
+    /// The table of all limits.
+    const fn limit(self) -> Limit {
+        let (binding, most, period_s) = match self {
+            // Requests with a session, and reads that reach the database: by client, or account.
+            Self::Read => ("READ", 3_000, 60),
+            // Offers, verdicts and drafts, by client.
+            Self::Write => ("WRITE", 300, 60),
+            // Challenges, their answers, and the steps of OAuth: by client.
+            Self::Auth => ("AUTH", 600, 60),
+            // Payments and proofs by client; purchases and withdrawals by account.
+            Self::Payment => ("PAYMENT", 1_200, 60),
+            // Calls of the chain's provider before anything is paid, of everybody: the provider allows ten a second.
+            Self::Provider => ("PROVIDER", 100, PROVIDER_SECONDS),
+            // Messages and tool calls, by agent; tool calls without an owner, by client.
+            Self::Agent => ("AGENT", 600, 60),
+        };
+        Limit { binding, most, period_s }
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    Session,
+    Account,
+    Read,
+    Search,
+    Offer,
+    Verdict,
+    Draft,
+    Challenge,
+    SignIn,
+    Register,
+    Consent,
+    Token,
+    Payment,
+    Proof,
+    Buy,
+    Withdraw,
+    Message,
+    Tool,
+}
+
+impl Counted {
+    /// Its class, its name in keys, and what it is called where there are too many.
+    const fn described(self) -> (Class, &'static str, &'static str) {
+        match self {
+            Self::Session => (Class::Read, "session", "requests with a session"),
+            Self::Account => (Class::Read, "account", "looks at this account"),
+            Self::Read => (Class::Read, "read", "reads"),
+            Self::Search => (Class::Read, "search", "searches and pages"),
+            Self::Offer => (Class::Write, "offer", "offers"),
+            Self::Verdict => (Class::Write, "verdict", "verdicts"),
+            Self::Draft => (Class::Write, "draft", "drafts"),
+            Self::Challenge => (Class::Auth, "challenge", "challenges"),
+            Self::SignIn => (Class::Auth, "sign-in", "answers to challenges"),
+            Self::Register => (Class::Auth, "register", "registrations"),
+            Self::Consent => (Class::Auth, "consent", "consent pages"),
+            Self::Token => (Class::Auth, "token", "requests for tokens"),
+            Self::Payment => (Class::Payment, "payment", "payments"),
+            Self::Proof => (Class::Payment, "proof", "proofs of earlier payments"),
+            Self::Buy => (Class::Payment, "buy", "purchases of this account"),
+            Self::Withdraw => (Class::Payment, "withdraw", "withdrawals of this account"),
+            Self::Message => (Class::Agent, "message", "messages of this agent"),
+            Self::Tool => (Class::Agent, "tool", "tool calls"),
+        }
+    }
+}
+
+/// What there was too much of, and when to come back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many {what}{most}: try again in {seconds} seconds")]
+pub struct TooMany {
+    what: &'static str,
+    /// How many there may be, in words; empty where that is no number.
+    most: String,
+    /// Seconds after which there is room again, at the latest.
+    seconds: u32,
+}
+
+impl Refused for TooMany {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::too_many(self.seconds, self.to_string())
+    }
+}
+
+/// Counts one of an action of `who`; refuses it where nothing is left.
+pub async fn take(env: &Env, action: Counted, who: &str) -> Result<(), ApiError> {
+    let (class, name, what) = action.described();
+    if is_left(env, class, format_args!("{name}:{who}")).await? {
+        Ok(())
+    } else {
+        let Limit { most, period_s: seconds, .. } = class.limit();
+        Err(TooMany { what, most: format!(", more than {most} in {seconds} seconds"), seconds }.into())
+    }
+}
+
+async fn is_left(env: &Env, class: Class, key: fmt::Arguments<'_>) -> Result<bool, ApiError> {
+    let name = class.limit().binding;
+    let unbound = |_| SettingError { name: name.into(), problem: "is not bound (wrangler.toml)" };
+    Ok(env.rate_limiter(name).map_err(unbound)?.limit(key.to_string()).await?.success)
+}
+
+/// Memory that an answer takes while it is made, in the database's words, in ours and in the runtime's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// More than [`WIDE`] listings or sales, of up to 2 MB.
+    Long,
+    /// Up to as many, half a megabyte at their longest.
+    Short,
+    /// A draft: what a wallet says that it holds is read by then, and some of it kept while a provider runs the contract.
+    Draft,
+}
+
+/// Listings that are read at once for a short answer.
 const WIDE: u32 = 50;
 
-/// Every limit: its binding in wrangler.toml and how many are allowed in [`PERIOD_SECONDS`].
-pub const LIMITS: [(Limiter, &str, u32); 25] = [
-    (Limiter::Challenge, "LIMIT_CHALLENGE", 300),
-    (Limiter::SignIn, "LIMIT_SIGN_IN", 300),
-    (Limiter::Account, "LIMIT_ACCOUNT", 300),
-    (Limiter::Buy, "LIMIT_BUY", 300),
-    (Limiter::Withdraw, "LIMIT_WITHDRAW", 10),
-    (Limiter::Session, "LIMIT_SESSION", 3_000),
-    (Limiter::Offer, "LIMIT_OFFER", 600),
-    (Limiter::Content, "LIMIT_CONTENT", 1_200),
-    (Limiter::Payment, "LIMIT_PAYMENT", 1_200),
-    (Limiter::Proof, "LIMIT_PROOF", 1_200),
-    (Limiter::Verdict, "LIMIT_VERDICT", 600),
-    (Limiter::Draft, "LIMIT_DRAFT", 300),
-    (Limiter::Register, "LIMIT_REGISTER", 120),
-    (Limiter::Consent, "LIMIT_CONSENT", 300),
-    (Limiter::Token, "LIMIT_TOKEN", 600),
-    (Limiter::Agent, "LIMIT_AGENT", 600),
-    (Limiter::Tool, "LIMIT_TOOL", 300),
-    (Limiter::Read, "LIMIT_READ", 3_000),
-    (Limiter::Search, "LIMIT_SEARCH", 600),
-    (Limiter::Page, "LIMIT_PAGE", 120),
-    (Limiter::Provider, "LIMIT_PROVIDER", 200),
-    (Limiter::AccountProvider, "LIMIT_ACCOUNT_PROVIDER", 50),
-    (Limiter::AccountSearch, "LIMIT_ACCOUNT_SEARCH", 150),
-    (Limiter::AccountContent, "LIMIT_ACCOUNT_CONTENT", 720),
-    (Limiter::BoughtContent, "LIMIT_BOUGHT_CONTENT", 32),
-];
-
-impl Limiter {
-    /// Of a read of so many listings at most.
+impl Weight {
+    /// Of so many listings at most.
     pub const fn of_listings(most: u32) -> Self {
-        if most > WIDE { Self::Page } else { Self::Search }
+        if most > WIDE { Self::Long } else { Self::Short }
     }
 
-    /// The part of it that one account has.
-    pub const fn of_account(self) -> Option<Self> {
+    const fn bytes(self) -> usize {
         match self {
-            Self::Provider => Some(Self::AccountProvider),
-            Self::Search => Some(Self::AccountSearch),
-            Self::Content => Some(Self::AccountContent),
-            _ => None,
+            Self::Long => 8 << 20,
+            Self::Short => 3 << 20,
+            Self::Draft => 4 << 20,
         }
     }
 
-    fn binding(self) -> &'static str {
-        LIMITS.iter().find(|(limiter, ..)| *limiter == self).map_or("", |(_, binding, _)| binding)
+    /// Waits for room for it; refused where there is none for ten seconds.
+    pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
+        let crowded = TooMany { what: "long answers at once", most: String::new(), seconds: CROWDED_SECONDS };
+        Ok(Permit::hold(&client(request)?, self.bytes()).await.ok_or(crowded)?)
     }
 }
-
-/// What a read of the database costs a client, where it is not known from memory: one of what it may ask for, and one for each
-/// further look through the full-text index.
-#[derive(Clone, Copy)]
-pub struct Cost {
-    pub limiter: Limiter,
-    looks: usize,
-}
-
-impl Cost {
-    /// Of a page of listings.
-    pub fn of(filter: &Filter) -> Self {
-        Self::of_words(filter.most(), filter.looks())
-    }
-
-    /// Of so many listings at most that have any of so many words, or all.
-    pub const fn of_words(most: u32, words: usize) -> Self {
-        Self { limiter: Limiter::of_listings(most), looks: words.saturating_sub(1) }
-    }
-
-    /// Takes what the further looks cost.
-    pub async fn of_looks(self, app: &App, request: &Request) -> Result<(), ApiError> {
-        for _ in 0..self.looks {
-            app.limit_client(Limiter::Search, request).await?;
-        }
-        Ok(())
-    }
-}
-
-impl From<Limiter> for Cost {
-    fn from(limiter: Limiter) -> Self {
-        Self { limiter, looks: 0 }
-    }
-}
-
-/// Takes one from what `key` may ask for; 429 when nothing is left.
-pub async fn take(env: &Env, limiter: Limiter, key: &str) -> Result<(), ApiError> {
-    let name = limiter.binding();
-    let binding = env
-        .rate_limiter(name)
-        .map_err(|_| SettingError { name: name.into(), problem: "is not bound (wrangler.toml)" })?;
-    let outcome = binding.limit(key.to_owned()).await?;
-    if outcome.success { Ok(()) } else { Err(ApiError::TooMany) }
-}
-
-/// Long answers, of up to 2 MB each, that are made at once: one takes several times as much of the 128 MB that an isolate
-/// has, in the database's words, in ours and in the runtime's. A minute's rate may come at once.
-const LONG_AT_ONCE: usize = 4;
-/// The same of up to [`WIDE`] listings, half a megabyte at their longest.
-const SEARCHES_AT_ONCE: usize = 6;
-/// Drafts of actions that are made at once: what a wallet says that it holds is read by then, and some of it kept while a
-/// provider runs the contract.
-const DRAFTS_AT_ONCE: usize = 8;
 
 /// Bytes that a purchase from a service wallet takes while it is made and waited for: what is known of the wallet. One full of
 /// tokens takes more.
@@ -190,41 +196,6 @@ pub const fn payment_bytes(header: &str) -> usize {
     header.len().saturating_mul(3)
 }
 
-thread_local! {
-    static LONG: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
-    static SEARCHES: RefCell<Places> = const { RefCell::new(Places::new(SEARCHES_AT_ONCE)) };
-    static DRAFTS: RefCell<Places> = const { RefCell::new(Places::new(DRAFTS_AT_ONCE)) };
-    /// Of those who ask for the newest listings, at the rate of short answers: most have what another read.
-    static NEWEST: RefCell<Places> = const { RefCell::new(Places::new(LONG_AT_ONCE)) };
-}
-
-/// A place among those who make an answer as long, as soon as one is free; 429 where none is for ten seconds. Who reads
-/// little needs none.
-pub async fn place(limiter: Limiter, request: &Request) -> Result<Option<Place>, ApiError> {
-    let places = match limiter {
-        Limiter::Page => &LONG,
-        Limiter::Search => &SEARCHES,
-        Limiter::Draft => &DRAFTS,
-        _ => return Ok(None),
-    };
-    Place::wait(places, &client(request)?).await.ok_or(ApiError::TooMany).map(Some)
-}
-
-/// The same among those who ask what is new in the whole catalogue.
-pub async fn place_for_newest(request: &Request) -> Result<Place, ApiError> {
-    Place::wait(&NEWEST, &client(request)?).await.ok_or(ApiError::TooMany)
-}
-
-/// Whether a client may read so much more of what is sold; where it had too much, of what this payment bought. Nobody is kept
-/// from it where the limit cannot be asked.
-pub async fn charge((env, account, client): (Env, Option<Rc<str>>, String), payment: Option<String>) -> bool {
-    let mut taken = take_of(&env, Limiter::Content, account.as_deref(), &client).await;
-    if let (Err(ApiError::TooMany), Some(payment)) = (&taken, payment) {
-        taken = take(&env, Limiter::BoughtContent, &payment).await;
-    }
-    !matches!(taken, Err(ApiError::TooMany))
-}
-
 /// What an account is counted by: its owner for themselves, and its agents for all of them, so that none keeps its owner out.
 pub fn of_account(account: &Account) -> String {
     match account.authorization {
@@ -233,33 +204,15 @@ pub fn of_account(account: &Account) -> String {
     }
 }
 
-/// Takes one from what a client may ask for, first from the part of an account, where one asks, and last from what its site
-/// may: who is refused by a narrower one has taken nothing of the others'.
-pub async fn take_of(env: &Env, limiter: Limiter, account: Option<&str>, client: &str) -> Result<(), ApiError> {
-    if let (Some(part), Some(account)) = (limiter.of_account(), account) {
-        take(env, part, account).await?;
-    }
-    take_apart(env, limiter, "", client).await
+/// Waits for a client's turn at the chain's provider, and counts the call.
+pub async fn admit((env, client): (Env, String)) -> Result<(), ChainError> {
+    let left =
+        queue::turn(&client).await && is_left(&env, Class::Provider, format_args!("call:all")).await.map_err(failed)?;
+    if left { Ok(()) } else { Err(ChainError::TooMany) }
 }
 
-/// The same, apart from what else is counted there: `what` names it.
-pub async fn take_apart(env: &Env, limiter: Limiter, what: &str, client: &str) -> Result<(), ApiError> {
-    take(env, limiter, &format!("{what}{client}")).await?;
-    let site = site(client);
-    // An IPv6 site, a /48 of 65,536 clients, has as much as two of them: what each of these takes is of either half, by chance.
-    if site != client {
-        let half = if worker::js_sys::Math::random() < 0.5 { "one" } else { "other" };
-        take(env, limiter, &format!("{what}{half} {site}")).await?;
-    }
-    Ok(())
-}
-
-/// Takes one from what an account's client may cost the chain's provider.
-pub async fn admit((env, account, client): (Env, Option<Rc<str>>, String)) -> Result<(), ChainError> {
-    take_of(&env, Limiter::Provider, account.as_deref(), &client).await.map_err(|error| match error {
-        ApiError::TooMany => ChainError::TooMany,
-        error => ChainError::Unavailable(error.to_string()),
-    })
+fn failed(error: ApiError) -> ChainError {
+    ChainError::Unavailable(error.to_string())
 }
 
 #[cfg(test)]
@@ -267,28 +220,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_reads_the_longest_content_to_its_end_in_a_minute() {
-        let pages = market::listing::MAX_CONTENT_BYTES.div_ceil(agents::mcp::view::PAGE_CHARACTERS);
-        let charges = market::listing::MAX_CONTENT_BYTES.div_ceil(edge::contents::BYTES_PER_CHARGE);
-        let limit = LIMITS.iter().find(|(limiter, ..)| *limiter == Limiter::AccountContent).map(|(.., limit)| *limit);
-        assert!(limit.is_some_and(|limit| pages * charges <= limit as usize), "{pages} pages of {charges} each");
-    }
-
-    #[test]
     fn the_bindings_are_those_of_the_table() {
         let file = include_str!("../wrangler.toml");
         let (live, preview) = file.split_once("[env.preview]").expect("a preview environment");
         let mut ids = std::collections::BTreeSet::new();
         for (config, begin) in [(live, "[[ratelimits]]"), (preview, "{ name = ")] {
-            assert_eq!(config.matches("\"LIMIT_").count(), LIMITS.len());
-            for (limiter, name, limit) in LIMITS {
-                assert_eq!(limiter.binding(), name);
-                let entry = config.split(begin).find(|entry| entry.contains(&format!("\"{name}\"")));
-                let simple = format!("simple = {{ limit = {limit}, period = {PERIOD_SECONDS} }}");
-                assert!(entry.is_some_and(|entry| entry.contains(&simple)), "{name}");
-                let id = entry.and_then(|entry| entry.split_once("namespace_id = ")).map(|(_, rest)| &rest[..6]);
-                assert!(id.is_some_and(|id| ids.insert(id.to_owned())), "each counts on its own: {name}");
+            assert_eq!(config.matches("namespace_id = ").count(), Class::ALL.len());
+            for Limit { binding, most, period_s } in Class::ALL.map(Class::limit) {
+                let entry = config.split(begin).find(|entry| entry.contains(&format!("\"{binding}\"")));
+                let simple = format!("simple = {{ limit = {most}, period = {period_s} }}");
+                assert!(entry.is_some_and(|entry| entry.contains(&simple)), "{binding}");
+                let id = entry.and_then(|entry| entry.split("namespace_id = ").nth(1)?.split('"').nth(1));
+                assert!(id.is_some_and(|id| ids.insert(id.to_owned())), "each counts on its own: {binding}");
             }
         }
+    }
+
+    #[test]
+    fn a_refusal_says_of_what_there_was_too_much_and_when_to_come_back() {
+        let (_, _, what) = Counted::SignIn.described();
+        let refused = TooMany { what, most: ", more than 600 in 60 seconds".into(), seconds: 60 };
+        let told = "too many answers to challenges, more than 600 in 60 seconds: try again in 60 seconds";
+        assert_eq!(refused.to_string(), told);
     }
 }

@@ -10,8 +10,6 @@ use crate::error::ApiError;
 mod operations;
 #[cfg(test)]
 mod page;
-#[cfg(test)]
-mod schemas;
 
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
 const PAGE: &str = include_str!("openapi/docs.html");

@@ -1,93 +1,21 @@
-//! The paywall's terms: the ways to pay that are configured, and what a listing costs, as x402 says it.
+//! The paywall's terms: what a listing costs, as x402 says it.
 
 use std::rc::Rc;
 
 use cardano::slots::Millis;
-use edge::{
-    keys::KeyStore,
-    serve::Request,
-    settings::{self, Lookup, SettingError},
-};
-use escrow::Deployment;
-use market::{DeliveryMode, ListingId, catalogue::ListingTerms, chain_state, checkout::PaymentOption};
+use edge::serve::Request;
+use market::{ListingId, catalogue::ListingTerms, chain_state};
 use serde_json::{Map, Value};
 use sql::Database;
 use x402_cardano::{
-    method::{DefaultMethod, EscrowMethod, MempoolPolicy},
     request_commitment::{HttpRequest, RequestDigest},
-    wire::{ConfirmationPolicy, PaymentRequired, PaymentRequirements, ResourceInfo, bazaar, payment_identifier},
+    wire::{PaymentRequired, PaymentRequirements, ResourceInfo, bazaar, payment_identifier},
 };
 
 use crate::{app::App, error::ApiError, known};
 
 /// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
 pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
-
-/// The ways to pay that the operator configured.
-pub struct Methods {
-    instant: DefaultMethod,
-    protected: Option<EscrowMethod>,
-    /// Whether anything more is sold protected: who has money in the contract can act on it all the same.
-    sells_protected: bool,
-    /// Newer blocks that a payment waits for.
-    pub confirmations: u64,
-}
-
-impl Methods {
-    /// What the operator configured.
-    ///
-    /// # Errors
-    /// A setting that is there and unusable.
-    pub fn configured(lookup: &Lookup<'_>, keys: &KeyStore) -> Result<Self, SettingError> {
-        const CONFIRMATIONS: &str = "L1_CONFIRMATIONS";
-        const PROBLEM: &str = "must be a whole number from 0 to 20";
-        let unusable = || SettingError { name: CONFIRMATIONS.into(), problem: PROBLEM };
-        let confirmations = settings::whole_number(lookup, CONFIRMATIONS, 0, 0..=20, PROBLEM)?;
-        let policy = i8::try_from(confirmations).ok().and_then(ConfirmationPolicy::new).ok_or_else(unusable)?;
-        let instant = DefaultMethod::new(policy).map_err(|MempoolPolicy| unusable())?;
-        let protected = match settings::deployment(lookup)? {
-            None => None,
-            Some(deployment) => {
-                let name = settings::transfer_method(lookup, &deployment)?;
-                let seller = keys.required_seller()?.clone();
-                Some(EscrowMethod::new(deployment, seller, name, policy).map_err(|MempoolPolicy| unusable())?)
-            }
-        };
-        let sells_protected = settings::switch(lookup, "PROTECTED_SALES", true)?;
-        Ok(Self { instant, protected, sells_protected, confirmations })
-    }
-
-    /// The contract that protected payments are locked in, if there is one.
-    pub fn deployment(&self) -> Option<&Deployment> {
-        self.protected.as_ref().map(EscrowMethod::deployment)
-    }
-
-    /// How payments into it are sold, if they are.
-    fn sold_protected(&self) -> Option<&EscrowMethod> {
-        self.protected.as_ref().filter(|_| self.sells_protected)
-    }
-
-    /// What makes the quotes for a listing with these modes, anew each time; `None` where it is sold without.
-    pub fn quoting(&self, modes: &[DeliveryMode]) -> Option<&EscrowMethod> {
-        self.sold_protected().filter(|_| modes.contains(&DeliveryMode::Protected))
-    }
-
-    /// The way to pay under which nothing is signed.
-    pub fn unquoted(&self) -> PaymentOption<'_> {
-        (DeliveryMode::Instant, &self.instant)
-    }
-
-    /// The ways to pay, cheapest first.
-    pub fn options(&self) -> Vec<PaymentOption<'_>> {
-        let protected = self.sold_protected().map(|method| (DeliveryMode::Protected, method as _));
-        std::iter::once(self.unquoted()).chain(protected).collect()
-    }
-
-    /// The same for a listing: none where the operator hid it, for that is sold to nobody new.
-    pub fn options_for(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
-        if terms.hidden { vec![] } else { self.options() }
-    }
-}
 
 /// A listing's terms, and the clock of escrow matters.
 #[derive(Clone, Debug)]

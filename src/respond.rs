@@ -1,7 +1,19 @@
-//! Answers with validators.
+//! Answers of a type, answers with validators.
 
-use edge::serve::{Request, Response};
+use edge::{
+    answer::{self, Fault},
+    serve::{Request, Response},
+};
+use serde::Serialize;
 use worker::Result;
+
+use crate::error::ApiError;
+
+/// An answer for one client alone.
+pub fn private(value: &impl Serialize) -> std::result::Result<Response, ApiError> {
+    let unwritten = |error| Fault::Inconsistent(format!("an answer cannot be written: {error}"));
+    Ok(answer::private_json(serde_json::to_string(value).map_err(unwritten)?)?)
+}
 
 /// Puts a validator on an answer that may be kept if it is asked for again each time.
 pub fn tagged(mut response: Response, etag: &str) -> Result<Response> {
@@ -18,6 +30,14 @@ pub fn not_modified(request: &Request, etag: &str) -> Result<Option<Response>> {
         return Ok(None);
     }
     tagged(Response::empty()?.with_status(304), etag).map(Some)
+}
+
+/// The same with another path: 308 keeps method and body (RFC 9110, 15.4.9).
+pub fn moved(request: &Request, path: &str) -> Result<Response> {
+    let query = request.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let mut response = Response::empty()?.with_status(308);
+    response.headers_mut().set("location", format!("{path}{query}"))?;
+    Ok(response)
 }
 
 /// If-None-Match compares weakly (RFC 9110, 13.1.2).

@@ -9,7 +9,7 @@ use edge::{
 use market::{catalogue::Quota, chain_state::Lead};
 use worker::Env;
 
-use crate::paywall::Methods;
+use crate::methods::Methods;
 
 /// The API's settings.
 pub struct Settings {

@@ -2,7 +2,7 @@
 
 mod settings;
 
-use arbitration::{Arbiter, MAX_OUTPUT_BYTES, MalformedRequest, ResolveError, ResolveRequest};
+use arbitration::{Arbiter, MAX_OUTPUT_BYTES, MalformedRequest, ResolveError};
 use cardano::slots::SlotConfig;
 use edge::{
     Usage,
@@ -136,7 +136,7 @@ async fn resolve(
         return Err(RequestError::NoToken);
     }
     let body = read_request(&mut request, MAX_BODY).await?;
-    let dispute = ResolveRequest::parse(&body)?;
+    let dispute = arbitration::parse(&body)?;
     drop(body);
 
     case.line.note("escrow", &dispute.escrow.to_string());

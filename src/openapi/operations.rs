@@ -1,11 +1,24 @@
 //! Every operation: what it takes, and each way in which it answers.
 
+use api_types::{
+    Actions, Agent, Approval, Bought, Buy, Category, Challenge, ChallengeRequest, ConnectChallenge, Connected, Creator,
+    DeliveryMode, Error, Health, LimitsSet, Listing, Me, NewActionDraft, NewLimits, NewListing, NewPaymentDraft,
+    OAuthError, PaymentDraft, Purchase, Registered, Registration, Revocation, Session, SignIn, Sort, TokenRequest,
+    Tokens, Verdict, Withdrawal, mcp::RpcMessage,
+};
 use market::catalogue::discovery::MAX_ADDRESSES;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use x402_cardano::wire::discovery::{DEFAULT_LIMIT, MAX_LIMIT};
+use x402_cardano::wire::discovery::{DEFAULT_LIMIT, DiscoveryPage, MAX_LIMIT, SearchPage, Supported};
 
-use super::schemas::*;
+/// Where a page ended.
+const CURSOR: &str = r"^-?\d{1,15}\.-?\d{1,15}$";
+
+/// Any JSON object: its form is that of another document.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+struct Document(Map<String, Value>);
 
 /// What goes wrong anywhere: status, name, what it means, and the header that says more.
 const ERRORS: [(u16, &str, &str, Option<&str>); 13] = [
@@ -230,7 +243,7 @@ fn cursor() -> Value {
 }
 
 fn catalogue(g: &mut SchemaGenerator) -> Operations {
-    let filters = json!({ "type": "string", "enum": ["newest", "popular", "price_asc", "price_desc", "reputation"] });
+    let filters = schema::<Sort>(g);
     let categories = schema::<Category>(g);
     let modes = schema::<DeliveryMode>(g);
     let list = operation("listListings", "Catalogue", "What is for sale")
@@ -332,7 +345,7 @@ fn purchases(g: &mut SchemaGenerator) -> Operations {
         .more("Without `action`: what the contract lets each party do now, until when, and what it costs. With it: a transaction to sign and submit.")
         .path("id", "The purchase.")
         .body::<NewActionDraft>(g, JSON)
-        .answers::<Document>(g, 200, "The actions, or the draft of one.")
+        .answers::<Actions>(g, 200, "The actions, or the draft of one.")
         .fails(&[400, 403, 404, 409, 413, 429]);
     let verify = operation("judgePurchase", "Purchases", "Say whether what was delivered is what was listed")
         .more("Signed by the payer as for unlocking; or in the session of the account whose service wallet paid.")

@@ -1,23 +1,24 @@
 //! `POST /auth/challenge`, `POST /auth/verify`, `POST /auth/logout`
 
+use api_types::{ChallengeRequest, Session, SessionAccount, SignIn};
 use cardano::{
     Address,
     address::AddressError,
     cip8::{Cip8Error, DataSignature, SignedMessage},
 };
 use edge::serve::{Request, Response};
-use edge::{answer, ed25519::WebCrypto};
+use edge::{answer::ErrorAnswer, ed25519::WebCrypto};
 use market::{
     account::{self, NewWallet, NotSignedIn, Token},
     challenge::{self, Challenge, Purpose},
 };
-use serde_json::json;
 
 use crate::{
     app::App,
-    body::JsonBody,
-    error::ApiError,
-    limits::{Limiter, client},
+    body,
+    error::{ApiError, Refused},
+    limits::Counted,
+    respond,
     session::Shown,
 };
 
@@ -33,34 +34,37 @@ pub enum SignInError {
     /// Answered before, expired, or never given.
     #[error("no live challenge for this address: ask for a new one (POST /auth/challenge)")]
     NoChallenge,
-    /// The network has used its day up; for how many seconds.
-    #[error("{0}")]
-    NoMoreToday(NotSignedIn, u64),
+}
+
+impl Refused for SignInError {
+    fn answer(&self) -> ErrorAnswer {
+        match self {
+            Self::Address(..) => ErrorAnswer::bad_request(self.to_string()),
+            Self::Signature(_) | Self::NoChallenge => ErrorAnswer::unauthorized(self.to_string()),
+        }
+    }
 }
 
 /// A challenge for an address.
 pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Challenge, &request).await?;
-    let owner = JsonBody::read(&mut request, |body| address(body, "address")).await?;
+    app.limit_client(Counted::Challenge, &request).await?;
+    let ChallengeRequest { address } = body::read(&mut request).await?;
+    let owner = parsed("address", &address)?;
     let Challenge { owner, nonce, digest, expires_at } =
         challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms()).await?;
-    let answer = json!({ "owner": owner, "digest": digest, "nonce": nonce, "expiresAt": expires_at });
-    Ok(answer::private_json(answer.to_string())?)
+    respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
 }
 
-fn address(body: &JsonBody, name: &'static str) -> Result<Address, ApiError> {
-    let address = Address::parse_cip30(body.text(name)?);
-    Ok(address.map_err(|error| SignInError::Address(name, error))?)
+fn parsed(field: &'static str, address: &str) -> Result<Address, SignInError> {
+    Address::parse_cip30(address).map_err(|error| SignInError::Address(field, error))
 }
 
 /// A session, for a signed challenge.
 pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::SignIn, &request).await?;
-    let (owner, signed) = JsonBody::read(&mut request, |body| {
-        let (owner, key, signature) = (address(body, "owner")?, body.text("key")?, body.text("signature")?);
-        Ok((owner, DataSignature::from_hex(key, signature).map_err(SignInError::from)?))
-    })
-    .await?;
+    app.limit_client(Counted::SignIn, &request).await?;
+    let SignIn { owner, key, signature } = body::read(&mut request).await?;
+    let owner = parsed("owner", &owner)?;
+    let signed = DataSignature::from_hex(&key, &signature).map_err(SignInError::from)?;
     let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(SignInError::from)?;
     let challenge =
         challenge::find(&app.challenges()?, &Purpose::SignIn, &owner, message.payload(), app.now_ms()).await?;
@@ -73,25 +77,23 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     let key_version = keys.current_version()?;
     let address = keys.wallet(key_version, &owner.to_string())?.enterprise_address();
     let wallet = NewWallet { address, key_version };
-    let (room, network) = (app.room().await?, client(&request)?);
-    let signed = account::sign_in(&app.database(), &challenge, &wallet, &token, room, &network, app.now_ms()).await;
+    let room = app.room().await?;
+    let signed = account::sign_in(&app.database(), &challenge, &wallet, &token, room, app.now_ms()).await;
     let account = signed.map_err(|error| match error {
         NotSignedIn::Answered => SignInError::NoChallenge.into(),
         NotSignedIn::NoRoom => ApiError::NoRoom,
-        NotSignedIn::NoMoreToday { wait_s } => SignInError::NoMoreToday(error, wait_s).into(),
         NotSignedIn::Database(error) => error.into(),
     })?;
-    let answer = json!({
-        "token": token.reveal(),
-        "expiresAt": app.now_ms().saturating_add(account::session_ms(room)),
-        "account": { "owner": account.owner, "walletAddress": account.wallet_address },
-    });
-    Ok(answer::private_json(answer.to_string())?)
+    respond::private(&Session {
+        token: token.reveal().to_owned(),
+        expires_at: app.now_ms().saturating_add(account::session_ms(room)),
+        account: SessionAccount { owner: account.owner, wallet_address: account.wallet_address },
+    })
 }
 
 /// The end of a session; with `everywhere=true` in the query, of all sessions of its account.
 pub async fn logout(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+    app.limit_client(Counted::Session, request).await?;
     let token = Shown::required(request)?;
     let everywhere = request.url()?.query_pairs().any(|(name, value)| name == "everywhere" && value == "true");
     if account::sign_out(&app.database(), &token, everywhere, app.now_ms()).await? {

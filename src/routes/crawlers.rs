@@ -12,7 +12,7 @@ use crate::{
     app::App,
     error::ApiError,
     known::{self, Telling},
-    limits::Limiter,
+    limits::Weight,
 };
 
 /// Pages beside those of the listings.
@@ -44,7 +44,7 @@ pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError>
         let listings = discovery::addresses(&*telling).await?;
         Ok(Some(Page { json: urls(&origin, &listings), next: None }))
     };
-    let page = known::answer(app, request, Limiter::Page, &format!("{origin}/sitemap.xml"), read).await?;
+    let page = known::answer(app, request, Some(Weight::Long), &format!("{origin}/sitemap.xml"), read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a sitemap without pages".into()))?;
     typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300")
 }

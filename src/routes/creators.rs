@@ -3,16 +3,16 @@
 use cardano::{Address, address::AddressError};
 use std::rc::Rc;
 
-use edge::answer::Fault;
+use edge::answer::{ErrorAnswer, Fault};
 use edge::serve::{Request, Response};
 use market::catalogue::{self, Cursor};
 use url::form_urlencoded;
 
 use crate::{
     app::App,
-    error::ApiError,
+    error::{ApiError, Refused},
     known::{self, Telling},
-    limits::Limiter,
+    limits::Weight,
     respond,
 };
 
@@ -27,6 +27,12 @@ pub enum CreatorError {
     Cursor,
 }
 
+impl Refused for CreatorError {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::bad_request(self.to_string())
+    }
+}
+
 /// What a creator sells: the newest, or what comes after them.
 pub async fn show(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
     let address: Address = address.parse().map_err(CreatorError::from)?;
@@ -35,7 +41,7 @@ pub async fn show(app: &App, address: &str, request: &Request) -> Result<Respons
     let after = after.transpose().map_err(|()| CreatorError::Cursor)?;
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
     let read = async |telling: Rc<Telling>| catalogue::creator(&*telling, &address, after).await.map(Some);
-    let page = known::answer(app, request, Limiter::Page, &name, read).await?;
+    let page = known::answer(app, request, Some(Weight::Long), &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a creator without a page".into()))?;
     Ok(respond::linked(Response::kept_json(&page.json), request, page.next.as_deref())?)
 }

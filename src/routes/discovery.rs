@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use edge::answer::{self, Fault};
+use edge::answer::{self, ErrorAnswer, Fault};
 use edge::serve::{Request, Response};
 use market::{
     DeliveryMode,
@@ -23,9 +23,10 @@ use x402_cardano::{
 
 use crate::{
     app::App,
-    error::ApiError,
-    limits::{Cost, Limiter},
-    paywall::{self, Methods},
+    error::{ApiError, Refused},
+    limits::Weight,
+    methods::Methods,
+    paywall,
 };
 
 /// How far into the listings a page may begin.
@@ -50,6 +51,12 @@ pub enum DiscoveryError {
     /// Where to go on.
     #[error("cursor: must come from a page of this search")]
     Cursor,
+}
+
+impl Refused for DiscoveryError {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::bad_request(self.to_string())
+    }
 }
 
 fn cacheable(text: String) -> Result<Response, ApiError> {
@@ -182,7 +189,7 @@ pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiErro
     let SalesPage { listings, total } = match wanted.paid(&methods) {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
-            let _place = app.limit_read(Limiter::of_listings(limit), request).await?;
+            let _place = app.limit_search(Weight::of_listings(limit), request).await?;
             let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
@@ -199,9 +206,7 @@ pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> 
     let Found { listings, more } = match wanted.paid(&methods) {
         None => Found { listings: vec![], more: false },
         Some(paid) => {
-            let cost = Cost::of_words(limit, question.looks());
-            cost.of_looks(app, request).await?;
-            let _place = app.limit_read(cost.limiter, request).await?;
+            let _place = app.limit_search(Weight::of_listings(limit), request).await?;
             let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::search(&app.database(), &question, paid, with_escrow, (limit, before)).await?
         }

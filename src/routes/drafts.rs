@@ -4,14 +4,15 @@
 //! - `POST /purchases/{id}/action-draft`: what a party can do with its escrow, and the transaction for it. The wallet submits
 //!   the signed one, and the watcher reads from the chain what it did.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use api_types::{ActionSummary, ActionTiming, NewActionDraft, NewPaymentDraft, PaymentSummary};
 use cardano::{
     TxHash, TxRef,
     chain::{self, Chain},
     tx::build::UnsignedTx,
 };
-use edge::answer::{self, Fault};
+use edge::answer::{ErrorAnswer, Fault};
 use edge::serve::{Request, Response};
 use escrow::{Action, rules::Timing};
 use market::{
@@ -19,9 +20,8 @@ use market::{
     actions::{self, ActionDraft, ActionError, Actions, CurrentEscrow, NoEscrow, PossibleAction, PossibleActions},
     checkout::{self, DraftError, DraftOrder, PaymentDraft},
     cip30::{Cip30Wallet, InvalidWallet, WalletDescription},
-    purchase::Status,
 };
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use x402_cardano::{
     request_commitment::{Commitment, RequestDigest},
     wire::request_binding,
@@ -29,10 +29,11 @@ use x402_cardano::{
 
 use crate::{
     app::App,
-    body::{FieldError, JsonBody, WalletBody},
-    error::ApiError,
-    limits::{self, Limiter},
+    body::{FieldError, WalletBody},
+    error::{ApiError, Refused},
+    limits::{Counted, Weight},
     paywall::{self, Priced},
+    respond,
     routes::purchases::PurchaseError,
 };
 
@@ -42,9 +43,6 @@ pub enum DraftingError {
     /// No listing has this id, or the operator hid it.
     #[error("no such listing")]
     UnknownListing,
-    /// Not a mode of delivery.
-    #[error("mode: must be instant or protected")]
-    Mode,
     /// Not a digest.
     #[error("commitment: must be 64 lowercase hexadecimal digits")]
     Commitment,
@@ -73,13 +71,48 @@ pub enum DraftingError {
     NotActed(ActionError),
 }
 
+impl Refused for DraftingError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::UnknownListing => ErrorAnswer::not_found(text),
+            Self::NotActed(error) => acted(error, text),
+            Self::Commitment
+            | Self::Action
+            | Self::NoContract
+            | Self::Wallet(_)
+            | Self::NotOnChain(_)
+            | Self::NotDrafted(_) => ErrorAnswer::bad_request(text),
+        }
+    }
+}
+
+/// Why a party's action is not drafted.
+fn acted(error: &ActionError, text: String) -> ErrorAnswer {
+    match error {
+        ActionError::NotYours { .. } => ErrorAnswer::forbidden(text),
+        ActionError::NoEscrow(NoEscrow::Busy) => ErrorAnswer::unavailable(text),
+        ActionError::NoEscrow(NoEscrow::Unknown) => ErrorAnswer::not_found(text),
+        ActionError::NoEscrow(_)
+        | ActionError::Insufficient { .. }
+        | ActionError::Collateral { .. }
+        | ActionError::Build(_) => ErrorAnswer::bad_request(text),
+        ActionError::Ended(_)
+        | ActionError::State { .. }
+        | ActionError::TooEarly { .. }
+        | ActionError::TooLate { .. }
+        | ActionError::Refused(_)
+        | ActionError::Plan(_) => ErrorAnswer::conflict(text),
+    }
+}
+
 /// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none, and for the
 /// output that pays, where the body says `checkInputs`: pages do, so that a wallet on another network is told before it signs.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Draft, &request).await?;
+    app.limit_client(Counted::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
-    let body = WalletBody::read(app, &mut request).await?;
-    let (mode, _, commitment) = payment_of(&body)?;
+    let body = WalletBody::read(&mut request).await?;
+    let Wanted { mode, commitment, check_inputs, .. } = Wanted::of(&body)?;
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
@@ -90,26 +123,31 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     // Without an origin nothing could be checked.
     let commitment = commitment.filter(|_| digest.is_some());
     let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock, commitment };
-    let (_, wallet, _) = payment_of(&body)?;
+    let Wanted { wallet, .. } = Wanted::of(&body)?;
     let draft =
         checkout::draft(&app.methods()?.options(), &order, &wallet, &parameters).map_err(|error| match error {
             DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
             error => ApiError::from(DraftingError::NotDrafted(error)),
         })?;
-    if body.fields()?.switch("checkInputs")? && !is_unspent(&chain, &draft.nonce).await {
+    if check_inputs && !is_unspent(&chain, &draft.nonce).await {
         return Err(DraftingError::NotOnChain(draft.nonce).into());
     }
     let mut extensions = request_binding::offered(&paywall::secret()?);
     extensions.extend(digest.iter().flat_map(RequestDigest::offered));
-    let payment = json!({
-        "x402Version": 2,
-        "resource": paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id)),
-        "accepted": draft.offered.requirements,
-        "payload": { "nonce": draft.nonce.to_string() },
-        "extensions": extensions,
-    });
-    let told = [("payment", payment), ("summary", summary(&draft)), ("words", json!(draft.words(clock)))];
-    answer(&draft.tx, told)
+    let payment = [
+        ("x402Version", json!(2)),
+        (
+            "resource",
+            json!(paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id))),
+        ),
+        ("accepted", json!(draft.offered.requirements)),
+        ("payload", json!({ "nonce": draft.nonce.to_string() })),
+        ("extensions", json!(extensions)),
+    ];
+    let payment = payment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let (transaction, tx_hash, signers) = unsigned(&draft.tx)?;
+    let (summary, words) = (summary(&draft), draft.words(clock));
+    respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
 /// Whether an output is there to be spent, as far as can be told: a provider that does not answer keeps nobody from signing.
@@ -122,9 +160,9 @@ async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
 
 /// What can be done with a purchase, or the transaction for one action.
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Draft, &request).await?;
+    app.limit_client(Counted::Draft, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    let body = WalletBody::read(app, &mut request).await?;
+    let body = WalletBody::read(&mut request).await?;
     let wanted = action_of(&body)?;
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
@@ -137,37 +175,60 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
         lead: app.settings()?.lead,
     };
     let Some(action) = wanted else {
-        return possible(&id, &actions.possible(&id).await.map_err(ActionError::from)?);
+        return possible(id, &actions.possible(&id).await.map_err(ActionError::from)?);
     };
     let mut place = None;
     let read = async || {
         // Until the provider has run the contract.
-        place = limits::place(Limiter::Draft, &request).await?;
-        wallet(&body.fields()?)
+        place = Some(Weight::Draft.hold(&request).await?);
+        acting_wallet(&body.says()?)
     };
     let draft = actions.draft(&id, action, read).await?;
     drop(place);
-    answer(&draft.tx, [("summary", action_summary(&draft)), ("words", json!(draft.words))])
+    let (transaction, tx_hash, signers) = unsigned(&draft.tx)?;
+    let (summary, words) = (action_summary(&draft), draft.words);
+    respond::private(&api_types::ActionDraft { transaction, tx_hash, signers, summary, words })
 }
 
-/// How is to be paid, from which wallet, and what the transaction has to commit to.
-fn payment_of(body: &WalletBody) -> Result<(DeliveryMode, Cip30Wallet, Option<Commitment>), ApiError> {
-    let fields = body.fields()?;
-    let mode = fields.text("mode")?.parse().map_err(|()| DraftingError::Mode)?;
-    let commitment = fields.optional_text("commitment")?;
-    let commitment = commitment.map(|text| Commitment::parse(text).ok_or(DraftingError::Commitment)).transpose()?;
-    Ok((mode, wallet(&fields)?, commitment))
+/// How is to be paid, from which wallet, what the transaction has to commit to, and whether its output is looked up.
+struct Wanted {
+    mode: DeliveryMode,
+    wallet: Cip30Wallet,
+    commitment: Option<Commitment>,
+    check_inputs: bool,
+}
+
+impl Wanted {
+    fn of(body: &WalletBody) -> Result<Self, ApiError> {
+        let NewPaymentDraft { check_inputs, mode, change_address, utxos, collateral, addresses, commitment } =
+            body.says()?;
+        let commitment = commitment.map(|text| Commitment::parse(&text).ok_or(DraftingError::Commitment));
+        Ok(Self {
+            mode,
+            commitment: commitment.transpose()?,
+            wallet: wallet(&change_address, &utxos, collateral.as_deref(), addresses.as_deref())?,
+            check_inputs: check_inputs.unwrap_or_default(),
+        })
+    }
 }
 
 /// What is to be done, if anything, by a wallet that can be read.
 fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
-    let fields = body.fields()?;
-    let action = |name| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
-    let action = fields.optional_text("action")?.map(action).transpose()?;
+    let said: NewActionDraft = body.says()?;
+    let action = |name: &str| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
+    let action = said.action.as_deref().map(action).transpose()?;
     if action.is_some() {
-        wallet(&fields)?;
+        acting_wallet(&said)?;
     }
     Ok(action)
+}
+
+/// The wallet that is to act.
+fn acting_wallet(said: &NewActionDraft) -> Result<Cip30Wallet, ApiError> {
+    let NewActionDraft { action: _, change_address, utxos, collateral, addresses } = said;
+    let change_address = change_address.as_deref().ok_or(FieldError::Missing("changeAddress"))?;
+    let utxos = utxos.as_deref().ok_or(FieldError::Missing("utxos"))?;
+    Ok(wallet(change_address, utxos, collateral.as_deref(), addresses.as_deref())?)
 }
 
 /// What parties do themselves.
@@ -193,114 +254,108 @@ impl From<ActionError> for ApiError {
     }
 }
 
-fn possible(purchase: &TxHash, possible: &PossibleActions) -> Result<Response, ApiError> {
-    let mut told = json!({ "purchase": purchase, "now": possible.now.to_string(), "actions": [] });
-    let fields = match &possible.escrow {
-        CurrentEscrow::Ended(status) => json!({ "state": status }),
-        CurrentEscrow::Open(escrow) => json!({
-            "state": Status::from(escrow.datum.state).name(),
-            "buyer": escrow.datum.buyer.to_string(),
-            "seller": escrow.datum.seller.to_string(),
-            "lockedLovelace": escrow.utxo.value.lovelace,
-            "actions": possible.actions.iter().map(possible_action).collect::<Vec<_>>(),
-        }),
-    };
-    if let (Some(told), Value::Object(fields)) = (told.as_object_mut(), fields) {
-        told.extend(fields);
+fn possible(purchase: TxHash, possible: &PossibleActions) -> Result<Response, ApiError> {
+    let now = possible.now;
+    respond::private(&match &possible.escrow {
+        CurrentEscrow::Ended(status) => api_types::PossibleActions {
+            purchase,
+            now,
+            state: *status,
+            buyer: None,
+            seller: None,
+            locked_lovelace: None,
+            actions: vec![],
+        },
+        CurrentEscrow::Open(escrow) => api_types::PossibleActions {
+            purchase,
+            now,
+            state: escrow.datum.state.into(),
+            buyer: Some(escrow.datum.buyer.to_string()),
+            seller: Some(escrow.datum.seller.to_string()),
+            locked_lovelace: Some(escrow.utxo.value.lovelace),
+            actions: possible.actions.iter().map(possible_action).collect(),
+        },
+    })
+}
+
+fn possible_action(it: &PossibleAction) -> api_types::PossibleAction {
+    api_types::PossibleAction {
+        action: it.action.name().into(),
+        by: actions::party(it.by).into(),
+        timing: match it.timing {
+            Timing::Early(_) => ActionTiming::Early,
+            Timing::Open => ActionTiming::Open,
+            Timing::Over => ActionTiming::Over,
+        },
+        opens: it.window.opens,
+        closes: it.window.closes,
+        fee_lovelace: it.fee,
+        words: it.words.clone(),
     }
-    Ok(answer::private_json(told.to_string())?)
 }
 
-fn possible_action(it: &PossibleAction) -> Value {
-    let timing = match it.timing {
-        Timing::Early(_) => "early",
-        Timing::Open => "open",
-        Timing::Over => "over",
-    };
-    let fields = [
-        ("action", json!(it.action.name())),
-        ("by", json!(actions::party(it.by))),
-        ("timing", json!(timing)),
-        ("opens", json!(it.window.opens.to_string())),
-        ("closes", json!(it.window.closes.map(|at| at.to_string()))),
-        ("feeLovelace", json!(it.fee)),
-        ("words", json!(it.words)),
-    ];
-    present(fields)
-}
-
-/// The fields that there are.
-fn present<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
-}
-
-fn action_summary(draft: &ActionDraft) -> Value {
+fn action_summary(draft: &ActionDraft) -> ActionSummary {
     let change = draft.change();
-    present([
-        ("action", json!(draft.action.name())),
-        ("by", json!(actions::party(draft.by))),
-        ("state", json!(draft.state)),
-        ("becomes", json!(draft.becomes)),
-        ("feeLovelace", json!(draft.tx.facts().fee)),
-        ("collateralLovelace", json!(draft.collateral)),
-        ("receivesLovelace", json!(draft.receives)),
-        ("changeLovelace", json!(change.lovelace)),
-        ("changeAddress", json!(draft.change_to)),
-        ("changeAssets", Value::Object(quantities(&change))),
-        ("validUntil", json!(draft.valid_until.to_string())),
-        ("closes", json!(draft.closes.map(|at| at.to_string()))),
-    ])
+    ActionSummary {
+        action: draft.action.name().into(),
+        by: actions::party(draft.by).into(),
+        state: draft.state,
+        becomes: draft.becomes,
+        fee_lovelace: draft.tx.facts().fee,
+        collateral_lovelace: draft.collateral,
+        receives_lovelace: draft.receives,
+        change_lovelace: change.lovelace,
+        change_address: draft.change_to,
+        change_assets: quantities(&change),
+        valid_until: draft.valid_until,
+        closes: draft.closes,
+    }
 }
 
-/// The wallet in a body.
-fn wallet(body: &JsonBody) -> Result<Cip30Wallet, ApiError> {
+/// A wallet as it was described.
+fn wallet(
+    change_address: &str,
+    utxos: &[String],
+    collateral: Option<&[String]>,
+    addresses: Option<&[String]>,
+) -> Result<Cip30Wallet, DraftingError> {
+    fn texts(texts: &[String]) -> Vec<&str> {
+        texts.iter().map(String::as_str).collect()
+    }
     let described = WalletDescription {
-        change_address: body.text("changeAddress")?,
-        utxos: body.texts("utxos")?.ok_or(FieldError::Missing("utxos"))?,
-        collateral: body.texts("collateral")?.unwrap_or_default(),
-        addresses: body.texts("addresses")?.unwrap_or_default(),
+        change_address,
+        utxos: texts(utxos),
+        collateral: collateral.map(texts).unwrap_or_default(),
+        addresses: addresses.map(texts).unwrap_or_default(),
     };
-    Ok(Cip30Wallet::read(&described).map_err(DraftingError::from)?)
+    Ok(Cip30Wallet::read(&described)?)
 }
 
-/// What a wallet needs to sign, and what is told of it.
-fn answer<const N: usize>(tx: &UnsignedTx, told: [(&str, Value); N]) -> Result<Response, ApiError> {
+/// What a wallet needs to sign: the transaction, its id, and the keys.
+fn unsigned(tx: &UnsignedTx) -> Result<(String, TxHash, Vec<String>), ApiError> {
     let cbor = tx.unsigned_cbor().map_err(|error| Fault::Inconsistent(format!("draft: {error}")))?;
-    let signed = [
-        ("transaction", json!(hex::encode(cbor))),
-        ("txHash", json!(tx.facts().tx_id)),
-        ("signers", json!(tx.keys().iter().map(ToString::to_string).collect::<Vec<_>>())),
-    ];
-    Ok(answer::private_json(Value::from_iter(signed.into_iter().chain(told)).to_string())?)
+    Ok((hex::encode(cbor), tx.facts().tx_id, tx.keys().iter().map(ToString::to_string).collect()))
 }
 
-fn summary(draft: &PaymentDraft) -> Value {
+fn summary(draft: &PaymentDraft) -> PaymentSummary {
     let change = draft.change();
-    let deadlines = draft.deadlines().map(|deadlines| {
-        json!({
-            "payBy": deadlines.pay_by.to_string(),
-            "submitResult": deadlines.submit_result.to_string(),
-            "unlock": deadlines.unlock.to_string(),
-            "externalDisputeUnlock": deadlines.external_dispute_unlock.to_string(),
-        })
-    });
-    present([
-        ("mode", json!(draft.mode)),
-        ("priceLovelace", json!(draft.price)),
-        ("payTo", json!(draft.offered.requirements.pay_to)),
-        ("lockedLovelace", json!(draft.locked)),
-        ("collateralLovelace", json!(draft.locked.saturating_sub(draft.price))),
-        ("feeLovelace", json!(draft.tx.facts().fee)),
-        ("changeLovelace", json!(change.lovelace)),
-        ("changeAddress", json!(draft.change_to)),
-        ("changeAssets", Value::Object(quantities(&change))),
-        ("buyerAddress", json!(draft.buyer)),
-        ("validUntil", json!(draft.valid_until.to_string())),
-        ("deadlines", json!(deadlines)),
-    ])
+    PaymentSummary {
+        mode: draft.mode,
+        price_lovelace: draft.price,
+        pay_to: draft.offered.requirements.pay_to.clone(),
+        locked_lovelace: draft.locked,
+        collateral_lovelace: draft.locked.saturating_sub(draft.price),
+        fee_lovelace: draft.tx.facts().fee,
+        change_lovelace: change.lovelace,
+        change_address: draft.change_to,
+        change_assets: quantities(&change),
+        buyer_address: draft.buyer,
+        valid_until: draft.valid_until,
+        deadlines: draft.deadlines().map(Into::into),
+    }
 }
 
 /// Quantities of tokens by their units, as decimal strings.
-fn quantities(value: &chain::Value) -> Map<String, Value> {
-    value.assets.iter().map(|(unit, quantity)| (unit.clone(), json!(quantity.to_string()))).collect()
+fn quantities(value: &chain::Value) -> BTreeMap<String, String> {
+    value.assets.iter().map(|(unit, quantity)| (unit.clone(), quantity.to_string())).collect()
 }

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use cardano::Address;
 use edge::serve::{Request, Response};
 use edge::{
-    answer::{self, Fault},
+    answer::{self, ErrorAnswer, Fault},
     ed25519::WebCrypto,
-    http::{BodyError, Held, hold_request},
+    http::{BodyError, hold_request},
+    semaphore::Permit,
 };
 use market::{
     ListingId,
@@ -19,9 +20,9 @@ use url::form_urlencoded;
 
 use crate::{
     app::App,
-    error::ApiError,
+    error::{ApiError, Refused},
     known::{self, Telling},
-    limits::{Cost, Limiter, client},
+    limits::{Counted, Weight, client},
     respond,
     session::{MaybeSession, Session},
 };
@@ -52,6 +53,18 @@ pub enum ListingError {
     NoRoom(NoRoom),
 }
 
+impl Refused for ListingError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::Unknown => ErrorAnswer::not_found(text),
+            Self::NoRoom(NoRoom::Today { wait_s, .. }) => ErrorAnswer::unavailable_for(*wait_s, text),
+            Self::Query(_) | Self::Field(_) | Self::NoRoom(_) => ErrorAnswer::bad_request(text),
+            Self::NoProof | Self::Proof(_) | Self::OfferChanged => ErrorAnswer::unauthorized(text),
+        }
+    }
+}
+
 /// The catalogue, or the page of it that the query names.
 pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let query = request.query().unwrap_or_default();
@@ -61,7 +74,14 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
         None => known::newest(app, request).await?,
         Some(filter) => {
             let read = async |telling: Rc<Telling>| catalogue::page(&*telling, &filter).await.map(Some);
-            let page = known::answer(app, request, Cost::of(&filter), &format!("/listings?{query}"), read).await?;
+            let page = known::answer(
+                app,
+                request,
+                Some(Weight::of_listings(filter.most())),
+                &format!("/listings?{query}"),
+                read,
+            )
+            .await?;
             page.ok_or_else(|| Fault::Inconsistent("a page without listings".into()))?
         }
     };
@@ -81,15 +101,12 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
         let json = catalogue::one(&*telling, &id).await?;
         Ok(json.map(|json| Page { json, next: None }))
     };
-    let page = known::answer(app, request, Limiter::Read, id.as_str(), read).await?;
+    let page = known::answer(app, request, None, id.as_str(), read).await?;
     Ok(Response::kept_json(&page.ok_or(ListingError::Unknown)?.json))
 }
 
 /// Bytes of a new listing's body: its content, in which JSON may spell a byte with six, and all the rest.
 const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
-
-/// Bytes of a content for one of what a client may offer: larger ones take more.
-const BYTES_PER_OFFER: usize = 64 << 10;
 
 /// Who offers.
 enum Seller {
@@ -132,11 +149,10 @@ impl Seller {
 
 /// A new listing: the session's owner sells, or the address that signed the offer.
 pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Offer, &request).await?;
+    app.limit_client(Counted::Offer, &request).await?;
     app.ample_room().await?;
     let seller = Seller::of(app, &request).await?;
     let (offer, _held) = read(&mut request, seller.owner()).await?;
-    app.limit_bytes(Limiter::Offer, &request, offer.content.len(), BYTES_PER_OFFER).await?;
     let proof = seller.check(&offer, app.now_ms()).await.map_err(ListingError::from)?;
     let id = ListingId::new(app.now_ms(), edge::random()?);
     let (database, contents, quota) = (app.database(), app.contents(&request)?, app.settings()?.quota);
@@ -158,7 +174,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
 }
 
 /// The offer in the body, of which nothing else is kept, and what its client is counted for until that is stored.
-async fn read(request: &mut Request, seller: Option<Address>) -> Result<(NewListing, Option<Held>), ApiError> {
+async fn read(request: &mut Request, seller: Option<Address>) -> Result<(NewListing, Option<Permit>), ApiError> {
     let (body, held) = hold_request(request, MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLarge(_) => ApiError::from(ListingError::from(listing::content_too_long())),
         error => error.into(),

@@ -10,7 +10,7 @@ use agents::{
         open::OpenTools,
         progress::{self, ProgressToken},
         revision::Headers,
-        tools::{OwnerTools, SPENDING},
+        tools::{OwnerTools, Tool},
     },
     oauth::{
         Scope,
@@ -19,10 +19,7 @@ use agents::{
 };
 use cardano::json;
 use edge::serve::{Request, Response};
-use edge::{
-    bearer::Bearer,
-    http::{self, Held},
-};
+use edge::{bearer::Bearer, http, semaphore::Permit};
 use futures_util::{
     future::{Either, select},
     stream::{self, StreamExt},
@@ -31,7 +28,7 @@ use futures_util::{
 use crate::{
     app::App,
     error::ApiError,
-    limits::{self, Limiter},
+    limits::Counted,
     shop::{OpenCounter, OwnerShop},
 };
 
@@ -50,9 +47,9 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
     if let Bearer::Token(token) = &bearer
         && let Some(grant) = grant::named_by(&authority, token, app.now_ms())
     {
-        app.limit(Limiter::Agent, &grant).await?;
+        app.limit(Counted::Message, &grant).await?;
     }
-    app.limit_client(Limiter::Session, &request).await?;
+    app.limit_client(Counted::Session, &request).await?;
     let token = match bearer {
         Bearer::Token(token) => token,
         Bearer::Absent => return unauthorized(&authority.challenge(false)),
@@ -70,7 +67,7 @@ pub async fn open(app: &App, request: Request) -> Result<Response, ApiError> {
     if let Some(refusal) = stranger(app, &request)? {
         return Ok(refusal);
     }
-    app.limit_client(Limiter::Session, &request).await?;
+    app.limit_client(Counted::Session, &request).await?;
     respond(app, request, Visitor::Anybody).await
 }
 
@@ -89,7 +86,7 @@ struct McpExchange {
     visitor: Visitor,
     mirrored: Mirrored,
     /// What its client is counted for meanwhile.
-    _held: Held,
+    _held: Permit,
 }
 
 /// The headers that repeat what a message says.
@@ -133,7 +130,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     };
     if let Visitor::Agent(caller) = &visitor
         && caller.scope == Scope::Read
-        && let Some(call) = message.calling(&SPENDING)
+        && let Some(call) = message.calling(|name| Tool::named(name).is_some_and(Tool::spends))
     {
         let text = "the owner let this agent search and look only: to buy, it asks for the scope mcp and the owner connects it again";
         let refusal = RpcError::new(403, RpcCode::InvalidRequest, text);
@@ -146,21 +143,14 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     // The message waits for as long as the call takes, not what it was read from; and a stream once its response is given.
     let beside = if progress.is_some() { http::BESIDE } else { 0 };
     let bytes = json::weight(&body).saturating_add(beside);
-    let held = match &visitor {
-        Visitor::Agent(caller) => http::hold_of(&request, &limits::of_account(&caller.account), bytes)?,
-        Visitor::Anybody => http::hold(&request, bytes)?,
-    };
+    let held = http::hold(&request, bytes)?;
     drop(body);
     if message.calls_tool() {
         match &visitor {
-            Visitor::Agent(caller) => app.limit(Limiter::Tool, &caller.grant).await?,
-            Visitor::Anybody => app.limit_client(Limiter::Tool, &request).await?,
+            Visitor::Agent(caller) => app.limit(Counted::Tool, &caller.grant).await?,
+            Visitor::Anybody => app.limit_client(Counted::Tool, &request).await?,
         }
     }
-    let app = match &visitor {
-        Visitor::Agent(caller) => app.for_account(&caller.account),
-        Visitor::Anybody => app.clone(),
-    };
     let exchange = McpExchange { app: app.for_tool_call(), request, visitor, mirrored, _held: held };
     match progress {
         Some(token) => stream(token, exchange.answer(message)),

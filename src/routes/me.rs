@@ -1,17 +1,18 @@
 //! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
+use api_types::{Bought, Buy, LimitsSet, NewLimits, Withdrawal};
 use cardano::{
     ContentHash, Lovelace, TxHash,
     chain::{Chain, ChainError},
 };
 use edge::serve::{Request, Response};
 use edge::{
-    answer::{self, Fault},
+    answer::{self, ErrorAnswer, Fault},
     http,
-    places::Place,
+    semaphore::Permit,
 };
 use market::{
-    DeliveryMode, ListingId,
+    ListingId,
     account::{self, AccountView, LimitsError},
     catalogue, chain_state,
     checkout::{self, BuyError, Order},
@@ -19,16 +20,16 @@ use market::{
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
-use serde_json::json;
 use sql::{Database, exactly};
 
 use crate::{
     app::App,
-    body::JsonBody,
+    body,
     checkout::Ports,
-    error::ApiError,
-    limits::{self, Limiter},
+    error::{ApiError, Refused},
+    limits::{self, Counted, Weight},
     paywall::{self, Priced, SCHEDULE},
+    respond,
     session::Session,
 };
 
@@ -44,9 +45,6 @@ pub enum AccountError {
     /// What was bought was paid back.
     #[error("this purchase was refunded: its content is no longer yours")]
     Refunded,
-    /// Not a mode of delivery.
-    #[error("mode: must be instant or protected")]
-    Mode,
     /// Nothing to buy under this id.
     #[error("listingId: no such listing")]
     UnknownListing,
@@ -61,25 +59,37 @@ pub enum AccountError {
     NotWithdrawn(WithdrawError),
 }
 
+impl Refused for AccountError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::UnknownPurchase => ErrorAnswer::not_found(text),
+            Self::Refunded => ErrorAnswer::gone(text),
+            Self::Pending(_) => ErrorAnswer::unavailable(text),
+            Self::Limits(_) | Self::UnknownListing | Self::NotBought(_) | Self::NotWithdrawn(_) => {
+                ErrorAnswer::bad_request(text)
+            }
+        }
+    }
+}
+
 /// The account of the session, and what its wallet holds, if the provider tells; with the place to be kept until the answer is
 /// made. Where nothing is answered without the balance, nothing else is read for it.
 pub async fn read(
     app: &App,
     request: &Request,
     needs_balance: bool,
-) -> Result<(AccountView, Result<Lovelace, ChainError>, Option<Place>), ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+) -> Result<(AccountView, Result<Lovelace, ChainError>, Permit), ApiError> {
+    app.limit_client(Counted::Session, request).await?;
     let Session { account, token } = Session::of(app, request).await?;
-    app.limit(Limiter::Account, &account.owner).await?;
-    // As many as pages of others, and apart from these: nobody is kept from an account by what strangers read.
-    app.limit_apart(Limiter::Page, "accounts of ", request).await?;
+    app.limit(Counted::Account, &account.owner).await?;
     let wallet = account.wallet_address.to_string();
-    let mut balance = app.for_account(&account).chain(request)?.balance_of(&wallet).await;
+    let mut balance = app.chain(request)?.balance_of(&wallet).await;
     if needs_balance {
         balance = Ok(balance?);
     }
     // Last: it may be the longest of all answers.
-    let place = limits::place(Limiter::Page, request).await?;
+    let place = Weight::Long.hold(request).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     Ok((view, balance, place))
 }
@@ -87,44 +97,25 @@ pub async fn read(
 /// The account: wallet, limits, purchases, listings.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
     let (view, balance, _place) = read(app, request, true).await?;
-    let wallet = view.account.wallet_address.to_string();
-    let wallet = json!({ "address": wallet, "balanceLovelace": balance? });
-    let limits = json!({
-        "maxPerPaymentLovelace": view.account.max_per_payment,
-        "dailyBudgetLovelace": view.account.daily_budget,
-        "spentTodayLovelace": view.spent_today,
-    });
-    // The lists are finished JSON: they are put in as they are.
-    let body = format!(
-        "{{\"owner\":{},\"wallet\":{wallet},\"limits\":{limits},\"purchases\":{},\"listings\":{}{}}}",
-        json!(view.account.owner),
-        view.purchases,
-        view.listings,
-        view.figures
-    );
-    Ok(answer::private_json(body)?)
+    Ok(answer::private_json(view.json(balance?))?)
 }
 
 /// New limits for purchases from the service wallet.
 pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, &request).await?;
+    app.limit_client(Counted::Session, &request).await?;
     let Session { account, token } = Session::of(app, &request).await?;
-    app.limit(Limiter::Account, &account.owner).await?;
-    let limits = JsonBody::read(&mut request, |body| {
-        let (per_payment, daily) = (body.whole("maxPerPaymentAda")?, body.whole("dailyBudgetAda")?);
-        Ok(account::limits(per_payment, daily).map_err(AccountError::from)?)
-    })
-    .await?;
+    app.limit(Counted::Account, &account.owner).await?;
+    let NewLimits { max_per_payment_ada, daily_budget_ada } = body::read(&mut request).await?;
+    let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(AccountError::from)?;
     if !account::set_limits(&app.database(), &token, limits, app.now_ms()).await? {
         return Err(ApiError::NotSignedIn);
     }
-    let answer = json!({ "maxPerPaymentLovelace": limits.0, "dailyBudgetLovelace": limits.1 });
-    Ok(answer::private_json(answer.to_string())?)
+    respond::private(&LimitsSet { max_per_payment_lovelace: limits.0, daily_budget_lovelace: limits.1 })
 }
 
 /// What a purchase of the caller's bought.
 pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+    app.limit_client(Counted::Session, request).await?;
     let Session { account, .. } = Session::of(app, request).await?;
     let id: TxHash = id.parse().map_err(|_| AccountError::UnknownPurchase)?;
     let database = app.database();
@@ -139,7 +130,6 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
         return Err(AccountError::Refunded.into());
     }
     let clock = chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?;
-    let app = app.for_account(&account);
     let chain = app.chain(request)?;
     checkout::ensure_redeliverable(&database, &chain, &bought, app.methods()?.confirmations, clock).await?;
     let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
@@ -150,17 +140,13 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
 
 /// A purchase paid from the service wallet.
 pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, &request).await?;
+    app.limit_client(Counted::Session, &request).await?;
     let Session { account, .. } = Session::of(app, &request).await?;
-    app.limit(Limiter::Buy, &account.owner).await?;
-    let (id, mode): (ListingId, DeliveryMode) = JsonBody::read(&mut request, |body| {
-        let (id, mode) = (body.text("listingId")?, body.text("mode")?);
-        let mode = mode.parse().map_err(|()| AccountError::Mode)?;
-        Ok((id.parse().map_err(|_| AccountError::UnknownListing)?, mode))
-    })
-    .await?;
-    let _held = http::hold_of(&request, &limits::of_account(&account), limits::PURCHASE_BYTES)?;
-    let ports = Ports::of(&app.for_account(&account), &request, &SCHEDULE)?;
+    app.limit(Counted::Buy, &account.owner).await?;
+    let Buy { listing_id, mode } = body::read(&mut request).await?;
+    let id: ListingId = listing_id.parse().map_err(|_| AccountError::UnknownListing)?;
+    let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
+    let ports = Ports::of(app, &request, &SCHEDULE)?;
     let Priced { terms, clock } = paywall::priced(app, &request, &id).await?.ok_or(AccountError::UnknownListing)?;
     let hung_up = || request.inner().signal().aborted();
     let options = ports.options(&terms);
@@ -171,10 +157,12 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
         BuyError::NotOffered(_) if terms.hidden => AccountError::UnknownListing.into(),
         error => not_bought(error),
     })?;
-    let content = json!(bought.content);
-    let body =
-        format!("{{\"purchase\":{},\"content\":{content},\"alreadyOwned\":{}}}", bought.purchase, bought.already_owned);
-    Ok(answer::private_json(body)?)
+    let unread = |error| Fault::Inconsistent(format!("a purchase cannot be read: {error}"));
+    respond::private(&Bought {
+        purchase: serde_json::from_str(&bought.purchase).map_err(unread)?,
+        content: bought.content,
+        already_owned: bought.already_owned,
+    })
 }
 
 fn not_bought(error: BuyError) -> ApiError {
@@ -189,17 +177,15 @@ fn not_bought(error: BuyError) -> ApiError {
 
 /// The service wallet's money, back to its owner.
 pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+    app.limit_client(Counted::Session, request).await?;
     let Session { account, .. } = Session::of(app, request).await?;
-    app.limit(Limiter::Withdraw, &account.owner).await?;
+    app.limit(Counted::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;
-    let sent =
-        withdraw::withdraw(&app.database(), &app.for_account(&account).chain(request)?, &account, &key, app.now_ms())
-            .await;
+    let sent = withdraw::withdraw(&app.database(), &app.chain(request)?, &account, &key, app.now_ms()).await;
     let sent = sent.map_err(|error| match error {
         WithdrawError::Database(error) => ApiError::from(error),
         WithdrawError::Chain(error) => error.into(),
         error => AccountError::NotWithdrawn(error).into(),
     })?;
-    Ok(answer::private_json(json!({ "tx": sent.tx, "lovelace": sent.lovelace }).to_string())?)
+    respond::private(&Withdrawal { tx: sent.tx, lovelace: sent.lovelace })
 }

@@ -10,11 +10,22 @@ use agents::oauth::{
     page, revoke,
 };
 use edge::serve::{Request, Response};
-use edge::{answer, documents::FetchedDocuments, ed25519::WebCrypto, http, http::BodyError};
+use edge::{
+    answer::{self, ErrorAnswer, Fault},
+    documents::FetchedDocuments,
+    ed25519::WebCrypto,
+    http,
+    http::BodyError,
+};
 use market::account::{DEMO_KEY_VERSION, NewWallet};
 use serde_json::Value;
 
-use crate::{app::App, error::ApiError, limits::Limiter, session::Shown};
+use crate::{
+    app::App,
+    error::{ApiError, Refused},
+    limits::{Counted, Weight},
+    session::Shown,
+};
 
 /// Bytes of a token request's form.
 const MAX_FORM: usize = 16 << 10;
@@ -39,6 +50,23 @@ pub enum AgentError {
     UnknownAgent,
 }
 
+impl Refused for AgentError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::Approval(ApprovalError::Database(cause)) => Fault::from(cause.clone()).answer(),
+            Self::Approval(ApprovalError::Challenges(cause)) => Fault::from(cause.clone()).answer(),
+            Self::Approval(ApprovalError::NoMoreToday { wait_s }) => ErrorAnswer::unavailable_for(*wait_s, text),
+            Self::Approval(ApprovalError::Signature(_) | ApprovalError::NoChallenge) => ErrorAnswer::unauthorized(text),
+            Self::Approval(ApprovalError::Expired(_) | ApprovalError::Address(_) | ApprovalError::Invalid(_))
+            | Self::NotJson
+            | Self::Missing(_) => ErrorAnswer::bad_request(text),
+            Self::Origin => ErrorAnswer::forbidden(text),
+            Self::UnknownAgent => ErrorAnswer::not_found(text),
+        }
+    }
+}
+
 fn document(value: &Value) -> Result<Response, ApiError> {
     let mut response = answer::json(value.to_string())?;
     response.headers_mut().set("cache-control", "public, max-age=300")?;
@@ -57,7 +85,7 @@ pub fn server_metadata(app: &App, request: &Request) -> Result<Response, ApiErro
 
 /// RFC 7591.
 pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Register, &request).await?;
+    app.limit_client(Counted::Register, &request).await?;
     if let Err(error) = app.ample_room().await {
         return refuse(app, &OAuthError::new(ErrorCode::TemporarilyUnavailable, error.to_string()));
     }
@@ -83,7 +111,7 @@ pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiEr
 
 /// The consent page.
 pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Consent, request).await?;
+    app.limit_client(Counted::Consent, request).await?;
     let (authority, url) = (app.authority(request)?, request.url()?);
     let (database, now) = (app.database(), app.now_ms());
     let query = url.query().unwrap_or_default();
@@ -110,7 +138,7 @@ pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiErro
 
 /// What the owner's wallet is to sign.
 pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Challenge, request).await?;
+    app.limit_client(Counted::Challenge, request).await?;
     let (authority, url) = (app.authority(request)?, request.url()?);
     let parameter = |name: &'static str| {
         let value = url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
@@ -125,7 +153,7 @@ pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiErro
 
 /// The owner's answer.
 pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::SignIn, &request).await?;
+    app.limit_client(Counted::SignIn, &request).await?;
     app.ample_room().await?;
     let authority = app.authority(&request)?;
     // Simple requests of other pages' forms have neither this origin nor this type.
@@ -168,7 +196,7 @@ async fn form(request: &mut Request) -> Result<Result<String, OAuthError>, ApiEr
 
 /// RFC 7009: the client ends its sign-in.
 pub async fn end(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Token, &request).await?;
+    app.limit_client(Counted::Token, &request).await?;
     let authority = app.authority(&request)?;
     let ended = match form(&mut request).await? {
         Ok(form) => revoke::revoke(&app.database(), &authority, &form, app.now_ms()).await,
@@ -181,7 +209,7 @@ pub async fn end(app: &App, mut request: Request) -> Result<Response, ApiError> 
 }
 
 pub async fn token(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Token, &request).await?;
+    app.limit_client(Counted::Token, &request).await?;
     let authority = app.authority(&request)?;
     let authorization = request.headers().get("authorization")?;
     let form = form(&mut request).await?;
@@ -225,17 +253,17 @@ fn refuse(app: &App, error: &OAuthError) -> Result<Response, ApiError> {
 
 /// The agents that an owner let in.
 pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+    app.limit_client(Counted::Session, request).await?;
     let session = Shown::required(request)?;
     // Two hundred of two kilobytes each.
-    let _place = app.limit_read(Limiter::Page, request).await?;
+    let _place = app.limit_search(Weight::Long, request).await?;
     let list = grant::list(&app.database(), &session, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     Ok(answer::private_json(list)?)
 }
 
 /// The end of one.
 pub async fn revoke(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Session, request).await?;
+    app.limit_client(Counted::Session, request).await?;
     let session = Shown::required(request)?;
     match grant::revoke(&app.database(), &session, id, app.now_ms()).await? {
         Revocation::Revoked => Ok(Response::empty()?.with_status(204)),

@@ -16,7 +16,7 @@ use pages::{
     account::SHOWN,
     home::{self, Asked},
     preview::Size,
-    view::{Listing, Purchase, Seller},
+    view::{Listing, Purchase},
 };
 use serde::de::DeserializeOwned;
 use sql::{Database, exactly};
@@ -26,7 +26,7 @@ use crate::{
     app::App,
     endpoint::Endpoint,
     error::ApiError,
-    limits::{Cost, Limiter},
+    limits::{Counted, Weight},
     openapi, respond,
     routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
     session::Shown,
@@ -36,13 +36,7 @@ use crate::{
 pub fn varies(endpoint: &Endpoint, method: &str) -> bool {
     let page = matches!(
         endpoint,
-        Endpoint::Sell
-            | Endpoint::Me
-            | Endpoint::Home
-            | Endpoint::Listing(_)
-            | Endpoint::Unlock(_)
-            | Endpoint::Creator(_)
-            | Endpoint::Purchase(_)
+        Endpoint::Me | Endpoint::Listing(_) | Endpoint::Unlock(_) | Endpoint::Creator(_) | Endpoint::Purchase(_)
     );
     page && matches!(method, "GET" | "HEAD")
 }
@@ -107,9 +101,7 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let cost = Cost::of(&filter);
-    cost.of_looks(app, request).await?;
-    let _place = app.limit_read(cost.limiter, request).await?;
+    let _place = app.limit_search(Weight::of_listings(filter.most()), request).await?;
     let Page { json, next } = catalogue::page(&app.database(), &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     kept(request, home::page(&app.public_origin(request)?, &asked, &listings, next.as_deref()))
@@ -141,18 +133,18 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let address: Address = address.parse().map_err(CreatorError::from)?;
     let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
     let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
-    let _place = app.limit_read(Limiter::Search, request).await?;
+    let _place = app.limit_search(Weight::Short, request).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let Page { json, next } = catalogue::page(&database, &filter).await?;
-    let seller: Seller = read(&catalogue::seller(&database, &address).await?)?;
+    let seller = catalogue::seller(&database, &address).await?;
     let (origin, listings) = (app.public_origin(request)?, read::<Vec<Listing>>(&json)?);
     kept(request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
 }
 
 async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    app.limit_client(Limiter::Read, request).await?;
+    app.limit_client(Counted::Read, request).await?;
     let (database, settings) = (app.database(), app.settings()?);
     let [found, time] = exactly(database.batch(vec![purchase::read(&id), chain_state::read_time()]).await?)?;
     let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
@@ -181,6 +173,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let titles = app.database().run(catalogue::titles(&bought)).await?.all_json()?;
+    let figures = view.figures()?;
     let account = ::pages::account::Account {
         owner: view.account.owner,
         wallet: view.account.wallet_address,
@@ -192,7 +185,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         purchases,
         titles,
         listings: read(&view.listings)?,
-        figures: read(&format!("{{{}}}", view.figures.trim_start_matches(',')))?,
+        figures,
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
     };
     fresh(::pages::account::page(&account, app.now_ms()))
@@ -201,7 +194,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
 /// A listing that is shown.
 async fn listed(app: &App, id: &str, request: &Request) -> Result<Listing, ApiError> {
     let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
-    app.limit_client(Limiter::Read, request).await?;
+    app.limit_client(Counted::Read, request).await?;
     read(&catalogue::one(&app.database(), &id).await?.ok_or(ListingError::Unknown)?)
 }
 

@@ -1,19 +1,23 @@
 //! `GET /purchases`, `GET /purchases/{id}`, `POST /purchases/{id}/verification`
 
+use api_types::Verdict;
 use cardano::{Address, TxHash, address::AddressError};
 use edge::serve::{Request, Response};
-use edge::{answer, ed25519::WebCrypto, http::read_request};
+use edge::{
+    answer::{self, ErrorAnswer},
+    ed25519::WebCrypto,
+    http::read_request,
+};
 use market::{
     proof::{Proof, ProofError},
-    purchase::{self, Owned, Verification},
+    purchase::{self, Owned},
 };
-use serde::Deserialize;
 use sql::Database;
 
 use crate::{
     app::App,
-    error::ApiError,
-    limits::Limiter,
+    error::{ApiError, Refused},
+    limits::{Counted, Weight},
     session::{MaybeSession, Session},
 };
 
@@ -59,6 +63,19 @@ pub enum PurchaseError {
     NotYours,
 }
 
+impl Refused for PurchaseError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::Unknown => ErrorAnswer::not_found(text),
+            Self::NoSeller | Self::Seller(_) | Self::Buyer(_) | Self::Buyers | Self::Verdict => {
+                ErrorAnswer::bad_request(text)
+            }
+            Self::Proof(_) | Self::NotThePayer | Self::NoProof | Self::NotYours => ErrorAnswer::forbidden(text),
+        }
+    }
+}
+
 /// What a seller sold, to all or to the buyers that are named.
 pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let url = request.url()?;
@@ -70,29 +87,24 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     if buyers.len() > MAX_BUYERS {
         return Err(PurchaseError::Buyers.into());
     }
-    let _place = app.limit_read(Limiter::Page, request).await?;
+    let _place = app.limit_search(Weight::Long, request).await?;
     Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
 }
 
 /// One purchase with its timeline.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
-    app.limit_client(Limiter::Read, request).await?;
+    app.limit_client(Counted::Read, request).await?;
     let json = purchase::one(&app.database(), &id).await?.ok_or(PurchaseError::Unknown)?;
     Ok(answer::json(json)?)
 }
 
-#[derive(Deserialize)]
-struct VerdictBody {
-    verification: Verification,
-}
-
 /// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
 pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Limiter::Verdict, &request).await?;
+    app.limit_client(Counted::Verdict, &request).await?;
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     let body = read_request(&mut request, MAX_BODY).await?;
-    let verdict: VerdictBody = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
+    let verdict: Verdict = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
     let database = app.database();
     let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
     let bought = bought.ok_or(PurchaseError::Unknown)?;

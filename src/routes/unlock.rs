@@ -15,7 +15,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 use cardano::{Address, keys::SignEd25519 as _, slots::Millis};
 use edge::serve::{Request, Response};
 use edge::{
-    answer::{self, Fault},
+    answer::{self, ErrorAnswer, Fault},
     ed25519::WebCrypto,
     http,
 };
@@ -39,9 +39,10 @@ use x402_cardano::{
 use crate::{
     app::App,
     checkout::Ports,
-    error::ApiError,
-    limits::{self, Limiter},
-    paywall::{self, Methods, Priced, SCHEDULE},
+    error::{ApiError, Refused},
+    limits::{self, Counted},
+    methods::Methods,
+    paywall::{self, Priced, SCHEDULE},
     receipts,
 };
 
@@ -83,6 +84,31 @@ pub enum UnlockError {
     NotNow(Unavailable),
 }
 
+impl Refused for UnlockError {
+    fn answer(&self) -> ErrorAnswer {
+        let text = self.to_string();
+        match self {
+            Self::UnknownListing => ErrorAnswer::not_found(text),
+            Self::Malformed(_) => ErrorAnswer::bad_request(text),
+            Self::IdentifierTaken(_) => ErrorAnswer::conflict(text),
+            Self::NotNow(_) => ErrorAnswer::unavailable(text),
+        }
+    }
+}
+
+impl From<Unavailable> for ApiError {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Database(error) => error.into(),
+            Unavailable::Chain(error) => error.into(),
+            Unavailable::Contents(error) => error.into(),
+            Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) | Unavailable::Refundable(_) => {
+                UnlockError::NotNow(error).into()
+            }
+        }
+    }
+}
+
 /// One request at the paywall.
 struct Gate<'a> {
     app: &'a App,
@@ -117,9 +143,9 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     }
     let (payment, proof) = (request.headers().get(PAYMENT_SIGNATURE)?, request.headers().get("x-service-proof")?);
     if payment.is_some() {
-        app.limit_client(Limiter::Payment, request).await?;
+        app.limit_client(Counted::Payment, request).await?;
     } else if proof.is_some() {
-        app.limit_client(Limiter::Proof, request).await?;
+        app.limit_client(Counted::Proof, request).await?;
     }
     let proven = match proof.map(|proof| Proof::from_header(&proof)) {
         None => None,

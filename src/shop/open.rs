@@ -25,8 +25,9 @@ use x402_cardano::{
 use super::{Counter, priced, unavailable};
 use crate::{
     app::App,
-    limits::{self, Limiter},
-    paywall::{self, Methods, Priced},
+    limits::{self, Counted},
+    methods::Methods,
+    paywall::{self, Priced},
     receipts,
 };
 
@@ -75,9 +76,9 @@ impl OpenShop for OpenCounter<'_> {
         let priced = priced(app, self.0.request, id).await?;
         let sale = OpenSale { counter: &self.0, priced, methods: app.methods().map_err(unavailable)? };
         if shown.payment.is_some() {
-            app.limit_client(Limiter::Payment, self.0.request).await.map_err(unavailable)?;
+            app.limit_client(Counted::Payment, self.0.request).await.map_err(unavailable)?;
         } else if shown.proof.is_some() {
-            app.limit_client(Limiter::Proof, self.0.request).await.map_err(unavailable)?;
+            app.limit_client(Counted::Proof, self.0.request).await.map_err(unavailable)?;
         }
         let proven = match shown.proof.map(|proof| Proof::from_header(&proof)).transpose() {
             Ok(None) => None,

@@ -4,6 +4,7 @@ use agents::{
     mcp::shop::{BoughtListing, PurchaseState, Shelf, Shop, ShopError, WalletState, WithdrawalSent},
     oauth::grant::Caller,
 };
+use api_types::Purchase;
 use cardano::{ContentHash, Lovelace, TxHash, chain::Chain};
 use edge::http;
 use edge::serve::Request;
@@ -19,14 +20,12 @@ use market::{
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
-use serde::Deserialize;
-use serde_json::Value;
 use sql::{Database, exactly};
 
 use super::{Counter, priced, unavailable};
 use crate::{
     app::App,
-    limits::{self, Limiter},
+    limits::{self, Counted},
     paywall::Priced,
 };
 
@@ -46,7 +45,7 @@ impl<'a> OwnerShop<'a> {
         self.counter.app
     }
 
-    async fn limit(&self, limiter: Limiter) -> Result<(), ShopError> {
+    async fn limit(&self, limiter: Counted) -> Result<(), ShopError> {
         self.app().limit(limiter, &limits::of_account(&self.caller.account)).await.map_err(unavailable)
     }
 
@@ -67,24 +66,11 @@ impl Shelf for OwnerShop<'_> {
     }
 }
 
-/// What of a purchase's public JSON a buyer is told first.
-#[derive(Deserialize)]
-struct PurchaseMade {
-    id: TxHash,
-    escrow: Option<EscrowMade>,
-}
-
-#[derive(Deserialize)]
-struct EscrowMade {
-    deadlines: Option<Value>,
-}
-
 impl Shop for OwnerShop<'_> {
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
-        self.limit(Limiter::Buy).await?;
+        self.limit(Counted::Buy).await?;
         let (app, account) = (self.app(), &self.caller.account);
-        let held = http::hold_of(self.counter.request, &limits::of_account(account), limits::PURCHASE_BYTES);
-        let _held = held.map_err(unavailable)?;
+        let _held = http::hold(self.counter.request, limits::PURCHASE_BYTES).map_err(unavailable)?;
         let Priced { terms, clock } = priced(app, self.counter.request, id).await?;
         let ports = self.counter.ports()?;
         let (options, signal) = (ports.options(&terms), self.counter.request.inner().signal());
@@ -109,7 +95,7 @@ impl Shop for OwnerShop<'_> {
             Err(BuyError::NotOffered(_)) if terms.hidden => return Err(ShopError::NoListing),
             Err(error) => return Err(not_bought(error, mode, terms.price_lovelace)),
         };
-        let made: PurchaseMade = serde_json::from_str(&bought.purchase)
+        let made: Purchase = serde_json::from_str(&bought.purchase)
             .map_err(|error| ShopError::Unavailable(format!("a purchase cannot be read: {error}")))?;
         Ok(BoughtListing {
             tx: made.id,
@@ -122,7 +108,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn purchases(&self, cursor: Option<&str>) -> Result<Page, ShopError> {
-        self.limit(Limiter::Account).await?;
+        self.limit(Counted::Account).await?;
         let after = cursor.and_then(|cursor| {
             let (at, id) = cursor.split_once('.')?;
             Some((at.parse().ok()?, id.parse().ok()?))
@@ -135,7 +121,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
-        self.limit(Limiter::Account).await?;
+        self.limit(Counted::Account).await?;
         let database = self.app().database();
         let reads = vec![purchase::owner(tx), purchase::read(tx), payment::record(tx), chain_state::read_time()];
         let answers = database.batch(reads).await.map_err(unavailable)?;
@@ -176,7 +162,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn wallet(&self) -> Result<WalletState, ShopError> {
-        self.limit(Limiter::Account).await?;
+        self.limit(Counted::Account).await?;
         let (app, account) = (self.app(), &self.caller.account);
         let database = app.database();
         let spent = database.run(spending::spent_today(&account.owner, app.now_ms())).await.map_err(unavailable)?;
@@ -195,7 +181,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn withdraw(&self) -> Result<WithdrawalSent, ShopError> {
-        self.limit(Limiter::Withdraw).await?;
+        self.limit(Counted::Withdraw).await?;
         let (app, account) = (self.app(), &self.caller.account);
         if account.owner == DEMO_OWNER {
             return Err(ShopError::DemoWallet);

@@ -16,7 +16,7 @@ export function changedConfig(folder: string, change: (config: string) => string
   return file;
 }
 
-/** A configuration with these rate limits by name, LIMIT_READ for one. */
+/** A configuration with these rate limits by name, READ for one. */
 export const withLimits = (config: string, limits: Readonly<Record<string, number>>): string =>
   Object.entries(limits).reduce((text, [name, limit]) => {
     const limited = new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`);

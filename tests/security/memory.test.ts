@@ -140,29 +140,6 @@ describe("drafts for a wallet full of tokens that nobody has", { timeout: 240_00
       (owner) => `"utxos":${JSON.stringify(Array.from({ length: MADE_UP }, (_, index) => madeUp(index, owner)))}`,
     ],
   ];
-  it("count as one more for each 16 KiB that they bring", async () => {
-    const { id } = await list(world.api, world.person("seller"));
-    const changeAddress = world.person("nobody").address;
-    const ask = async (network: string, more: number): Promise<number> => {
-      const body = JSON.stringify({ mode: "instant", changeAddress, utxos: [], more: "x".repeat(more) });
-      const headers = { "content-type": "application/json", "cf-connecting-ip": network };
-      return (await send(`${world.api}/listings/${id}/payment-draft`, { method: "POST", headers, body })).status;
-    };
-    // Of 300 a minute.
-    const long = [];
-    for (let n = 0; n < 20; n++) long.push(await ask("203.0.113.10", 500_000));
-    assert.notEqual(long[0], 429);
-    assert.equal(long.at(-1), 429, `${long}`);
-    const short = [];
-    for (let n = 0; n < 20; n++) short.push(await ask("203.0.113.11", 10));
-    assert.ok(!short.includes(429), `${short}`);
-    // An IPv6 site's many networks have as much as two.
-    const site = [];
-    for (let n = 0; n < 60; n++) site.push(await ask(`2001:db8:1:${n}::1`, 500_000));
-    assert.equal(site.at(-1), 429, `${site}`);
-    assert.notEqual(await ask("2001:db8:2::1", 10), 429);
-  });
-
   for (const [what, wallet] of wallets)
     it(`${what}, take no more memory than there is, and keep nobody else from buying`, async () => {
       const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());

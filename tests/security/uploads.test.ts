@@ -9,10 +9,12 @@ import { listingProof } from "../wallets/proof.ts";
 
 /** As much as the longest content takes in JSON's longest spelling. */
 const LONG = 6_300_000;
+/** Of which a network's share of the memory holds so many. */
+const SHARE = 3;
 
 /** A message that is longer than most, and several times as many of them as a network may have under way. */
 const MESSAGE = 16_000;
-const MESSAGES = 600;
+const MESSAGES = 2_000;
 
 /** A connection that is closed in the middle of a body may take the answer with it. */
 const CUT_OFF = 0;
@@ -71,8 +73,9 @@ describe("bodies that arrive slowly", { timeout: 600_000 }, () => {
     assert.equal(answer.status, 201, answer.text);
     assert.ok((await list(world.api, seller)) satisfies Listing, "and a small one");
     const told = Map.groupBy(await Promise.all(statuses), (status) => status);
-    assert.equal(told.get(408)?.length, 1, "one was read until its time was over");
-    assert.equal((told.get(429)?.length ?? 0) + (told.get(CUT_OFF)?.length ?? 0), 7);
+    const read = told.get(408)?.length ?? 0;
+    assert.ok(read > 0 && read <= SHARE, `${read} were read until their time was over`);
+    assert.equal((told.get(429)?.length ?? 0) + (told.get(CUT_OFF)?.length ?? 0), 8 - read);
     assert.ok(told.has(429), "and says why");
     assert.equal(await message, 408, "a message is given up as well");
   });

@@ -24,8 +24,8 @@ const HELD = 40;
 /** What so many may take of the 128 MiB that an isolate has. */
 const MOST_MIB = 16;
 
-/** Of one network at once: a third of a minute's payments (LIMIT_PAYMENT), and a minute's tool calls (LIMIT_TOOL). */
-const REQUESTS = 300;
+/** Of one network at once: a minute's payments (PAYMENT), and twice a minute's tool calls (AGENT). */
+const REQUESTS = 1_200;
 
 /** Maps within maps, which take some four hundred bytes each: as many as a message may have. */
 const chain = (length: number): unknown => (length === 0 ? 0 : { "": chain(length - 1) });
@@ -42,9 +42,9 @@ interface Kind {
 }
 
 const KINDS: Kind[] = [
-  { what: "payments with junk in them, and their payer's proof", most: 230, junk: JUNK },
-  { what: "the same in tool calls", most: 30, junk: JUNK, accept: "application/json" },
-  { what: "plain ones in calls that tell their progress", most: 140, junk: [], accept: "text/event-stream" },
+  { what: "payments with junk in them, and their payer's proof", most: 920, junk: JUNK },
+  { what: "the same in tool calls", most: 120, junk: JUNK, accept: "application/json" },
+  { what: "plain ones in calls that tell their progress", most: 560, junk: [], accept: "text/event-stream" },
 ];
 
 describe("requests that wait for one payment's block", { timeout: 360_000 }, () => {

@@ -55,7 +55,7 @@ describe("a payment is made once", () => {
 
   test("when the command was killed the next one goes on with it", async () => {
     const listing = await list(world.api, seller);
-    for (const lovelace of [20_000_000n, 20_000_000n]) await world.ledger.faucet(address, lovelace);
+    for (const lovelace of [20_200_000n, 20_200_000n]) await world.ledger.faucet(address, lovelace);
     const taken = new Promise<void>((resolve) => {
       proxy.meddle = (asked) => {
         if (!isPayment(asked)) return undefined;
@@ -80,7 +80,7 @@ describe("a payment is made once", () => {
 
   test("when two commands buy at once one pays and the other is given it", async () => {
     const listing = await list(world.api, seller);
-    for (const lovelace of [20_000_000n, 20_000_000n]) await world.ledger.faucet(address, lovelace);
+    for (const lovelace of [20_200_000n, 20_200_000n]) await world.ledger.faucet(address, lovelace);
     const both = await Promise.all([client.surety("buy", listing.id), client.surety("buy", listing.id)]);
     for (const { status, out, err } of both) assert.deepEqual([status, out], [0, listing.content], err);
     assert.equal(await balanceOf(world, seller.address), 2_000_000n);
@@ -127,7 +127,7 @@ test("what is delivered and is not what was listed is said, with what to do", as
 
 test("money is found behind a page of a stranger's dust and tokens", async () => {
   const listing = await list(world.api, seller, { priceLovelace: "200000000" });
-  for (const lovelace of [20_000_000n, 20_000_000n]) await world.ledger.fillWithTokens(address, lovelace);
+  for (const lovelace of [20_200_000n, 20_200_000n]) await world.ledger.fillWithTokens(address, lovelace);
   await world.ledger.fund(Array<string>(98).fill(address), 1_000_000n);
   await world.ledger.faucet(address, 300_000_000n);
   assert.equal(await client.done("buy", listing.id, "--at-most", "200"), listing.content.trim());

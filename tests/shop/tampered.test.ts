@@ -40,8 +40,10 @@ let world: World;
 let proxy: Between;
 let client: Client;
 let address: string;
-/** The buyer's enterprise address in hex, and a thief. */
+/** The buyer's base address in hex, its payment key's hash, and that address with a thief's key. */
 let home: string;
+let buyer: string;
+let stolen: string;
 let thief: Wallet;
 let seller: Wallet;
 let listing: Listing;
@@ -55,6 +57,8 @@ before(async () => {
   client = clientOf(proxy.url, world.ledger.blockfrost);
   ({ address } = await client.json<{ address: string }>("wallet", "new"));
   home = hex(bytesOf(address));
+  buyer = home.slice(2, 58);
+  stolen = replaced(home, buyer, thief.paymentKeyHash);
   await world.ledger.faucet(address, HELD);
 });
 after(async () => {
@@ -139,7 +143,7 @@ const payment: Tampered = {
     /spends (ab)+#\d+, which is not this wallet's/,
   ],
   "sends the change elsewhere": [
-    edit((tx) => replaced(tx, home, thief.addressHex)),
+    edit((tx) => replaced(tx, home, stolen)),
     /sends [\d.]+ tADA to addr_test1\w+, which nobody asked for/,
   ],
   "pays more, out of the change": [
@@ -221,7 +225,7 @@ const lock: Tampered = {
     /which nobody asked for/,
   ],
   "refunds a thief": [
-    edit((tx) => replaced(tx, `581c${home.slice(2)}`, `581c${thief.addressHex.slice(2)}`)),
+    edit((tx) => replaced(tx, `581c${buyer}`, `581c${thief.paymentKeyHash}`)),
     /the escrow datum's buyer/,
   ],
   "promises other content": [
@@ -258,7 +262,7 @@ describe("a lock is not signed that", () => {
 const REFUND_REQUESTED = "d87b80";
 const WITHDRAW_AUTHORIZED = "d87d80";
 const action: Tampered = {
-  "sends the change elsewhere": [edit((tx) => replaced(tx, home, thief.addressHex)), /which nobody asked for/],
+  "sends the change elsewhere": [edit((tx) => replaced(tx, home, stolen)), /which nobody asked for/],
   "takes the money out of the escrow": [
     edit((tx) => replaced(tx, hex(bytesOf(escrowIn(tx))), thief.addressHex)),
     /which nobody asked for/,

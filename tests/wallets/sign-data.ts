@@ -106,13 +106,16 @@ export const general: Readonly<Record<string, Signer>> = {
   "message-signing, unsigned key id": messageSigning({ keyId: "public key", unsigned: true }),
 };
 
+/** The check of the library that this repository's own clients are built on. */
+export const evolutionChecker: Checker = async (address, keyHash, payloadHex, it) =>
+  COSE.SignData.verifyData(toAddress.toHex(address), keyHash, bytes(payloadHex), {
+    key: bytes(it.key),
+    signature: bytes(it.signature),
+  });
+
 /** The libraries' own verification. None of them knows hashed payloads except mesh. */
 export const checkers: Readonly<Record<string, Checker>> = {
-  "evolution-sdk": async (address, keyHash, payloadHex, it) =>
-    COSE.SignData.verifyData(toAddress.toHex(address), keyHash, bytes(payloadHex), {
-      key: bytes(it.key),
-      signature: bytes(it.signature),
-    }),
+  "evolution-sdk": evolutionChecker,
   "lucid-evolution": async (address, keyHash, payloadHex, it) =>
     lucid().verifyData(toAddress.toHex(address), keyHash, payloadHex, it),
   mesh: (address, _keyHash, payloadHex, it) => mesh().checkSignature(payloadHex, it, toAddress.toBech32(address)),

@@ -33,10 +33,10 @@ use escrow::{Deployment, plan::Escrow};
 use outbox::{Entry, Sleep, live_for};
 use sql::{Database, DatabaseError, exactly};
 
+pub use api_types::arbiter::{DisputedListing, Finding, ResolveRequest, ResolveResult};
 pub use error::ResolveError;
-pub use request::{MAX_OUTPUT_BYTES, MalformedRequest, ResolveRequest};
+pub use request::{MAX_OUTPUT_BYTES, MalformedRequest, parse};
 use resolution::Award;
-pub use resolution::{Finding, Resolution};
 pub use settlement::settlement;
 pub use statements::SCHEMA;
 
@@ -77,7 +77,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     ///
     /// # Errors
     /// See [`ResolveError`]. The same request may be sent again after any of them.
-    pub async fn resolve(&self, request: &ResolveRequest) -> Result<Resolution, ResolveError> {
+    pub async fn resolve(&self, request: &ResolveRequest) -> Result<ResolveResult, ResolveError> {
         let own = request.escrow;
         let outputs = self.chain.outputs_of(&own.tx).await?.ok_or(ResolveError::Unknown)?;
         let made = outputs.into_iter().find(|output| output.utxo.reference == own && !output.collateral);
@@ -97,7 +97,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let verdict = self.weigh(&disputed, lock, request).await?;
         let why = nothing_to_decide(&disputed);
         let Some(winner) = verdict.winner.filter(|_| why.is_none()) else {
-            return Ok(Resolution::undecided(verdict, why));
+            return Ok(resolution::undecided(verdict, why));
         };
         let (_, split) = settlement(&disputed.escrow, winner).ok_or(ResolveError::Unpayable)?;
         let award = self.fix(&own, &Award::new(&verdict, winner, split)).await?;

@@ -21,7 +21,7 @@ use outbox::{
 };
 use sql::{Database, exactly};
 
-use crate::{Arbiter, Award, DisputedEscrow, Resolution, ResolveError, purpose, settlement};
+use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, purpose, settlement};
 
 /// Waits for whoever is submitting a settlement: together as long as a submission is left unanswered.
 const ANSWER_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
@@ -46,7 +46,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         disputed: &DisputedEscrow,
         award: Award,
         standing: Option<Entry>,
-    ) -> Result<Resolution, ResolveError> {
+    ) -> Result<ResolveResult, ResolveError> {
         if let Some(by) = disputed.spent_by {
             return self.spent(disputed, award, by).await;
         }
@@ -64,7 +64,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
 
     /// What became of an escrow that is decided and spent: settled as signed, for a dispute ends in no other way; or it
     /// went on before the window, by its parties.
-    async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<Resolution, ResolveError> {
+    async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<ResolveResult, ResolveError> {
         if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
             if entry.state != EntryState::Included {
                 self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, self.now).await?;

@@ -1,5 +1,6 @@
 //! What is asked, parsed strictly: the first thing that is wrong is named.
 
+use api_types::arbiter::{DisputedListing, ResolveRequest};
 use cardano::{ContentHash, TxRef};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
@@ -8,19 +9,6 @@ use serde_json::Value;
 pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// Characters of a listing's id: several times as many as any has.
 const MAX_LISTING_ID: usize = 128;
-
-/// A request to resolve a dispute.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResolveRequest {
-    /// The disputed output.
-    pub escrow: TxRef,
-    /// The listing that was bought.
-    pub listing_id: String,
-    /// The listing's content hash.
-    pub content_hash: ContentHash,
-    /// What was delivered, as it was received.
-    pub output: String,
-}
 
 /// What is wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,37 +64,35 @@ struct ListingNamed {
     content_hash: Member<ContentHash>,
 }
 
-impl ResolveRequest {
-    /// Reads a body.
-    ///
-    /// # Errors
-    /// Names the field.
-    pub fn parse(body: &[u8]) -> Result<Self, MalformedRequest> {
-        const REFERENCE: &str = "must be a UTxO reference: 64 lowercase hexadecimal characters, '#', and an index";
-        let wrong = |field, problem| MalformedRequest { field, problem };
-        let no_object = |_| wrong("the body", "must be a JSON object");
-        let body: serde_json::Map<String, Value> = serde_json::from_slice(body).map_err(no_object)?;
-        let RequestBody { escrow, listing, output } =
-            RequestBody::deserialize(Value::Object(body)).map_err(no_object)?;
-        let escrow = escrow.given("ref", REFERENCE)?;
-        let listing = listing.given("listing", "must be an object")?;
-        let listing_id = listing.id.given("listing.id", "must be a string")?;
-        if listing_id.is_empty() || listing_id.chars().count() > MAX_LISTING_ID {
-            return Err(wrong("listing.id", "must have 1 to 128 characters"));
-        }
-        let hash = "must be 64 lowercase hexadecimal characters";
-        let content_hash = listing.content_hash.given("listing.contentHash", hash)?;
-        let output = output.given("output", "must be a string")?;
-        if output.len() > MAX_OUTPUT_BYTES {
-            return Err(wrong("output", "must be at most 1 MiB of UTF-8"));
-        }
-        Ok(Self { escrow, listing_id, content_hash, output })
+/// Reads a body.
+///
+/// # Errors
+/// Names the field.
+pub fn parse(body: &[u8]) -> Result<ResolveRequest, MalformedRequest> {
+    const REFERENCE: &str = "must be a UTxO reference: 64 lowercase hexadecimal characters, '#', and an index";
+    let wrong = |field, problem| MalformedRequest { field, problem };
+    let no_object = |_| wrong("the body", "must be a JSON object");
+    let body: serde_json::Map<String, Value> = serde_json::from_slice(body).map_err(no_object)?;
+    let RequestBody { escrow, listing, output } = RequestBody::deserialize(Value::Object(body)).map_err(no_object)?;
+    let escrow = escrow.given("ref", REFERENCE)?;
+    let listing = listing.given("listing", "must be an object")?;
+    let listing_id = listing.id.given("listing.id", "must be a string")?;
+    if listing_id.is_empty() || listing_id.chars().count() > MAX_LISTING_ID {
+        return Err(wrong("listing.id", "must have 1 to 128 characters"));
     }
+    let hash = "must be 64 lowercase hexadecimal characters";
+    let content_hash = listing.content_hash.given("listing.contentHash", hash)?;
+    let output = output.given("output", "must be a string")?;
+    if output.len() > MAX_OUTPUT_BYTES {
+        return Err(wrong("output", "must be at most 1 MiB of UTF-8"));
+    }
+    Ok(ResolveRequest { escrow, listing: DisputedListing { id: listing_id, content_hash }, output })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use api_types::check::fields;
     use serde_json::json;
 
     fn whole() -> Value {
@@ -118,15 +104,21 @@ mod tests {
     }
 
     fn problem(body: &Value) -> String {
-        ResolveRequest::parse(body.to_string().as_bytes()).unwrap_err().to_string()
+        parse(body.to_string().as_bytes()).unwrap_err().to_string()
     }
 
     #[test]
     fn a_whole_request_is_read_and_unknown_fields_are_ignored() {
         let mut body = whole();
         body["more"] = json!(1);
-        let read = ResolveRequest::parse(body.to_string().as_bytes()).unwrap();
-        assert_eq!((read.escrow.index, read.listing_id.as_str(), read.output.as_str()), (0, "lst_1", "a prompt"));
+        let read = parse(body.to_string().as_bytes()).unwrap();
+        assert_eq!((read.escrow.index, read.listing.id.as_str(), read.output.as_str()), (0, "lst_1", "a prompt"));
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_sent() {
+        assert_eq!(fields::<RequestBody>(), fields::<ResolveRequest>());
+        assert_eq!(fields::<ListingNamed>(), fields::<DisputedListing>());
     }
 
     #[test]
@@ -177,7 +169,7 @@ mod tests {
     fn an_output_of_a_mebibyte_fits_and_no_byte_more() {
         let mut body = whole();
         body["output"] = json!("x".repeat(MAX_OUTPUT_BYTES));
-        assert!(ResolveRequest::parse(body.to_string().as_bytes()).is_ok());
+        assert!(parse(body.to_string().as_bytes()).is_ok());
         body["output"] = json!("é".repeat(MAX_OUTPUT_BYTES / 2) + "x");
         assert!(problem(&body).starts_with("output must be at most"));
         let mut body = whole();
@@ -188,10 +180,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_refused() {
         for body in ["", "[]", "null", "\"x\"", "{", "{}x"] {
-            assert_eq!(
-                ResolveRequest::parse(body.as_bytes()).unwrap_err().to_string(),
-                "the body must be a JSON object"
-            );
+            assert_eq!(parse(body.as_bytes()).unwrap_err().to_string(), "the body must be a JSON object");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What was decided, and how it is answered.
 
-use std::borrow::Cow;
-
+use api_types::arbiter::{Finding, ResolveResult};
 use cardano::{TxHash, slots::Millis};
 use escrow::{
     dispute::Split,
@@ -22,47 +21,9 @@ pub(crate) struct Award {
     payout: Split,
 }
 
-/// `ResolveResult` of the API.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "status", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Resolution {
-    /// A node took the settlement, or the chain has it.
-    Paid {
-        verdict: Finding,
-        /// Who gets how much.
-        payout: Split,
-        /// The settlement.
-        tx: TxHash,
-    },
-    /// Decided, and to be paid once the arbiters' window opens.
-    Signed {
-        verdict: Finding,
-        /// Who will get how much.
-        payout: Split,
-        /// When, RFC 3339.
-        opens_at: String,
-    },
-    /// Not decided yet, or nothing to decide.
-    NoVerdict {
-        /// What was found.
-        verdict: Finding,
-    },
-}
-
 /// A verdict as it is answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Finding {
-    winner: Option<Winner>,
-    reason: Cow<'static, str>,
-    evidence_deadline: String,
-    checks: Checks,
-}
-
-impl From<Verdict> for Finding {
-    fn from(Verdict { winner, reason, evidence_deadline, checks }: Verdict) -> Self {
-        Self { winner, reason: reason.text().into(), evidence_deadline: date_time(evidence_deadline), checks }
-    }
+fn finding(Verdict { winner, reason, evidence_deadline, checks }: Verdict) -> Finding {
+    Finding { winner, reason: reason.text().into(), evidence_deadline: date_time(evidence_deadline), checks }
 }
 
 impl Award {
@@ -76,27 +37,25 @@ impl Award {
         Verdict { winner: Some(winner), reason, evidence_deadline, checks }
     }
 
-    pub(crate) fn paid(&self, tx: TxHash) -> Resolution {
-        Resolution::Paid { verdict: self.verdict().into(), payout: self.payout, tx }
+    pub(crate) fn paid(&self, tx: TxHash) -> ResolveResult {
+        ResolveResult::Paid { verdict: finding(self.verdict()), payout: self.payout, tx }
     }
 
-    pub(crate) fn signed(&self, opens: Millis) -> Resolution {
-        Resolution::Signed { verdict: self.verdict().into(), payout: self.payout, opens_at: date_time(opens) }
+    pub(crate) fn signed(&self, opens: Millis) -> ResolveResult {
+        ResolveResult::Signed { verdict: finding(self.verdict()), payout: self.payout, opens_at: date_time(opens) }
     }
 
     /// The parties took the escrow further before it could be paid.
-    pub(crate) fn overtaken(&self, by: TxHash) -> Resolution {
+    pub(crate) fn overtaken(&self, by: TxHash) -> ResolveResult {
         let why = format!("the parties took the escrow further in {by}: ask about what it is now");
-        Resolution::undecided(self.verdict(), Some(why))
+        undecided(self.verdict(), Some(why))
     }
 }
 
-impl Resolution {
-    /// What was found; and why nothing is to be decided, where that is so.
-    pub(crate) fn undecided(verdict: Verdict, why: Option<String>) -> Self {
-        let found = Finding::from(Verdict { winner: None, ..verdict });
-        Self::NoVerdict { verdict: Finding { reason: why.map_or(found.reason, Cow::Owned), ..found } }
-    }
+/// What was found; and why nothing is to be decided, where that is so.
+pub(crate) fn undecided(verdict: Verdict, why: Option<String>) -> ResolveResult {
+    let found = finding(Verdict { winner: None, ..verdict });
+    ResolveResult::NoVerdict { verdict: Finding { reason: why.unwrap_or(found.reason), ..found } }
 }
 
 /// RFC 3339 in UTC with milliseconds; times beyond the year 9999, which only a forged escrow can have, stay digits.
@@ -140,7 +99,7 @@ mod tests {
         let signed = serde_json::to_value(award().signed(1_785_756_000_001)).unwrap();
         assert_eq!((&signed["status"], &signed["opensAt"]), (&"signed".into(), &"2026-08-03T11:20:00.001Z".into()));
         assert!(signed.get("tx").is_none());
-        let open = serde_json::to_value(Resolution::undecided(verdict(None), None)).unwrap();
+        let open = serde_json::to_value(undecided(verdict(None), None)).unwrap();
         assert_eq!((&open["status"], &open["verdict"]["winner"]), (&"no_verdict".into(), &serde_json::Value::Null));
         assert!(open.get("payout").is_none());
         let overtaken = serde_json::to_value(award().overtaken(tx)).unwrap();

@@ -25,8 +25,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             input_hash: &datum.input_hash,
             result_hash: &datum.result_hash,
             lock,
-            listing_input_hash: listing_input_hash(&request.listing_id, &request.content_hash),
-            content_hash: request.content_hash,
+            listing_input_hash: listing_input_hash(&request.listing.id, &request.listing.content_hash),
+            content_hash: request.listing.content_hash,
             output: &request.output,
         });
         if checks.output_is_what_seller_posted {
@@ -38,7 +38,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let kept: Option<ContentHash> = kept.first_json()?;
         let checks = kept.map_or(checks, |kept| Checks {
             output_is_what_seller_posted: true,
-            output_matches_listing: kept == request.content_hash,
+            output_matches_listing: kept == request.listing.content_hash,
             ..checks
         });
         Ok(decide(checks, &datum.deadlines, disputed.now))

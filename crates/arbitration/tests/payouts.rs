@@ -4,7 +4,7 @@
 
 mod support;
 
-use arbitration::{Resolution, ResolveError};
+use arbitration::{ResolveError, ResolveResult};
 use cardano::Lovelace;
 use futures_lite::future::{or, yield_now};
 use futures_util::future::join_all;
@@ -31,7 +31,7 @@ fn whatever_the_provider_says_that_an_escrow_holds_all_of_it_is_paid() {
         let world = World::new(&[50 * ADA]);
         let request = world.dispute(1);
         world.ledger.told.set(Lovelace::new(told));
-        let Ok(Resolution::Signed { payout, .. }) = block(world.resolve(&request)) else { panic!("it is decided") };
+        let Ok(ResolveResult::Signed { payout, .. }) = block(world.resolve(&request)) else { panic!("it is decided") };
         assert_eq!((payout.buyer, payout.seller), (Lovelace::from_ada(2), Lovelace::from_ada(5)));
         world.open_window();
         let settlement = world.paid(&request);
@@ -44,7 +44,7 @@ fn whatever_the_provider_says_that_an_escrow_holds_all_of_it_is_paid() {
 fn a_settlement_counts_as_settled_once_the_chain_shows_it() {
     let world = World::new(&[50 * ADA]);
     let request = world.dispute(1);
-    assert!(matches!(block(world.resolve(&request)), Ok(Resolution::Signed { .. })), "before the window");
+    assert!(matches!(block(world.resolve(&request)), Ok(ResolveResult::Signed { .. })), "before the window");
     assert!(world.states().is_empty());
     world.open_window();
     let settlement = world.paid(&request);
@@ -163,17 +163,19 @@ fn a_settlement_that_nobody_asks_about_any_more_is_noted_as_settled_with_the_nex
     world.paid(&first);
     world.ledger.mine();
     world.paid(&second);
-    assert_eq!(world.states(), ["included", "submitted"]);
+    let mut states = world.states();
+    states.sort();
+    assert_eq!(states, ["included", "submitted"]);
 }
 
 #[test]
 fn an_escrow_that_its_parties_took_further_is_not_paid_as_awarded() {
     let world = World::new(&[50 * ADA]);
     let request = world.dispute(1);
-    assert!(matches!(block(world.resolve(&request)), Ok(Resolution::Signed { .. })));
+    assert!(matches!(block(world.resolve(&request)), Ok(ResolveResult::Signed { .. })));
     world.concede(&request);
     world.open_window();
-    assert!(matches!(block(world.resolve(&request)), Ok(Resolution::NoVerdict { .. })));
+    assert!(matches!(block(world.resolve(&request)), Ok(ResolveResult::NoVerdict { .. })));
     assert!(world.states().is_empty());
 }
 

@@ -17,6 +17,8 @@ pub mod json;
 pub mod keys;
 pub mod money;
 pub mod params;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod slots;
 pub mod tx;
 

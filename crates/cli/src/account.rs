@@ -1,6 +1,6 @@
 //! `surety sign-in`, `sign-out`, `account`, `purchases`
 
-use cardano::{Address, ContentHash, Lovelace};
+use api_types::{Challenge, ChallengeRequest, Me, Purchase, SignIn};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -18,33 +18,20 @@ struct Session {
     expires_at: u64,
 }
 
-#[derive(Deserialize)]
-struct Challenge {
-    owner: Address,
-    digest: ContentHash,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SignedIn {
-    token: String,
-    expires_at: u64,
-    account: Value,
-}
-
 /// Signs the service's challenge.
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let (key, address) = signer(shop)?;
     let ask = |body| Ask { body: Some(body), ..Ask::default() };
-    let challenge: Challenge = shop.service.json("POST", "/auth/challenge", ask(json!({ "address": address })))?;
+    let challenge: Challenge =
+        shop.service.json("POST", "/auth/challenge", ask(json!(ChallengeRequest { address: address.to_string() })))?;
     if challenge.owner != address {
         return Err(Failure::Refused(format!("the service's challenge is for another wallet, {}", challenge.owner)));
     }
     let (key, signature) = proof::sign(&key, &address, &challenge.digest)?;
-    let answer = json!({ "owner": address, "key": key, "signature": signature });
-    let SignedIn { token, expires_at, account } = shop.service.json("POST", "/auth/verify", ask(answer))?;
+    let answer = json!(SignIn { owner: address.to_string(), key, signature });
+    let api_types::Session { token, expires_at, account } = shop.service.json("POST", "/auth/verify", ask(answer))?;
     shop.home.write(SESSION, &Session { api: shop.service.base().to_owned(), token, expires_at })?;
-    let wallet = account.get("walletAddress").and_then(Value::as_str).map(plain).unwrap_or_default();
+    let wallet = account.wallet_address;
     let words = format!("signed in as {address}\nservice wallet {wallet}");
     shop.tell.result(&json!({ "owner": address, "account": account, "expiresAt": expires_at }), &words)
 }
@@ -65,40 +52,35 @@ pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
 
 /// Prints the account.
 pub fn show(shop: &Shop) -> Result<(), Failure> {
-    let me = me(shop)?;
-    let says = |path: &str| me.pointer(path).and_then(Value::as_str).map(plain).unwrap_or_default();
-    let tada = |path: &str| says(path).parse::<Lovelace>().unwrap_or_default().display_tada();
-    let count = |path: &str| me.pointer(path).and_then(Value::as_array).map_or(0, Vec::len);
+    let (me, told) = me(shop)?;
     let words = format!(
         "owner           {}\nservice wallet  {} with {}\nlimits          {} each, {} a day, {} spent today\nbought {}, sells {}",
-        says("/owner"),
-        says("/wallet/address"),
-        tada("/wallet/balanceLovelace"),
-        tada("/limits/maxPerPaymentLovelace"),
-        tada("/limits/dailyBudgetLovelace"),
-        tada("/limits/spentTodayLovelace"),
-        count("/purchases"),
-        count("/listings"),
+        plain(&me.owner),
+        me.wallet.address,
+        me.wallet.balance_lovelace.display_tada(),
+        me.limits.max_per_payment_lovelace.display_tada(),
+        me.limits.daily_budget_lovelace.display_tada(),
+        me.limits.spent_today_lovelace.display_tada(),
+        me.purchases.len(),
+        me.listings.len(),
     );
-    shop.tell.result(&me, &words)
+    shop.tell.result(&told, &words)
 }
 
 /// Prints what was bought.
 pub fn purchases(shop: &Shop) -> Result<(), Failure> {
-    let me = me(shop)?;
-    let purchases = me.get("purchases").cloned().unwrap_or_else(|| json!([]));
-    let line = |purchase: &Value| {
-        let says = |name: &str| purchase.get(name).and_then(Value::as_str).map(plain).unwrap_or_default();
-        format!("{}  {:<9}  {:<18}  {}", says("id"), says("mode"), says("status"), says("listingId"))
+    let (me, told) = me(shop)?;
+    let line = |it: &Purchase| {
+        format!("{}  {:<9}  {:<18}  {}", it.id, it.mode.as_str(), it.status.name(), plain(&it.listing_id))
     };
-    let lines: Vec<String> = purchases.as_array().into_iter().flatten().map(line).collect();
+    let lines: Vec<String> = me.purchases.iter().map(line).collect();
     let words = if lines.is_empty() { "nothing was bought yet".to_owned() } else { lines.join("\n") };
-    shop.tell.result(&purchases, &words)
+    shop.tell.result(told.get("purchases").unwrap_or(&json!([])), &words)
 }
 
-fn me(shop: &Shop) -> Result<Value, Failure> {
+fn me(shop: &Shop) -> Result<(Me, Value), Failure> {
     let authorization = bearer(&session(shop)?);
-    shop.service.json("GET", "/me", Ask { headers: vec![("authorization", &authorization)], ..Ask::default() })
+    shop.service.told("GET", "/me", Ask { headers: vec![("authorization", &authorization)], ..Ask::default() })
 }
 
 fn bearer(session: &Session) -> String {

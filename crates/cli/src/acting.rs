@@ -2,6 +2,7 @@
 
 use std::{thread::sleep, time::Duration};
 
+use api_types::{Purchase, PurchaseStatus};
 use cardano::{
     Address, TxHash,
     chain::{TracedOutput, Utxo},
@@ -10,7 +11,6 @@ use cardano::{
 use clap::Args;
 use escrow::{Action, Datum};
 use market::ListingId;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use x402_cardano::escrow::listing_input_hash;
@@ -58,15 +58,6 @@ pub struct VerdictArguments {
     verdict: String,
 }
 
-/// A purchase as the service lists it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Bought {
-    id: TxHash,
-    listing_id: ListingId,
-    status: String,
-}
-
 /// A purchase as people name it.
 #[derive(Clone, Debug)]
 enum Named {
@@ -87,9 +78,10 @@ impl PurchaseArgument {
             Named::Listing(listing) => {
                 let (_, address) = signer(shop)?;
                 let (sold, _) = shop.service.listing(listing)?;
-                let query = format!("/purchases?seller={}&buyer={address}", sold.seller);
-                let bought: Vec<Bought> = shop.service.json("GET", &query, Ask::default())?;
-                let is_it = |one: &&Bought| one.listing_id == *listing && one.status != "refunded";
+                let query = format!("/purchases?seller={}&buyer={address}", sold.seller_address);
+                let bought: Vec<Purchase> = shop.service.json("GET", &query, Ask::default())?;
+                let is_it =
+                    |one: &&Purchase| one.listing_id == listing.as_str() && one.status != PurchaseStatus::Refunded;
                 let none =
                     || Failure::Refused(format!("{address} owns no purchase of {listing}: name it by its own id"));
                 Ok(bought.iter().find(is_it).ok_or_else(none)?.id)

@@ -87,15 +87,15 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
         let other = if mode == DeliveryMode::Instant { "--protected" } else { "--mode instant" };
         return Err(Failure::Refused(format!("{title} is not sold {}: try {other}", mode.as_str())));
     }
-    if listing.price > most {
-        let price = listing.price.display_tada();
+    if listing.price_lovelace > most {
+        let price = listing.price_lovelace.display_tada();
         let more = price.trim_end_matches(" tADA");
         return Err(Failure::Refused(format!(
             "{title} costs {price}, and {} is the most that is paid: --at-most {more} allows it",
             most.display_tada()
         )));
     }
-    if listing.seller.payment_key() == address.payment_key() {
+    if listing.seller_address.payment_key() == address.payment_key() {
         return Err(Failure::Refused(format!("{title} is this wallet's own listing: buy with another, --wallet NAME")));
     }
     if let Some(owned) = redeliver(shop, &key, id)? {
@@ -164,7 +164,7 @@ fn make_out(
         api: shop.service.base().to_owned(),
         listing: id.clone(),
         mode,
-        price: listing.price,
+        price: listing.price_lovelace,
         fee,
         tx: made.tx.id,
         inputs: made.tx.inputs.clone(),

@@ -1,6 +1,6 @@
 //! `surety browse`, `surety show`
 
-use cardano::Lovelace;
+use api_types::Listing;
 use clap::Args;
 use market::{DeliveryMode, ListingId};
 use serde_json::Value;
@@ -52,8 +52,8 @@ pub fn browse(shop: &Shop, arguments: &BrowseArguments) -> Result<(), Failure> {
             query.append_pair(name, value);
         }
     }
-    let page: Value = shop.service.json("GET", &format!("/listings?{}", query.finish()), Ask::default())?;
-    let listings = page.as_array().map(Vec::as_slice).unwrap_or_default();
+    let (listings, page): (Vec<Listing>, Value) =
+        shop.service.told("GET", &format!("/listings?{}", query.finish()), Ask::default())?;
     let table: Vec<String> = listings.iter().map(line).collect();
     let nothing = "nothing is for sale like this; `surety sell FILE --price 6` sells";
     let table = if table.is_empty() { nothing.to_owned() } else { table.join("\n") };
@@ -62,30 +62,26 @@ pub fn browse(shop: &Shop, arguments: &BrowseArguments) -> Result<(), Failure> {
 
 /// Prints one listing.
 pub fn show(shop: &Shop, ShowArguments { listing: id }: &ShowArguments) -> Result<(), Failure> {
-    let (_, listing) = shop.service.listing(id)?;
-    let says = |name: &str| listing.get(name).and_then(Value::as_str).map(plain).unwrap_or_default();
+    let (listing, told) = shop.service.listing(id)?;
     let words = format!(
         "{}\n{}\n\nseller   {}\ncontent  SHA-256 {}\nbuy it   surety buy {id}",
         line(&listing),
-        says("description"),
-        says("sellerAddress"),
-        says("contentHash"),
+        plain(&listing.description),
+        listing.seller_address,
+        listing.content_hash,
     );
-    shop.tell.result(&listing, &words)
+    shop.tell.result(&told, &words)
 }
 
 /// A listing on one line.
-fn line(listing: &Value) -> String {
-    let says = |name: &str| listing.get(name).and_then(Value::as_str).map(plain).unwrap_or_default();
-    let price: Lovelace = says("priceLovelace").parse().unwrap_or_default();
-    let modes = listing.get("modes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let modes: Vec<&str> = modes.iter().filter_map(Value::as_str).collect();
-    let sales = listing.get("sales").and_then(Value::as_u64).unwrap_or(0);
+fn line(listing: &Listing) -> String {
+    let modes: Vec<&str> = listing.modes.iter().map(|mode| mode.as_str()).collect();
     format!(
-        "{}  {:>12}  {:<18}  {sales} sold  {}",
-        says("id"),
-        price.display_tada(),
-        plain(&modes.join(",")),
-        says("title")
+        "{}  {:>12}  {:<18}  {} sold  {}",
+        plain(&listing.id),
+        listing.price_lovelace.display_tada(),
+        modes.join(","),
+        listing.sales.unwrap_or_default(),
+        plain(&listing.title)
     )
 }

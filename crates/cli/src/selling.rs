@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
+use api_types::{Listing, MAX_CONTENT_BYTES, NewListing};
 use cardano::ContentHash;
 use clap::Args;
 use market::DeliveryMode;
@@ -12,11 +13,9 @@ use crate::{
     failure::Failure,
     proof,
     service::Ask,
+    tell::plain,
     wallet::{Ada, signer},
 };
-
-/// Bytes of a content (`NewListing`).
-const MAX_CONTENT: u64 = 1 << 20;
 
 /// What is offered, and how.
 #[derive(Args)]
@@ -53,7 +52,7 @@ pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     let SellArguments { file, price: Ada(price), title, description, category, modes, preview } = arguments;
     let (key, address) = signer(shop)?;
     let unreadable = |error: std::io::Error| Failure::Usage(format!("cannot read {}: {error}", file.display()));
-    if fs::metadata(file).map_err(unreadable)?.len() > MAX_CONTENT {
+    if fs::metadata(file).map_err(unreadable)?.len() > MAX_CONTENT_BYTES as u64 {
         return Err(Failure::Usage(format!("{} is longer than 1 MiB", file.display())));
     }
     let content = fs::read_to_string(file).map_err(unreadable)?;
@@ -63,24 +62,23 @@ pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     let said = lines().find(|line| !line.starts_with('#')).unwrap_or("A text").to_owned();
     let hash = ContentHash::of(content.as_bytes());
     let proof = proof::of_offer(&key, &hash, &price.to_string())?;
-    let offer = [
-        ("title", json!(title.as_ref().unwrap_or(&heading))),
-        ("description", json!(description.as_ref().unwrap_or(&said))),
-        ("priceLovelace", json!(price)),
-        ("sellerAddress", json!(address)),
-        ("modes", json!(modes)),
-        ("content", json!(content)),
-        ("category", json!(category)),
-        ("previewMedia", json!(preview)),
-    ];
-    let offer = offer.into_iter().filter(|(_, value)| !value.is_null());
-    let body = Some(offer.map(|(name, value)| (name.to_owned(), value)).collect());
-    let listing: Value =
-        shop.service.json("POST", "/listings", Ask { headers: vec![(proof::HEADER, &proof)], body, patient: false })?;
-    if listing.get("contentHash").and_then(Value::as_str) != Some(&hash.to_string()) {
+    let offer = NewListing {
+        title: title.clone().unwrap_or(heading),
+        description: description.clone().unwrap_or(said),
+        price_lovelace: *price,
+        seller_address: address.to_string(),
+        modes: modes.clone(),
+        content,
+        preview_media: preview.clone(),
+        category: category.clone(),
+    };
+    let body = Some(json!(offer));
+    let (listing, told): (Listing, Value) =
+        shop.service.told("POST", "/listings", Ask { headers: vec![(proof::HEADER, &proof)], body, patient: false })?;
+    if listing.content_hash != hash {
         return Err(Failure::Refused("the service listed something else: its contentHash is another".into()));
     }
-    let id = listing.get("id").and_then(Value::as_str).unwrap_or_default();
+    let id = plain(&listing.id);
     shop.tell.progress(&format!("for sale at {}/listings/{id}", shop.service.base()));
-    shop.tell.result(&listing, id)
+    shop.tell.result(&told, &id)
 }

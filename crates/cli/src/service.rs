@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use cardano::{Address, ContentHash, Lovelace};
-use market::{DeliveryMode, ListingId};
-use serde::{Deserialize, de::DeserializeOwned};
+pub use api_types::Listing;
+use market::ListingId;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::http::{HeaderMap, Request};
 use url::{Host, Url};
@@ -39,20 +39,6 @@ pub struct Ask<'a> {
     pub body: Option<Value>,
     /// Whether the service may wait for a block.
     pub patient: bool,
-}
-
-/// A listing, as far as money depends on it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Listing {
-    pub id: String,
-    pub title: String,
-    #[serde(rename = "priceLovelace")]
-    pub price: Lovelace,
-    #[serde(rename = "sellerAddress")]
-    pub seller: Address,
-    pub modes: Vec<DeliveryMode>,
-    pub content_hash: ContentHash,
 }
 
 impl Service {
@@ -124,6 +110,14 @@ impl Service {
         self.ask(method, path, ask)?.json()
     }
 
+    /// What [`Service::json`] reads, and all that the service tells beside it.
+    ///
+    /// # Errors
+    /// As [`Service::json`].
+    pub fn told<T: DeserializeOwned>(&self, method: &str, path: &str, ask: Ask<'_>) -> Result<(T, Value), Failure> {
+        self.ask(method, path, ask)?.told()
+    }
+
     /// A listing, with all that the service tells of it.
     ///
     /// # Errors
@@ -133,9 +127,7 @@ impl Service {
         if answer.status == 404 {
             return Err(Failure::Refused(format!("no listing {id} here: `surety browse` shows what is for sale")));
         }
-        let value: Value = answer.json()?;
-        let listing: Listing = serde_json::from_value(value.clone())
-            .map_err(|error| Failure::Refused(format!("the service describes {id} strangely: {error}")))?;
+        let (listing, value): (Listing, Value) = answer.told()?;
         if listing.id != id.as_str() {
             return Err(Failure::Refused(format!("asked for {id}, the service answered with {}", plain(&listing.id))));
         }
@@ -156,6 +148,14 @@ impl Answer {
             .map_err(|error| Failure::Refused(format!("an answer that is not as documented: {error}")))
     }
 
+    /// What [`Answer::json`] reads, and all that the service tells beside it.
+    ///
+    /// # Errors
+    /// As [`Answer::json`].
+    pub fn told<T: DeserializeOwned>(&self) -> Result<(T, Value), Failure> {
+        Ok((self.json()?, self.json()?))
+    }
+
     /// A header's text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
@@ -163,12 +163,8 @@ impl Answer {
 
     /// What the service says in words.
     pub fn words(&self) -> String {
-        #[derive(Deserialize)]
-        struct Words {
-            error: String,
-        }
-        let words = serde_json::from_slice::<Words>(&self.body);
-        words.map_or_else(|_| format!("status {}", self.status), |Words { error }| plain(&error))
+        let words = serde_json::from_slice::<api_types::Error>(&self.body);
+        words.map_or_else(|_| format!("status {}", self.status), |words| plain(&words.error))
     }
 
     /// The failure that this answer is.

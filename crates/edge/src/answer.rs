@@ -8,12 +8,17 @@ use worker::Result;
 use cardano::chain::ChainError;
 use market::challenge::ChallengesError;
 
-use crate::{http::BodyError, serve::Response, settings::SettingError};
+use crate::{
+    http::{BodyError, CROWDED_SECONDS},
+    serve::Response,
+    settings::SettingError,
+};
 
 /// Seconds after which a client may try again when something of ours did not answer.
 const RETRY_AFTER: u64 = 5;
-/// Seconds in which all rates are counted.
-pub const PERIOD_SECONDS: u32 = 60;
+
+/// Seconds in which questions to the chain's provider are counted.
+pub const PROVIDER_SECONDS: u32 = 10;
 
 /// A JSON text as it is.
 ///
@@ -102,10 +107,8 @@ impl ErrorAnswer {
         Self::with(413, text)
     }
 
-    /// 429 with `Retry-After`.
-    #[must_use]
-    pub fn too_many(seconds: u32) -> Self {
-        let text = format!("too many requests: try again in {seconds} seconds");
+    /// 429 with `Retry-After`: the text says of what there was too much.
+    pub fn too_many(seconds: u32, text: impl Into<Cow<'static, str>>) -> Self {
         Self { header: Some(("retry-after", seconds.to_string().into())), ..Self::with(429, text) }
     }
 
@@ -188,7 +191,10 @@ impl Fault {
             Self::Chain(ChainError::BudgetExhausted) => {
                 ErrorAnswer::bad_request("this request needs too many look-ups on the chain: use fewer inputs")
             }
-            Self::Chain(ChainError::TooMany) => ErrorAnswer::too_many(PERIOD_SECONDS),
+            Self::Chain(ChainError::TooMany) => ErrorAnswer::too_many(
+                PROVIDER_SECONDS,
+                format!("too many questions to the chain's provider: try again in {PROVIDER_SECONDS} seconds"),
+            ),
             Self::Chain(
                 ChainError::Unavailable(_)
                 | ChainError::TimeOver
@@ -218,7 +224,7 @@ impl From<&BodyError> for ErrorAnswer {
             BodyError::TooLarge(_) => Self::too_large(error.to_string()),
             BodyError::Broken => Self::bad_request(error.to_string()),
             BodyError::Slow => Self::with(408, error.to_string()),
-            BodyError::Crowded => Self::too_many(PERIOD_SECONDS),
+            BodyError::Crowded => Self::too_many(CROWDED_SECONDS, error.to_string()),
         }
     }
 }
@@ -230,7 +236,7 @@ mod tests {
     #[test]
     fn a_401_says_how_to_authenticate_and_what_to_wait_for_is_told() {
         assert_eq!(ErrorAnswer::unauthorized("x").header, Some(("www-authenticate", "Bearer".into())));
-        assert_eq!(ErrorAnswer::too_many(60).header, Some(("retry-after", "60".into())));
+        assert_eq!(ErrorAnswer::too_many(60, "x").header, Some(("retry-after", "60".into())));
         assert_eq!(ErrorAnswer::unavailable("x").header, Some(("retry-after", "5".into())));
         assert_eq!(ErrorAnswer::wrong_method("GET").header, Some(("allow", "GET".into())));
     }

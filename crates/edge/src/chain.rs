@@ -16,7 +16,7 @@ use cardano::{
     history::{AddressTransaction, History, Place},
     params::ProtocolParameters,
 };
-use futures_util::future::{FutureExt, LocalBoxFuture, Shared};
+use futures_util::future::LocalBoxFuture;
 use known::Known;
 pub use market::chain_state::Lead;
 use market::chain_state::MAX_LEAD_MS;
@@ -61,8 +61,6 @@ const SUBMIT: &str = "/tx/submit";
 /// Bytes of a refusal's reason that are kept.
 const MAX_REASON: usize = 2_000;
 
-/// Calls for each of which together whoever asks is admitted once: as many as judging a payment takes at most.
-pub const CALLS_PER_TICKET: u32 = 4;
 /// Bytes of an answer that count as one call of whoever asks: what is read of them takes some milliseconds, and who chooses
 /// what is asked for chooses how many there are. An ordinary answer has a tenth.
 const BYTES_PER_CALL: usize = 128 << 10;
@@ -90,9 +88,8 @@ pub struct Blockfrost {
     length_ms: Cell<u64>,
     lead: Lead,
     admit: Option<Box<dyn Fn() -> Admission>>,
-    /// Calls that were asked for, and whether the newest few of them were admitted.
-    asked: Cell<u32>,
-    admitted: RefCell<Option<Shared<Admission>>>,
+    /// Whether a transaction was handed in.
+    paid: Cell<bool>,
 }
 
 thread_local! {
@@ -105,37 +102,24 @@ impl Blockfrost {
     #[must_use]
     pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        let (admit, asked, admitted) = (None, Cell::new(0), RefCell::default());
+        let (admit, paid) = (None, Cell::new(false));
         let (newest, until_ms, lead) = (Cell::new(None), u64::MAX, Lead::Bounded);
         let length_ms = Cell::new(u64::MAX);
-        Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, asked, admitted }
+        Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, paid }
     }
 
-    /// Has whoever asks admitted for every [`CALLS_PER_TICKET`] calls, before the first of them, and for the bytes of long
-    /// answers as they arrive. Submissions need none: what was written down is handed over.
+    /// Asks before each call that is made before anything was handed in, and for the bytes of long answers as they arrive. What
+    /// is claimed and paid goes first: from a submission on nothing is asked.
     #[must_use]
     pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {
         Self { admit: Some(Box::new(admit)), ..self }
     }
 
-    /// That whoever asks may; calls at once wait for the same answer.
-    async fn ticket(&self) -> Result<(), ChainError> {
-        let Some(admit) = &self.admit else { return Ok(()) };
-        let asked = self.asked.get();
-        self.asked.set(asked.wrapping_add(1));
-        if asked.is_multiple_of(CALLS_PER_TICKET) {
-            self.admitted.replace(Some(admit().shared()));
+    async fn admitted(&self) -> Result<(), ChainError> {
+        match &self.admit {
+            Some(admit) if !self.paid.get() => admit().await,
+            _ => Ok(()),
         }
-        let admitted = self.admitted.borrow().clone();
-        let answer = match admitted {
-            Some(admitted) => admitted.await,
-            None => Ok(()),
-        };
-        if answer.is_err() {
-            // The next one asks anew: more may be asked in a moment.
-            self.asked.set(0);
-        }
-        answer
     }
 
     /// Believes blocks that are this far ahead of the clock; two minutes unless said.
@@ -183,7 +167,7 @@ impl Blockfrost {
     ) -> Result<Answer, ChainError> {
         let is_read = path != SUBMIT;
         if is_read {
-            self.ticket().await?;
+            self.admitted().await?;
         }
         let request = self.budgeted(method, path, body)?;
         let time = if is_read { self.within(time) } else { time };
@@ -264,7 +248,7 @@ impl Blockfrost {
         length: Length,
         push: &mut dyn FnMut(Vec<u8>) -> bool,
     ) -> Result<Head, ChainError> {
-        self.ticket().await?;
+        self.admitted().await?;
         let mut time = self.within(STREAM_TIME);
         if length == Length::AsMade {
             time = time.min(Duration::from_millis(self.length_ms.get()).max(SHORT_TIME));
@@ -293,7 +277,7 @@ impl Blockfrost {
     async fn lengthen(&self, before: usize, read: usize, length: Length) -> Result<(), ChainError> {
         let begun = |bytes: usize, each: usize| bytes.saturating_sub(1).div_euclid(each);
         for _ in begun(before, BYTES_PER_CALL)..begun(read, BYTES_PER_CALL) {
-            self.ticket().await?;
+            self.admitted().await?;
         }
         for _ in begun(before, BYTES_PER_OUTSIDE_CALL)..begun(read, BYTES_PER_OUTSIDE_CALL) {
             if length == Length::AsMade && !self.usage.call_for_length() {
@@ -398,6 +382,7 @@ impl Chain for Blockfrost {
     }
 
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
+        self.paid.set(true);
         let answer = self.once(Method::Post, SUBMIT, Some(cbor), SUBMIT_TIME).await?;
         match answer.status {
             200 | 202 => Ok(Submission::Accepted),

@@ -1,43 +1,23 @@
 //! The store of contents: an R2 bucket where one is bound, the database otherwise.
 
-use std::{cell::RefCell, pin::Pin};
-
-use cardano::{ContentHash, TxHash};
+use cardano::ContentHash;
 use market::contents::{Contents, ContentsError, InDatabase};
 use sql::Statement;
 use worker::{Bucket, Env};
 
-use crate::{
-    Usage,
-    d1::D1,
-    places::{Place, Places},
-};
+use crate::{Usage, d1::D1, semaphore::Permit};
 
 /// The binding of the bucket.
 const BINDING: &str = "CONTENTS";
 
-/// Contents that an isolate reads at once. One of a mebibyte takes several of the 128 MB that there are, as JSON, as
-/// JavaScript's text and as this program's.
-const AT_ONCE: usize = 8;
+/// Bytes that reading a content may take: one of a mebibyte is JSON, a text of JavaScript's and one of this program's.
+const BYTES: usize = 5 << 20;
 
-thread_local! {
-    static READ: RefCell<Places> = const { RefCell::new(Places::new(AT_ONCE)) };
-}
-
-/// Bytes of a content that one charge is for.
-pub const BYTES_PER_CHARGE: usize = 64 << 10;
-
-/// Whether whoever asks may have so much more.
-pub type Charge = Pin<Box<dyn Future<Output = bool>>>;
-
-/// Asks that, of what a payment bought, or of anything.
-type Asks = Box<dyn Fn(Option<&TxHash>) -> Charge>;
-
-/// Where this worker keeps contents, and what is asked before one is read.
+/// Where this worker keeps contents.
 pub struct ContentStore {
     kept: Kept,
+    /// Whose share of the isolate's memory is held while one is read.
     client: String,
-    charge: Option<Asks>,
 }
 
 enum Kept {
@@ -48,37 +28,14 @@ enum Kept {
 }
 
 impl ContentStore {
-    /// The bucket, if it is bound; otherwise this database.
+    /// The bucket, if it is bound; otherwise this database. This client asks.
     #[must_use]
-    pub fn bound(env: &Env, database: D1, usage: Usage) -> Self {
+    pub fn bound(env: &Env, database: D1, usage: Usage, client: String) -> Self {
         let kept = match env.bucket(BINDING) {
             Ok(bucket) => Kept::Bucket(bucket, usage),
             Err(_) => Kept::Table(database),
         };
-        Self { kept, client: String::new(), charge: None }
-    }
-
-    /// The same for whoever is charged for each [`BYTES_PER_CHARGE`] that are begun: the first before a content is read, the
-    /// others after it, so that who has had too much reads no further one. What a payment bought is charged to the payment where
-    /// whoever asks had too much.
-    #[must_use]
-    pub fn charging(self, client: String, charge: impl Fn(Option<&TxHash>) -> Charge + 'static) -> Self {
-        Self { charge: Some(Box::new(charge)), client, ..self }
-    }
-
-    async fn charged(&self, hash: &ContentHash, payment: Option<&TxHash>) -> Result<Option<String>, ContentsError> {
-        let place = Place::wait(&READ, &self.client).await;
-        let _place = place.ok_or_else(|| failed("too many contents are read at once"))?;
-        let Some(charge) = &self.charge else { return self.read(hash).await };
-        if !charge(payment).await {
-            return Err(ContentsError::TooMuch);
-        }
-        let content = self.read(hash).await?;
-        let length = content.as_ref().map_or(0, String::len);
-        for _ in 0..length.saturating_sub(1) / BYTES_PER_CHARGE {
-            charge(payment).await;
-        }
-        Ok(content)
+        Self { kept, client }
     }
 
     async fn read(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
@@ -130,10 +87,8 @@ impl Contents for ContentStore {
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        self.charged(hash, None).await
-    }
-
-    async fn bought(&self, hash: &ContentHash, payment: &TxHash) -> Result<Option<String>, ContentsError> {
-        self.charged(hash, Some(payment)).await
+        let permit = Permit::hold(&self.client, BYTES).await;
+        let _permit = permit.ok_or_else(|| failed("too many contents are read at once"))?;
+        self.read(hash).await
     }
 }

@@ -1,6 +1,8 @@
-//! The database port on D1.
+//! The database port on D1: a time limit for every batch, and a second try for reads whose connection was lost.
 
-use std::cell::Cell;
+use std::{cell::Cell, pin::pin, time::Duration};
+
+use futures_util::future::{Either, select};
 
 use js_sys::{Array, Object, Promise};
 use sql::{Database, DatabaseError, Param, Rows, Statement};
@@ -25,6 +27,39 @@ pub fn writes() -> u64 {
 #[must_use]
 pub fn size() -> u64 {
     SIZE.get()
+}
+
+/// How long a batch may take: D1 answers in well under a second, and a request that waits for it must still say so in time.
+const TIME: Duration = Duration::from_secs(8);
+/// How long a read waits before it is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// What D1 says where nothing is wrong with a statement
+/// (<https://developers.cloudflare.com/d1/observability/debug-d1/#error-list>).
+const LOST: [&str; 5] = [
+    "Network connection lost",
+    "storage caused object to be reset",
+    "D1 DB reset because its code was updated",
+    "Cannot resolve D1 DB due to transient issue",
+    "storage operation exceeded timeout which caused object to be reset",
+];
+
+/// Asks in time; a read once more where the connection was lost. What was written by a batch that has no answer is not known.
+async fn in_time<T>(
+    reads: bool,
+    ask: impl AsyncFn() -> Result<T, String>,
+    sleep: impl AsyncFn(Duration),
+) -> Result<T, String> {
+    let once = async || match select(pin!(ask()), pin!(sleep(TIME))).await {
+        Either::Left((answer, _)) => answer,
+        Either::Right(_) => Err(format!("no answer within {} seconds", TIME.as_secs())),
+    };
+    match once().await {
+        Err(error) if reads && LOST.iter().any(|lost| error.contains(lost)) => {
+            sleep(PAUSE).await;
+            once().await
+        }
+        answer => answer,
+    }
 }
 
 /// A batch that writes, from its beginning to its end, whichever that is.
@@ -93,13 +128,13 @@ impl D1 {
         Self { env: env.clone(), binding, usage }
     }
 
-    async fn run_batch(&self, statements: Vec<Statement>) -> worker::Result<Vec<Rows>> {
+    async fn run_batch(&self, statements: &[Statement]) -> worker::Result<Vec<Rows>> {
         let texts: Vec<_> = match self.usage.wants_reads() {
             true => statements.iter().map(|statement| statement.sql.clone()).collect(),
             false => vec![],
         };
         let database = self.env.d1(self.binding)?;
-        let prepared = statements.into_iter().map(|statement| Ok(prepare(&database, statement)?.inner().into()));
+        let prepared = statements.iter().map(|statement| Ok(prepare(&database, statement)?.inner().into()));
         let prepared: Vec<JsValue> = prepared.collect::<worker::Result<_>>()?;
         let answers = JsFuture::from(database.unchecked_ref::<Binding>().batch(prepared)?).await?;
         let mut rows = vec![];
@@ -150,24 +185,73 @@ fn text(row: &JsValue) -> worker::Result<Option<String>> {
     value.as_string().map(Some).ok_or_else(|| worker::Error::RustError("a row that is no text".into()))
 }
 
-fn prepare(database: &D1Database, statement: Statement) -> worker::Result<D1PreparedStatement> {
-    let params: Vec<JsValue> = statement.params.into_iter().map(js_value).collect();
-    database.prepare(statement.sql).bind(&params)
+fn prepare(database: &D1Database, statement: &Statement) -> worker::Result<D1PreparedStatement> {
+    let params: Vec<JsValue> = statement.params.iter().map(js_value).collect();
+    database.prepare(&*statement.sql).bind(&params)
 }
 
-fn js_value(param: Param) -> JsValue {
+fn js_value(param: &Param) -> JsValue {
     match param {
         Param::Null => JsValue::NULL,
         // Exact: `Param` holds no integer beyond 2^53.
-        Param::Integer(number) => JsValue::from_f64(number as f64),
-        Param::Text(text) => JsValue::from_str(&text),
+        Param::Integer(number) => JsValue::from_f64(*number as f64),
+        Param::Text(text) => JsValue::from_str(text),
     }
 }
 
 impl Database for D1 {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         self.usage.batch(statements.len());
-        let _writing = Writing::of(&statements);
-        self.run_batch(statements).await.map_err(|error| DatabaseError(error.to_string()))
+        let writing = Writing::of(&statements);
+        let ask = async || self.run_batch(&statements).await.map_err(|error| error.to_string());
+        in_time(writing.is_none(), ask, crate::sleep).await.map_err(DatabaseError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future,
+        task::{Context, Poll, Waker},
+    };
+
+    use super::*;
+
+    /// What comes of asking, with an answer for each try, and how often it was asked. Time passes at once.
+    fn asked(reads: bool, answers: &[Option<Result<u32, &str>>]) -> (Result<u32, String>, usize) {
+        let tries = Cell::new(0_usize);
+        let ask = async || {
+            let answer = answers[tries.replace(tries.get().saturating_add(1))];
+            match answer {
+                Some(answer) => answer.map_err(str::to_owned),
+                None => future::pending().await,
+            }
+        };
+        let outcome = pin!(in_time(reads, ask, async |_| ())).poll(&mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(outcome) = outcome else { panic!("it waits") };
+        (outcome, tries.get())
+    }
+
+    #[test]
+    fn a_read_whose_connection_was_lost_is_asked_once_more_and_a_write_is_not() {
+        let lost = Some(Err("D1_ERROR: Network connection lost."));
+        assert_eq!(asked(true, &[lost, Some(Ok(7))]), (Ok(7), 2));
+        assert_eq!(asked(true, &[lost, lost]).1, 2);
+        assert!(asked(true, &[lost, lost]).0.is_err());
+        let (outcome, tries) = asked(false, &[lost]);
+        assert!(outcome.is_err());
+        assert_eq!(tries, 1);
+    }
+
+    #[test]
+    fn a_mistake_is_not_made_twice() {
+        assert_eq!(asked(true, &[Some(Err("no such table"))]).1, 1);
+    }
+
+    #[test]
+    fn a_batch_that_stalls_ends_and_is_not_begun_again() {
+        for reads in [true, false] {
+            assert_eq!(asked(reads, &[None]), (Err("no answer within 8 seconds".into()), 1));
+        }
     }
 }

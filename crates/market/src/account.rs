@@ -3,15 +3,17 @@
 //! A challenge is a digest that only the owner's wallet can sign ([`crate::challenge`]). Asking for challenges in
 //! somebody's name disturbs nobody; the first answer claims one by an insert.
 
+use api_types::{Limits, SellerFigures, Wallet};
+pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
 use cardano::{Address, ContentHash, Lovelace};
 use serde::Deserialize;
+use serde_json::json;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{
     catalogue,
     challenge::Challenge,
     limits::{Authorization, DAY_MS, day, spent_on},
-    network,
     purchase::PURCHASE_JSON,
     room::Room,
 };
@@ -24,10 +26,6 @@ const SHORT_SESSION_MS: u64 = 60 * 60 * 1_000;
 pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
 /// What a new account may spend per day.
 pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
-/// The most that an account may allow per purchase, in ADA.
-pub const MAX_PER_PAYMENT_ADA: u32 = 100;
-/// The most that an account may allow per day, in ADA.
-pub const MAX_DAILY_BUDGET_ADA: u32 = 500;
 /// The account of the shared demo wallet, whose limits are the defaults and cannot be changed.
 pub const DEMO_OWNER: &str = "demo";
 /// The version of the demo wallet's key, which has a secret of its own.
@@ -124,8 +122,6 @@ pub struct NewWallet {
 
 /// How long it is kept who answered a challenge, in ms: longer than the challenge can live by any clock.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
-/// Accounts that one network opens on one day (UTC): each stays for good, and nobody pays for it.
-pub const MAX_ACCOUNTS_A_DAY: u32 = 5_000;
 
 /// Live sessions of an account that bought something: one more ends the one that would end first. All of them end in one statement.
 pub const MAX_SESSIONS: usize = 64;
@@ -141,22 +137,13 @@ pub enum NotSignedIn {
     /// The database has no room for another account.
     #[error("there is no room for a new account")]
     NoRoom,
-    /// The network has used its day up.
-    #[error(
-        "your network has opened {MAX_ACCOUNTS_A_DAY} accounts today, the most that one may: sign in after 00:00 UTC, or from \
-         another network"
-    )]
-    NoMoreToday {
-        /// Until the next day.
-        wait_s: u64,
-    },
     /// The database cannot be asked.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
-/// Opens a session for whoever answers this challenge first, with the account on the first sign-in: that takes of the day's share
-/// of `network`. Who has an account is kept out by nobody, and who is refused leaves nothing.
+/// Opens a session for the first answer to a challenge, with the account on the first sign-in. An owner with an account comes in
+/// however little room there is, and a refusal leaves nothing.
 ///
 /// # Errors
 /// See [`NotSignedIn`].
@@ -166,29 +153,16 @@ pub async fn sign_in(
     wallet: &NewWallet,
     token: &Token,
     room: Room,
-    network: &str,
     now_ms: u64,
 ) -> Result<Account, NotSignedIn> {
     let (owner, hash, digest) = (challenge.owner.to_string(), token.hash(), challenge.digest.to_string());
     let claim = statement!(
         "INSERT INTO challenge_claims (digest, claimed_by, expires_at_ms) SELECT ?1, ?2, ?3 \
-         WHERE EXISTS (SELECT 1 FROM accounts WHERE owner = ?5) OR (?4 \
-           AND coalesce((SELECT accounts FROM opened_days WHERE day = ?6 AND network = ?7), 0) < ?8) ON CONFLICT DO NOTHING",
+         WHERE ?4 OR EXISTS (SELECT 1 FROM accounts WHERE owner = ?5) ON CONFLICT DO NOTHING",
         digest.as_str(),
         hash.as_str(),
         now_ms.saturating_add(CLAIM_MS),
         room == Room::Ample,
-        owner.as_str(),
-        day(now_ms),
-        network::kept(network, now_ms),
-        MAX_ACCOUNTS_A_DAY,
-    );
-    let share = statement!(
-        "INSERT INTO opened_days (day, network, accounts) SELECT ?1, ?2, 1 \
-         WHERE changes() > 0 AND NOT EXISTS (SELECT 1 FROM accounts WHERE owner = ?3) \
-         ON CONFLICT (day, network) DO UPDATE SET accounts = accounts + 1",
-        day(now_ms),
-        network::kept(network, now_ms),
         owner.as_str(),
     );
     let account = statement!(
@@ -222,14 +196,10 @@ pub async fn sign_in(
         hash.as_str(),
     );
     let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner);
-    let statements = vec![claim, share, account, session, surplus, by_session(&hash, now_ms), known];
-    let [_, _, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
-    let wait_s = DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000);
-    let refused = match known.first() {
-        Some(_) => NotSignedIn::Answered,
-        None if room == Room::Ample => NotSignedIn::NoMoreToday { wait_s },
-        None => NotSignedIn::NoRoom,
-    };
+    let statements = vec![claim, account, session, surplus, by_session(&hash, now_ms), known];
+    let [_, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
+    let refused =
+        if known.first().is_some() || room == Room::Ample { NotSignedIn::Answered } else { NotSignedIn::NoRoom };
     account.first_json()?.ok_or(refused)
 }
 
@@ -275,15 +245,18 @@ pub enum LimitsError {
     Daily,
 }
 
-/// The limits that an owner sets in whole ADA, per purchase and per day, in lovelace. `None` is out of every range.
+/// The limits that an owner sets in whole ADA, per purchase and per day, in lovelace.
 ///
 /// # Errors
 /// Which of them is out of range.
-pub fn limits(max_per_payment: Option<u32>, daily_budget: Option<u32>) -> Result<(Lovelace, Lovelace), LimitsError> {
-    let per_payment = max_per_payment.filter(|ada| (1..=MAX_PER_PAYMENT_ADA).contains(ada));
-    let per_payment = per_payment.ok_or(LimitsError::PerPayment)?;
-    let daily = daily_budget.filter(|ada| (per_payment..=MAX_DAILY_BUDGET_ADA).contains(ada));
-    Ok((Lovelace::from_ada(per_payment), Lovelace::from_ada(daily.ok_or(LimitsError::Daily)?)))
+pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Lovelace), LimitsError> {
+    if !(1..=MAX_PER_PAYMENT_ADA).contains(&max_per_payment) {
+        return Err(LimitsError::PerPayment);
+    }
+    if !(max_per_payment..=MAX_DAILY_BUDGET_ADA).contains(&daily_budget) {
+        return Err(LimitsError::Daily);
+    }
+    Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }
 
 /// Sets the limits of a live session's account; whether there is such a session.
@@ -319,8 +292,35 @@ pub struct AccountView {
     pub purchases: String,
     /// A JSON array of what the account sells, newest first: as many as a creator's page shows.
     pub listings: String,
-    /// JSON members to append: `,"sales":1,"sellerReputation":{...}`.
-    pub figures: String,
+    /// JSON members of how the sales went: `"sales":1,"sellerReputation":{...}`.
+    figures: String,
+}
+
+impl AccountView {
+    /// The public JSON ([`api_types::Me`]), with what the wallet holds. The lists are finished JSON: they are put in as they are.
+    #[must_use]
+    pub fn json(&self, balance: Lovelace) -> String {
+        let Self { account, spent_today, purchases, listings, figures } = self;
+        let wallet = json!(Wallet { address: account.wallet_address, balance_lovelace: balance });
+        let limits = json!(Limits {
+            max_per_payment_lovelace: account.max_per_payment,
+            daily_budget_lovelace: account.daily_budget,
+            spent_today_lovelace: *spent_today,
+        });
+        let owner = json!(account.owner);
+        format!(
+            "{{\"owner\":{owner},\"wallet\":{wallet},\"limits\":{limits},\"purchases\":{purchases},\
+             \"listings\":{listings},{figures}}}"
+        )
+    }
+
+    /// How the sales went.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn figures(&self) -> Result<SellerFigures, DatabaseError> {
+        catalogue::figures_of(&self.figures)
+    }
 }
 
 /// Reads [`AccountView`] in one batch; `None` where there is no such session.
@@ -357,6 +357,6 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
         spent_today: spent_today.ok_or_else(|| DatabaseError("today's sum cannot be read".into()))?,
         purchases: format!("[{}]", purchases.rows.join(",")),
         listings: catalogue::joined(&listings.rows)?.json,
-        figures: figures.first().unwrap_or(",\"sales\":0").to_owned(),
+        figures: figures.first().unwrap_or(catalogue::NO_FIGURES).to_owned(),
     }))
 }

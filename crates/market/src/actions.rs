@@ -24,7 +24,7 @@ use escrow::{
     Action, Deployment, State,
     plan::{Escrow, LEAST_WINDOW_MS, Planner, Step},
     rules::{Effect, Party, Rule, Timing, Window},
-    spend::{Ending, Spent},
+    spend::Spent,
 };
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, statement};
@@ -33,7 +33,7 @@ pub use self::{
     draft::{ActionDraft, ActionError},
     words::party,
 };
-use crate::{chain_state::Lead, contents::ContentsError, listing::DeliveryMode};
+use crate::{chain_state::Lead, contents::ContentsError, listing::DeliveryMode, purchase::Status};
 
 /// Outputs that an escrow is followed through at most: the watcher lags behind by one or two.
 const MAX_HOPS: usize = 4;
@@ -60,7 +60,7 @@ pub struct Actions<'a, D, C, K> {
 struct LockedPurchase {
     mode: DeliveryMode,
     utxo: Option<TxRef>,
-    status: crate::purchase::Status,
+    status: Status,
     content_hash: ContentHash,
     creator: Address,
     share: Lovelace,
@@ -97,8 +97,8 @@ pub enum NoEscrow {
 pub enum CurrentEscrow {
     /// There to be acted on.
     Open(Box<Escrow>),
-    /// It has ended, in the API's word.
-    Ended(&'static str),
+    /// It has ended so.
+    Ended(Status),
 }
 
 /// An action that the contract knows in the escrow's state.
@@ -151,7 +151,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
 
     /// The escrow that the watcher knows, followed to what the chain has made of it since.
     async fn current_escrow(&self, known: &LockedPurchase) -> Result<CurrentEscrow, NoEscrow> {
-        let Some(mut at) = known.utxo else { return Ok(CurrentEscrow::Ended(known.status.name())) };
+        let Some(mut at) = known.utxo else { return Ok(CurrentEscrow::Ended(known.status)) };
         let mut outputs = self.chain.outputs_of(&at.tx).await?;
         for _ in 0..MAX_HOPS {
             let traced = outputs.unwrap_or_default().into_iter().find(|output| output.utxo.reference == at);
@@ -162,7 +162,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
             let made: Vec<Utxo> = outputs.iter().flatten().map(|output| output.utxo.clone()).collect();
             at = match escrow.spent_into(&made) {
                 Spent::Continues(next) => next.utxo.reference,
-                Spent::Ended(ending) => return Ok(CurrentEscrow::Ended(Ending::status(ending))),
+                Spent::Ended(ending) => return Ok(CurrentEscrow::Ended(ending.into())),
             };
         }
         Err(NoEscrow::Busy)

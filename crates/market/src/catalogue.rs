@@ -6,6 +6,8 @@
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 use std::{borrow::Cow, fmt, str::FromStr};
 
+use api_types::SellerFigures;
+pub use api_types::Sort;
 use cardano::Address;
 use serde::Deserialize;
 use x402_cardano::method::Sale;
@@ -100,24 +102,33 @@ pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor
         .await?,
     )?;
     let Page { json, next } = joined(&listings.rows)?;
-    let figures = seller.first().unwrap_or(",\"sales\":0");
-    Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json}{figures}}}"), next })
+    let figures = seller.first().unwrap_or(NO_FIGURES);
+    Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json},{figures}}}"), next })
 }
 
-/// A seller's figures as JSON, `{sales, sellerReputation?}`.
+/// A seller's figures.
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn seller(db: &impl Database, address: &Address) -> Result<String, DatabaseError> {
+pub async fn seller(db: &impl Database, address: &Address) -> Result<SellerFigures, DatabaseError> {
     let figures = db.run(statement!(seller_figures("?1"), address)).await?;
-    Ok(format!("{{{}}}", figures.first().unwrap_or_default().trim_start_matches(',')))
+    figures_of(figures.first().unwrap_or(NO_FIGURES))
 }
 
-/// SQL that reads a seller's figures as members to append to a JSON object: `,"sales":1,"sellerReputation":{...}`.
+/// The figures of a seller who never listed anything.
+pub(crate) const NO_FIGURES: &str = "\"sales\":0";
+
+/// Figures as [`seller_figures`] reads them.
+pub(crate) fn figures_of(members: &str) -> Result<SellerFigures, DatabaseError> {
+    serde_json::from_str(&format!("{{{members}}}"))
+        .map_err(|error| DatabaseError(format!("a seller's figures cannot be read: {error}")))
+}
+
+/// SQL that reads a seller's figures as members of a JSON object: `"sales":1,"sellerReputation":{...}`.
 /// `address` is an SQL expression.
 pub(crate) fn seller_figures(address: &str) -> String {
     format!(
-        "SELECT ',\"sales\":' || sales || CASE WHEN withdrawn + refunded = 0 THEN '' ELSE \
+        "SELECT '\"sales\":' || sales || CASE WHEN withdrawn + refunded = 0 THEN '' ELSE \
          ',\"sellerReputation\":{{\"score\":' || ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
          ',\"basis\":' || (withdrawn + refunded) || '}}' END FROM sellers WHERE address = {address}"
     )
@@ -179,37 +190,6 @@ pub fn titles(ids: &[&str]) -> Statement {
         "SELECT json_object('id', id, 'title', title) FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
         serde_json::json!(ids).to_string()
     )
-}
-
-/// The order of a page of listings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// Newest first.
-    #[default]
-    Newest,
-    /// Most sales first.
-    Popular,
-    /// Cheapest first.
-    PriceAsc,
-    /// Dearest first.
-    PriceDesc,
-    /// Best reputation first, sellers without one last; of equal ones who listed last first. What one sells, newest first.
-    Reputation,
-}
-
-impl FromStr for Sort {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "newest" => Ok(Self::Newest),
-            "popular" => Ok(Self::Popular),
-            "price_asc" => Ok(Self::PriceAsc),
-            "price_desc" => Ok(Self::PriceDesc),
-            "reputation" => Ok(Self::Reputation),
-            _ => Err(()),
-        }
-    }
 }
 
 /// Which listings a page shows.

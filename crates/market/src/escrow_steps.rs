@@ -19,8 +19,8 @@ use serde_json::json;
 use sql::{Database, DatabaseError, Statement, statement};
 
 use crate::{
+    purchase::Status,
     purchase::{escrows_follow_steps, newest},
-    status::Status,
     transitions::Transitions,
 };
 

@@ -29,7 +29,6 @@ pub mod results;
 pub mod room;
 pub mod schema;
 pub mod state;
-mod status;
 pub mod transitions;
 pub mod watch;
 pub mod withdraw;

@@ -6,22 +6,15 @@ mod draft;
 
 use std::{fmt, str::FromStr};
 
+pub use api_types::{CATEGORIES, DeliveryMode, MAX_CONTENT_BYTES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE};
 use cardano::{Address, ContentHash, Lovelace};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use ulid::Ulid;
 use url::Url;
 
 use draft::{ListingDraft, Text, Texts};
 
-/// Characters of a title.
-pub const MAX_TITLE: usize = 120;
-/// Characters of a description.
-pub const MAX_DESCRIPTION: usize = 2_000;
-/// Bytes of UTF-8 of what is sold: 1 MiB.
-pub const MAX_CONTENT_BYTES: usize = 1 << 20;
-/// Characters of a preview's URL: what browsers and proxies handle without trouble.
-pub const MAX_PREVIEW_URL: usize = 2_048;
 /// The least price of any listing.
 pub const MIN_PRICE: Lovelace = Lovelace::from_ada(1);
 /// The least price where buyer protection is offered: it pays for the escrow's transactions.
@@ -80,39 +73,6 @@ impl FromStr for ListingId {
     }
 }
 
-/// How a buyer may pay and be served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DeliveryMode {
-    /// Straight to the seller.
-    Instant,
-    /// Locked in the escrow.
-    Protected,
-}
-
-impl DeliveryMode {
-    /// The mode as the API names it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Instant => "instant",
-            Self::Protected => "protected",
-        }
-    }
-}
-
-impl FromStr for DeliveryMode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "instant" => Ok(Self::Instant),
-            "protected" => Ok(Self::Protected),
-            _ => Err(()),
-        }
-    }
-}
-
 /// The modes that a listing offers: at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modes {
@@ -136,10 +96,6 @@ impl Modes {
         [DeliveryMode::Instant, DeliveryMode::Protected].into_iter().filter(|mode| self.offers(*mode)).collect()
     }
 }
-
-/// The categories of the catalogue.
-pub const CATEGORIES: [&str; 9] =
-    ["Landing Page", "Hero", "Portfolio", "SaaS", "Fintech", "3D", "AI", "Editorial", "Wellness"];
 
 /// File endings of a preview.
 const PREVIEW_ENDINGS: [&str; 4] = [".mp4", ".webm", ".webp", ".gif"];
@@ -248,21 +204,21 @@ impl NewListing {
         // Every field by its name: one more cannot be forgotten here.
         let Self { title, description, price, signed_price: _, seller, modes, content: _, preview_media, category } =
             self;
-        let required = [
-            ("id", json!(id)),
-            ("title", json!(title)),
-            ("description", json!(description)),
-            ("priceLovelace", json!(price)),
-            ("sellerAddress", json!(seller)),
-            ("modes", json!(modes.list())),
-            ("contentHash", json!(self.content_hash())),
-            ("createdAt", json!(created_at_ms.to_string())),
-        ];
-        let optional = [
-            preview_media.as_ref().map(|url| ("previewMedia", json!(url))),
-            category.map(|category| ("category", json!(category))),
-        ];
-        Value::from_iter(required.into_iter().chain(optional.into_iter().flatten())).to_string()
+        let card = api_types::Listing {
+            id: id.as_str().to_owned(),
+            title: title.clone(),
+            description: description.clone(),
+            price_lovelace: *price,
+            seller_address: *seller,
+            modes: modes.list(),
+            content_hash: self.content_hash(),
+            preview_media: preview_media.clone(),
+            category: category.map(str::to_owned),
+            created_at: Some(created_at_ms),
+            sales: None,
+            seller_reputation: None,
+        };
+        json!(card).to_string()
     }
 }
 
@@ -362,6 +318,7 @@ fn category<const MAX: usize>(sent: Text<MAX>) -> Result<Option<&'static str>, I
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::Value;
 
     const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 

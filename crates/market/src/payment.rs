@@ -10,8 +10,8 @@ use crate::{
     buyer,
     contents::MOST_HELD,
     listing::DeliveryMode,
+    purchase::Status,
     release::{ReleaseFacts, facts_json},
-    status::Status,
 };
 
 /// How many of a buyer's failed payments are looked for on the chain in one request.

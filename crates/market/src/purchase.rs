@@ -1,8 +1,9 @@
 //! Purchases: what was bought, by whom, and how it stands. They exist once a block has their transaction.
 
+pub use api_types::{PurchaseStatus as Status, Verification};
 use cardano::{Address, Lovelace, TxHash, chain::Inclusion};
 use escrow::Datum;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{
@@ -11,8 +12,6 @@ use crate::{
     listing::DeliveryMode,
     release::{ReleaseFacts, facts_json},
 };
-
-pub use crate::status::Status;
 
 /// Purchases that one answer lists at most.
 const MAX_LISTED: u32 = 1_000;
@@ -36,30 +35,6 @@ pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, '
         'unlock', CAST(unlock_ms AS TEXT), 'externalDisputeUnlock', CAST(external_dispute_unlock_ms AS TEXT)))) \
       FROM escrows WHERE purchase_id = purchases.id)), \
     'verification', verification))";
-
-/// What a buyer found when comparing what was delivered with what was listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verification {
-    /// It is what was listed.
-    Ok,
-    /// It is something else.
-    Mismatch,
-    /// Nothing was posted yet.
-    NoResultYet,
-}
-
-impl Verification {
-    /// The API's word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Mismatch => "mismatch",
-            Self::NoResultYet => "no_result_yet",
-        }
-    }
-}
 
 /// The statement that records a payment that is in a block, with (by trigger) the figures of the listing and its seller.
 /// Recording it again changes nothing.

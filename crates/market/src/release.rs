@@ -12,7 +12,7 @@
 use cardano::slots::{Millis, SlotConfig};
 use serde::Deserialize;
 
-use crate::{listing::DeliveryMode, status::Status};
+use crate::{listing::DeliveryMode, purchase::Status};
 
 /// How long a block takes on preprod on average.
 const BLOCK_MS: Millis = 20_000;

@@ -7,8 +7,8 @@ use outbox::{Decision, Entry, Kind, TransitionHook};
 use sql::{DatabaseError, Statement, statement};
 
 use crate::{
+    purchase::Status,
     purchase::{NewEscrow, escrows_follow_steps, purchases_follow, record, record_escrow},
-    status::Status,
 };
 
 /// The purchases that an entry acts on, by its transaction `?1`.

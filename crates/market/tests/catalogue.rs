@@ -473,9 +473,9 @@ fn all_sellers_together_take_up_no_more_than_a_days_room_and_what_is_refused_is_
 }
 
 #[test]
-fn one_network_takes_up_an_eighth_of_a_days_room_at_most() {
+fn one_network_takes_up_its_part_of_a_days_room_at_most() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let quota = Quota { daily_bytes: 40 << 20, ..Quota::default() };
+    let quota = Quota { daily_bytes: 320 << 20, ..Quota::default() };
     let offer = |number: u16, network: &str| {
         let body = json!({
             "title": number.to_string(), "description": "long", "priceLovelace": "1000000", "sellerAddress": SELLER,

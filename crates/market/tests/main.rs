@@ -31,6 +31,7 @@ mod support;
 mod twice;
 mod two_nodes;
 mod watching;
+mod wire;
 mod wordy;
 
 #[test]

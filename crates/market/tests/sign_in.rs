@@ -7,16 +7,13 @@ use crate::support::{
 };
 use cardano::Lovelace;
 use market::{
-    account::{self, MAX_ACCOUNTS_A_DAY, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS},
+    account::{self, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS},
     challenge::CHALLENGE_MS,
     claim::Claim,
-    limits::DAY_MS,
     room::Room,
 };
 use outbox::Decision;
 use sql::{Database, sqlite::Sqlite, statement};
-
-const HERE: &str = "203.0.113.1";
 
 fn wallet(number: u8, key_version: u32) -> NewWallet {
     NewWallet { address: person(number).enterprise_address(), key_version }
@@ -27,7 +24,7 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
     let opened = (1..=50).filter(|number| {
-        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), Room::Ample, HERE, NOON)).is_ok()
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), Room::Ample, NOON)).is_ok()
     });
     assert_eq!(opened.collect::<Vec<u8>>(), [1]);
     assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
@@ -39,7 +36,7 @@ fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
     let answer =
-        |number, now| block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), Room::Ample, HERE, now));
+        |number, now| block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), Room::Ample, now));
     assert!(answer(1, NOON).is_ok());
     assert!(matches!(answer(2, NOON + CHALLENGE_MS + 60_000), Err(NotSignedIn::Answered)));
     assert!(matches!(answer(3, NOON + 4 * CHALLENGE_MS), Err(NotSignedIn::Answered)));
@@ -51,10 +48,10 @@ fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
 fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (first, _) = sign_up(&db, 1, NOON);
-    let limits = account::limits(Some(3), Some(4)).unwrap();
+    let limits = account::limits(3, 4).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let challenge = challenge(person(1).enterprise_address(), 2, NOON);
-    let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), Room::Ample, HERE, NOON)).unwrap();
+    let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), Room::Ample, NOON)).unwrap();
     assert_eq!((again.wallet_address, again.key_version), (first.wallet_address, 1));
     assert_eq!((again.max_per_payment, again.daily_budget), limits);
 }
@@ -75,7 +72,7 @@ fn an_account_has_a_bounded_number_of_sessions_and_the_newest_is_among_them() {
         let sign_in = |number: u8, room| {
             let now = NOON + u64::from(number);
             let challenge = challenge(person(1).enterprise_address(), number, now);
-            block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), room, HERE, now)).unwrap();
+            block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), room, now)).unwrap();
         };
         let most = u8::try_from(most).unwrap();
         (2..=most + 1).for_each(|number| sign_in(number, Room::Ample));
@@ -98,7 +95,7 @@ fn a_session_is_live_until_its_last_millisecond() {
     let live = |now| block(account::view(&db, &token(1), now)).unwrap().is_some();
     assert!(live(NOON + SESSION_MS - 1));
     assert!(!live(NOON + SESSION_MS));
-    let limits = account::limits(Some(1), Some(1)).unwrap();
+    let limits = account::limits(1, 1).unwrap();
     assert!(!block(account::set_limits(&db, &token(1), limits, NOON + SESSION_MS)).unwrap());
     assert!(!block(account::sign_out(&db, &token(1), false, NOON + SESSION_MS)).unwrap());
 }
@@ -109,7 +106,7 @@ fn where_room_is_short_nobody_new_comes_in_and_sessions_are_short() {
     let (owner, _) = sign_up(&db, 1, NOON);
     let sign_in = |number: u8, place: u8, shown: u8| {
         let challenge = challenge(person(number).enterprise_address(), place, NOON);
-        block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token(shown), Room::Short, HERE, NOON))
+        block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token(shown), Room::Short, NOON))
     };
     for place in 2..100 {
         assert!(matches!(sign_in(2, place, place), Err(NotSignedIn::NoRoom)));
@@ -121,45 +118,6 @@ fn where_room_is_short_nobody_new_comes_in_and_sessions_are_short() {
     let live = |now| block(account::view(&db, &token(101), now)).unwrap().is_some();
     assert!(live(NOON + account::session_ms(Room::Short) - 1));
     assert!(!live(NOON + account::session_ms(Room::Short)));
-}
-
-#[test]
-fn a_network_opens_so_many_accounts_a_day_whichever_of_its_addresses_it_uses() {
-    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let sign_in = |number: u8, network: &str, now: u64| {
-        let challenge = challenge(person(number).enterprise_address(), number, now);
-        block(account::sign_in(&db, &challenge, &wallet(100 + number, 1), &token(number), Room::Ample, network, now))
-    };
-    assert!(sign_in(1, "2001:db8:1:1::/64", NOON).is_ok());
-    let most = format!("UPDATE opened_days SET accounts = {MAX_ACCOUNTS_A_DAY} - 1");
-    block(db.run(statement!(most))).unwrap();
-    assert!(sign_in(2, "2001:db8:1:2::/64", NOON).is_ok());
-    let refused = sign_in(3, "2001:db8:1:3::/64", NOON);
-    assert!(matches!(refused, Err(NotSignedIn::NoMoreToday { wait_s: 43_200 })), "{refused:?}");
-    assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM challenge_claims"), "2", "and leaves nothing");
-    assert!(sign_in(3, "2001:db8:2:3::/64", NOON).is_ok());
-    assert!(sign_in(4, "2001:db8:1:3::/64", NOON + DAY_MS / 2).is_ok());
-}
-
-#[test]
-fn what_others_of_a_network_sign_keeps_nobody_from_an_account_that_they_have() {
-    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let sign_in = |number: u8, place: u8, shown: u8| {
-        let challenge = challenge(person(number).enterprise_address(), place, NOON);
-        block(account::sign_in(&db, &challenge, &wallet(100 + number, 1), &token(shown), Room::Ample, HERE, NOON))
-    };
-    let opened = || one(&db, "SELECT CAST(accounts AS TEXT) FROM opened_days");
-    assert!(sign_in(1, 1, 1).is_ok() && sign_in(2, 2, 2).is_ok());
-    // One signature again and again, and others for the same account, take nothing.
-    assert!((3..60).all(|shown| matches!(sign_in(2, 2, shown), Err(NotSignedIn::Answered))));
-    assert!((60..100).all(|place| sign_in(2, place, place).is_ok()));
-    assert_eq!(opened(), "2");
-    // Nor does what opens accounts, however many there are.
-    block(db.run(statement!(format!("UPDATE opened_days SET accounts = {MAX_ACCOUNTS_A_DAY}")))).unwrap();
-    assert!(matches!(sign_in(3, 100, 100), Err(NotSignedIn::NoMoreToday { .. })));
-    assert!(sign_in(1, 101, 101).is_ok());
-    assert!(matches!(sign_in(1, 101, 102), Err(NotSignedIn::Answered)));
-    assert_eq!(opened(), MAX_ACCOUNTS_A_DAY.to_string());
 }
 
 #[test]
@@ -204,12 +162,12 @@ fn only_hashes_of_tokens_are_stored() {
 #[test]
 fn limits_are_whole_ada_within_their_ranges() {
     for (per_payment, daily) in [(1, 1), (100, 100), (100, 500), (1, 500)] {
-        let limits = account::limits(Some(per_payment), Some(daily)).unwrap();
+        let limits = account::limits(per_payment, daily).unwrap();
         assert_eq!(limits, (Lovelace::from_ada(per_payment), Lovelace::from_ada(daily)));
     }
     for (per_payment, daily) in [(0, 5), (101, 500), (5, 4), (5, 501)] {
-        assert!(account::limits(Some(per_payment), Some(daily)).is_err(), "{per_payment} {daily}");
+        assert!(account::limits(per_payment, daily).is_err(), "{per_payment} {daily}");
     }
-    assert!(account::limits(None, Some(5)).is_err());
-    assert!(account::limits(Some(5), None).is_err());
+    assert!(account::limits(0, 5).is_err());
+    assert!(account::limits(5, u32::MAX).is_err());
 }

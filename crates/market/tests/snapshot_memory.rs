@@ -34,7 +34,7 @@ const PAST: u8 = 100;
 fn a_wallets_last_hour_takes_little_whatever_its_change_carried() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);
-    let limits = account::limits(Some(100), Some(500)).unwrap();
+    let limits = account::limits(100, 500).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let account = reread(&db, 1, NOON);
     let mut coin = given(&account, 200, 600 * ADA);

@@ -32,7 +32,7 @@ const NOON_SLOT: u64 = (NOON - 1_655_683_200_000) / 1_000;
 fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);
-    let limits = account::limits(Some(per_payment), Some(daily)).unwrap();
+    let limits = account::limits(per_payment, daily).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let account = reread(&db, 1, NOON);
     (db, account, key)
@@ -132,7 +132,7 @@ fn lowered_limits_count_what_is_spent_already() {
     let (db, account, key) = market(10, 30);
     let [first, second] = [list(&db, 1, 9 * ADA), list(&db, 2, ADA)];
     assert!(is_new(&paying(&account, &key, &first, 1, 9 * ADA).claim(&db, NOON)));
-    let limits = account::limits(Some(5), Some(9)).unwrap();
+    let limits = account::limits(5, 9).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let next = paying(&account, &key, &second, 2, ADA);
     assert!(matches!(refused(next.claim(&db, NOON)), SpendRefused::Daily { .. }));

@@ -10,7 +10,7 @@ use crate::{
     format::{distance, on, tada},
     layout::{Page, Place},
     parts, purchase,
-    view::{Listing, Purchase, Seller},
+    view::{Agent, Listing, Purchase, Seller},
 };
 
 /// Purchases and listings that are shown: the newest.
@@ -50,18 +50,6 @@ pub struct Account {
 pub struct Title {
     pub id: String,
     pub title: String,
-}
-
-/// A program that may spend from the service wallet.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields of the public API")]
-pub struct Agent {
-    pub id: String,
-    pub client_name: String,
-    #[serde(deserialize_with = "crate::view::millis")]
-    pub last_used_at: u64,
-    pub spent_today_lovelace: Lovelace,
 }
 
 fn around(main: &Markup) -> String {
@@ -198,7 +186,7 @@ impl Account {
                             li {
                                 a href={ "/listings/" (listing.id) } { (listing.title) }
                                 (tada(listing.price_lovelace))
-                                span { (crate::format::count(listing.sales, "sale")) }
+                                span { (crate::format::count(listing.sales.unwrap_or_default(), "sale")) }
                             }
                         }
                     }

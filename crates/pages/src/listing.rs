@@ -54,7 +54,7 @@ fn buy_box(listing: &Listing) -> Markup {
                 p { "Sold by " (parts::creator(&listing.seller_address.to_string())) }
                 p.facts {
                     (parts::reputation(listing.seller_reputation))
-                    @if listing.sales > 0 { span { (count(listing.sales, "sale")) } }
+                    @if let Some(sales @ 1..) = listing.sales { span { (count(sales, "sale")) } }
                 }
             }
         }

@@ -105,7 +105,7 @@ pub fn card(listing: &Listing, place: usize) -> Markup {
             h3 { a href={ "/listings/" (listing.id) } { (listing.title) } }
             p.about { (clipped(&listing.description, CARD_DESCRIPTION)) }
             p.facts { (modes(listing)) (reputation(listing.seller_reputation))
-                @if listing.sales > 0 { span { (count(listing.sales, "sale")) } }
+                @if let Some(sales @ 1..) = listing.sales { span { (count(sales, "sale")) } }
             }
             p.price { (tada(listing.price_lovelace)) }
         }

@@ -174,9 +174,11 @@ impl Shown<'_> {
                     }
                     @if let Some(escrow) = &purchase.escrow {
                         div { dt { "Contract" } dd { (parts::hash(&escrow.address)) } }
-                        div { dt { "Commits to the listing by" } dd { (parts::hash(&escrow.input_hash)) } }
+                        @if let Some(hash) = &escrow.input_hash {
+                            div { dt { "Commits to the listing by" } dd { (parts::hash(&hash.to_string())) } }
+                        }
                         @if let Some(result) = &escrow.result_hash {
-                            div { dt { "Delivered, by hash" } dd { (parts::hash(result)) } }
+                            div { dt { "Delivered, by hash" } dd { (parts::hash(&result.to_string())) } }
                         }
                     }
                 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use api_types::arbiter::{DisputedListing, ResolveRequest, ResolveResult};
 use edge::{
     Usage,
     http::{self, CallError},
 };
 use market::watch::{ArbiterClient, Dispute};
-use serde::Deserialize;
 use serde_json::json;
 use worker::{Env, Headers, Method, Request, RequestInit};
 
@@ -40,12 +40,6 @@ pub struct Bound<'a> {
     pub until: u64,
 }
 
-/// What is read of an answer.
-#[derive(Deserialize)]
-struct Said {
-    status: String,
-}
-
 impl Bound<'_> {
     async fn ask(&self, dispute: &Dispute<'_>) -> Result<String, AskError> {
         let arbiter = self.env.service("ARBITER")?;
@@ -54,8 +48,8 @@ impl Bound<'_> {
             return Err(AskError::NoCallsLeft);
         }
         let answer = http::ask(&arbiter, request, TIME, MAX_ANSWER).await?;
-        let said = serde_json::from_slice::<Said>(&answer.body).ok().filter(|_| answer.status == 200);
-        said.map(|said| said.status).ok_or(AskError::Status(answer.status))
+        let said = serde_json::from_slice::<ResolveResult>(&answer.body).ok().filter(|_| answer.status == 200);
+        said.map(|said| said.status().to_owned()).ok_or(AskError::Status(answer.status))
     }
 }
 
@@ -70,10 +64,10 @@ impl ArbiterClient for Bound<'_> {
 }
 
 fn request(dispute: &Dispute<'_>, token: &str) -> worker::Result<Request> {
-    let body = json!({
-        "ref": dispute.escrow.to_string(),
-        "listing": { "id": dispute.listing_id, "contentHash": dispute.content_hash.to_string() },
-        "output": dispute.output,
+    let body = json!(ResolveRequest {
+        escrow: dispute.escrow,
+        listing: DisputedListing { id: dispute.listing_id.to_owned(), content_hash: dispute.content_hash },
+        output: dispute.output.to_owned(),
     });
     let headers = Headers::new();
     headers.set("content-type", "application/json")?;

@@ -14,6 +14,7 @@ use edge::{
     serve::{Request, Response},
 };
 use keys::PlatformKeys;
+use market::network::UNKNOWN;
 use market::watch::{Report, TickError, Watch};
 use settings::WatcherSettings;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -104,7 +105,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
         .lasting(READING_MS)
         .leading(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
-    let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone());
+    let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone(), UNKNOWN.to_owned());
     let watch = Watch {
         database: &database,
         chain: &chain,

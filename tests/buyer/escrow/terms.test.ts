@@ -5,7 +5,7 @@ import { Address } from "@evolution-sdk/evolution";
 import type { PaymentRequirements } from "@x402/core/types";
 import { addressOf, keysNamed } from "../../wallets/keys.ts";
 import type { Prover } from "../../wallets/proof.ts";
-import { signers } from "../../wallets/sign-data.ts";
+import { type Checker, checkers, signers } from "../../wallets/sign-data.ts";
 import { type EscrowExtra, readExtra } from "./extra.ts";
 import { commitmentTo, issue, sign } from "./issue.ts";
 import { checkOffer } from "./terms.ts";
@@ -23,12 +23,19 @@ const prover = (name: string, signer = "evolution-sdk"): Prover => ({
 const seller = prover("seller");
 const deployment = { requiredAdmins: "1", adminVkeys: ["ab".repeat(28)], cooldownPeriod: "60000" };
 
+/** Unrelated implementations must agree about the seller's signature. */
+const agreed: Checker = async (...signed) => {
+  const answers = await Promise.all(Object.values(checkers).map((check) => check(...signed).catch(() => false)));
+  return answers.every((holds) => holds);
+};
+
 const check = (offer: PaymentRequirements) =>
   checkOffer(
     offer,
     readExtra(offer.extra),
     now,
     (parts) => JSON.stringify(parts.get("listing")) === JSON.stringify(content),
+    agreed,
   );
 
 type Draft = PaymentRequirements & { extra: { -readonly [name in keyof EscrowExtra]: EscrowExtra[name] } };

@@ -37,17 +37,31 @@ export function front(world: () => World): void {
     });
 
     it("says 404 for paths that are not there", async () => {
-      for (const path of [
-        "/",
-        "/healthz",
-        "/health/",
-        "/listing",
-        "/listings/a/b",
-        "/listings/a/unlock/b",
-        "/Health",
-        "/me/x",
-      ]) {
+      for (const path of ["/healthz", "//", "/listing", "/listings/a/b", "/listings/a/unlock/b", "/Health", "/me/x"]) {
         errorOf(await at(path), 404);
+      }
+    });
+
+    it("says 308 for slashes at the end, with the query, whatever the method", async () => {
+      for (const [path, without] of [
+        ["/health/", "/health"],
+        ["/listings//?q=a", "/listings?q=a"],
+        [`/listings/${ID}/unlock/`, `/listings/${ID}/unlock`],
+      ]) {
+        for (const method of ["GET", "POST"]) {
+          const answer = await at(path as string, { method, redirect: "manual" });
+          assert.deepEqual([answer.status, answer.headers.get("location")], [308, without], path);
+        }
+      }
+    });
+
+    it("shows everybody its two pages, whatever they accept", async () => {
+      for (const path of ["/", "/sell"]) {
+        for (const accept of ["application/json", "*/*", "text/html"]) {
+          const answer = await at(path, { headers: { accept } });
+          assert.equal(answer.status, 200, `${path} ${accept}`);
+          assert.match(answer.headers.get("content-type") ?? "", /^text\/html/);
+        }
       }
     });
 

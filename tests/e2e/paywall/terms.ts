@@ -4,11 +4,22 @@ import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { errorOf, send, usage, usageAgain } from "../../helpers/http.ts";
 import { list } from "../../helpers/listings.ts";
-import { termsOf, unlockUrl } from "../../helpers/payments.ts";
+import { makeOut, termsOf, unlockUrl } from "../../helpers/payments.ts";
 import type { World } from "../../helpers/world.ts";
 
 export function terms(world: () => World): void {
   describe("an unpaid request", () => {
+    it("is told by HEAD as by GET, without a body, and a payment that comes with it is not taken", async () => {
+      const [listing, buyer] = [await list(world().api, world().person("seller")), await world().buyer()];
+      const payment = await makeOut(world(), buyer, listing);
+      for (const headers of [new Headers(), new Headers({ "payment-signature": payment.header })]) {
+        const answer = await send(unlockUrl(world(), listing), { method: "HEAD", headers });
+        assert.deepEqual([answer.status, answer.text], [402, ""]);
+        assert.ok(termsOf(answer).accepts.length > 0);
+      }
+      assert.equal(await world().ledger.tx(payment.tx), undefined, "nothing was handed in");
+    });
+
     it("is told in PAYMENT-REQUIRED how to pay the seller directly", async () => {
       const seller = world().person("seller");
       const listing = await list(world().api, seller, { title: "Ünïcode 🦀 title", priceLovelace: "2000001" });

@@ -38,11 +38,11 @@ impl Message {
         matches!(self, Self::Request(request) if request.method == "tools/call")
     }
 
-    /// The request, where it calls one of these tools.
+    /// The request, where it calls a tool of such a name.
     #[must_use]
-    pub fn calling(&self, tools: &[&str]) -> Option<&RpcRequest> {
+    pub fn calling(&self, such: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
         let Self::Request(request) = self else { return None };
-        let named = request.params.get("name").and_then(Value::as_str).is_some_and(|name| tools.contains(&name));
+        let named = request.params.get("name").and_then(Value::as_str).is_some_and(such);
         (self.calls_tool() && named).then_some(request)
     }
 }

@@ -7,7 +7,7 @@ use super::{
     dispatch::{self, RpcAnswer},
     message, page_allowed,
     revision::Headers,
-    tests::{ID, Stall},
+    tests::{ID, Stall, listing},
     tools::OwnerTools,
 };
 
@@ -190,8 +190,8 @@ fn results_of_the_stateless_revision_say_what_they_are() {
     }
     assert!(discovered["supportedVersions"].as_array().unwrap().contains(&json!(NEW)));
     assert_eq!(listed["tools"].as_array().unwrap().len(), 7);
-    assert_eq!(called["structuredContent"], json!({ "id": ID }));
-    assert_eq!(called["content"][0]["text"], json!({ "id": ID }).to_string());
+    assert_eq!(called["structuredContent"], json!(listing(ID)));
+    assert_eq!(called["content"][0]["text"], json!(listing(ID)).to_string());
     assert_eq!(called["isError"], false);
     assert!(called.get("ttlMs").is_none());
 }

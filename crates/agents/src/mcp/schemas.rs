@@ -2,112 +2,17 @@
 //!
 //! `UPDATE_TOOLS=1 cargo test -p agents schemas` writes them anew.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
-use serde::Serialize;
-use serde_json::{Value, json};
+use api_types::{Listing, mcp::*};
+use futures_lite::future::block_on;
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
 
-use super::view::*;
-
-const HASH: &str = "^[0-9a-f]{64}$";
-
-/// Result of `search_listings`: an array of listings as JSON, and where to go on.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Listings {
-    /// Each with id, title, description, priceLovelace (1 ADA = 1,000,000), sellerAddress, modes and contentHash.
-    #[schemars(schema_with = "listings")]
-    listings: Value,
-    /// More there is: pass it as `cursor` with the same arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
-}
-
-/// Result of `my_purchases`.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Purchases {
-    /// Newest first.
-    #[schemars(schema_with = "purchases")]
-    purchases: Value,
-    /// More there is: pass it as `cursor`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
-}
-
-fn listing() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "id": { "type": "string" },
-            "title": { "type": "string" },
-            "description": { "type": "string" },
-            "priceLovelace": { "type": "string", "pattern": "^[0-9]+$" },
-            "sellerAddress": { "type": "string" },
-            "modes": { "type": "array", "items": { "enum": ["instant", "protected"] } },
-            "contentHash": { "type": "string", "pattern": HASH, "description": "SHA-256 of what the buyer receives" },
-            "previewMedia": { "type": "string" },
-            "category": { "type": "string" },
-            "createdAt": { "type": "string", "description": "POSIX ms" },
-            "sales": { "type": "integer" },
-            "sellerReputation": {
-                "type": "object",
-                "description": "Absent until the seller has a closed escrow",
-                "properties": { "score": { "type": "integer", "minimum": 0, "maximum": 100 }, "basis": { "type": "integer" } },
-                "required": ["score", "basis"],
-            },
-        },
-        "required": ["id", "title", "description", "priceLovelace", "sellerAddress", "modes", "contentHash"],
-    })
-}
-
-fn schema_of(value: Value) -> Schema {
-    Schema::try_from(value).unwrap()
-}
-
-fn listings(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "array", "items": listing() })
-}
-
-fn purchase_value() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "id": { "type": "string", "pattern": HASH },
-            "listingId": { "type": "string" },
-            "mode": { "enum": ["instant", "protected"] },
-            "buyerAddress": { "type": "string" },
-            "txHash": { "type": "string", "pattern": HASH },
-            "status": { "type": "string" },
-            "events": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": { "status": { "type": "string" }, "txHash": { "type": "string" }, "at": { "type": "string" } },
-                    "required": ["status", "txHash", "at"],
-                },
-            },
-            "escrow": { "type": "object" },
-            "verification": { "enum": ["ok", "mismatch", "no_result_yet"] },
-        },
-        "required": ["id", "listingId", "mode", "buyerAddress", "txHash", "status", "events"],
-    })
-}
-
-pub(super) fn purchase(_: &mut SchemaGenerator) -> Schema {
-    schema_of(purchase_value())
-}
-
-fn purchases(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "array", "items": purchase_value() })
-}
-
-pub(super) fn deadlines(_: &mut SchemaGenerator) -> Schema {
-    let time = json!({ "type": "string", "pattern": "^[0-9]+$" });
-    json_schema!({
-        "type": "object",
-        "properties": { "payBy": time, "submitResult": time, "unlock": time, "externalDisputeUnlock": time },
-    })
-}
+use super::{
+    dispatch::Toolset,
+    open::OpenTools,
+    tests::Stall,
+    tools::{OwnerTools, Tool},
+};
 
 /// JSON Schema 2020-12 (MCP's default dialect), whole, without references.
 fn schema<T: JsonSchema>(input: bool) -> Value {
@@ -148,57 +53,49 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-fn annotations(read_only: bool, spends: bool) -> Value {
-    let hints = json!({ "readOnlyHint": true, "openWorldHint": false });
-    let writes =
-        json!({ "readOnlyHint": false, "destructiveHint": spends, "idempotentHint": true, "openWorldHint": true });
-    if read_only { hints } else { writes }
+fn annotations(tool: Tool, title: &str) -> Value {
+    match tool.spends() {
+        false => json!({ "title": title, "readOnlyHint": true, "openWorldHint": false }),
+        true => json!({
+            "title": title, "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": true,
+        }),
+    }
 }
 
-fn tool<T: JsonSchema>(name: &str, title: &str, description: &str, output: Option<Value>, read_only: bool) -> Value {
-    let mut tool = json!({
-        "name": name,
+/// A tool that takes this, and answers with this.
+fn tool<In: JsonSchema>(tool: Tool, title: &str, description: &str, output: Option<Value>) -> Value {
+    let mut definition = json!({
+        "name": tool.name(),
         "title": title,
         "description": description,
-        "inputSchema": schema::<T>(true),
-        "annotations": annotations(read_only, true),
+        "inputSchema": schema::<In>(true),
+        "annotations": annotations(tool, title),
     });
     if let Some(output) = output {
-        tool["outputSchema"] = output;
+        definition["outputSchema"] = output;
     }
-    tool["annotations"]["title"] = json!(title);
-    tool
+    definition
 }
 
-fn search_tool() -> Value {
-    tool::<SearchListings>(
-        "search_listings",
-        "Search listings",
-        "Search what is for sale: design prompts, paid in tADA. Free. Compare priceLovelace (1 ADA = 1,000,000 lovelace), \
-         sales and sellerReputation (share of the seller's closed escrows that were not refunded; absent means unknown, not \
-         bad). More results: pass nextCursor as cursor.",
-        Some(schema::<Listings>(false)),
-        true,
-    )
-}
-
-fn get_tool() -> Value {
-    tool::<GetListing>(
-        "get_listing",
-        "Get a listing",
-        "One listing: price, modes, the seller's reputation, and contentHash, the SHA-256 of exactly what a buyer receives. \
-         Free. Read it before buying.",
-        Some(listing()),
-        true,
-    )
-}
-
-fn signed_in() -> Value {
-    json!([
-        search_tool(),
-        get_tool(),
-        tool::<BuyListing>(
-            "buy_listing",
+fn definition(of: Tool) -> Value {
+    match of {
+        Tool::SearchListings => tool::<SearchListings>(
+            of,
+            "Search listings",
+            "Search what is for sale: design prompts, paid in tADA. Free. Compare priceLovelace (1 ADA = 1,000,000 lovelace), \
+             sales and sellerReputation (share of the seller's closed escrows that were not refunded; absent means unknown, not \
+             bad). More results: pass nextCursor as cursor.",
+            Some(schema::<FoundListings>(false)),
+        ),
+        Tool::GetListing => tool::<GetListing>(
+            of,
+            "Get a listing",
+            "One listing: price, modes, the seller's reputation, and contentHash, the SHA-256 of exactly what a buyer receives. \
+             Free. Read it before buying.",
+            Some(schema::<Listing>(false)),
+        ),
+        Tool::BuyListing => tool::<BuyListing>(
+            of,
             "Buy a listing",
             "SPENDS the listing's price from the owner's agent wallet, within the owner's limits, and returns the content. \
              mode protected locks the payment in escrow and is refunded if delivery fails or differs from contentHash: \
@@ -206,49 +103,37 @@ fn signed_in() -> Value {
              Takes up to 45 seconds. Safe to call again with the same arguments: what is owned or on its way is never paid \
              twice. On status pending, do not buy elsewhere: follow get_purchase_status.",
             Some(schema::<Purchased>(false)),
-            false,
         ),
-        tool::<MyPurchases>(
-            "my_purchases",
+        Tool::MyPurchases => tool::<MyPurchases>(
+            of,
             "My purchases",
             "What this account bought, newest first, with status and timeline. Free.",
-            Some(schema::<Purchases>(false)),
-            true,
+            Some(schema::<OwnPurchases>(false)),
         ),
-        tool::<GetPurchaseStatus>(
-            "get_purchase_status",
+        Tool::GetPurchaseStatus => tool::<GetPurchaseStatus>(
+            of,
             "Get a purchase's status",
             "One purchase: where its payment is (FundsLocked, ResultSubmitted, withdrawn, refunded, settled, ...), its \
              deadlines, and with contentOffset also what was bought, page by page. Free.",
             Some(schema::<PurchaseStatus>(false)),
-            true,
         ),
-        tool::<NoArguments>(
-            "my_wallet",
+        Tool::MyWallet => tool::<NoArguments>(
+            of,
             "My wallet",
             "The agent wallet: its address to fund, balance, limits per purchase and day, and what is spent today. Free. \
              Call it before buying something expensive.",
             Some(schema::<WalletView>(false)),
-            true,
         ),
-        tool::<NoArguments>(
-            "withdraw_to_owner",
+        Tool::WithdrawToOwner => tool::<NoArguments>(
+            of,
             "Withdraw to the owner",
             "SENDS everything in the agent wallet, but about 2 tADA kept for fees, back to the wallet of the owner who \
              signed in. Costs the network's fee. Only when the owner asks for it. Not for the shared demo wallet.",
             Some(schema::<Withdrawal>(false)),
-            false,
         ),
-    ])
-}
-
-fn open() -> Value {
-    json!([
-        search_tool(),
-        get_tool(),
         // No output schema: clients hold `structuredContent` against it also where it is PaymentRequired.
-        tool::<UnlockListing>(
-            "unlock_listing",
+        Tool::UnlockListing => tool::<UnlockListing>(
+            of,
             "Unlock a listing with your own wallet",
             "COSTS the listing's price, paid over x402 (exact, Cardano preprod) from your own wallet. Call it without \
              payment: the error result is a PaymentRequired object whose accepts lists default (pays the seller at once) \
@@ -257,9 +142,22 @@ fn open() -> Value {
              _meta[\"x402/payment-response\"]. To get the content again, send _meta[\"x-service-proof\"] signed by the wallet that paid, or \
              repeat a payment that carries a payment-identifier: nothing is paid again.",
             None,
-            false,
         ),
-    ])
+    }
+}
+
+/// The definitions of what an endpoint answers, as `tools/list` lists them.
+fn listed(endpoint: &impl Toolset) -> Value {
+    let answers = |tool: &&Tool| block_on(endpoint.call(tool.name(), Map::new(), &Map::new())).is_some();
+    Tool::ALL.iter().filter(answers).map(|tool| definition(*tool)).collect()
+}
+
+fn signed_in() -> Value {
+    listed(&OwnerTools(&Stall::default()))
+}
+
+fn open() -> Value {
+    listed(&OpenTools(&Stall::default()))
 }
 
 fn check(name: &str, served: &str, made: &Value) {

@@ -1,5 +1,6 @@
 //! What the tools need of the shop: two ports, connected to the checkout by the worker.
 
+use api_types::EscrowDeadlines;
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     catalogue::{Filter, Page},
@@ -52,8 +53,8 @@ pub struct BoughtListing {
     pub listed_hash: ContentHash,
     /// What was bought; `None` while the transaction waits for its block.
     pub content: Option<String>,
-    /// Of a protected purchase: its escrow's deadlines, the JSON object of `escrow.deadlines`.
-    pub deadlines: Option<Value>,
+    /// Of a protected purchase: its escrow's deadlines.
+    pub deadlines: Option<EscrowDeadlines>,
 }
 
 /// A purchase as it is now.

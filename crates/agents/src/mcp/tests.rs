@@ -2,6 +2,10 @@
 
 use std::cell::RefCell;
 
+use api_types::{
+    Listing, Purchase, PurchaseStatus, check,
+    mcp::{FoundListings, OwnPurchases},
+};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use cardano::{ContentHash, Lovelace, TxHash};
 use futures_lite::future::block_on;
@@ -16,9 +20,10 @@ use super::{
     open::OpenTools,
     shop::*,
     tools::OwnerTools,
-    view::{ContentPage, PAGE_CHARACTERS},
+    view::{PAGE_CHARACTERS, content_page},
 };
 
+const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 pub(super) const ID: &str = "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
 #[derive(Default)]
@@ -40,14 +45,47 @@ impl Stall {
     }
 }
 
+/// A listing as the catalogue shows it.
+pub(super) fn listing(id: &str) -> Listing {
+    Listing {
+        id: id.to_owned(),
+        title: "A hero".into(),
+        description: "With a gradient".into(),
+        price_lovelace: Lovelace::from_ada(5),
+        seller_address: SELLER.parse().unwrap(),
+        modes: vec![DeliveryMode::Instant],
+        content_hash: ContentHash::of(b"prompt"),
+        preview_media: None,
+        category: None,
+        created_at: Some(1),
+        sales: Some(0),
+        seller_reputation: None,
+    }
+}
+
+fn purchase() -> Purchase {
+    let id = TxHash::new([7; 32]);
+    Purchase {
+        id,
+        listing_id: ID.into(),
+        mode: DeliveryMode::Instant,
+        buyer_address: SELLER.parse().unwrap(),
+        tx_hash: id,
+        status: PurchaseStatus::Settled,
+        events: vec![],
+        escrow: None,
+        verification: None,
+    }
+}
+
 impl Shelf for Stall {
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         self.filters.borrow_mut().push(filter);
-        Ok(Page { json: format!(r#"[{{"id":"{ID}"}}]"#), next: Some("7.1".into()) })
+        Ok(Page { json: json!([listing(ID)]).to_string(), next: Some("7.1".into()) })
     }
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
         self.refuse()?;
-        Ok(json!({ "id": id }).to_string())
+        Ok(json!(listing(id.as_str())).to_string())
     }
 }
 
@@ -65,12 +103,12 @@ impl Shop for Stall {
         })
     }
     async fn purchases(&self, _: Option<&str>) -> Result<Page, ShopError> {
-        Ok(Page { json: "[]".into(), next: None })
+        Ok(Page { json: json!([purchase()]).to_string(), next: None })
     }
     async fn status(&self, _: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
         self.refuse()?;
         let content = if with_content { self.content.clone() } else { None };
-        Ok(PurchaseState { purchase: Some("{\"status\":\"settled\"}".into()), listed_hash: self.listed(), content })
+        Ok(PurchaseState { purchase: Some(json!(purchase()).to_string()), listed_hash: self.listed(), content })
     }
     async fn wallet(&self) -> Result<WalletState, ShopError> {
         Ok(WalletState {
@@ -164,7 +202,7 @@ fn a_search_reaches_the_catalogue_with_every_filter() {
         json!({ "query": "hero", "category": "saas", "mode": "protected", "maxPriceAda": 12.3, "minReputation": 90,
             "sort": "price_asc", "limit": 5, "cursor": "3.4" }),
     );
-    assert_eq!(found.value(), json!({ "listings": [{ "id": ID }], "nextCursor": "7.1" }));
+    assert_eq!(found.value(), json!({ "listings": [listing(ID)], "nextCursor": "7.1" }));
     let filter = stall.filters.borrow()[0].clone();
     assert_eq!((filter.category, filter.mode, filter.limit), (Some("SaaS"), Some(DeliveryMode::Protected), Some(5)));
     assert_eq!(filter.max_price.unwrap().get(), 12_300_000);
@@ -232,8 +270,8 @@ fn long_contents_are_paged_and_nothing_is_lost() {
         next = page["content"]["nextOffset"].as_u64();
     }
     assert_eq!(read, content);
-    assert_eq!(ContentPage::of(&content, u32::MAX).text, "");
-    assert_eq!(ContentPage::of(&content, 0).text.chars().count(), PAGE_CHARACTERS);
+    assert_eq!(content_page(&content, u32::MAX).text, "");
+    assert_eq!(content_page(&content, 0).text.chars().count(), PAGE_CHARACTERS);
 }
 
 #[test]
@@ -299,6 +337,15 @@ fn a_settlement_that_failed_brings_no_content() {
     let answer = unlock(&Stall::default(), json!({ "id": ID }), json!({ "x402/payment": {} }));
     assert!(answer.is_error);
     assert_eq!(answer.meta["x402/payment-response"]["success"], false);
+}
+
+#[test]
+fn what_a_tool_answers_has_the_fields_of_its_type() {
+    let stall = Stall { content: Some("prompt".into()), ..Stall::default() };
+    let text = |tool, with| call(&stall, tool, with).structured.unwrap();
+    check::exactly::<FoundListings>(&text("search_listings", json!({}))).unwrap();
+    check::exactly::<Listing>(&text("get_listing", json!({ "id": ID }))).unwrap();
+    check::exactly::<OwnPurchases>(&text("my_purchases", json!({}))).unwrap();
 }
 
 #[test]

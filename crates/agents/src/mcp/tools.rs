@@ -1,5 +1,12 @@
-//! The seven tools of `/mcp`.
+//! The tools, and the seven of `/mcp`.
 
+use api_types::{
+    Purchase,
+    mcp::{
+        BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases, NoArguments, PurchaseStatus,
+        Purchased, SearchListings, WalletView, Withdrawal,
+    },
+};
 use cardano::{ContentHash, TxHash};
 use market::{catalogue::Page, listing::ListingId};
 use serde::de::DeserializeOwned;
@@ -8,14 +15,62 @@ use serde_json::{Map, Value, json};
 use super::{
     dispatch::{ToolResult, Toolset},
     shop::{BoughtListing, PurchaseState, Shelf, Shop, ShopError, WalletState},
-    view::{
-        BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases, NoArguments, PurchaseStatus,
-        Purchased, SearchListings, WalletView, Withdrawal,
-    },
+    view::{content_page, filter},
 };
 
-/// The tools that move money: they need the scope `mcp`.
-pub const SPENDING: [&str; 2] = ["buy_listing", "withdraw_to_owner"];
+macro_rules! tools {
+    ($($tool:ident $name:literal,)+) => {
+        /// A tool.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "schemas.rs describes each")]
+        pub enum Tool {
+            $($tool,)+
+        }
+
+        impl Tool {
+            /// All, in the order in which they are listed.
+            pub const ALL: &'static [Self] = &[$(Self::$tool),+];
+
+            /// The tool's name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$tool => $name,)+
+                }
+            }
+        }
+    };
+}
+
+tools! {
+    SearchListings "search_listings",
+    GetListing "get_listing",
+    BuyListing "buy_listing",
+    MyPurchases "my_purchases",
+    GetPurchaseStatus "get_purchase_status",
+    MyWallet "my_wallet",
+    WithdrawToOwner "withdraw_to_owner",
+    UnlockListing "unlock_listing",
+}
+
+impl Tool {
+    /// The tool of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|tool| tool.name() == name)
+    }
+
+    /// Whether it moves money: it needs the scope `mcp` then.
+    #[must_use]
+    pub const fn spends(self) -> bool {
+        match self {
+            Self::BuyListing | Self::WithdrawToOwner | Self::UnlockListing => true,
+            Self::SearchListings | Self::GetListing | Self::MyPurchases | Self::GetPurchaseStatus | Self::MyWallet => {
+                false
+            }
+        }
+    }
+}
 
 /// The endpoint of an agent whose owner signed in.
 #[derive(Debug)]
@@ -40,15 +95,16 @@ impl<S: Shop> Toolset for OwnerTools<S> {
 
     async fn call(&self, name: &str, arguments: Map<String, Value>, _meta: &Map<String, Value>) -> Option<ToolResult> {
         let shop = &self.0;
-        let outcome = match name {
-            "search_listings" => search(shop, arguments).await,
-            "get_listing" => get(shop, arguments).await,
-            "buy_listing" => buy(shop, arguments).await,
-            "my_purchases" => purchases(shop, arguments).await,
-            "get_purchase_status" => status(shop, arguments).await,
-            "my_wallet" => wallet(shop, arguments).await,
-            "withdraw_to_owner" => withdraw(shop, arguments).await,
-            _ => return None,
+        let outcome = match Tool::named(name)? {
+            Tool::SearchListings => search(shop, arguments).await,
+            Tool::GetListing => get(shop, arguments).await,
+            Tool::BuyListing => buy(shop, arguments).await,
+            Tool::MyPurchases => purchases(shop, arguments).await,
+            Tool::GetPurchaseStatus => status(shop, arguments).await,
+            Tool::MyWallet => wallet(shop, arguments).await,
+            Tool::WithdrawToOwner => withdraw(shop, arguments).await,
+            // With a wallet of one's own.
+            Tool::UnlockListing => return None,
         };
         Some(outcome.unwrap_or_else(ToolResult::failed))
     }
@@ -65,14 +121,14 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-/// A page under its name, as `Listings` and `Purchases` in `schemas` say.
+/// A page under its name: `FoundListings`, `OwnPurchases`.
 fn shown(name: &str, page: &Page) -> ToolResult {
     let next = page.next.as_ref().map(|next| format!(",\"nextCursor\":{}", json!(next))).unwrap_or_default();
     ToolResult::stored(format!("{{\"{name}\":{}{next}}}", page.json))
 }
 
 pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
-    let page = shelf.search(read::<SearchListings>(arguments)?.filter()?).await?;
+    let page = shelf.search(filter(read::<SearchListings>(arguments)?)?).await?;
     Ok(shown("listings", &page))
 }
 
@@ -83,7 +139,7 @@ pub(super) async fn get(shelf: &impl Shelf, arguments: Map<String, Value>) -> To
 
 async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let BuyListing { id, mode } = read(arguments)?;
-    Ok(ToolResult::of(&Purchased::from(shop.buy(&listing_id(&id)?, mode.into()).await?)))
+    Ok(ToolResult::of(&purchased(shop.buy(&listing_id(&id)?, mode).await?)))
 }
 
 async fn purchases(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
@@ -103,13 +159,13 @@ async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome 
 
 async fn wallet(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let NoArguments {} = read(arguments)?;
-    Ok(ToolResult::of(&WalletView::from(shop.wallet().await?)))
+    Ok(ToolResult::of(&wallet_view(shop.wallet().await?)))
 }
 
 async fn withdraw(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let NoArguments {} = read(arguments)?;
     let sent = shop.withdraw().await?;
-    Ok(ToolResult::of(&Withdrawal { tx: sent.tx.to_string(), lovelace: sent.amount.to_string(), to: sent.to }))
+    Ok(ToolResult::of(&Withdrawal { tx: sent.tx, lovelace: sent.amount, to: sent.to }))
 }
 
 /// Whether what was delivered is what was listed.
@@ -128,35 +184,33 @@ fn content_next(matches: Option<bool>, content: Option<&ContentPage>) -> Option<
     content?.next_offset.map(|_| MORE.into())
 }
 
-impl From<BoughtListing> for Purchased {
-    fn from(bought: BoughtListing) -> Self {
-        let content_matches = bought.content.as_deref().map(|content| matches(content, &bought.listed_hash));
-        let content = bought.content.as_deref().map(|content| ContentPage::of(content, 0));
-        let pending = "Paid, and the transaction waits for its block. Do not buy again: call get_purchase_status with this \
+fn purchased(bought: BoughtListing) -> Purchased {
+    let content_matches = bought.content.as_deref().map(|content| matches(content, &bought.listed_hash));
+    let content = bought.content.as_deref().map(|content| content_page(content, 0));
+    let pending = "Paid, and the transaction waits for its block. Do not buy again: call get_purchase_status with this \
             tx and contentOffset 0 in half a minute.";
-        let done = if bought.deadlines.is_some() {
-            "Done. The payment is in escrow and is watched; get_purchase_status shows its way."
-        } else {
-            "Done."
-        };
-        let next = if content.is_some() { done } else { pending };
-        Self {
-            status: if content.is_some() { Delivery::Delivered } else { Delivery::Pending },
-            already_owned: bought.already_owned,
-            paid_lovelace: bought.paid.to_string(),
-            tx: bought.tx.to_string(),
-            deadlines: bought.deadlines,
-            content_hash: bought.listed_hash.to_string(),
-            content_matches,
-            next: content_next(content_matches, content.as_ref()).unwrap_or_else(|| next.into()),
-            content,
-        }
+    let done = if bought.deadlines.is_some() {
+        "Done. The payment is in escrow and is watched; get_purchase_status shows its way."
+    } else {
+        "Done."
+    };
+    let next = if content.is_some() { done } else { pending };
+    Purchased {
+        status: if content.is_some() { Delivery::Delivered } else { Delivery::Pending },
+        already_owned: bought.already_owned,
+        paid_lovelace: bought.paid,
+        tx: bought.tx,
+        deadlines: bought.deadlines,
+        content_hash: bought.listed_hash,
+        content_matches,
+        next: content_next(content_matches, content.as_ref()).unwrap_or_else(|| next.into()),
+        content,
     }
 }
 
-fn purchase_status(state: PurchaseState, purchase: Option<Value>, offset: u32) -> PurchaseStatus {
+fn purchase_status(state: PurchaseState, purchase: Option<Purchase>, offset: u32) -> PurchaseStatus {
     let content_matches = state.content.as_deref().map(|content| matches(content, &state.listed_hash));
-    let content = state.content.as_deref().map(|content| ContentPage::of(content, offset));
+    let content = state.content.as_deref().map(|content| content_page(content, offset));
     let next = match (&purchase, &content) {
         (None, _) => "The transaction waits for its block: call again in half a minute.",
         (Some(_), None) => "Call again with contentOffset 0 for what was bought.",
@@ -164,29 +218,27 @@ fn purchase_status(state: PurchaseState, purchase: Option<Value>, offset: u32) -
     };
     PurchaseStatus {
         purchase,
-        content_hash: state.listed_hash.to_string(),
+        content_hash: state.listed_hash,
         content_matches,
         next: content_next(content_matches, content.as_ref()).unwrap_or_else(|| next.into()),
         content,
     }
 }
 
-impl From<WalletState> for WalletView {
-    fn from(wallet: WalletState) -> Self {
-        let next = if wallet.is_demo {
-            "This demo wallet is shared by everybody: at most 10 tADA each, 30 a day, no withdrawal.".to_owned()
-        } else {
-            format!("To fund it, the owner sends preprod tADA to {}.", wallet.address)
-        };
-        Self {
-            owner: wallet.owner,
-            address: wallet.address,
-            balance_lovelace: wallet.balance.to_string(),
-            max_per_payment_lovelace: wallet.max_per_payment.to_string(),
-            daily_budget_lovelace: wallet.daily_budget.to_string(),
-            spent_today_lovelace: wallet.spent_today.to_string(),
-            shared_demo_wallet: wallet.is_demo,
-            next,
-        }
+fn wallet_view(wallet: WalletState) -> WalletView {
+    let next = if wallet.is_demo {
+        "This demo wallet is shared by everybody: at most 10 tADA each, 30 a day, no withdrawal.".to_owned()
+    } else {
+        format!("To fund it, the owner sends preprod tADA to {}.", wallet.address)
+    };
+    WalletView {
+        owner: wallet.owner,
+        address: wallet.address,
+        balance_lovelace: wallet.balance,
+        max_per_payment_lovelace: wallet.max_per_payment,
+        daily_budget_lovelace: wallet.daily_budget,
+        spent_today_lovelace: wallet.spent_today,
+        shared_demo_wallet: wallet.is_demo,
+        next,
     }
 }

@@ -7,7 +7,7 @@ mod ledger;
 
 use std::{collections::BTreeSet, future::Future};
 
-use arbitration::{Arbiter, Resolution, ResolveError, ResolveRequest, SCHEMA};
+use arbitration::{Arbiter, DisputedListing, ResolveError, ResolveRequest, ResolveResult, SCHEMA};
 use cardano::{
     ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
     address::PaymentAddress,
@@ -78,7 +78,8 @@ impl World {
         let posted = self.step(&lock, &result, vec![]);
         let others = (0..others).map(|other| self.elsewhere(other)).collect();
         let disputed = self.step(&posted, &Step::SetRefundRequested, others);
-        ResolveRequest { escrow: disputed.utxo.reference, listing_id, content_hash, output: CONTENT.to_owned() }
+        let listing = DisputedListing { id: listing_id, content_hash };
+        ResolveRequest { escrow: disputed.utxo.reference, listing, output: CONTENT.to_owned() }
     }
 
     /// The seller gives the money back.
@@ -157,7 +158,7 @@ impl World {
         self.ledger.advance(50 * 60_000);
     }
 
-    pub async fn resolve(&self, request: &ResolveRequest) -> Result<Resolution, ResolveError> {
+    pub async fn resolve(&self, request: &ResolveRequest) -> Result<ResolveResult, ResolveError> {
         let arbiter = Arbiter {
             database: &self.database,
             chain: &self.ledger,
@@ -182,9 +183,9 @@ impl World {
 }
 
 /// The settlement of an answer that says so.
-pub fn settlement_in(answer: Result<Resolution, ResolveError>) -> TxHash {
+pub fn settlement_in(answer: Result<ResolveResult, ResolveError>) -> TxHash {
     match answer {
-        Ok(Resolution::Paid { tx, .. }) => tx,
+        Ok(ResolveResult::Paid { tx, .. }) => tx,
         other => panic!("not paid: {other:?}"),
     }
 }

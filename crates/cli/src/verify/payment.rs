@@ -82,9 +82,9 @@ pub fn payment(
     if accepted.network != NETWORK {
         return Err(NotAsAsked::Network);
     }
-    if accepted.amount.get() != asked.listing.price.get() {
+    if accepted.amount.get() != asked.listing.price_lovelace.get() {
         let paid = Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX);
-        return Err(NotAsAsked::Amount { paid, asked: asked.listing.price });
+        return Err(NotAsAsked::Amount { paid, asked: asked.listing.price_lovelace });
     }
     names_the_payer(&draft.payment, &tx)?;
     let (paid, terms) = match asked.mode {
@@ -107,7 +107,7 @@ pub fn payment(
         }
     }
     let pay_to = match asked.mode {
-        DeliveryMode::Instant => asked.listing.seller.to_string(),
+        DeliveryMode::Instant => asked.listing.seller_address.to_string(),
         DeliveryMode::Protected => accepted.pay_to,
     };
     Ok(Payment { tx, pay_to, paid, terms, is_committed: commitment.is_some() })
@@ -140,7 +140,7 @@ fn names_the_payer(payment: &Value, tx: &SignedTx) -> Result<(), NotAsAsked> {
 }
 
 fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
-    let seller = asked.listing.seller;
+    let seller = asked.listing.seller_address;
     let output = only_to(theirs, &seller.to_bytes(), &seller.to_string())?;
     if output.datum.is_some() || output.reference_script.is_some() {
         return Err(NotAsAsked::NotPlain("a datum or a script"));
@@ -148,7 +148,7 @@ fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked
     if !output.value.assets.is_empty() {
         return Err(NotAsAsked::NotPlain("tokens"));
     }
-    let (paid, price) = (output.value.lovelace, asked.listing.price);
+    let (paid, price) = (output.value.lovelace, asked.listing.price_lovelace);
     if paid == price { Ok(paid) } else { Err(NotAsAsked::Amount { paid, asked: price }) }
 }
 
@@ -156,7 +156,7 @@ fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked
 fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
     let known: PlutusAddress = accepted.pay_to.parse().map_err(|error| NotAsAsked::Terms(format!("payTo: {error}")))?;
     let output = only_to(theirs, &known.to_bytes(), &accepted.pay_to)?;
-    let (paid, price) = (output.value.lovelace, asked.listing.price);
+    let (paid, price) = (output.value.lovelace, asked.listing.price_lovelace);
     if paid < price {
         return Err(NotAsAsked::Amount { paid, asked: price });
     }

@@ -33,10 +33,10 @@ pub struct ActionDraft {
     pub action: Action,
     /// Who signs.
     pub by: Party,
-    /// What the purchase is now, in the API's word.
-    pub state: &'static str,
-    /// What it becomes.
-    pub becomes: &'static str,
+    /// How the purchase stands now.
+    pub state: Status,
+    /// How it stands then.
+    pub becomes: Status,
     /// What the ledger takes if the contract fails after all.
     pub collateral: Lovelace,
     /// What of the escrow comes to who signs.
@@ -213,7 +213,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     async fn permitted(&self, purchase: &TxHash, action: Action) -> Result<Permitted, ActionError> {
         let known = self.locked_purchase(purchase).await?;
         let escrow = match self.current_escrow(&known).await? {
-            CurrentEscrow::Ended(status) => return Err(ActionError::Ended(status)),
+            CurrentEscrow::Ended(status) => return Err(ActionError::Ended(status.name())),
             CurrentEscrow::Open(escrow) => *escrow,
         };
         let state = || ActionError::State { action, state: Status::from(escrow.datum.state).name() };
@@ -278,8 +278,8 @@ fn told(
     Ok(ActionDraft {
         action: rule.action,
         by: rule.by,
-        state: Status::from(escrow.datum.state).name(),
-        becomes: becomes.name(),
+        state: escrow.datum.state.into(),
+        becomes,
         collateral,
         receives,
         closes: rule.window(&escrow.datum).closes,

@@ -58,23 +58,23 @@ struct Order {
 const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_by_seller \
     ON seller_address = address AND shown > 0 AND hidden_at_ms IS NULL";
 
-impl Sort {
-    const fn order(self) -> Order {
-        let (key, by, from) = match self {
-            Self::Newest => ("seq", "seq DESC", "listings INDEXED BY listings_shown"),
-            Self::Popular => {
+impl Order {
+    const fn of(sort: Sort) -> Self {
+        let (key, by, from) = match sort {
+            Sort::Newest => ("seq", "seq DESC", "listings INDEXED BY listings_shown"),
+            Sort::Popular => {
                 ("listings.sales", "listings.sales DESC, place DESC", "listings INDEXED BY listings_by_sales")
             }
-            Self::PriceAsc => ("cheapness", "cheapness DESC, place DESC", "listings INDEXED BY listings_by_cheapness"),
-            Self::PriceDesc => {
+            Sort::PriceAsc => ("cheapness", "cheapness DESC, place DESC", "listings INDEXED BY listings_by_cheapness"),
+            Sort::PriceDesc => {
                 ("price_lovelace", "price_lovelace DESC, place DESC", "listings INDEXED BY listings_by_price")
             }
-            Self::Reputation => {
+            Sort::Reputation => {
                 let by = "reputation DESC, newest DESC, address DESC, seq DESC";
-                return Order { key: "reputation", tied: "newest", by, from: BY_SELLERS };
+                return Self { key: "reputation", tied: "newest", by, from: BY_SELLERS };
             }
         };
-        Order { key, tied: "0", by, from }
+        Self { key, tied: "0", by, from }
     }
 }
 
@@ -178,7 +178,7 @@ impl Filter {
         match self.sort {
             Sort::Newest => format!("seq < {seq}"),
             Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => {
-                format!("({}, place) < ({}, {seq})", self.sort.order().key, bound.name(cursor.key))
+                format!("({}, place) < ({}, {seq})", Order::of(self.sort).key, bound.name(cursor.key))
             }
             Sort::Reputation => {
                 let newest = format!(
@@ -193,7 +193,7 @@ impl Filter {
 
     /// SQL that picks the page in its order, up to the edge.
     fn walked(&self, limit: u32, bound: &mut Bound) -> String {
-        let Order { key, tied, by, from } = self.sort.order();
+        let Order { key, tied, by, from } = Order::of(self.sort);
         let (behind, wanted) = (self.behind(bound), self.wanted(bound));
         let within = match self.sort {
             Sort::Newest => "seq >= (SELECT s FROM edge)".to_owned(),
@@ -213,7 +213,7 @@ impl Filter {
 
     /// SQL that sorts what was found, and picks the page.
     fn sorted(&self, found: &str, limit: u32, bound: &mut Bound) -> String {
-        let Order { key, tied, by, .. } = self.sort.order();
+        let Order { key, tied, by, .. } = Order::of(self.sort);
         let (behind, wanted) = (self.behind(bound), self.wanted(bound));
         let sellers = match self.sort == Sort::Reputation || self.min_reputation.is_some() {
             true => "CROSS JOIN sellers ON address = seller_address",

@@ -12,10 +12,6 @@ use crate::{
     network,
 };
 
-/// How often what is said of a listing is written at most: its card, its columns, the full-text index with its beginnings. Words
-/// of eight random letters, of which the index shares none, take some eleven times what they are.
-const COPIES: u64 = 12;
-
 /// What may be taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
@@ -23,12 +19,12 @@ pub struct Quota {
     pub listings: u64,
     /// Bytes of their contents together.
     pub bytes: u64,
-    /// Bytes of all that is new on one day (UTC), whoever sells it: contents, and what shows and finds them.
+    /// Bytes of all that is new on one day (UTC), whoever sells it: contents, and what is said of them.
     pub daily_bytes: u64,
 }
 
 /// Part of a day's room that one network may take up; never less than a few listings of the greatest length.
-const NETWORKS_PART: u64 = 8;
+const NETWORKS_PART: u64 = 64;
 const NETWORKS_LEAST: u64 = 4 << 20;
 
 impl Quota {
@@ -68,8 +64,8 @@ pub enum NoRoom {
     Bytes(u64),
     /// Too many bytes of everybody's on this day.
     #[error(
-        "new listings have taken as much today as the service keeps in a day, {bytes} bytes, or your network an eighth of it: \
-         offer it again after 00:00 UTC, or ask the operator for more"
+        "new listings have taken as much today as the service keeps in a day, {bytes} bytes, or your network its 64th part: offer it \
+         again after 00:00 UTC, or ask the operator for more"
     )]
     Today {
         /// The most.
@@ -239,7 +235,7 @@ impl Offer<'_> {
              ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING 'taken'"
         );
         let texts = u64::try_from(self.listing.card(self.id, self.now_ms).len()).unwrap_or(u64::MAX);
-        let taken = self.bytes().saturating_add(texts.saturating_mul(COPIES));
+        let taken = self.bytes().saturating_add(texts);
         let network = network::kept(self.source.network, self.now_ms);
         let shares = json!([["", self.quota.daily_bytes], [network, self.quota.of_network()]]);
         let mut params = self.conditions();

@@ -54,7 +54,6 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         older("reservations", "tx_in", "over_at_ms", now),
         older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
         older("listed_days", "rowid", "day", now / DAY_MS),
-        older("opened_days", "rowid", "day", now / DAY_MS),
         older("granted_days", "rowid", "day", now / DAY_MS),
         older("registered_days", "rowid", "day", now / DAY_MS),
         statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),

@@ -73,8 +73,7 @@ pub fn sign_up(db: &Sqlite, number: u8, now: u64) -> (Account, SigningKey) {
     let key = derive_wallet_key(&MASTER, 1, &owner.to_string()).unwrap();
     let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
     let challenge = challenge(owner, 0, now);
-    let account =
-        block(account::sign_in(db, &challenge, &wallet, &token(number), Room::Ample, "203.0.113.1", now)).unwrap();
+    let account = block(account::sign_in(db, &challenge, &wallet, &token(number), Room::Ample, now)).unwrap();
     (account, key)
 }
 

@@ -176,7 +176,7 @@ impl Sales {
         step(&self.db, payment, &Decision::Include(self.ledger.inclusion(payment).unwrap()));
     }
 
-    fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
+    pub fn sell_listing(&self, listing: &ListingId, buyer: &SigningKey) -> TxHash {
         let number = self.unique();
         let deadlines = escrow::Deadlines::issue(self.issued.get()).unwrap();
         let datum = Datum { buyer: buyer.enterprise_address().into(), deadlines, ..fresh_escrow(number) };

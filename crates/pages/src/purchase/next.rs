@@ -25,7 +25,7 @@ const fn by(what: &'static str, how: &'static str, at: u64) -> Next {
 
 /// What happens next to this purchase; `now` is the clock of escrow matters, POSIX ms.
 pub fn after(purchase: &Purchase, now: u64) -> Next {
-    let Some(deadlines) = purchase.escrow.as_ref().map(|escrow| escrow.deadlines) else {
+    let Some(deadlines) = Deadlines::of(purchase) else {
         return over("Nothing is left to do", "The seller was paid, and the content was delivered with the payment.");
     };
     match purchase.status {

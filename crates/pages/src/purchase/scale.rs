@@ -59,10 +59,10 @@ fn spans(deadlines: Deadlines) -> [(&'static str, u64, &'static str); 3] {
 
 /// The drawing, and its legend; nothing for what has no escrow. `now`, POSIX ms, where the deadlines still matter.
 pub fn drawn(purchase: &Purchase, now: Option<u64>) -> Markup {
-    let (Some(escrow), Some(first)) = (&purchase.escrow, purchase.events.first()) else { return html! {} };
-    let scale = Scale { from: first.at, to: escrow.deadlines.external_dispute_unlock };
-    let spans = spans(escrow.deadlines);
-    let starts = [first.at, escrow.deadlines.submit_result, escrow.deadlines.unlock];
+    let (Some(deadlines), Some(first)) = (Deadlines::of(purchase), purchase.events.first()) else { return html! {} };
+    let scale = Scale { from: first.at, to: deadlines.external_dispute_unlock };
+    let spans = spans(deadlines);
+    let starts = [first.at, deadlines.submit_result, deadlines.unlock];
     html! {
         svg.scale width="100%" height="48" role="img" aria-label="The deadlines to scale; the list below has them in words" {
             @for (start, (name, end, _)) in starts.into_iter().zip(spans) {

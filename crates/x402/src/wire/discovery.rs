@@ -16,6 +16,7 @@ pub const MAX_LIMIT: u32 = 100;
 
 /// The answer to `GET /supported`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Supported {
     /// What may be paid by.
     pub kinds: Vec<SupportedKind>,
@@ -27,13 +28,16 @@ pub struct Supported {
 
 /// One way to pay.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SupportedKind {
     /// The protocol's version.
+    #[cfg_attr(feature = "schema", schemars(with = "u8"))]
     pub x402_version: Version2,
     /// The scheme.
     pub scheme: &'static str,
     /// Where.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub network: Network,
     /// What the scheme adds.
     pub extra: SupportedExtra,
@@ -41,6 +45,7 @@ pub struct SupportedKind {
 
 /// The transfer methods of the scheme `exact` on Cardano.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SupportedExtra {
     /// By name.
@@ -63,9 +68,11 @@ impl Supported {
 
 /// A page of `GET /discovery/resources`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoveryPage {
     /// The protocol's version.
+    #[cfg_attr(feature = "schema", schemars(with = "u8"))]
     pub x402_version: Version2,
     /// The resources, newest first.
     pub items: Vec<DiscoveredResource>,
@@ -75,6 +82,7 @@ pub struct DiscoveryPage {
 
 /// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pagination {
     /// At most this many are on it.
     pub limit: u32,
@@ -86,9 +94,11 @@ pub struct Pagination {
 
 /// A page of `GET /discovery/search`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SearchPage {
     /// The protocol's version.
+    #[cfg_attr(feature = "schema", schemars(with = "u8"))]
     pub x402_version: Version2,
     /// The resources, the best first.
     pub resources: Vec<DiscoveredResource>,
@@ -100,23 +110,34 @@ pub struct SearchPage {
 
 /// How to go on after a page of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchPagination {
     /// So many are on this page.
     pub limit: usize,
     /// What asks for the next one; `None` where this is the last.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "text_or_null"))]
     pub cursor: Option<String>,
+}
+
+/// What is there and null: other fields that may be missing are never null.
+#[cfg(feature = "schema")]
+fn text_or_null(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "oneOf": [{ "type": "string" }, { "type": "null" }] })
 }
 
 /// A resource that can be paid for.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoveredResource {
     /// Its address.
+    #[cfg_attr(feature = "schema", schemars(url))]
     pub resource: String,
     /// `http`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The protocol's version.
+    #[cfg_attr(feature = "schema", schemars(with = "u8"))]
     pub x402_version: Version2,
     /// The ways to pay. What is made for one buyer at one time is not in them: the resource itself is asked for that.
     pub accepts: Vec<PaymentRequirements<DefaultExtra>>,
@@ -131,6 +152,7 @@ pub struct DiscoveredResource {
 
 /// What a resource is, without its address.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct About {
     /// For people.

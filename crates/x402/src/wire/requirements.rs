@@ -59,21 +59,31 @@ pub struct ResourceInfo {
 
 /// One way to pay. Read from JSON it is a closed object, `extra` included; the network's alias is that network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "PaymentRequirements", bound = "E: Default + Serialize")
+)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PaymentRequirements<E = Extra> {
     /// `exact` in this crate.
     pub scheme: String,
     /// The network to pay on.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub network: Network,
     /// How much, in the asset's smallest units.
+    #[cfg_attr(feature = "schema", schemars(with = "String", regex(pattern = "^[0-9]+$")))]
     pub amount: Amount,
     /// Of what.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub asset: Asset,
     /// The address to pay to (bech32).
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^addr_test1[a-z0-9]+$")))]
     pub pay_to: String,
     /// How long a payment may take. Bounds the transaction's time to live.
     pub max_timeout_seconds: u32,
     /// What the transfer method adds.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Map<String, Value>"))]
     pub extra: E,
 }

@@ -73,16 +73,22 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
     let listing = Listing {
         id: "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV".into(),
         title: "A hero".into(),
-        price: Lovelace::from_ada(6),
-        seller: key(4).enterprise_address(),
+        description: "With a gradient".into(),
+        price_lovelace: Lovelace::from_ada(6),
+        seller_address: key(4).enterprise_address(),
         modes: vec![DeliveryMode::Protected],
         content_hash: ContentHash::of(b"content"),
+        preview_media: None,
+        category: None,
+        created_at: None,
+        sales: None,
+        seller_reputation: None,
     };
     let sale = Sale {
         listing_id: &listing.id,
         content_hash: listing.content_hash,
-        price: listing.price,
-        seller: listing.seller,
+        price: listing.price_lovelace,
+        seller: listing.seller_address,
     };
     let offered = anybody.offer(&sale, at, [9; 32]).unwrap();
     let ledger = ProtocolParameters::preprod();
@@ -133,17 +139,24 @@ fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result
     let listing = Listing {
         id: "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV".into(),
         title: "A hero".into(),
-        price: Lovelace::from_ada(6),
-        seller,
+        description: "With a gradient".into(),
+        price_lovelace: Lovelace::from_ada(6),
+        seller_address: seller,
         modes: vec![DeliveryMode::Instant],
         content_hash: ContentHash::of(b"content"),
+        preview_media: None,
+        category: None,
+        created_at: None,
+        sales: None,
+        seller_reputation: None,
     };
-    let sale = Sale { listing_id: &listing.id, content_hash: listing.content_hash, price: listing.price, seller };
+    let sale =
+        Sale { listing_id: &listing.id, content_hash: listing.content_hash, price: listing.price_lovelace, seller };
     let offered = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap().offer(&sale, NOW, [9; 32]).unwrap();
     let ledger = ProtocolParameters::preprod();
     let until = SlotConfig::PREPROD.slot_at(NOW).unwrap() + 200;
     let plan = TxPlan {
-        outputs: vec![NewOutput::pay(seller, listing.price)],
+        outputs: vec![NewOutput::pay(seller, listing.price_lovelace)],
         validity: Validity { from: None, until },
         auxiliary_data: carried.map(|commitment| commitment.auxiliary_data()),
         ..TxPlan::default()

@@ -1,0 +1,173 @@
+//! Texts and types held against each other, for tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error, de::Visitor, forward_to_deserialize_any};
+use serde_json::Value;
+
+/// Reads a text into its type, and holds every one of its fields against the type's.
+///
+/// # Errors
+/// Names the place: a value of another kind, or a field that the type does not have.
+pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String> {
+    let read = serde_json::from_str(text).map_err(|error| format!("{}: {error}", T::schema_name()))?;
+    let found = Found::of::<T>(&[text])?;
+    match found.unknown.first() {
+        Some(place) => Err(format!("{} has no field {place}", T::schema_name())),
+        None => Ok(read),
+    }
+}
+
+/// Reads texts as [`exactly`] does, and asks that each field of the type, however deep, is in one of them: whatever makes
+/// them has forgotten none.
+///
+/// # Errors
+/// Names the place.
+pub fn complete<T: DeserializeOwned + JsonSchema>(texts: &[&str]) -> Result<Vec<T>, String> {
+    let read = texts.iter().map(|text| exactly(text)).collect::<Result<_, _>>()?;
+    let found = Found::of::<T>(texts)?;
+    let missing: Vec<&str> = found.seen.iter().filter(|(_, seen)| !**seen).map(|(place, _)| place.as_str()).collect();
+    if missing.is_empty() {
+        Ok(read)
+    } else {
+        Err(format!("{}: nothing writes {}", T::schema_name(), missing.join(", ")))
+    }
+}
+
+/// The names of a type's fields, as it reads them.
+#[must_use]
+pub fn fields<'de, T: Deserialize<'de>>() -> BTreeSet<&'static str> {
+    let mut names = &[][..];
+    // Reading from nothing fails; what is asked for before is the answer.
+    let _ = T::deserialize(Names(&mut names));
+    names.iter().copied().collect()
+}
+
+/// The fields of a type, by their places, and whether a text had them.
+#[derive(Default)]
+struct Found {
+    seen: BTreeMap<String, bool>,
+    unknown: Vec<String>,
+}
+
+impl Found {
+    fn of<T: JsonSchema>(texts: &[&str]) -> Result<Self, String> {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        });
+        let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+        let mut found = Self::default();
+        found.declare(&schema, "");
+        for text in texts {
+            let value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            found.compare(&schema, &value, "");
+        }
+        Ok(found)
+    }
+
+    fn declare(&mut self, schema: &Value, place: &str) {
+        for (name, schema) in properties(schema) {
+            let place = format!("{place}/{name}");
+            self.declare(schema, &place);
+            self.seen.insert(place, false);
+        }
+        if let Some(items) = schema.get("items") {
+            self.declare(items, &format!("{place}/*"));
+        }
+        for choice in choices(schema) {
+            self.declare(choice, place);
+        }
+    }
+
+    fn compare(&mut self, schema: &Value, value: &Value, place: &str) {
+        let shape = choices(schema).find(|choice| choice.get("type") != Some(&"null".into())).unwrap_or(schema);
+        match value {
+            Value::Array(values) => {
+                let items = shape.get("items").unwrap_or(&Value::Null);
+                values.iter().for_each(|value| self.compare(items, value, &format!("{place}/*")));
+            }
+            Value::Object(members) if shape.get("properties").is_some() => {
+                for (name, value) in members {
+                    let place = format!("{place}/{name}");
+                    match properties(shape).find(|(known, _)| *known == name) {
+                        Some((_, schema)) => {
+                            self.compare(schema, value, &place);
+                            self.seen.insert(place, true);
+                        }
+                        None => self.unknown.push(place),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+fn choices(schema: &Value) -> impl Iterator<Item = &Value> {
+    schema.get("anyOf").and_then(Value::as_array).into_iter().flatten()
+}
+
+struct Names<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for Names<'_> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(Self::Error::custom("names alone"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buy, Purchase};
+
+    fn purchase(more: &str) -> String {
+        let id = "ab".repeat(32);
+        format!(
+            "{{\"id\":\"{id}\",\"listingId\":\"lst_1\",\"mode\":\"protected\",\"txHash\":\"{id}\",\"status\":\"settled\",\
+             \"buyerAddress\":\"addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz\",\"events\":[]{more}}}"
+        )
+    }
+
+    #[test]
+    fn a_field_too_many_or_of_another_kind_is_named() {
+        assert!(exactly::<Purchase>(&purchase("")).is_ok());
+        let deep = ",\"escrow\":{\"address\":\"addr_test1\",\"deadlines\":{\"payby\":\"1\"}}";
+        assert!(exactly::<Purchase>(&purchase(deep)).unwrap_err().ends_with("/escrow/deadlines/payby"));
+        assert!(exactly::<Purchase>(&purchase(",\"verification\":\"maybe\"")).unwrap_err().contains("maybe"));
+    }
+
+    #[test]
+    fn a_field_that_nothing_writes_is_named() {
+        let error = complete::<Purchase>(&[&purchase(",\"verification\":\"ok\"")]).unwrap_err();
+        assert!(error.contains("/events/*/at") && error.contains("/escrow/resultHash"), "{error}");
+        assert!(!error.contains("verification"), "{error}");
+    }
+
+    #[test]
+    fn a_type_has_the_fields_that_it_reads() {
+        assert_eq!(fields::<Buy>(), ["listingId", "mode"].into());
+    }
+}

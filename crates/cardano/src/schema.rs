@@ -1,0 +1,36 @@
+//! The JSON Schemas of the types that cross the wire as texts. For descriptions and tests: no worker carries them.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::{Address, ContentHash, Lovelace, TxHash, TxRef};
+
+/// A hash of 32 bytes: lowercase hexadecimal.
+const HASH: &str = "^[0-9a-f]{64}$";
+
+macro_rules! texts {
+    ($($name:ident $pattern:expr),+ $(,)?) => {$(
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "pattern": $pattern })
+            }
+        }
+    )+};
+}
+
+texts! {
+    Address "^addr_test1[a-z0-9]+$",
+    ContentHash HASH,
+    Lovelace "^[0-9]+$",
+    TxHash HASH,
+    TxRef "^[0-9a-f]{64}#[0-9]+$",
+}

@@ -1,0 +1,117 @@
+//! Who may call the chain's provider next, before anything is paid: the client that called it least lately.
+//!
+//! An isolate makes so many such calls in ten seconds. Whoever is alone has all of them; where several wait, one that asks for
+//! little is never behind one that asks for much. What is claimed and paid does not wait here.
+
+use std::{cell::RefCell, collections::VecDeque, time::Duration};
+
+use cardano::slots::Millis;
+use market::network::{UNKNOWN, site};
+
+/// Calls in [`WINDOW_MS`]: a little less than the ten a second that the provider allows (<https://docs.blockfrost.io>).
+const CALLS: usize = 90;
+/// How long a call counts, in ms.
+const WINDOW_MS: Millis = 10_000;
+/// How long a call waits before it looks again whose turn it is, and how often: thirty seconds in all.
+const PAUSE: Duration = Duration::from_millis(50);
+const PAUSES: usize = 600;
+
+thread_local! {
+    static QUEUE: RefCell<Queue> = const { RefCell::new(Queue { made: VecDeque::new(), waiting: Vec::new() }) };
+}
+
+/// The calls that count, with their times, and who waits.
+#[derive(Debug)]
+struct Queue {
+    made: VecDeque<(Millis, String)>,
+    waiting: Vec<String>,
+}
+
+impl Queue {
+    fn lately(&self, client: &str) -> usize {
+        self.made.iter().filter(|(_, by)| by == client).count()
+    }
+
+    /// Makes a call of this client's, if it is its turn.
+    fn take(&mut self, client: &str, now_ms: Millis) -> bool {
+        while self.made.front().is_some_and(|(at, _)| now_ms.saturating_sub(*at) >= WINDOW_MS) {
+            self.made.pop_front();
+        }
+        let own = self.lately(client);
+        let turn =
+            self.made.len() < CALLS && self.waiting.iter().all(|other| other == client || self.lately(other) >= own);
+        if turn {
+            self.made.push_back((now_ms, client.to_owned()));
+        }
+        turn
+    }
+}
+
+/// A place in the queue, given up when this is dropped.
+struct Waiting<'a>(&'a str);
+
+impl<'a> Waiting<'a> {
+    fn begin(client: &'a str) -> Self {
+        QUEUE.with_borrow_mut(|queue| queue.waiting.push(client.to_owned()));
+        Self(client)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        QUEUE.with_borrow_mut(|queue| {
+            if let Some(at) = queue.waiting.iter().position(|client| client == self.0) {
+                queue.waiting.swap_remove(at);
+            }
+        });
+    }
+}
+
+/// Waits for this client's turn; whether it came within thirty seconds. A local stack, where everybody is one client, waits for
+/// nothing.
+pub async fn turn(client: &str) -> bool {
+    if client == UNKNOWN {
+        return true;
+    }
+    let client = site(client);
+    let _waiting = Waiting::begin(&client);
+    for _ in 0..PAUSES {
+        if QUEUE.with_borrow_mut(|queue| queue.take(&client, crate::now_ms())) {
+            return true;
+        }
+        crate::sleep(PAUSE).await;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(client: &str, now_ms: Millis) -> bool {
+        QUEUE.with_borrow_mut(|queue| queue.take(client, now_ms))
+    }
+
+    #[test]
+    fn one_client_alone_has_all_calls_and_has_them_again_ten_seconds_later() {
+        assert_eq!((0..200).filter(|_| take("a", 1)).count(), CALLS);
+        assert!(!take("a", WINDOW_MS));
+        assert_eq!((0..200).filter(|_| take("a", WINDOW_MS + 1)).count(), CALLS);
+    }
+
+    #[test]
+    fn who_asks_for_little_is_never_behind_who_asks_for_much() {
+        let _attackers = ["a", "b", "c"].map(Waiting::begin);
+        // They use up what there is, a call whenever one is free.
+        let mut now = 0;
+        while ["a", "b", "c"].iter().any(|client| take(client, now)) {
+            now += 1;
+        }
+        let honest = Waiting::begin("d");
+        now = WINDOW_MS + 10;
+        assert!(!take("a", now), "behind the honest one");
+        assert!(take("d", now) && take("d", now));
+        drop(honest);
+        assert!(take("a", now), "and goes on when nobody else waits");
+    }
+}

@@ -1,0 +1,162 @@
+//! One semaphore for an isolate's memory: what requests hold is counted in bytes, for the client that sent them.
+//!
+//! A client may hold half of what others leave: a second one gets half of the rest, and so on. What is small waits for nobody
+//! and counts for its client alone. On a local stack, where everybody is one client, all of it may be held.
+
+use std::{cell::RefCell, time::Duration};
+
+use cardano::slots::Millis;
+use market::network::{UNKNOWN, site};
+
+/// Bytes that may be held at once: an isolate has 128 MB, for the program and for what it keeps, too.
+pub const CAPACITY: usize = 48 << 20;
+/// Bytes with which a request begins that are small.
+pub const SMALL: usize = 32 << 10;
+/// A client's share of small ones: some hundred requests at once.
+const SMALL_SHARE: usize = 8 << 20;
+/// How long a permit counts, in ms: longer than any request is served. Of one that the runtime cut off nobody says that it ended.
+const COUNTS_MS: Millis = 150_000;
+/// How long one counts that was waited for, in ms: longer than the database, or a provider that runs a contract, may take.
+const WAITED_MS: Millis = 35_000;
+/// How long a request that finds no room waits before it looks again, and how often.
+const PAUSE: Duration = Duration::from_millis(25);
+const PAUSES: usize = 400;
+
+thread_local! {
+    static SEMAPHORE: RefCell<Semaphore> = const { RefCell::new(Semaphore { held: Vec::new(), begun: 0 }) };
+}
+
+#[derive(Debug)]
+struct Semaphore {
+    held: Vec<Held>,
+    begun: u64,
+}
+
+/// What one request holds, for which client, and until when it counts.
+#[derive(Debug)]
+struct Held {
+    number: u64,
+    client: String,
+    bytes: usize,
+    until_ms: Millis,
+}
+
+impl Semaphore {
+    /// Whether this client may hold so much more.
+    fn has_room(&self, client: &str, more: usize) -> bool {
+        let sum = |own: bool| {
+            let of = self.held.iter().filter(|held| (held.client == client) == own);
+            of.fold(0_usize, |sum, held| sum.saturating_add(held.bytes))
+        };
+        let (own, left) = (sum(true).saturating_add(more), CAPACITY.saturating_sub(sum(false)));
+        let share = if client == UNKNOWN { left } else { left / 2 };
+        own <= share || (more <= SMALL && own <= SMALL_SHARE)
+    }
+}
+
+/// Memory that is held until this is dropped.
+#[derive(Debug)]
+#[must_use = "a permit that is dropped holds nothing"]
+pub struct Permit {
+    number: u64,
+}
+
+impl Permit {
+    /// So many bytes for this client, if there is room.
+    pub fn try_hold(client: &str, bytes: usize) -> Option<Self> {
+        Self::at(client, bytes, crate::now_ms(), COUNTS_MS)
+    }
+
+    /// So many bytes for this client, as soon as there is room; `None` where there is none for ten seconds.
+    pub async fn hold(client: &str, bytes: usize) -> Option<Self> {
+        for _ in 0..PAUSES {
+            if let Some(permit) = Self::at(client, bytes, crate::now_ms(), WAITED_MS) {
+                return Some(permit);
+            }
+            crate::sleep(PAUSE).await;
+        }
+        None
+    }
+
+    fn at(client: &str, bytes: usize, now_ms: Millis, counts_ms: Millis) -> Option<Self> {
+        let client = site(client);
+        SEMAPHORE.with_borrow_mut(|semaphore| {
+            semaphore.held.retain(|held| now_ms < held.until_ms);
+            semaphore.has_room(&client, bytes).then(|| {
+                let number = semaphore.begun;
+                semaphore.begun = number.wrapping_add(1);
+                let until_ms = now_ms.saturating_add(counts_ms);
+                semaphore.held.push(Held { number, client: client.into_owned(), bytes, until_ms });
+                Self { number }
+            })
+        })
+    }
+
+    /// Holds so many bytes more; whether there is room for them.
+    pub fn grow(&self, bytes: usize) -> bool {
+        SEMAPHORE.with_borrow_mut(|semaphore| {
+            let client = semaphore.held.iter().find(|held| held.number == self.number).map(|held| held.client.clone());
+            let room = client.is_some_and(|client| semaphore.has_room(&client, bytes));
+            if room && let Some(held) = semaphore.held.iter_mut().find(|held| held.number == self.number) {
+                held.bytes = held.bytes.saturating_add(bytes);
+            }
+            room
+        })
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        SEMAPHORE.with_borrow_mut(|semaphore| semaphore.held.retain(|held| held.number != self.number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: usize = 3 << 20;
+
+    fn all(client: &str, bytes: usize) -> Vec<Permit> {
+        std::iter::from_fn(|| Permit::at(client, bytes, 1, COUNTS_MS)).collect()
+    }
+
+    #[test]
+    fn a_client_leaves_half_of_what_there_is_to_others_and_a_local_stack_has_all() {
+        let held: Vec<_> = ["a", "b", "c"].map(|client| all(client, LONG)).into();
+        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [8, 4, 2]);
+        drop(held);
+        assert_eq!(all(UNKNOWN, LONG).len(), CAPACITY / LONG);
+    }
+
+    #[test]
+    fn what_is_small_waits_for_nobody_and_is_bounded_for_its_client() {
+        let _full: Vec<_> = (0..9).map(|client| all(&client.to_string(), 1 << 20)).collect();
+        assert!(Permit::at("new", LONG, 1, COUNTS_MS).is_none());
+        assert_eq!(all("new", SMALL).len(), SMALL_SHARE / SMALL);
+        assert!(Permit::at("other", SMALL, 1, COUNTS_MS).is_some());
+    }
+
+    #[test]
+    fn a_permit_grows_within_its_clients_share_and_gives_all_back() {
+        let permit = Permit::at("a", 0, 1, COUNTS_MS).unwrap();
+        assert!(permit.grow(CAPACITY / 2));
+        assert!(!permit.grow(1 + SMALL));
+        drop(permit);
+        assert!(Permit::at("a", CAPACITY / 2, 1, COUNTS_MS).is_some());
+    }
+
+    #[test]
+    fn networks_of_one_site_share_what_a_client_may_hold() {
+        let _held = all("2001:db8:1:1::/64", LONG);
+        assert!(Permit::at("2001:db8:1:2::/64", LONG, 1, COUNTS_MS).is_none());
+        assert!(Permit::at("2001:db8:2:1::/64", LONG, 1, COUNTS_MS).is_some());
+    }
+
+    #[test]
+    fn what_the_runtime_cut_off_does_not_count_for_ever() {
+        all("a", LONG).into_iter().for_each(std::mem::forget);
+        assert!(Permit::at("a", LONG, COUNTS_MS, COUNTS_MS).is_none());
+        assert!(Permit::at("a", LONG, COUNTS_MS + 1, COUNTS_MS).is_some());
+    }
+}

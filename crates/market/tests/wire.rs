@@ -1,0 +1,111 @@
+//! What crosses the wire as a text that SQL or this crate writes has the fields of its type in `api-types`, all of them.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::collections::BTreeSet;
+
+use api_types::{Creator, Listing, Me, NewListing, Purchase, check};
+use cardano::{Lovelace, TxHash};
+use market::{
+    DeliveryMode, ListingId, account,
+    catalogue::{self, Filter, Newest, Quota, Source},
+    contents::InDatabase,
+    listing,
+    purchase::{self, Verification},
+};
+use serde_json::json;
+
+use crate::support::{NOON, block, person, sales::Sales, sign_up, token};
+
+/// A listing with everything that an offer may have, whose sale ended well and was judged.
+struct Sold {
+    sales: Sales,
+    listing: ListingId,
+    lock: TxHash,
+}
+
+/// Who sells, and has an account; and who buys.
+const OWNER: u8 = 5;
+const BUYER: u8 = 11;
+
+fn offer() -> NewListing {
+    NewListing {
+        title: "A hero".into(),
+        description: "With a gradient".into(),
+        price_lovelace: Lovelace::from_ada(10),
+        seller_address: person(OWNER).enterprise_address().to_string(),
+        modes: vec![DeliveryMode::Instant, DeliveryMode::Protected],
+        content: "Build a hero section.".into(),
+        preview_media: Some("https://media.example/hero.mp4".into()),
+        category: Some("Hero".into()),
+    }
+}
+
+fn sold() -> Sold {
+    let sales = Sales::new();
+    let offer = listing::NewListing::read(json!(offer()).to_string().as_bytes(), None).unwrap();
+    let (id, contents) = (ListingId::new(NOON, [77; 10]), InDatabase(&sales.db));
+    block(catalogue::store(&sales.db, &contents, &id, &offer, Source::default(), Quota::default(), NOON)).unwrap();
+    let lock = sales.sell_listing(&id, &person(BUYER));
+    let own = sales.sell(&person(OWNER));
+    sales.ticks(3);
+    sales.until(32);
+    sales.ticks(2);
+    assert_eq!(sales.status(&lock), "withdrawn");
+    for judged in [lock, own] {
+        block(purchase::verify(&sales.db, &judged, Verification::Ok)).unwrap();
+    }
+    Sold { sales, listing: id, lock }
+}
+
+#[test]
+fn a_listing_has_every_field_wherever_it_is_shown() {
+    let Sold { sales, listing, .. } = sold();
+    let one = block(catalogue::one(&sales.db, &listing)).unwrap().unwrap();
+    check::complete::<Listing>(&[&one]).unwrap();
+    let filter = Filter { words: Some("hero".into()), ..Filter::default() };
+    let page = block(catalogue::page(&sales.db, &filter)).unwrap().json;
+    check::complete::<Vec<Listing>>(&[&page]).unwrap();
+    let newest = block(Newest::read(&sales.db)).unwrap().page().json;
+    check::complete::<Vec<Listing>>(&[&newest]).unwrap();
+    let seller = person(OWNER).enterprise_address();
+    let creator = block(catalogue::creator(&sales.db, &seller, None)).unwrap().json;
+    let [creator] = check::complete::<Creator>(&[&creator]).unwrap().try_into().unwrap();
+    let figures = block(catalogue::seller(&sales.db, &seller)).unwrap();
+    assert_eq!((figures.sales, figures.seller_reputation), (creator.sales, creator.seller_reputation));
+}
+
+#[test]
+fn an_offer_has_the_fields_that_are_read() {
+    let offer = json!(offer());
+    let sent: BTreeSet<&str> = offer.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(sent, check::fields::<NewListing>());
+    // Each is read: of another type it is refused by its name.
+    for field in sent {
+        let mut other = offer.clone();
+        other[field] = json!({});
+        let refused = listing::NewListing::read(other.to_string().as_bytes(), None).unwrap_err();
+        assert_eq!(refused.field, field);
+    }
+}
+
+#[test]
+fn a_purchase_has_every_field_wherever_it_is_shown() {
+    let Sold { sales, lock, .. } = sold();
+    let one = block(purchase::one(&sales.db, &lock)).unwrap().unwrap();
+    let [shown] = check::complete::<Purchase>(&[&one]).unwrap().try_into().unwrap();
+    assert_eq!(shown.events.last().unwrap().status, "creator_paid");
+    let seller = person(OWNER).enterprise_address();
+    check::complete::<Vec<Purchase>>(&[&block(purchase::of_seller(&sales.db, &seller, &[])).unwrap()]).unwrap();
+    let buyers = [person(BUYER).enterprise_address().to_string()];
+    let page = block(purchase::of_buyers(&sales.db, &buyers, None)).unwrap().json;
+    check::complete::<Vec<Purchase>>(&[&page]).unwrap();
+}
+
+#[test]
+fn an_account_has_every_field() {
+    let Sold { sales, .. } = sold();
+    sign_up(&sales.db, OWNER, NOON);
+    let view = block(account::view(&sales.db, &token(OWNER), NOON)).unwrap().unwrap();
+    check::complete::<Me>(&[&view.json(Lovelace::from_ada(3))]).unwrap();
+}

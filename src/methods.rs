@@ -1,0 +1,78 @@
+//! The ways to pay that are configured.
+
+use edge::{
+    keys::KeyStore,
+    settings::{self, Lookup, SettingError},
+};
+use escrow::Deployment;
+use market::{DeliveryMode, catalogue::ListingTerms, checkout::PaymentOption};
+use x402_cardano::{
+    method::{DefaultMethod, EscrowMethod, MempoolPolicy},
+    wire::ConfirmationPolicy,
+};
+
+/// The ways to pay that the operator configured.
+pub struct Methods {
+    instant: DefaultMethod,
+    protected: Option<EscrowMethod>,
+    /// Whether anything more is sold protected: who has money in the contract can act on it all the same.
+    sells_protected: bool,
+    /// Newer blocks that a payment waits for.
+    pub confirmations: u64,
+}
+
+impl Methods {
+    /// What the operator configured.
+    ///
+    /// # Errors
+    /// A setting that is there and unusable.
+    pub fn configured(lookup: &Lookup<'_>, keys: &KeyStore) -> Result<Self, SettingError> {
+        const CONFIRMATIONS: &str = "L1_CONFIRMATIONS";
+        const PROBLEM: &str = "must be a whole number from 0 to 20";
+        let unusable = || SettingError { name: CONFIRMATIONS.into(), problem: PROBLEM };
+        let confirmations = settings::whole_number(lookup, CONFIRMATIONS, 0, 0..=20, PROBLEM)?;
+        let policy = i8::try_from(confirmations).ok().and_then(ConfirmationPolicy::new).ok_or_else(unusable)?;
+        let instant = DefaultMethod::new(policy).map_err(|MempoolPolicy| unusable())?;
+        let protected = match settings::deployment(lookup)? {
+            None => None,
+            Some(deployment) => {
+                let name = settings::transfer_method(lookup, &deployment)?;
+                let seller = keys.required_seller()?.clone();
+                Some(EscrowMethod::new(deployment, seller, name, policy).map_err(|MempoolPolicy| unusable())?)
+            }
+        };
+        let sells_protected = settings::switch(lookup, "PROTECTED_SALES", true)?;
+        Ok(Self { instant, protected, sells_protected, confirmations })
+    }
+
+    /// The contract that protected payments are locked in, if there is one.
+    pub fn deployment(&self) -> Option<&Deployment> {
+        self.protected.as_ref().map(EscrowMethod::deployment)
+    }
+
+    /// How payments into it are sold, if they are.
+    fn sold_protected(&self) -> Option<&EscrowMethod> {
+        self.protected.as_ref().filter(|_| self.sells_protected)
+    }
+
+    /// What makes the quotes for a listing with these modes, anew each time; `None` where it is sold without.
+    pub fn quoting(&self, modes: &[DeliveryMode]) -> Option<&EscrowMethod> {
+        self.sold_protected().filter(|_| modes.contains(&DeliveryMode::Protected))
+    }
+
+    /// The way to pay under which nothing is signed.
+    pub fn unquoted(&self) -> PaymentOption<'_> {
+        (DeliveryMode::Instant, &self.instant)
+    }
+
+    /// The ways to pay, cheapest first.
+    pub fn options(&self) -> Vec<PaymentOption<'_>> {
+        let protected = self.sold_protected().map(|method| (DeliveryMode::Protected, method as _));
+        std::iter::once(self.unquoted()).chain(protected).collect()
+    }
+
+    /// The same for a listing: none where the operator hid it, for that is sold to nobody new.
+    pub fn options_for(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
+        if terms.hidden { vec![] } else { self.options() }
+    }
+}
