@@ -131,7 +131,7 @@ describe("content that comes with its result", { timeout: 600_000 }, () => {
     // Nobody holds anything.
     await world.ledger.advance(40);
     await world.tick();
-    const given = await present(world, listing, { header });
+    const given = await withBlocks(() => present(world, listing, { header }));
     assert.equal(given.status, 200, given.text);
     assert.equal(given.text, listing.content);
     assert.equal(results(id), 1);
