@@ -18,9 +18,10 @@ pub mod discovery;
 mod newest;
 mod page;
 mod store;
+pub mod take_off;
 
 pub use newest::Newest;
-pub use page::page;
+pub use page::{count, page};
 pub use store::{NoRoom, Quota, Source, StoreError, Stored, store};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.

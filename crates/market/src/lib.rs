@@ -20,6 +20,7 @@ pub mod payment;
 pub mod proof;
 pub mod purchase;
 pub mod room;
+pub mod sales;
 pub mod schema;
 pub mod state;
 pub mod transitions;
