@@ -153,9 +153,15 @@ describe("the paywall's page", () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     assert.equal(await page.getByLabel("Protected").isChecked(), true, "protected is what is proposed");
+    // The words are there until the wallet has signed, which the test's does at once.
+    await page.evaluate(() => {
+      const draft = document.querySelector("#draft") as HTMLElement;
+      const seen = () => draft.hidden || Reflect.set(window, "signs", draft.textContent);
+      new MutationObserver(seen).observe(draft, { attributes: true });
+    });
     await pay(page).click();
-    await page.getByRole("heading", { name: "Your wallet signs this" }).waitFor();
     await delivered(page);
+    assert.match(await page.evaluate(() => Reflect.get(window, "signs")), /^Your wallet signs this.*You lock 6 tADA/);
     assert.equal(await content(page).textContent(), listing.content);
     assert.equal((await purchaseOn(page)).status, "FundsLocked");
     assertQuiet(errors);
