@@ -302,6 +302,17 @@ pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
     statement!(format!("SELECT json_quote(CAST({} AS TEXT))", crate::payment::spent_on("?1", "?2")), owner, day(now_ms))
 }
 
+/// The statement that reads what a service wallet's payments that are in no block yet take of what the chain shows, in
+/// lovelace, as a JSON string.
+#[must_use]
+pub fn pending(wallet: &str) -> Statement {
+    statement!(
+        "SELECT json_quote(CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT)) FROM outbox o JOIN payments p \
+           ON p.tx_id = o.tx_id WHERE o.wallet = ?1 AND o.kind = 'payment' AND o.state IN ('claimed', 'submitted')",
+        wallet,
+    )
+}
+
 /// What a live session's owner sees of the account, but for the balance, which the chain knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountView {

@@ -115,7 +115,7 @@ impl Filter {
         self.words.as_deref().map_or(0, |text| words(text).len())
     }
 
-    /// The full-text query: all of the words; the last may be a beginning, of as many letters as the index has.
+    /// The full-text query: all of the words, or any; the last may be a beginning, of as many letters as the index has.
     fn match_text(&self) -> Option<String> {
         let mut words = words(self.words.as_deref()?);
         let last = words.last_mut()?;
@@ -123,7 +123,7 @@ impl Filter {
             *last = last.get(..end)?;
         }
         let quoted: Vec<String> = words.into_iter().map(quoted).collect();
-        Some(format!("{}*", quoted.join(" ")))
+        Some(format!("{}*", quoted.join(if self.any_word { " OR " } else { " " })))
     }
 
     fn statement(&self, limit: u32) -> Statement {
