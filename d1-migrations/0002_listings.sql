@@ -17,6 +17,8 @@ CREATE TABLE listings (
   proof_digest TEXT UNIQUE,                      -- a signed offer makes one listing, however often it is sent
   said TEXT NOT NULL DEFAULT '',                 -- digest of what the seller chose: the same offer again is known by it
   hidden_at_ms INTEGER,                          -- since when the operator shows and sells it no more (docs/operations.md)
+  -- 1: hidden by its seller alone, who may show it again; 0 once an operator hides it
+  taken_off INTEGER NOT NULL DEFAULT 0 CHECK (taken_off IN (0, 1)),
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- below zero would be a sale counted out twice
   -- Long ones last: who reads the others alone reads no page of these.
   title TEXT NOT NULL,
@@ -37,6 +39,7 @@ CREATE INDEX listings_by_sales ON listings (sales, place, category, instant, pro
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_seller ON listings (seller_address, seq, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
+CREATE INDEX listings_taken_off ON listings (seller_address, seq) WHERE taken_off = 1;
 
 -- How many are shown of each 256 in a row: how many there are in all, and where a page far into them begins, is known from a
 -- few rows.
@@ -120,6 +123,12 @@ CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old
     instant = instant + new.instant * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)),
     protected = protected + new.protected * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL))
   WHERE block = new.seq / 256;
+END;
+
+-- A seller changes both columns at once. Who changes the time alone is an operator, whose word stands.
+CREATE TRIGGER listings_hidden_by_operator AFTER UPDATE OF hidden_at_ms ON listings
+WHEN old.taken_off = 1 AND new.taken_off = 1 BEGIN
+  UPDATE listings SET taken_off = 0 WHERE seq = new.seq;
 END;
 
 -- A listing's sales change together with its seller's, in one transaction: one change, one version.

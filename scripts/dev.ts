@@ -1,6 +1,8 @@
 // `make dev`: leaves the whole system running on this machine until Ctrl-C.
 
 import { join } from "node:path";
+import { walletNamed } from "../tests/wallets/wallet.ts";
+import { list } from "./demo/shop.ts";
 import { root, type Stack, startStack } from "./stack.ts";
 
 const number = (name: string, fallback: number): number => {
@@ -39,6 +41,22 @@ function guide({ api, arbiter, watcher, ledger }: Stack): string {
   ].join("\n");
 }
 
+/** What the shop begins with. */
+const PROMPTS = [
+  { file: "aurora-hero", title: "Aurora hero", category: "Hero", price: "6000000", modes: ["instant", "protected"] },
+  { file: "calm-landing", title: "Calm landing page", category: "Landing Page", price: "2500000", modes: ["instant"] },
+  { file: "ledger-dashboard", title: "Ledger dashboard", category: "Fintech", price: "12500000", modes: ["protected"] },
+  { file: "orbit-scene", title: "Orbit scene", category: "3D", price: "8000000", modes: ["instant", "protected"] },
+];
+
+/** Four prompts of one seller, where nothing is for sale yet; SEED=off leaves the shop empty. */
+async function seed({ api, ledger }: Stack): Promise<void> {
+  const listings = (await (await fetch(`${api}/listings`)).json()) as unknown[];
+  if (process.env.SEED === "off" || listings.length > 0) return;
+  const seller = walletNamed("seller of make dev", { blockfrost: `${ledger}/api/v0` });
+  for (const prompt of PROMPTS) await list(api, seller, prompt);
+}
+
 async function run(): Promise<void> {
   const stack = await startStack({
     state,
@@ -60,6 +78,7 @@ async function run(): Promise<void> {
   };
   process.on("SIGINT", () => void stop(0));
   process.on("SIGTERM", () => void stop(0));
+  await seed(stack);
   console.log(guide(stack));
   // The watcher's clock: faster than every minute, as blocks are faster here.
   const clock = async () => {

@@ -4,6 +4,7 @@
 
 const POST: &str = "POST, OPTIONS";
 const GET: &str = "GET, HEAD, OPTIONS";
+const GET_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
 const GET_POST: &str = "GET, HEAD, POST, OPTIONS";
 const PUT: &str = "PUT, OPTIONS";
 const DELETE: &str = "DELETE, OPTIONS";
@@ -67,7 +68,8 @@ endpoints! {
     CreateListing POST of GET_POST "/listings";
     PaymentDraft(id) POST "/listings/{id}/payment-draft";
     Preview(id) GET "/listings/{id}/preview";
-    Listing(id) GET "/listings/{id}";
+    Relist(id) POST "/listings/{id}/relist";
+    Listing(id) GET_DELETE "/listings/{id}";
     Purchases GET "/purchases";
     Purchase(id) GET "/purchases/{id}";
     Verification(id) POST "/purchases/{id}/verification";
@@ -101,6 +103,7 @@ endpoints! {
     DidDocument GET "/.well-known/did.json";
     Robots GET "/robots.txt";
     Sitemap GET "/sitemap.xml";
+    Feed GET "/feed.xml";
     Llms GET "/llms.txt";
     OpenApi GET "/openapi.json";
     Docs GET "/docs";
@@ -175,7 +178,7 @@ mod tests {
         assert_eq!(resolve("GET", "/health"), Resolved::Route(Endpoint::Health));
         assert_eq!(resolve("HEAD", "/listings"), Resolved::Route(Endpoint::Listings));
         assert_eq!(resolve("DELETE", "/listings"), Resolved::WrongMethod(GET_POST));
-        assert_eq!(resolve("OPTIONS", "/listings/x"), Resolved::Preflight(GET));
+        assert_eq!(resolve("OPTIONS", "/listings/x"), Resolved::Preflight(GET_DELETE));
         for method in ["QUERY", "TRACE", "get", ""] {
             assert_eq!(resolve(method, "/health"), Resolved::WrongMethod(GET), "{method}");
         }

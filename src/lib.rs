@@ -25,6 +25,7 @@ use edge::{
 };
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
+use market::catalogue::take_off::Wanted;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::Env;
 
@@ -91,6 +92,10 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Health => routes::health::show(),
         Endpoint::CreateListing => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
+        Endpoint::Listing(id) if request.method() == "DELETE" => {
+            routes::take_off::change(app, &id, Wanted::OffSale, &request).await
+        }
+        Endpoint::Relist(id) => routes::take_off::change(app, &id, Wanted::ForSale, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id, &request).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
         Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
@@ -125,6 +130,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::DiscoverySearch => routes::discovery::search(app, &request).await,
         Endpoint::DidDocument => receipts::did_document(app, &request),
         Endpoint::Robots => routes::crawlers::robots(app, &request),
+        Endpoint::Feed => routes::crawlers::feed(app, &request).await,
         Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
         Endpoint::OpenApi => openapi::document(),
         Endpoint::Docs => openapi::docs(),

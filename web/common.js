@@ -31,17 +31,16 @@ export function reveal(id, shown = true) {
 }
 
 /**
- * What the browser keeps under a name, for this tab or longer; nothing where it keeps nothing.
+ * What the browser keeps under a name, in every tab; nothing where it keeps nothing.
  * @param {string} name
  * @param {string | null} [value] What to keep from now on; null forgets it.
- * @param {"localStorage" | "sessionStorage"} area
  */
-export function kept(name, value, area = "sessionStorage") {
+export function kept(name, value) {
   try {
-    const [store, key] = [window[area], `surety:${name}`];
-    if (value) store.setItem(key, value);
-    else if (value === null) store.removeItem(key);
-    return store.getItem(key);
+    const key = `surety:${name}`;
+    if (value) localStorage.setItem(key, value);
+    else if (value === null) localStorage.removeItem(key);
+    return localStorage.getItem(key);
   } catch {
     return null;
   }
@@ -116,7 +115,7 @@ export async function askWallet(refused, what) {
   } catch (error) {
     if (error instanceof Problem) throw error;
     const { code, info, message } = Object(error);
-    if (code === refused || code === REFUSED.access) fail("You refused in the wallet, so nothing was approved.");
+    if (code === refused || code === REFUSED.access) fail("You declined in the wallet, so nothing was signed.");
     fail(`The wallet could not do this: ${info ?? message ?? "no reason"}`);
   }
 }
@@ -140,7 +139,7 @@ async function connect(wallet) {
       ...(await listed(api.getUnusedAddresses)),
     ]);
     const keys = [...all].filter((hex) => KEY_ADDRESS.test(hex));
-    const known = kept("owner", undefined, "localStorage");
+    const known = kept("owner");
     const addresses = keys.map((hex) => ({ hex, text: bech32(hex) }));
     addresses.sort((one, other) => Number(other.text === known) - Number(one.text === known));
     return { name, api, addresses };
@@ -179,30 +178,57 @@ export function sign({ name, api, addresses }, digest, by = addresses[0]) {
   return askWallet(REFUSED.data, () => api.signData(by?.hex ?? "", digest));
 }
 
-/** @param {boolean} busy */
-export function setBusy(busy) {
-  const over = "over" in element("main").dataset;
-  for (const control of document.querySelectorAll("main :is(button, input, select, textarea):not(.copy)")) {
-    /** @type {HTMLButtonElement} */ (control).disabled = busy || over;
-  }
+/**
+ * Controls stay where they are, so that the focus does, too; {@link doing} takes no second order meanwhile.
+ * @param {boolean} busy
+ */
+function setBusy(busy) {
+  element("main").toggleAttribute("data-busy", busy);
 }
 
 /**
  * One thing at a time, and its problem in words.
  * @template T
  * @param {() => T} read What the form says: read before anything else, so that what is wrong there is said first.
- * @param {(form: T) => Promise<unknown>} what Whether to leave the page's controls disabled.
+ * @param {(form: T) => Promise<unknown>} what
  */
 export async function doing(read, what) {
+  const { dataset } = element("main");
+  if ("busy" in dataset || "over" in dataset) return;
   try {
     const form = read();
     setBusy(true);
-    if (await what(form)) return;
+    await what(form);
   } catch (error) {
     complain(error);
   }
   setBusy(false);
 }
+
+/**
+ * Finds wallets: some put themselves into a page late, and some are there under two names.
+ * @param {string} place The element in which they are offered, if the page has it.
+ * @param {(wallet: import("./types.d.ts").Wallet, place: HTMLElement) => void} offer
+ */
+function find(place, offer) {
+  const shown = new Set();
+  const look = () => {
+    const parent = element(place);
+    if (!parent) return;
+    /** @type {import("./types.d.ts").Wallet[]} */
+    const found = Object.values(Reflect.get(window, "cardano") ?? {});
+    for (const wallet of found) {
+      if (!wallet?.enable || !wallet.name || shown.has(wallet.name)) continue;
+      shown.add(wallet.name);
+      offer(wallet, parent);
+    }
+    for (const none of document.querySelectorAll(".no-wallet")) none.toggleAttribute("hidden", shown.size > 0);
+  };
+  for (const delay of LOOK_AGAIN_MS) setTimeout(look, delay);
+}
+
+/** @param {import("./types.d.ts").Wallet} wallet */
+const iconOf = ({ icon }) => (icon?.startsWith("data:image/") ? [make("img", { src: icon, alt: "" })] : []);
 
 /**
  * A button for each wallet that is found, in #wallets or elsewhere.
@@ -212,25 +238,51 @@ export async function doing(read, what) {
  * @param {(wallet: import("./types.d.ts").Connected, form: T) => Promise<unknown>} use
  */
 export function offerWallets(verb, read, use, place = "wallets") {
-  const shown = new Set();
-  const offer = () => {
-    const buttons = element(place);
-    if (!buttons) return;
-    /** @type {import("./types.d.ts").Wallet[]} */
-    const found = Object.values(Reflect.get(window, "cardano") ?? {});
-    for (const wallet of found) {
-      // Some wallets are there under two names.
-      if (!wallet?.enable || !wallet.name || shown.has(wallet.name)) continue;
-      shown.add(wallet.name);
-      const button = make("button", { type: "button", disabled: "over" in element("main").dataset });
-      if (wallet.icon?.startsWith("data:image/")) button.append(make("img", { src: wallet.icon, alt: "" }));
-      button.append(`${verb} with ${wallet.name}`);
-      button.addEventListener("click", () => doing(read, async (form) => use(await connect(wallet), form)));
-      buttons.append(button);
-    }
-    for (const none of document.querySelectorAll(".no-wallet")) none.toggleAttribute("hidden", shown.size > 0);
-  };
-  for (const delay of LOOK_AGAIN_MS) setTimeout(offer, delay);
+  find(place, (wallet, parent) => {
+    const button = make("button", { type: "button", disabled: "over" in element("main").dataset });
+    button.append(...iconOf(wallet), `${verb} with ${wallet.name}`);
+    button.addEventListener("click", () => doing(read, async (form) => use(await connect(wallet), form)));
+    parent.append(button);
+  });
+}
+
+/** @type {Map<string, import("./types.d.ts").Wallet>} */
+const rows = new Map();
+/** The name under which a page's choice is of the Surety balance. */
+export const BALANCE = "balance";
+
+/** What is chosen to pay or to sign with: a wallet's name, or {@link BALANCE}; nothing where nothing is. */
+export const chosen = () => {
+  const checked = /** @type {HTMLInputElement | null} */ (document.querySelector("[name=payer]:checked:enabled"));
+  return checked?.value;
+};
+
+/** The chosen wallet, connected. */
+export function connectChosen() {
+  const wallet = rows.get(chosen() ?? "");
+  return wallet ? connect(wallet) : fail("Choose a wallet first.");
+}
+
+/**
+ * A row for each wallet that is found, in #payers, before what is there: the one that was chosen last is chosen again.
+ * @param {() => void} changed Called whenever another one may be chosen.
+ */
+export function offerRows(changed) {
+  element("payers")?.addEventListener("change", () => {
+    kept("payer", chosen());
+    changed();
+  });
+  find("payers", (wallet, parent) => {
+    const { name } = wallet;
+    const checked = kept("payer") === name || (!kept("payer") && !chosen());
+    rows.set(name, wallet);
+    const row = make("label", { className: "option" });
+    const words = make("span", {});
+    words.append(make("b", { textContent: name }));
+    row.append(make("input", { type: "radio", name: "payer", value: name, checked }), words, ...iconOf(wallet));
+    parent.insertBefore(row, parent.querySelector("#balance-row"));
+    changed();
+  });
 }
 
 /** @param {string} text */
@@ -273,12 +325,12 @@ export async function buyersProof(wallet, listing, buyer) {
 }
 
 /**
- * Of whoever is signed in in this tab.
+ * The token of the account that is signed in in this browser.
  * @param {string | null} [value]
  */
 export const session = (value) => kept("session", value);
-/** The service wallet of whoever is signed in. */
-export const ownWallet = () => session() && kept("wallet");
+/** The address of that account's Surety balance. */
+export const ownWallet = () => session() && kept("balance-address");
 export const bearer = () => ({ authorization: `Bearer ${session()}` });
 
 /**
@@ -375,14 +427,63 @@ export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export function offerCopies() {
   for (const button of document.querySelectorAll("button.copy")) {
     const { dataset } = /** @type {HTMLElement} */ (button);
+    const words = button.textContent;
     button.removeAttribute("hidden");
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(dataset.copy ?? "");
       button.textContent = "Copied";
       await pause(2000);
-      button.textContent = "Copy";
+      button.textContent = words;
     });
   }
 }
 
+/** @param {number} ms */
+function distance(ms) {
+  const minutes = Math.floor(Math.abs(ms) / 60_000);
+  if (minutes < 1) return "now";
+  const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60)];
+  const span = days > 1 ? `${days} days` : hours ? `${hours} h` : `${minutes} min`;
+  return ms > 0 ? `in ${span}` : `${span} ago`;
+}
+
+/** @type {Record<string, Intl.DateTimeFormatOptions>} */
+const FORMS = {
+  at: { dateStyle: "medium", timeStyle: "short" },
+  clock: { timeStyle: "short" },
+  day: { dateStyle: "medium" },
+};
+
+/** Shows times in the reader's zone, UTC on hover, and spans as they are by now. */
+export function tellTimes() {
+  for (const time of document.querySelectorAll("time")) {
+    const { as, left } = time.dataset;
+    if (left) {
+      time.dataset.end ??= `${performance.now() + Number(left)}`;
+      time.textContent = distance(Number(time.dataset.end) - performance.now());
+    } else if (!time.title) {
+      time.title = time.textContent ?? "";
+      time.textContent = new Date(time.dateTime).toLocaleString("en-GB", FORMS[as ?? "at"]);
+    }
+  }
+}
+
+/** @param {number | string} lovelace To a hundredth, rounded down. */
+export const tada = (lovelace) => `${Math.floor(Number(lovelace) / 1e4) / 100} tADA`;
+
+/**
+ * The account in the header, with its balance as it was last seen.
+ * @param {string | null} [balance] As it is now.
+ */
+export function tellAccount(balance) {
+  const known = kept("balance", balance);
+  const link = document.querySelector("[data-account]");
+  if (!link || !session()) return;
+  link.replaceChildren("Account");
+  if (known) link.append(" ", make("span", { className: "badge", textContent: known }));
+}
+
 offerCopies();
+tellTimes();
+tellAccount();
+setInterval(tellTimes, 10_000);

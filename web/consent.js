@@ -1,6 +1,6 @@
 // @ts-check
 // The consent page: asks the owner's wallet for a signature, and sends the owner's answer.
-import { ask, complain, doing, element, fail, offerWallets, Problem, say, setBusy, sign } from "./common.js";
+import { ask, complain, doing, element, fail, offerWallets, Problem, say, sign } from "./common.js";
 
 const page = element("main");
 const sealed = page.dataset.request ?? "";
@@ -41,6 +41,6 @@ offerWallets("Approve", limits, async (wallet, form) => {
 element("demo")?.addEventListener("click", () => doing(limits, (form) => approve({ mode: "demo", ...form })));
 setTimeout(() => {
   page.dataset.over = "";
-  setBusy(true);
+  for (const control of page.querySelectorAll("button, input")) control.toggleAttribute("disabled", true);
   complain(new Problem("This request has expired. Go back to your agent and connect again."));
 }, Number(page.dataset.expiresIn));

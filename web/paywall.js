@@ -1,15 +1,17 @@
 // @ts-check
-// The paywall: the service drafts a payment and the wallet signs it, or the service wallet pays; the content comes back for
-// it. From the moment that a payment was sent, the same one is sent again until the service says how it ended; none is ever
-// made beside it.
+// The checkout: the service drafts a payment and the wallet signs it, or the Surety balance pays; the text comes back for
+// it. Once a payment is sent, only that payment is sent again, until the service says how it ended.
 import {
   ask,
+  BALANCE,
   base64,
   base64Json,
   bearer,
   buyersProof,
   bytesOf,
+  chosen,
   complain,
+  connectChosen,
   doing,
   element,
   exact,
@@ -17,7 +19,7 @@ import {
   hex,
   kept,
   largest,
-  offerWallets,
+  offerRows,
   ownWallet,
   Problem,
   pause,
@@ -27,22 +29,24 @@ import {
   session,
   sha256,
   signed,
+  tada,
+  tellAccount,
 } from "./common.js";
 
 const ASK_AGAIN_MS = 2000;
-/** How long an order from the service wallet is repeated: no escrow is refunded sooner, after which it would be a new one. */
-const ORDER_MS = 15 * 60_000;
-const { listing = "", hash, seller } = element("main").dataset;
+/** Older orders from a Surety balance are not made anew by looking at the page. */
+const ORDER_MS = 10 * 60_000;
+const { listing = "", hash, seller, price = "", explorer = "" } = element("main").dataset;
 
 /**
- * The payment that is not known to have ended, so that closing the page loses nothing: its header and who pays, or for a
- * service wallet's the way to pay, the wallet, so that no other account goes on with it, and since when.
+ * The payment that is not known to have ended, so that closing the page loses nothing: of a wallet its header, payer and
+ * transaction; of a Surety balance the mode, its address, so that no other account goes on with it, and the time.
  * @param {string | null} [payment]
  */
-const unfinished = (payment) => kept(`payment:${listing}`, payment, "localStorage");
+const unfinished = (payment) => kept(`payment:${listing}`, payment);
 
 /**
- * Header and payer of a payment by a wallet of one's own: it begins as base64 of JSON does, and no way to pay.
+ * Header, payer and transaction of a wallet's payment: it begins as base64 of JSON does, and no mode.
  * @param {string | null} [payment]
  */
 const ownPayment = (payment = unfinished()) => (payment?.startsWith("ey") ? payment.split(" ") : []);
@@ -55,7 +59,7 @@ const purchaseIn = ({ headers }) =>
   headers.get("x-service-purchase") ?? decoded(headers.get("payment-response")).transaction;
 
 /**
- * The words of a refusal; nothing where somebody between the service and us answered.
+ * The words of a refusal; nothing where something between the service and this page answered.
  * @param {string} text
  */
 function refusalIn(text) {
@@ -66,32 +70,48 @@ function refusalIn(text) {
   }
 }
 
+/** @param {"choose" | "owned" | "working" | "delivered"} part The only one that is shown. */
+function show(part) {
+  for (const each of ["choose", "owned", "delivered"]) reveal(each, each === part);
+  reveal("working", part === "working" || part === "delivered");
+  reveal("already", part === "choose");
+  if (part === "choose") element("go").focus();
+  else element(part).focus();
+}
+
+/** @param {number} now The stage that the purchase is in. */
+function stage(now) {
+  for (const [n, item] of document.querySelectorAll(".stages > li").entries()) {
+    item.className = n < now ? "done" : n === now ? "now" : "";
+    if (n === now) item.ariaCurrent = "step";
+    else item.removeAttribute("aria-current");
+  }
+  reveal("confirming", now === 1);
+}
+
 /**
  * @param {string} content
  * @param {string | null} purchase
  */
-async function show(content, purchase) {
+async function deliver(content, purchase) {
   unfinished(null);
-  reveal("choose", false);
   element("content").textContent = content;
   element("copy").dataset.copy = content;
-  element("download").setAttribute("href", URL.createObjectURL(new Blob([content], { type: "text/plain" })));
+  element("download").setAttribute("href", URL.createObjectURL(new Blob([content], { type: "text/markdown" })));
   element("timeline").setAttribute("href", `/purchases/${purchase}`);
   reveal("draft", false);
-  reveal("delivered");
-  if ((await sha256(content)) === hash) say("Here it is, with exactly the hash that was listed.");
-  else complain(new Problem("What came has another hash than was listed. You may dispute a protected purchase."));
-  element("delivered").focus();
-  return true;
+  stage(3);
+  show("delivered");
+  if ((await sha256(content)) === hash) say("Delivered and verified: exactly the listed text.");
+  else
+    complain(new Problem("This is not the text that was listed. Open your purchase: protected ones can be disputed."));
 }
 
-/**
- * Only the owner's signature opens it.
- * @param {string} why
- */
-function toSign(why) {
-  element("proof").setAttribute("open", "");
-  fail(why);
+/** @param {string} words Why it is shown again, and what that takes. */
+function offerAgain(words) {
+  say("");
+  element("owned-words").textContent = words;
+  show("owned");
 }
 
 /**
@@ -101,8 +121,10 @@ function toSign(why) {
  */
 function ended(account, why) {
   unfinished(null);
+  for (const part of ["choose", "owned", "working", "already"]) reveal(part, false);
   reveal("restart");
   reveal("account", account);
+  element("restart").querySelector("a")?.focus();
   fail(why);
 }
 
@@ -110,34 +132,55 @@ function ended(account, why) {
  * Sends a payment until it is known how it ended.
  * @param {string} payment As it is kept.
  */
-async function deliver(payment) {
+async function settle(payment) {
   unfinished(payment);
-  reveal("choose", false);
-  say("Paid. Waiting for a block: 20 to 60 seconds.");
-  const [own] = ownPayment(payment);
-  for (;;) {
-    if (!own && Date.now() - Number(payment.split(" ")[2]) > ORDER_MS)
-      ended(true, "Ordered a while ago: your account says what became of it.");
-    const answer = await (own ? present(own) : spend(payment)).catch(() => null);
-    const text = await exact(answer).catch(() => null);
-    if (!answer || text == null) {
-      say("The connection broke. Asking again with the same payment: do not pay a second time.");
-    } else if (answer.ok) {
-      if (own) return show(text, purchaseIn(answer));
-      const { content, purchase } = JSON.parse(text);
-      return show(content, purchase.id);
-    } else {
-      const error = refusalIn(text);
-      const code = decoded(answer.headers.get("payment-required")).error;
-      const pending = code === "settlement_pending";
-      if (code === "payment_public") toSign("Sign below with the wallet that paid: nothing is paid twice.");
-      if (error && !pending && answer.status < 429) {
-        if (answer.status === 401) ended(!own, "Sign in again, and pay again here: nothing is paid twice.");
-        ended(!own, `The payment was not taken: ${error}`);
+  const [own, , transaction] = ownPayment(payment);
+  const [began, link] = [Date.now(), element("transaction")];
+  stage(1);
+  reveal("draft", false);
+  show("working");
+  link.hidden = !transaction;
+  link.setAttribute("href", explorer + transaction);
+  const clock = setInterval(() => {
+    element("elapsed").textContent = `${Math.round((Date.now() - began) / 1000)} s`;
+  }, 1000);
+  say("Payment sent. Confirming, usually 20-60 s.");
+  try {
+    for (;;) {
+      if (!own && began - Number(payment.split(" ")[2]) > ORDER_MS)
+        ended(true, "You ordered this a while ago. Your account shows how the order ended.");
+      const answer = await (own ? present(own) : spend(payment)).catch(() => null);
+      const text = await exact(answer).catch(() => null);
+      if (!answer || text == null) {
+        say("Connection lost. Trying again with the same payment: you are not charged twice.");
+      } else if (answer.ok) {
+        if (own) {
+          const id = purchaseIn(answer);
+          kept(`receipt:${id}`, answer.headers.get("payment-response"));
+          return await deliver(text, id);
+        }
+        const { content, purchase } = JSON.parse(text);
+        ask("/me", undefined, { headers: bearer() }).then(
+          ({ wallet }) => tellAccount(tada(wallet.balanceLovelace)),
+          () => {},
+        );
+        return await deliver(content, purchase.id);
+      } else {
+        const error = refusalIn(text);
+        const code = decoded(answer.headers.get("payment-required")).error;
+        const pending = code === "settlement_pending";
+        if (code === "payment_public")
+          return offerAgain("Your payment arrived. Sign once more to show that it is yours: nothing is paid twice.");
+        if (error && !pending && answer.status < 429) {
+          if (answer.status === 401) ended(!own, "You were signed out. Sign in and pay again: nothing is paid twice.");
+          ended(!own, `The payment was not taken: ${error}`);
+        }
+        say(pending ? "Payment sent. Waiting for the network." : `${error ?? "The service is busy"}. Trying again.`);
       }
-      say(`${pending ? "The transaction waits for a block" : (error ?? "The service is busy")}. Asking again.`);
+      await pause(ASK_AGAIN_MS);
     }
-    await pause(ASK_AGAIN_MS);
+  } finally {
+    clearInterval(clock);
   }
 }
 
@@ -158,13 +201,13 @@ const spend = (payment) =>
     body: JSON.stringify({ listingId: listing, mode: payment.split(" ")[0] }),
   });
 
-const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("modes"))).get("mode"));
+const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("choose"))).get("mode"));
 
 /** Addresses that one question to the service may name. */
 const MOST = 100;
 
 /**
- * Which of a wallet's addresses bought this listing, unless the service wallet of whoever is signed in did.
+ * Which of a wallet's addresses bought this listing, or the Surety balance of the account that is signed in.
  * @param {import("./types.d.ts").Connected} wallet
  * @returns {Promise<string | undefined>}
  */
@@ -175,7 +218,6 @@ async function owner({ addresses }) {
     /** @type {{ listingId: string, buyerAddress: string, status: string }[]} */
     const bought = await ask(`/purchases?${new URLSearchParams([["seller", `${seller}`], ...some])}`);
     const own = bought.find(({ listingId, status }) => listingId === listing && status !== "refunded");
-    if (own?.buyerAddress === ownWallet()) fail("Your service wallet has bought it: it costs nothing there.");
     if (own) return own.buyerAddress;
   }
 }
@@ -199,66 +241,117 @@ async function committed() {
   return { request, salt, commitment: await sha256(`masumi:x402:input:v1\n${manifest}`) };
 }
 
-offerWallets("Pay", mode, async (wallet, mode) => {
-  // Whoever cannot be told whether it is theirs already does not pay for it.
-  if (await owner(wallet)) toSign("This wallet has bought it: sign below.");
-  const [utxos, changeAddress] = [largest(await wallet.api.getUtxos()), await wallet.api.getChangeAddress()];
-  const { request: bound, salt, commitment } = await committed();
-  const draft = await ask(`/listings/${listing}/payment-draft`, {
-    mode,
-    utxos,
-    changeAddress,
-    commitment,
-    checkInputs: true,
-  });
-  const declared = draft.payment.extensions[COMMITMENT]?.info;
-  if (declared && declared.commitment.parts[0]?.digest !== bound)
-    fail(`This page's payments go to another address than the service's: open ${draft.payment.resource.url}`);
-  const metadata = declared ? `d90103a100a1190192a2617066687474703a3161685820${commitment}` : "f6";
-  if (!draft.transaction.endsWith(`f5${metadata}`))
-    fail("The service drafted another transaction than this page asked for. Nothing was signed.");
-  const transaction = base64(bytesOf(await signed(wallet, draft)));
-  // A name of its own lets the same request through again, even after it was answered.
-  const extensions = {
-    "payment-identifier": { info: { required: false, id: crypto.randomUUID() } },
-    ...(declared && { [COMMITMENT]: { info: { salt } } }),
-  };
-  const { payment } = draft;
-  const header = base64Json({ ...payment, payload: { ...payment.payload, transaction }, extensions });
-  return deliver(`${header} ${draft.summary.buyerAddress}`);
-});
-
-offerWallets(
-  "Show it",
-  () => {},
-  async (wallet) => {
-    const [header, payer] = ownPayment();
-    const proof = await buyersProof(wallet, listing, payer ?? (await owner(wallet)));
-    if (!proof) {
-      const addresses = wallet.addresses.map(({ text }) => text);
-      fail(`${wallet.name} has not bought this listing, or was refunded. Its addresses: ${addresses.join(", ")}`);
-    }
-    const answer = await present(header, proof);
-    const text = await exact(answer);
-    if (!answer.ok) fail(refusalIn(text) ?? "Try again.");
-    return show(text, purchaseIn(answer));
-  },
-  "again",
-);
-
-/** What whoever is signed in can pay with. */
-async function offerService() {
-  const { wallet, limits } = await ask("/me", undefined, { headers: bearer() });
-  const { maxPerPaymentLovelace: most, dailyBudgetLovelace: budget, spentTodayLovelace: spent } = limits;
-  /** @param {number} lovelace */
-  const ada = (lovelace) => `${Math.floor(lovelace / 1e4) / 100} tADA`;
-  element("funds").textContent =
-    `${ada(wallet.balanceLovelace)} in it. Its limits: ${ada(most)} a purchase, ${ada(budget - spent)} more today.`;
-  reveal("service");
-  reveal("signed-out", false);
-  element("spend").addEventListener("click", () => doing(() => `${mode()} ${ownWallet()} ${Date.now()}`, deliver));
+/** @param {string} mode */
+async function payWithWallet(mode) {
+  stage(0);
+  show("working");
+  try {
+    const wallet = await connectChosen();
+    // A wallet does not pay before it is known whether it owns this already.
+    if (await owner(wallet)) return offerAgain("Showing it again is free.");
+    const [utxos, changeAddress] = [largest(await wallet.api.getUtxos()), await wallet.api.getChangeAddress()];
+    const { request: bound, salt, commitment } = await committed();
+    const draft = await ask(`/listings/${listing}/payment-draft`, {
+      mode,
+      utxos,
+      changeAddress,
+      commitment,
+      checkInputs: true,
+    });
+    const declared = draft.payment.extensions[COMMITMENT]?.info;
+    if (declared && declared.commitment.parts[0]?.digest !== bound)
+      fail(`This page's payments go to another address than the service's: open ${draft.payment.resource.url}`);
+    const metadata = declared ? `d90103a100a1190192a2617066687474703a3161685820${commitment}` : "f6";
+    if (!draft.transaction.endsWith(`f5${metadata}`))
+      fail("The service drafted another transaction than this page asked for. Nothing was signed.");
+    const transaction = base64(bytesOf(await signed(wallet, draft)));
+    // A name of its own lets the same request through again, even after it was answered.
+    const extensions = {
+      "payment-identifier": { info: { required: false, id: crypto.randomUUID() } },
+      ...(declared && { [COMMITMENT]: { info: { salt } } }),
+    };
+    const { payment, txHash, summary } = draft;
+    const header = base64Json({ ...payment, payload: { ...payment.payload, transaction }, extensions });
+    unfinished(`${header} ${summary.buyerAddress} ${txHash}`);
+  } catch (error) {
+    show("choose");
+    throw error;
+  }
+  await settle(unfinished() ?? "");
 }
 
-if (session()) offerService().catch(() => {});
+/** What the account that is signed in bought, for its session alone. */
+async function showFromAccount() {
+  const { purchases } = await ask("/me", undefined, { headers: bearer() });
+  const own = boughtIn(purchases);
+  if (!own) return false;
+  const answer = await request(`/me/purchases/${own.id}/content`, { headers: bearer() });
+  if (!answer.ok) fail(refusalIn(await answer.text()) ?? "Try again in a minute.");
+  await deliver(await exact(answer), own.id);
+  return true;
+}
+
+/** @param {{ id: string, listingId: string, status: string }[]} purchases */
+const boughtIn = (purchases) =>
+  purchases.find(({ listingId, status }) => listingId === listing && status !== "refunded");
+
+async function showAgain() {
+  const [header, payer] = ownPayment();
+  if (!header && session() && (await showFromAccount())) return;
+  if (chosen() === BALANCE) fail("Your Surety account has not bought this. Choose the wallet that did.");
+  const wallet = await connectChosen();
+  const proof = await buyersProof(wallet, listing, payer ?? (await owner(wallet)));
+  if (!proof) {
+    const addresses = wallet.addresses.map(({ text }) => text).join(", ");
+    fail(`${wallet.name} has not bought this, or was refunded. Choose the wallet that paid. Looked for: ${addresses}`);
+  }
+  const answer = await present(header, proof);
+  const text = await exact(answer);
+  if (!answer.ok) fail(refusalIn(text) ?? "Try again in a minute.");
+  await deliver(text, purchaseIn(answer));
+}
+
+/** What the account that is signed in can pay with, or why it cannot; good news where it owns this. */
+async function offerBalance() {
+  const { wallet, limits, purchases } = await ask("/me", undefined, { headers: bearer() });
+  const { balanceLovelace: balance } = wallet;
+  const left = Math.max(0, limits.dailyBudgetLovelace - limits.spentTodayLovelace);
+  tellAccount(tada(balance));
+  const most = limits.maxPerPaymentLovelace;
+  const reasons = [
+    [Number(price) > Number(most), `over your limit of ${tada(most)} per purchase`, "Change limits"],
+    [Number(price) > left, `over what is left of today's limit, ${tada(left)}`, "Change limits"],
+    [Number(price) >= Number(balance), "not enough for this", "Add funds"],
+  ];
+  const [why] = reasons.filter(([is]) => is);
+  const row = element("balance-row").querySelector("input");
+  if (row) {
+    row.disabled = Boolean(why);
+    row.checked = !why && (kept("payer") ?? BALANCE) === BALANCE;
+  }
+  const funds = element("funds");
+  funds.textContent = why
+    ? `${tada(balance)} · ${why[1]}. `
+    : `${tada(balance)} · ${tada(most)} per purchase, ${tada(left)} left today`;
+  if (why) funds.append(Object.assign(document.createElement("a"), { href: "/me", textContent: why[2] }));
+  tellPrice();
+  if (boughtIn(purchases) && !element("choose").hidden)
+    offerAgain("It is in your purchases. Showing it again is free.");
+}
+
+function tellPrice() {
+  const payer = chosen();
+  const by = payer === BALANCE ? " from your Surety balance" : payer ? ` with ${payer}` : "";
+  element("go").textContent = `Pay ${Number(price) / 1e6} tADA${by}`;
+}
+
+element("choose").addEventListener("submit", (event) => {
+  event.preventDefault();
+  doing(mode, (mode) => (chosen() === BALANCE ? settle(`${mode} ${ownWallet()} ${Date.now()}`) : payWithWallet(mode)));
+});
+for (const again of ["again", "show-again"]) element(again).addEventListener("click", () => doing(() => {}, showAgain));
+element("other").addEventListener("click", () => show("choose"));
+offerRows(tellPrice);
+if (session()) offerBalance().catch(() => {});
 const payment = unfinished();
-if (payment && (ownPayment()[0] || payment.split(" ")[1] === ownWallet())) doing(() => payment, deliver);
+if (payment && (ownPayment()[0] || payment.split(" ")[1] === ownWallet())) doing(() => payment, settle);

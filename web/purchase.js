@@ -1,28 +1,33 @@
 // @ts-check
-// A purchase's page: what its buyer or its seller can do now, with their own wallet; the buyer's verdict; and news, when
-// there are any.
+// A purchase's page: shows the text to its buyer, offers what buyer and seller can do now, and takes the buyer's verdict.
 import {
   ask,
   askWallet,
   bearer,
   buyersProof,
   complain,
+  connectChosen,
   doing,
   element,
+  exact,
   fail,
+  kept,
   largest,
   make,
-  offerWallets,
+  offerRows,
   ownWallet,
   pause,
   REFUSED,
+  request,
   reveal,
   say,
+  session,
+  sha256,
   signed,
 } from "./common.js";
 
 const LOOK_AGAIN_MS = 4000;
-const { purchase = "", listing, buyer, verdict } = element("main").dataset;
+const { purchase = "", listing, buyer, status, verdict, hash, file = "" } = element("main").dataset;
 const path = `/purchases/${purchase}`;
 let busy = false;
 
@@ -38,59 +43,144 @@ async function follow() {
   }
 }
 
+/**
+ * A text of headings, lists, code and paragraphs, to be read. The text itself is what was listed.
+ * @param {string} text Markdown.
+ */
+function readable(text) {
+  /** @type {HTMLElement[]} */
+  const parts = [];
+  for (const block of text.split(/^(```[\s\S]*?^```)|\n{2,}/m)) {
+    const words = block?.trim();
+    if (!words) continue;
+    const [, marks, heading] = /^(#{1,6}) (.*)$/.exec(words.split("\n")[0] ?? "") ?? [];
+    const rest = marks ? words.split("\n").slice(1).join("\n") : words;
+    // The page's own headings come before the text's.
+    if (marks) parts.push(make(`h${Math.min(6, marks.length + 2)}`, { textContent: heading }));
+    if (/^```/.test(rest)) parts.push(make("pre", { textContent: rest.replace(/^```.*\n|\n?```$/g, "") }));
+    else if (/^[-*] /.test(rest)) {
+      const list = make("ul", {});
+      list.append(...rest.split(/\n(?=[-*] )/).map((item) => make("li", { textContent: item.slice(2) })));
+      parts.push(list);
+    } else if (rest) parts.push(make("p", { textContent: rest.replaceAll(/\*\*|__/g, "") }));
+  }
+  return parts;
+}
+
+/** @param {string} content */
+async function show(content) {
+  const whole = !hash || (await sha256(content)) === hash;
+  element("content").textContent = content;
+  element("copy").dataset.copy = content;
+  const download = element("download");
+  download.textContent = `Download ${file}`;
+  download.setAttribute("download", file);
+  download.setAttribute("href", URL.createObjectURL(new Blob([content], { type: "text/markdown" })));
+  const checked = element("checked");
+  if (whole) {
+    checked.replaceChildren(make("span", { className: "pill", textContent: "✓ Delivered and verified" }));
+    checked.append(" Exactly the text that was listed.");
+    if (hash)
+      checked.append(
+        " ",
+        make("span", {
+          className: "small soft",
+          title: hash,
+          textContent: `Fingerprint ${hash.slice(0, 8)}… checked.`,
+        }),
+      );
+  } else {
+    checked.className = "wrong";
+    checked.textContent = "This is not the text that was listed. You can dispute it below.";
+    element("wrong")?.setAttribute("open", "");
+  }
+  element("reading").addEventListener("click", ({ currentTarget }) => {
+    const reading = /** @type {HTMLElement} */ (currentTarget);
+    const on = reading.ariaPressed !== "true";
+    reading.ariaPressed = `${on}`;
+    if (on) element("readable").replaceChildren(...readable(content));
+    reveal("readable", on);
+    reveal("content", !on);
+  });
+  reveal("closed", false);
+  reveal("goods");
+}
+
+/** The text for the account that is signed in, if that bought it. */
+async function showToAccount() {
+  const answer = await request(`/me/purchases/${purchase}/content`, { headers: bearer() });
+  if (answer.ok) await show(await exact(answer));
+  else reveal("opening");
+}
+
+/** The text for the wallet that paid. */
+async function showToWallet() {
+  const wallet = await connectChosen();
+  const proof = await buyersProof(wallet, listing, buyer);
+  if (!proof) fail(`${wallet.name} did not pay for this. The buyer is ${buyer}.`);
+  const answer = await request(`/listings/${listing}/unlock`, { headers: { accept: "text/plain", ...proof } });
+  const text = await exact(answer);
+  if (!answer.ok) fail("The text cannot be shown just now. Try again in a minute.");
+  await show(text);
+  say("");
+  element("goods").focus();
+}
+
 /** @typedef {{ action: string, by: string, words: string, timing: string, opens: string, closes?: string }} Offer */
 
+/** What its button says. */
+const NAMES = {
+  SetRefundRequested: status === "FundsLocked" ? "Ask for a refund" : "Dispute this purchase",
+  AuthorizeWithdrawal: "Release the money to the seller",
+  WithdrawRefund: "Take your money back",
+  SubmitResult: "Post the proof of delivery",
+  AuthorizeRefund: "Refund the buyer",
+  Withdraw: "Collect the payment",
+};
+
 /** @param {string} ms */
-const clock = (ms) => `${new Date(Number(ms)).toISOString().slice(11, 16)} UTC`;
+const clock = (ms) => new Date(Number(ms)).toLocaleTimeString("en-GB", { timeStyle: "short" });
 
 /** @param {Offer} offer */
-function choice({ action, words, closes }) {
-  const label = make("label", {});
-  // Whoever found something else than was listed most likely came for this.
-  const checked = verdict === "mismatch" && action === "SetRefundRequested";
-  label.append(
-    make("input", { type: "radio", name: "action", value: action, checked }),
-    closes ? `${words} Until ${clock(closes)}.` : words,
-  );
-  return label;
+function choice({ action, words, timing, opens, closes }) {
+  const part = make("div", { className: "stack" });
+  const name = Reflect.get(NAMES, action) ?? action;
+  const open = timing === "open";
+  if (open) {
+    // The first answer to a wrong delivery.
+    const quiet = action === "SetRefundRequested" && verdict !== "mismatch" ? "quiet" : "";
+    const button = make("button", { type: "button", className: quiet, textContent: name });
+    button.addEventListener("click", () =>
+      doing(
+        () => {},
+        () => act(action),
+      ),
+    );
+    part.append(button);
+  }
+  const when = open ? (closes ? ` Until ${clock(closes)}.` : "") : ` From ${clock(opens)}.`;
+  part.append(make("p", { className: "small soft", textContent: (open ? "" : `${name}: `) + words + when }));
+  return part;
 }
 
-/** @param {Offer} offer */
-function prospect({ words, opens }) {
-  return make("p", { className: "note", textContent: `From ${clock(opens)}: ${words}` });
-}
-
+/** What can be done, in the state that the page shows; where the chain is ahead of it, the page follows. */
 async function offer() {
-  /** @type {{ actions: Offer[] }} */
-  const { actions } = await ask(`${path}/action-draft`, {});
+  /** @type {{ state: string, actions: Offer[] }} */
+  const { state, actions } = await ask(`${path}/action-draft`, {});
+  if (state !== status) return say("The network has news. This page refreshes in a moment.");
   for (const party of ["buyer", "seller"]) {
     const theirs = actions.filter(({ by, timing }) => by === party && timing !== "over");
-    const shown = theirs.map((offer) => (offer.timing === "open" ? choice(offer) : prospect(offer)));
-    element(party).append(...shown);
-    reveal(`${party}-part`, shown.length > 0);
+    element(party).replaceChildren(...theirs.map(choice));
+    if (party === "seller") reveal("seller-part", theirs.length > 0);
   }
   reveal("actions", actions.length > 0);
-  reveal(
-    "sign",
-    actions.some(({ timing }) => timing === "open"),
-  );
-  offerWallets("Sign", () => chosen("choices"), act);
 }
 
-/** @param {string} form */
-function chosen(form) {
-  const [value] = new FormData(/** @type {HTMLFormElement} */ (element(form))).values();
-  if (!value) fail("Choose one first.");
-  return value;
-}
-
-/**
- * @param {import("./types.d.ts").Connected} wallet
- * @param {FormDataEntryValue} action
- */
-async function act(wallet, action) {
+/** @param {string} action */
+async function act(action) {
   busy = true;
   try {
+    const wallet = await connectChosen();
     const { api, addresses } = wallet;
     const draft = await ask(`${path}/action-draft`, {
       action,
@@ -102,8 +192,8 @@ async function act(wallet, action) {
     const hex = await signed(wallet, draft);
     await askWallet(REFUSED.tx, () => api.submitTx(hex));
     reveal("actions", false);
+    reveal("draft", false);
     say("Sent. This page shows it within about a minute.");
-    return true;
   } finally {
     busy = false;
   }
@@ -111,40 +201,43 @@ async function act(wallet, action) {
 
 /**
  * Says what the buyer found. What follows is on the page, as it is then.
- * @param {HeadersInit} headers Who says so.
- * @param {FormDataEntryValue} verification
+ * @param {string} verification
  */
-async function judge(headers, verification) {
-  await ask(`${path}/verification`, { verification }, { headers });
-  location.reload();
-  return true;
-}
-
-function offerVerdict() {
-  const found = () => chosen("verdicts");
+async function judge(verification) {
   const own = ownWallet() === buyer;
-  reveal("judge");
-  reveal("judge-account", own);
-  reveal("judge-wallet", !own);
-  element("judge-account").addEventListener("click", () =>
-    doing(found, (verification) => judge(bearer(), verification)),
-  );
-  offerWallets(
-    "Say so",
-    found,
-    async (wallet, verification) => {
-      const headers = await buyersProof(wallet, listing, buyer);
-      if (!headers) {
-        fail(`${wallet.name} did not pay for this, ${buyer} did. Your service wallet? Then sign in.`);
-      }
-      return judge(headers, verification);
-    },
-    "judges",
-  );
+  const wallet = own ? undefined : await connectChosen();
+  const headers = wallet ? await buyersProof(wallet, listing, buyer) : bearer();
+  if (!headers)
+    fail(`${wallet?.name} did not pay for this, ${buyer} did. Paid from your Surety balance? Then sign in.`);
+  await ask(`${path}/verification`, { verification }, { headers });
+  location.hash = "judge";
+  location.reload();
 }
 
+const receipt = kept(`receipt:${purchase}`);
+if (receipt) {
+  const json = JSON.stringify(JSON.parse(atob(receipt)), null, 2);
+  const link = element("signed-receipt").querySelector("a");
+  link?.setAttribute("href", URL.createObjectURL(new Blob([json], { type: "application/json" })));
+  reveal("signed-receipt");
+}
+offerRows(() => {});
+if (location.hash === "#judge") element("wrong")?.setAttribute("open", "");
+if (element("closed")) {
+  element("open").addEventListener("click", () => doing(() => {}, showToWallet));
+  if (session()) showToAccount().catch(complain);
+  else reveal("opening");
+}
 if (element("actions")) {
   offer().catch(complain);
   follow();
 }
-if (element("judge")) offerVerdict();
+for (const button of document.querySelectorAll("#verdicts button")) {
+  reveal("verdicts");
+  button.addEventListener("click", () =>
+    doing(
+      () => {},
+      () => judge(/** @type {HTMLButtonElement} */ (button).value),
+    ),
+  );
+}

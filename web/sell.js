@@ -1,25 +1,82 @@
 // @ts-check
-// The page to sell: the seller's wallet signs the offer.
-import { ask, element, fail, offerWallets, proof, say, sha256 } from "./common.js";
+// The page to sell: what is wrong is said beside its field, and then the seller's wallet signs the offer.
+import { ask, element, fail, make, offerWallets, proof, say, sha256 } from "./common.js";
 
 const form = /** @type {HTMLFormElement} */ (element("offer"));
 const file = /** @type {HTMLInputElement} */ (element("file"));
+/** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Field */
 
 file.addEventListener("change", async () => {
   const [chosen] = file.files ?? [];
   if (chosen) form.content.value = await chosen.text();
 });
 
+/** The card as buyers would see it. */
+function preview() {
+  for (const part of document.querySelectorAll("[data-shows]")) {
+    const shown = /** @type {HTMLElement} */ (part);
+    shown.dataset.empty ??= shown.textContent ?? "";
+    const field = form.elements.namedItem(shown.dataset.shows ?? "");
+    shown.textContent = (field && Reflect.get(field, "value")) || shown.dataset.empty;
+  }
+  element("card-modes").textContent = form.modes.value === "instant" ? "Instant only" : "New seller";
+}
+
+/**
+ * @param {Field} field
+ * @param {string} words What is wrong there; nothing where all is well.
+ */
+function mark(field, words) {
+  const id = `${field.id}-wrong`;
+  element(id)?.remove();
+  const notes = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((note) => note && note !== id);
+  if (words) {
+    notes.push(id);
+    field.after(make("span", { id, className: "wrong", textContent: words }));
+  }
+  field.toggleAttribute("aria-invalid", false);
+  if (words) field.setAttribute("aria-invalid", "true");
+  if (notes.length) field.setAttribute("aria-describedby", notes.join(" "));
+  else field.removeAttribute("aria-describedby");
+}
+
+/**
+ * What is wrong with a field, in words.
+ * @param {Field} field
+ */
+function wrong(field) {
+  const { validity, dataset, value } = field;
+  if (validity.valueMissing) return "This is needed.";
+  if (validity.patternMismatch || validity.typeMismatch) return dataset.wrong ?? "This does not look right.";
+  if (dataset.protected) {
+    const least = form.modes.value === "instant" ? 1 : Number(dataset.protected);
+    if (Number(value) < least) return `At least ${least} tADA${least > 1 ? " where protection is offered" : ""}.`;
+  }
+  return validity.valid ? "" : "This does not look right.";
+}
+
 function offer() {
-  for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
-  if (!form.reportValidity()) fail("Something is missing in the form.");
-  const { priceTada, modes, ...fields } = /** @type {Record<string, string>} */ (
+  const fields = /** @type {Field[]} */ ([...form.elements].filter((field) => Reflect.get(field, "name")));
+  for (const field of fields) mark(field, wrong(field));
+  const first = fields.find(wrong);
+  if (first) {
+    first.focus();
+    fail("Something is missing or wrong above.");
+  }
+  const { priceTada, modes, ...words } = /** @type {Record<string, string>} */ (
     Object.fromEntries([...new FormData(form)].filter(([, value]) => typeof value === "string" && value !== ""))
   );
   const priceLovelace = `${Math.round(Number(priceTada) * 1e6)}`;
-  return { ...fields, priceLovelace, modes: modes === "both" ? ["instant", "protected"] : [modes] };
+  return { ...words, priceLovelace, modes: modes === "both" ? ["instant", "protected"] : [modes] };
 }
 
+form.addEventListener("input", ({ target }) => {
+  preview();
+  const field = /** @type {Field} */ (target);
+  if (field.ariaInvalid) mark(field, wrong(field));
+});
+form.addEventListener("submit", (event) => event.preventDefault());
+preview();
 offerWallets("List", offer, async (wallet, fields) => {
   const hash = await sha256(Reflect.get(fields, "content"));
   const headers = await proof(wallet, (address, timestamp) => [
@@ -33,12 +90,15 @@ offerWallets("List", offer, async (wallet, fields) => {
   try {
     const { id } = await ask("/listings", { ...fields, sellerAddress: wallet.addresses[0]?.text }, { headers });
     location.assign(`/listings/${id}`);
-    return true;
   } catch (error) {
     // The service names the field first.
-    const name = error instanceof Error ? (error.message.split(":")[0] ?? "") : "";
-    const field = form.elements.namedItem(name === "priceLovelace" ? "priceTada" : name);
-    if (field instanceof HTMLElement) field.setAttribute("aria-invalid", "true");
-    throw error;
+    const [name, ...words] = error instanceof Error ? error.message.split(": ") : [];
+    const field = /** @type {Field | null} */ (
+      form.elements.namedItem(name === "priceLovelace" ? "priceTada" : `${name}`)
+    );
+    if (!field || words.length === 0) throw error;
+    mark(field, `This ${words.join(": ")}.`);
+    field.focus();
+    fail("Something is wrong above.");
   }
 });

@@ -1,24 +1,31 @@
-//! Makes scripts and the stylesheet small: comments and spaces are for their readers in `web/`.
+//! Makes scripts and the stylesheet small with esbuild, which also bundles the workers: comments and spaces are for the
+//! readers of `web/`.
 
-#![allow(clippy::disallowed_methods, reason = "Cargo says by the environment where to write")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a build script reads the environment and runs esbuild"
+)]
 
-use std::{env, error::Error, fs, path::Path};
+use std::{env, error::Error, path::Path, process::Command};
 
-/// The scripts of `web/`.
-const SCRIPTS: [&str; 6] = ["account", "common", "consent", "paywall", "purchase", "sell"];
+/// The files of `web/` that are served small.
+const FILES: [&str; 7] =
+    ["account.js", "common.js", "consent.js", "paywall.js", "purchase.js", "sell.js", "surety.css"];
+const ESBUILD: &str = "../../node_modules/.bin/esbuild";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for name in SCRIPTS {
-        make_small(&format!("{name}.js"), |script| Ok(minifier::js::minify(script)?.to_string()))?;
+    let out = env::var("OUT_DIR")?;
+    for file in FILES {
+        let path = format!("../../web/{file}");
+        println!("cargo::rerun-if-changed={path}");
+        let to = format!("--outfile={}", Path::new(&out).join(file).display());
+        let arguments = [path.as_str(), "--minify", "--charset=utf8", "--target=es2022", "--log-level=warning", &to];
+        let ended = Command::new(ESBUILD).args(arguments).status();
+        let ended = ended.map_err(|error| format!("{ESBUILD}: {error}; `npm ci` installs it"))?;
+        if !ended.success() {
+            return Err(format!("{path} cannot be made small").into());
+        }
     }
-    make_small("surety.css", |style| Ok(minifier::css::minify(style)?.to_string().trim().to_owned()))
-}
-
-fn make_small(file: &str, small: impl Fn(&str) -> Result<String, Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
-    let path = format!("../../web/{file}");
-    println!("cargo::rerun-if-changed={path}");
-    let in_file = |error: Box<dyn Error>| format!("{path}: {error}");
-    let text = fs::read_to_string(&path).map_err(|error| in_file(error.into()))?;
-    fs::write(Path::new(&env::var("OUT_DIR")?).join(file), small(&text).map_err(in_file)?)?;
     Ok(())
 }

@@ -274,6 +274,18 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .answers::<Listing>(g, 200, "The listing.")
         .page(200)
         .fails(&[404, 429]);
+    let take_off = operation("takeListingOff", "Catalogue", "Take a listing off sale")
+        .more("By its seller: buyers keep what they bought. A session, or a proof: the wallet signs sha256 of `service:take-off:v1` LF listingId LF address LF timestamp.")
+        .set("/security", json!([{ "session": [] }, { "proof": [] }]))
+        .path("id", "The listing's id.")
+        .empty(204, "It is off sale.")
+        .fails(&[401, 403, 404, 429]);
+    let relist = operation("relistListing", "Catalogue", "Put a listing back on sale that its seller took off")
+        .more("A session, or a proof: the wallet signs sha256 of `service:relist:v1` LF listingId LF address LF timestamp.")
+        .set("/security", json!([{ "session": [] }, { "proof": [] }]))
+        .path("id", "The listing's id.")
+        .answers::<Listing>(g, 200, "The listing.")
+        .fails(&[401, 403, 404, 429]);
     let preview = operation("getPreview", "Catalogue", "A listing's recording, in a frame of ours")
         .path("id", "The listing's id.")
         .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
@@ -288,7 +300,8 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .fails(&[400, 429]);
     vec![
         ("/listings", vec![("get", list), ("post", create)]),
-        ("/listings/{id}", vec![("get", show)]),
+        ("/listings/{id}", vec![("get", show), ("delete", take_off)]),
+        ("/listings/{id}/relist", vec![("post", relist)]),
         ("/listings/{id}/preview", vec![("get", preview)]),
         ("/creators/{address}", vec![("get", creator)]),
     ]
@@ -570,6 +583,10 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         .insert("/responses/200/content", "text/javascript; charset=utf-8", json!({ "schema": { "type": "string" } }))
         .fails(&[404]);
     let robots = operation("robots", "System", "Where crawlers may go").text(200, TEXT, "robots.txt.");
+    let feed = operation("feed", "Catalogue", "The newest listings as an Atom feed")
+        .query("seller", "Only of this seller.", json!({ "type": "string" }))
+        .text(200, "application/atom+xml; charset=utf-8", "A feed.")
+        .fails(&[400, 429]);
     let sitemap = operation("sitemap", "System", "The pages")
         .more(&format!("The newest {MAX_ADDRESSES} listings among them."))
         .text(200, "application/xml", "A sitemap.")
@@ -592,6 +609,7 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         ("/docs", vec![("get", docs)]),
         ("/assets/{name}", vec![("get", asset)]),
         ("/robots.txt", vec![("get", robots)]),
+        ("/feed.xml", vec![("get", feed)]),
         ("/sitemap.xml", vec![("get", sitemap)]),
         ("/llms.txt", vec![("get", llms)]),
     ]

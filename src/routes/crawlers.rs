@@ -1,18 +1,22 @@
-//! `/robots.txt`, `/sitemap.xml`, `/llms.txt`: for whoever finds the service by itself.
+//! `/robots.txt`, `/sitemap.xml`, `/feed.xml`, `/llms.txt`: what crawlers, feed readers and models look for.
 
 use std::rc::Rc;
 
+use cardano::Address;
 use edge::{
     answer::Fault,
     serve::{Request, Response},
 };
-use market::catalogue::{Page, discovery};
+use market::catalogue::{self, Filter, Page, discovery};
+use pages::{feed, view::Listing};
+use sql::DatabaseError;
 
 use crate::{
     app::App,
     error::ApiError,
     known::{self, Telling},
     limits::Weight,
+    routes::creators::CreatorError,
 };
 
 /// Pages beside those of the listings.
@@ -59,6 +63,25 @@ fn urls(origin: &str, listings: &str) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n{}</urlset>\n",
         pages.chain(listings).collect::<String>()
     )
+}
+
+/// The newest listings as an Atom feed, of all sellers or of one.
+pub async fn feed(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let origin = app.public_origin(request)?;
+    let seller = request.url()?.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.parse()));
+    let seller: Option<Address> = seller.transpose().map_err(CreatorError::from)?;
+    let filter = Filter { seller, limit: Some(feed::NEWEST), ..Filter::default() };
+    let named = seller.map(|seller| seller.to_string());
+    let read = async |telling: Rc<Telling>| {
+        let page = catalogue::page(&*telling, &filter).await?;
+        let listings: Vec<Listing> =
+            serde_json::from_str(&page.json).map_err(|error| DatabaseError(error.to_string()))?;
+        Ok(Some(Page { json: feed::atom(&origin, named.as_deref(), &listings), next: None }))
+    };
+    let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
+    let page = known::answer(app, request, Some(Weight::of_listings(filter.most())), &name, read).await?;
+    let page = page.ok_or_else(|| Fault::Inconsistent("a feed without an answer".into()))?;
+    typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300")
 }
 
 /// What a language model needs to use the service.

@@ -45,6 +45,9 @@ pub enum ListingError {
     /// A proof that proves nothing.
     #[error(transparent)]
     Proof(#[from] ProofError),
+    /// Another address sells it.
+    #[error("only its seller may take this listing off sale or put it back")]
+    NotYours,
     /// The same signature with other words around it.
     #[error("this signature already made a listing with other words: sign the changed offer anew")]
     OfferChanged,
@@ -60,6 +63,7 @@ impl Refused for ListingError {
             Self::Unknown => ErrorAnswer::not_found(text),
             Self::NoRoom(NoRoom::Today { wait_s, .. }) => ErrorAnswer::unavailable_for(*wait_s, text),
             Self::Query(_) | Self::Field(_) | Self::NoRoom(_) => ErrorAnswer::bad_request(text),
+            Self::NotYours => ErrorAnswer::forbidden(text),
             Self::NoProof | Self::Proof(_) | Self::OfferChanged => ErrorAnswer::unauthorized(text),
         }
     }

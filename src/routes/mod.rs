@@ -12,4 +12,5 @@ pub mod me;
 pub mod oauth;
 pub mod pages;
 pub mod purchases;
+pub mod take_off;
 pub mod unlock;

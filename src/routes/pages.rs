@@ -8,8 +8,8 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::{self, Filter, Page},
-    chain_state, purchase,
+    catalogue::{self, Filter, Page, take_off},
+    chain_state, purchase, sales,
 };
 use pages::{
     accept,
@@ -102,14 +102,18 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
     let _place = app.limit_search(Weight::of_listings(filter.most()), request).await?;
-    let Page { json, next } = catalogue::page(&app.database(), &filter).await?;
+    let database = app.database();
+    let Page { json, next } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
-    kept(request, home::page(&app.public_origin(request)?, &asked, &listings, next.as_deref()))
+    let total = catalogue::count(&database, &filter).await?;
+    let found = home::Found { listings: &listings, total, next: next.as_deref() };
+    kept(request, home::page(&app.public_origin(request)?, &asked, &found))
 }
 
 async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let listing = listed(app, id, request).await?;
-    kept(request, ::pages::listing::page(&app.public_origin(request)?, &listing))
+    let seller = catalogue::seller(&app.database(), &listing.seller_address).await?;
+    kept(request, ::pages::listing::page(&app.public_origin(request)?, &listing, &seller))
 }
 
 /// The 402 that programs get, with its terms in words.
@@ -118,13 +122,12 @@ async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, Api
     let required = asked.headers().get(PAYMENT_REQUIRED).unwrap_or_default();
     let required: PaymentRequired = decode_header(required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
     let listing = listed(app, id, request).await?;
-    let time = app.database().run(chain_state::read_time()).await?;
     let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
     let offer = ::pages::paywall::Offer {
         listing: &listing,
         instant: required.accepts.iter().any(|entry| entry.extra.escrow().is_none()),
         protected: escrow.map(|extra| extra.terms.deadlines),
-        now: chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?,
+        explorer: &app.settings()?.explorer_url,
     };
     Ok(instead(asked, ::pages::paywall::page(&offer)))
 }
@@ -149,14 +152,16 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     let [found, time] = exactly(database.batch(vec![purchase::read(&id), chain_state::read_time()]).await?)?;
     let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
-        Ok(listing) => catalogue::one(&database, &listing).await?,
+        Ok(listing) => take_off::bought(&database, &listing).await?,
         Err(_) => None,
     };
-    let listing = listing.as_deref().map(read::<Listing>).transpose()?;
+    let for_sale = listing.as_ref().is_some_and(|(_, for_sale)| *for_sale);
+    let listing = listing.map(|(json, _)| read::<Listing>(&json)).transpose()?;
     let now = chain_state::clock(&time, app.now_ms(), settings.lead)?;
     let shown = ::pages::purchase::Shown {
         purchase: &purchase,
         listing: listing.as_ref(),
+        for_sale,
         now,
         explorer: &settings.explorer_url,
     };
@@ -172,10 +177,12 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     let agents = grant::list(&app.database(), &Shown::required(request)?, app.now_ms()).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
-    let titles = app.database().run(catalogue::titles(&bought)).await?.all_json()?;
     let figures = view.figures()?;
+    let owner = &view.account.owner;
+    let more = vec![catalogue::titles(&bought), sales::of_seller(owner), take_off::taken_off(owner)];
+    let [titles, sold, taken_off] = exactly(app.database().batch(more).await?)?;
     let account = ::pages::account::Account {
-        owner: view.account.owner,
+        owner: owner.clone(),
         wallet: view.account.wallet_address,
         // Agents are removed here, whatever the provider tells.
         balance: balance.ok(),
@@ -183,7 +190,9 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         daily_budget: view.account.daily_budget,
         spent_today: view.spent_today,
         purchases,
-        titles,
+        titles: titles.all_json()?,
+        sales: sold.all_json()?,
+        taken_off: taken_off.all_json()?,
         listings: read(&view.listings)?,
         figures,
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,

@@ -10,7 +10,7 @@ use edge::http;
 use edge::serve::Request;
 use market::{
     DeliveryMode, ListingId,
-    account::DEMO_OWNER,
+    account::{self, DEMO_OWNER},
     catalogue::{self, Filter, Page},
     chain_state,
     checkout::{self, BuyError, Order, Unavailable},
@@ -20,6 +20,8 @@ use market::{
     purchase::{self, Owned, Status},
     withdraw::{self, WithdrawError},
 };
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use sql::{Database, exactly};
 
 use super::{Counter, priced, unavailable};
@@ -67,6 +69,15 @@ impl Shelf for OwnerShop<'_> {
 }
 
 impl Shop for OwnerShop<'_> {
+    fn origin(&self) -> String {
+        self.app().public_origin(self.counter.request).unwrap_or_default()
+    }
+
+    async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
+        let owned = purchase::owned_by(id.as_str(), &self.caller.account.buyers());
+        self.app().database().run(owned).await.map_err(unavailable)?.first_json().map_err(unavailable)
+    }
+
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         self.limit(Counted::Buy).await?;
         let (app, account) = (self.app(), &self.caller.account);
@@ -117,7 +128,8 @@ impl Shop for OwnerShop<'_> {
             return Err(ShopError::NoPurchase);
         }
         let database = self.app().database();
-        purchase::of_buyers(&database, &self.caller.account.buyers(), after).await.map_err(unavailable)
+        let page = purchase::of_buyers(&database, &self.caller.account.buyers(), after).await.map_err(unavailable)?;
+        titled(&database, page).await
     }
 
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
@@ -165,14 +177,16 @@ impl Shop for OwnerShop<'_> {
         self.limit(Counted::Account).await?;
         let (app, account) = (self.app(), &self.caller.account);
         let database = app.database();
-        let spent = database.run(spending::spent_today(&account.owner, app.now_ms())).await.map_err(unavailable)?;
-        let spent: Option<Lovelace> = spent.first_json().map_err(unavailable)?;
         let address = account.wallet_address.to_string();
+        let reads = vec![spending::spent_today(&account.owner, app.now_ms()), account::pending(&address)];
+        let [spent, pending] = exactly(database.batch(reads).await.map_err(unavailable)?).map_err(unavailable)?;
+        let spent: Option<Lovelace> = spent.first_json().map_err(unavailable)?;
+        let pending: Option<Lovelace> = pending.first_json().map_err(unavailable)?;
         let balance = self.counter.chain()?.balance_of(&address).await.map_err(unavailable)?;
         Ok(WalletState {
             owner: account.owner.clone(),
             address,
-            balance,
+            balance: balance.saturating_sub(pending.unwrap_or_default()),
             max_per_payment: account.max_per_payment,
             daily_budget: account.daily_budget,
             spent_today: spent.unwrap_or_default(),
@@ -189,15 +203,64 @@ impl Shop for OwnerShop<'_> {
         let (database, chain) = (app.database(), self.counter.chain()?);
         let key = app.account_key(account).map_err(unavailable)?;
         let sent = withdraw::withdraw(&database, &chain, account, &key, app.now_ms()).await;
+        let pending = match &sent {
+            Err(WithdrawError::Nothing { .. } | WithdrawError::Busy) => {
+                let pending = database.run(account::pending(&account.wallet_address.to_string())).await;
+                let pending: Option<Lovelace> = pending.map_err(unavailable)?.first_json().map_err(unavailable)?;
+                pending.unwrap_or_default() > Lovelace::ZERO
+            }
+            _ => false,
+        };
         let sent = sent.map_err(|error| match error {
             WithdrawError::NoOwner => ShopError::DemoWallet,
-            WithdrawError::Nothing { .. } => ShopError::NothingToWithdraw,
+            WithdrawError::Nothing { balance } => ShopError::NothingToWithdraw { balance, pending },
+            WithdrawError::Busy if pending => {
+                ShopError::NotDone("a purchase is on its way: withdraw once it is in a block, in about a minute".into())
+            }
+            WithdrawError::Ledger(reason) => refused_by_the_ledger(&reason),
             WithdrawError::Database(error) => unavailable(error),
             WithdrawError::Chain(error) => unavailable(error),
             error => ShopError::NotDone(error.to_string()),
         })?;
         Ok(WithdrawalSent { tx: sent.tx, amount: sent.lovelace, to: account.owner.clone() })
     }
+}
+
+/// What a node says is for our log: no model can act on it.
+fn refused_by_the_ledger(reason: &str) -> ShopError {
+    edge::log::fault(&edge::answer::Fault::Inconsistent(format!("the ledger refused a transaction: {reason}")));
+    let text = "the network refused the transaction, nothing was sent: call my_wallet, then try the same call again";
+    ShopError::NotDone(text.into())
+}
+
+/// A listing's title and price.
+#[derive(Deserialize)]
+struct Titled {
+    id: String,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+/// A page of purchases, each with the title and price of what it bought.
+async fn titled(database: &impl Database, page: Page) -> Result<Page, ShopError> {
+    let mut purchases: Vec<Value> = serde_json::from_str(&page.json).map_err(|error| broken(&error))?;
+    let id = |purchase: &Value| purchase.get("listingId").and_then(Value::as_str).map(str::to_owned);
+    let ids: Vec<String> = purchases.iter().filter_map(id).collect();
+    let rows = database.run(catalogue::titles_and_prices(&ids)).await.map_err(unavailable)?.rows;
+    let titles: Result<Vec<Titled>, _> = rows.iter().map(|row| serde_json::from_str(row)).collect();
+    let titles = titles.map_err(|error| broken(&error))?;
+    for purchase in &mut purchases {
+        let bought = id(purchase);
+        let title = titles.iter().find(|title| Some(&title.id) == bought.as_ref());
+        if let (Some(fields), Some(title)) = (purchase.as_object_mut(), title) {
+            fields.extend(title.rest.clone());
+        }
+    }
+    Ok(Page { json: Value::from(purchases).to_string(), ..page })
+}
+
+fn broken(error: &serde_json::Error) -> ShopError {
+    ShopError::Unavailable(format!("a purchase cannot be read: {error}"))
 }
 
 fn not_bought(error: BuyError, mode: DeliveryMode, price: Lovelace) -> ShopError {
@@ -209,6 +272,7 @@ fn not_bought(error: BuyError, mode: DeliveryMode, price: Lovelace) -> ShopError
         }
         BuyError::Insufficient { missing, wallet } => ShopError::TooLittle { missing, address: wallet.to_string() },
         BuyError::Unavailable(error) => unavailable(error),
+        BuyError::Ledger(reason) => refused_by_the_ledger(&reason),
         error => ShopError::NotDone(error.to_string()),
     }
 }

@@ -92,7 +92,7 @@ test("a wallet of many outputs, some of them of no key, gets a draft of the larg
   const collateral = [...utxos, ...small.slice(0, 19)];
   const answer = await untilRead(() => ask({ utxos: [...odd, ...small, ...utxos], collateral }));
   const { payment } = json<PaymentDraft>(answer);
-  const [own] = utxos.map((utxo) => utxo.slice(6, 70));
+  const [own] = utxos.map((utxo) => utxo.slice(8, 72));
   assert.equal(payment.payload.nonce.slice(0, 64), own, "what pays is the one that is large enough");
 });
 

@@ -77,7 +77,7 @@ describe("the consent page", () => {
 
   for (const [what, injected, told] of [
     ["a wallet on mainnet", { network: 1 }, /is on mainnet.*preprod/],
-    ["an owner who declines to sign", { declines: true }, /You refused in the wallet, so nothing was approved/],
+    ["an owner who declines to sign", { declines: true }, /You declined in the wallet, so nothing was signed/],
   ] as const) {
     it(`tells ${what} what to do, and lets the owner try again`, async () => {
       const { page, errors } = await consent({ wallet: world.person("owner"), ...injected });

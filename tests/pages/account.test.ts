@@ -1,11 +1,12 @@
 // Selling and the account as a person meets them: in Chromium, with a wallet that a real key is behind.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { open } from "../accounts/account.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import { json, send } from "../helpers/http.ts";
-import type { Listing } from "../helpers/listings.ts";
+import { type Listing, list } from "../helpers/listings.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { signInAgent } from "../oauth/client.ts";
@@ -57,8 +58,12 @@ describe("the page to sell", () => {
     await page.getByLabel("The prompt itself").fill("Something.");
     await page.getByLabel("Price").fill("2");
     await page.getByRole("button", { name: "List with Test wallet" }).click();
-    await page.getByRole("alert").filter({ hasText: "priceLovelace" }).waitFor();
+    await page.getByText("At least 5 tADA where protection is offered.").waitFor();
     assert.equal(await page.getByLabel("Price").getAttribute("aria-invalid"), "true");
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "priceTada");
+    await assertAccessible(page);
+    await page.getByLabel("Price").fill("5");
+    assert.equal(await page.getByLabel("Price").getAttribute("aria-invalid"), null);
     await page.close();
   });
 });
@@ -71,24 +76,21 @@ describe("the account's page", () => {
     await assertAccessible(page);
     await keepPictures(page, "sign-in");
     await signIn(page).click();
-    await page.getByRole("heading", { name: "Service wallet" }).waitFor();
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
     await page.getByLabel("Most per purchase").fill("7");
     await page.getByLabel("Most per day").fill("9");
     await page.getByRole("button", { name: "Change limits" }).click();
-    await page.getByText("The limits are changed").waitFor();
+    await page.getByText("Limits changed.").waitFor();
     const account = await open(world.api, wallet);
     assert.equal((await account.me()).limits.dailyBudgetLovelace, "9000000");
     await page.getByLabel("Most per day").fill("501");
     await page.getByRole("button", { name: "Change limits" }).click();
-    await page.getByRole("alert").filter({ hasText: "dailyBudgetAda" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "Most per day (tADA): a whole number from 1 to 500" }).waitFor();
     await page.reload();
-    await page.getByRole("heading", { name: "Service wallet" }).waitFor();
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
     await page.getByRole("button", { name: "Sign out", exact: true }).click();
     await signIn(page).waitFor();
-    assert.deepEqual(
-      errors.filter((error) => !/status of 400/.test(error)),
-      [],
-    );
+    assertQuiet(errors);
     await page.close();
   });
 
@@ -100,25 +102,68 @@ describe("the account's page", () => {
     await account.buy(listing.id);
     const { page, errors } = await visit(world, browser, "/me", { wallet });
     await signIn(page).click();
-    await page.getByRole("button", { name: /^Read/ }).waitFor();
+    await page.getByRole("link", { name: "Open A hero section" }).waitFor();
     await assertAccessible(page);
     await keepPictures(page, "account");
-    await page.getByRole("button", { name: /^Read/ }).click();
+    await page.getByRole("link", { name: "Open A hero section" }).click();
     await page.getByText(listing.content.trim()).waitFor();
+    await page.getByText("Exactly the text that was listed").waitFor();
+    await page.goBack();
     await page.getByRole("button", { name: /^Remove/ }).click();
-    await page.getByText("The agent is removed").waitFor();
-    await page.getByText("No agent may spend from your wallet").waitFor();
-    await page.getByRole("button", { name: "Send everything back to me" }).click();
-    await page.getByText("On its way to your wallet").waitFor();
+    await page.getByText("Agent removed.").waitFor();
+    await page.getByText("No agent may spend from your balance").waitFor();
+    await page.getByText("Withdraw", { exact: true }).click();
+    await page.getByRole("button", { name: "Withdraw to my wallet" }).click();
+    await page.getByText("are on their way to your wallet").waitFor();
     assertQuiet(errors);
     await page.close();
   });
 
+  it("takes what its owner sells off sale and puts it back, and tells what was sold", async () => {
+    const [wallet, buyer] = [world.person("owner"), await open(world.api, world.person("buyer"))];
+    const listing = await list(world.api, wallet, { title: "Kelp hero", priceLovelace: "3000000" });
+    await world.ledger.faucet(buyer.address, 20_000_000n);
+    await buyer.buy(listing.id);
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    const sale = page.locator("#sales tbody tr");
+    await sale.filter({ hasText: "Kelp hero" }).filter({ hasText: "3 tADA" }).waitFor();
+    const [csv] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download as CSV" }).click(),
+    ]);
+    assert.match(readFileSync(await csv.path(), "utf8"), /"Kelp hero","Paid","[0-9a-f]{64}","3 tADA"/);
+    await page.getByRole("button", { name: "Take off sale: Kelp hero" }).click();
+    await page.getByText("Off sale. Buyers keep what they bought.").waitFor();
+    assert.equal((await send(`${world.api}/listings/${listing.id}`)).status, 404);
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Put back on sale: Kelp hero" }).click();
+    await page.getByText("Back on sale.").waitFor();
+    assert.equal((await send(`${world.api}/listings/${listing.id}`)).status, 200);
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("shows who is signed in, with the balance, in every tab", async () => {
+    const wallet = world.person("owner");
+    const account = await open(world.api, wallet);
+    await world.ledger.faucet(account.address, 7_500_000n);
+    const { page } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    await page.getByRole("link", { name: "Account 7.5 tADA" }).waitFor();
+    const [another] = await Promise.all([
+      page.context().waitForEvent("page"),
+      page.evaluate(() => void window.open("/", "_blank", "noopener")),
+    ]);
+    await another.getByRole("link", { name: "Account 7.5 tADA" }).waitFor();
+    await page.context().close();
+  });
+
   it("asks to sign in again when the session is over", async () => {
     const { page } = await visit(world, browser, "/me", { wallet: world.person("owner") });
-    await page.evaluate(() => sessionStorage.setItem("surety:session", "0".repeat(64)));
+    await page.evaluate(() => localStorage.setItem("surety:session", "0".repeat(64)));
     await page.reload();
-    await page.waitForFunction(() => sessionStorage.getItem("surety:session") === null);
+    await page.waitForFunction(() => localStorage.getItem("surety:session") === null);
     await signIn(page).waitFor();
     await page.close();
   });

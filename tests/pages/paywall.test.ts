@@ -9,7 +9,7 @@ import { decode, json, send } from "../helpers/http.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
 import { type Purchase, purchaseOf } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { assertQuiet, offered, spends, visit } from "./world.ts";
+import { assertQuiet, delivered, offered, spends, visit } from "./world.ts";
 
 let world: World;
 let browser: Browser;
@@ -24,10 +24,10 @@ after(async () => {
   await world.stop();
 });
 
-const pay = (page: Page) => page.getByRole("button", { name: "Pay with Test wallet" });
-const content = (page: Page) => page.getByLabel("The content", { exact: true });
+const pay = (page: Page) => page.getByRole("button", { name: "Pay 6 tADA with Test wallet" });
+const content = (page: Page) => page.getByLabel("The prompt", { exact: true });
 const purchaseOn = async (page: Page): Promise<Purchase> => {
-  const href = await page.getByRole("link", { name: "See the purchase" }).getAttribute("href");
+  const href = await page.getByRole("link", { name: "See your purchase" }).getAttribute("href");
   return purchaseOf(world, (href ?? "").split("/").at(-1) ?? "");
 };
 
@@ -61,13 +61,13 @@ describe("the paywall's page", () => {
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet, quirks });
     await page.getByLabel("Instant").check();
     await pay(page).click();
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);
   });
 
   it("tells a wallet on another network so before it signs", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
-    const elsewhere = `82825820${"ef".repeat(32)}00a200581d${wallet.addressHex.slice(0, 58)}011a02faf080`;
+    const elsewhere = `82825820${"ef".repeat(32)}00a2005839${wallet.addressHex}011a02faf080`;
     const quirks = (): Cip30 => ({
       getUtxos: async () => [elsewhere],
       signTx: () => Promise.reject(new Error("asked to sign")),
@@ -90,7 +90,7 @@ describe("the paywall's page", () => {
     await keepPictures(page, "paywall");
     await page.getByLabel("Instant").check();
     await pay(page).click();
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);
     for (const over of [pay(page), page.getByText("I already bought this")])
       assert.equal(await over.isVisible(), false);
@@ -100,7 +100,7 @@ describe("the paywall's page", () => {
       page.waitForEvent("download"),
       page.getByRole("link", { name: "Download" }).click(),
     ]);
-    assert.equal(download.suggestedFilename(), `${listing.id}.md`);
+    assert.equal(download.suggestedFilename(), "a-hero-section.md");
     assert.equal(readFileSync(await download.path(), "utf8"), listing.content);
     const purchase = await purchaseOn(page);
     assert.deepEqual([purchase.status, purchase.buyerAddress], ["settled", wallet.address]);
@@ -109,13 +109,59 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
+  it("is paid with the keyboard alone, in the order in which it is read, and the focus is never lost", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await pay(page).waitFor();
+    const focused = () =>
+      page.evaluate(() => {
+        const at = document.activeElement;
+        return at?.closest("main") ? (at.closest("label")?.querySelector("b") ?? at).textContent?.trim() : "";
+      });
+    const order: (string | undefined)[] = [];
+    for (let n = 0; n < 40 && order.at(-1) !== "I already bought this: show it again (free)"; n += 1) {
+      await page.keyboard.press("Tab");
+      const at = await focused();
+      if (at) order.push(at);
+    }
+    const form = order.slice(order.indexOf("Protected"));
+    assert.deepEqual(form, [
+      "Protected",
+      "Protected",
+      "Test wallet",
+      "Surety balance",
+      "Pay 6 tADA with Test wallet",
+      "I already bought this: show it again (free)",
+    ]);
+    await page.evaluate(() => {
+      Reflect.set(window, "lost", 0);
+      document.addEventListener("focusout", () =>
+        requestAnimationFrame(() => {
+          if (document.activeElement === document.body) Reflect.set(window, "lost", Reflect.get(window, "lost") + 1);
+        }),
+      );
+    });
+    await page.keyboard.press("Shift+Tab");
+    await page.keyboard.press("Enter");
+    await delivered(page);
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "delivered");
+    assert.equal(await page.evaluate(() => Reflect.get(window, "lost")), 0);
+    await page.close();
+  });
+
   it("sells protected: says in words what the wallet signs, and the money waits in the contract", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     assert.equal(await page.getByLabel("Protected").isChecked(), true, "protected is what is proposed");
+    // The words are there until the wallet has signed, which the test's does at once.
+    await page.evaluate(() => {
+      const draft = document.querySelector("#draft") as HTMLElement;
+      const seen = () => draft.hidden || Reflect.set(window, "signs", draft.textContent);
+      new MutationObserver(seen).observe(draft, { attributes: true });
+    });
     await pay(page).click();
-    await page.getByRole("heading", { name: "Your wallet signs this" }).waitFor();
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
+    assert.match(await page.evaluate(() => Reflect.get(window, "signs")), /^Your wallet signs this.*You lock 6 tADA/);
     assert.equal(await content(page).textContent(), listing.content);
     assert.equal((await purchaseOn(page)).status, "ResultSubmitted");
     assertQuiet(errors);
@@ -137,9 +183,9 @@ describe("the paywall's page", () => {
     });
     await page.getByLabel("Instant").check();
     await pay(page).click();
-    await page.getByText("do not pay a second time").waitFor();
+    await page.getByText("you are not charged twice").waitFor();
     assert.equal(await pay(page).isVisible(), false, "there is nothing to pay with again");
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);
     assert.equal(sent.length, 3);
     assert.equal(new Set(sent).size, 1, "the same payment each time");
@@ -154,10 +200,10 @@ describe("the paywall's page", () => {
       route.request().headers()["payment-signature"] ? route.abort("connectionreset") : route.continue(),
     );
     await pay(page).click();
-    await page.getByText("do not pay a second time").waitFor();
+    await page.getByText("you are not charged twice").waitFor();
     await page.unroute("**/unlock");
     await page.reload();
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await pay(page).isVisible(), false);
     assert.equal(await spends(world, wallet.address), 1);
     await page.close();
@@ -173,12 +219,12 @@ describe("the paywall's page", () => {
 
     const again = async (whose: typeof wallet) => {
       const opened = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet: whose });
+      await opened.page.getByRole("button", { name: "Pay 6 tADA with Test wallet" }).waitFor();
       await opened.page.getByText("I already bought this").click();
-      await opened.page.getByRole("button", { name: "Show it with Test wallet" }).click();
       return opened;
     };
     const { page, errors } = await again(wallet);
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);
     assert.equal((await purchaseOn(page)).id, purchase.id);
     assert.equal(await spends(world, wallet.address), 1);
@@ -186,7 +232,7 @@ describe("the paywall's page", () => {
     await page.close();
 
     const stranger = await again(await world.buyer());
-    await stranger.page.getByRole("alert").filter({ hasText: "has not bought this listing" }).waitFor();
+    await stranger.page.getByRole("alert").filter({ hasText: "has not bought this" }).waitFor();
     assert.equal(await content(stranger.page).isVisible(), false);
     await stranger.page.close();
   });
@@ -201,12 +247,12 @@ describe("the paywall's page", () => {
 
     const again = async (others: (typeof first)[]) => {
       const opened = await visit(world, browser, path, { wallet: first, others });
+      await opened.page.getByRole("button", { name: "Pay 6 tADA with Test wallet" }).waitFor();
       await opened.page.getByText("I already bought this").click();
-      await opened.page.getByRole("button", { name: "Show it with Test wallet" }).click();
       return opened;
     };
     const { page, errors } = await again([world.person("buyer"), second]);
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);
     assertQuiet(errors);
     await page.close();
@@ -220,7 +266,7 @@ describe("the paywall's page", () => {
 
   for (const [what, injected, told] of [
     ["a wallet on mainnet", { network: 1 }, /is on mainnet.*preprod/],
-    ["an owner who declines to sign", { declines: true }, /You refused in the wallet/],
+    ["an owner who declines to sign", { declines: true }, /You declined in the wallet/],
   ] as const) {
     it(`tells ${what} what to do, pays nothing, and lets them try again`, async () => {
       const [listing, wallet] = [await offered(world), await world.buyer()];
@@ -251,8 +297,8 @@ describe("the paywall's page", () => {
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
     await page.goto(`${world.api}/listings/${listing.id}/unlock`);
-    await page.locator(".warning").filter({ hasText: "Paying here needs JavaScript" }).waitFor();
-    await page.getByText("The arbiter decides a dispute").waitFor();
+    await page.locator(".warning").filter({ hasText: "Paying needs JavaScript" }).waitFor();
+    await page.getByText("dispute until").waitFor();
     await context.close();
     const { page: bare } = await visit(world, browser, `/listings/${listing.id}/unlock`);
     await bare.getByText("No Cardano wallet was found").waitFor();
@@ -272,7 +318,7 @@ describe("the paywall's page", () => {
     });
     await page.getByLabel("Instant").check();
     await pay(page).click();
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);
     assert.equal((await purchaseOn(page)).buyerAddress, wallet.address);
     assert.equal(await spends(world, wallet.address), 1);

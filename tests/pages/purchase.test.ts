@@ -73,44 +73,50 @@ async function until(id: string, status: string): Promise<void> {
   });
 }
 
-const sign = (page: Page) => page.getByRole("button", { name: "Sign with Test wallet" });
+/** Opens what a buyer looks for when something is wrong. */
+async function openWrong(page: Page): Promise<void> {
+  const wrong = page.locator("#wrong");
+  await page.getByRole("radio", { name: "Test wallet", includeHidden: true }).waitFor({ state: "attached" });
+  if ((await wrong.getAttribute("open")) === null) await wrong.locator("summary").first().click();
+}
 
 /** Does one of the things that the page offers, and waits until the page shows what followed. */
-async function choose(page: Page, what: RegExp, id: string, status: string): Promise<void> {
-  await page.getByRole("radio", { name: what }).check();
-  await sign(page).click();
+async function choose(page: Page, what: string, id: string, status: string): Promise<void> {
+  await openWrong(page);
+  await page.getByRole("button", { name: what }).click();
   await page.getByText("Sent. This page shows it").waitFor();
   await until(id, status);
 }
 
-/** Opens the buyer's verdict and chooses one. */
-async function judge(page: Page, found: RegExp): Promise<void> {
-  await page.getByText(/^(You bought this\?|Change it)/).click();
-  await page.getByRole("radio", { name: found }).check();
+/** Gives the buyer's verdict. */
+async function judge(page: Page, found: string): Promise<void> {
+  await openWrong(page);
+  await page.getByRole("button", { name: found }).click();
 }
 
-const headline = (page: Page, words: string) => page.getByRole("heading", { name: words, exact: true }).waitFor();
+const headline = (page: Page, words: string) => page.locator("#next").filter({ hasText: words }).waitFor();
 
 describe("a purchase's page", () => {
   it("leads a buyer whose seller delivers nothing to the money: ask for it, take it when the time is over", async () => {
     const { buyer, id } = await bought("Aurora hero");
     await world.tick();
     const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
-    await headline(page, "The seller proves the delivery");
-    await page.getByRole("radio").first().waitFor();
+    await headline(page, "Waiting for the proof of delivery");
+    await openWrong(page);
+    await page.getByRole("button", { name: "Ask for a refund" }).waitFor();
     await assertAccessible(page);
     await keepPictures(page, "purchase-locked");
-    await choose(page, /refund/i, id, "RefundRequested");
-    await headline(page, "The seller may still prove a delivery");
+    await choose(page, "Ask for a refund", id, "RefundRequested");
+    await headline(page, "The buyer asked for a refund");
     await passTo(id, "submitResult");
     await page.reload();
-    await headline(page, "The buyer may take the money back");
+    await headline(page, "The buyer can take the money back");
     const before = await world.ledger.tip();
-    await choose(page, /^Take back/, id, "refunded");
+    await choose(page, "Take your money back", id, "refunded");
     assert.ok((await world.ledger.tip()).height > before.height);
-    await headline(page, "Nothing is left to do");
+    await headline(page, "All done");
     await page.getByText("The buyer has the money back").waitFor();
-    assert.equal(await page.getByRole("radio").count(), 0, "nothing can be done any more");
+    assert.equal(await page.locator("main").getByRole("button").count(), 0, "nothing can be done any more");
     await assertAccessible(page);
     await keepPictures(page, "purchase-refunded");
     assertQuiet(errors);
@@ -122,20 +128,20 @@ describe("a purchase's page", () => {
     await deliverWrong(id);
     await until(id, "ResultSubmitted");
     const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
-    await headline(page, "The buyer may dispute");
-    await choose(page, /dispute/i, id, "Disputed");
+    await headline(page, "All good? Nothing to do");
+    await choose(page, "Dispute this purchase", id, "Disputed");
     await headline(page, "The arbiter decides");
-    await page.getByText("What you can do now").waitFor();
+    await page.getByText("Something wrong?").waitFor();
     await assertAccessible(page);
     await keepPictures(page, "purchase-disputed");
-    await page.getByText(/^From .* Release/).waitFor();
-    assert.equal(await page.getByText(/Dispute the purchase/).count(), 0, "nobody disputes twice");
+    await page.getByText(/^Release the money to the seller: .* From \d\d:\d\d/).waitFor();
+    assert.equal(await page.getByRole("button", { name: /^Dispute/ }).count(), 0, "there is one dispute");
     // The contract gives each party a pause between two actions.
     await world.ledger.advance(COOLDOWN_SECONDS);
     await world.tick();
     await page.reload();
-    await choose(page, /^Release/, id, "WithdrawAuthorized");
-    await headline(page, "The seller collects");
+    await choose(page, "Release the money to the seller", id, "WithdrawAuthorized");
+    await headline(page, "The seller collects the payment");
     assertQuiet(errors);
     await page.close();
   });
@@ -145,13 +151,14 @@ describe("a purchase's page", () => {
     await world.tick();
     for (const [wallet, declines, told] of [
       [await world.buyer(), false, /addr_test1/],
-      [buyer, true, /You refused in the wallet/],
+      [buyer, true, /You declined in the wallet/],
     ] as const) {
       const { page } = await visit(world, browser, `/purchases/${id}`, { wallet, declines });
-      await page.getByRole("radio", { name: /refund/i }).check();
-      await sign(page).click();
+      await openWrong(page);
+      const ask = page.getByRole("button", { name: "Ask for a refund" });
+      await ask.click();
       await page.getByRole("alert").filter({ hasText: told }).waitFor();
-      assert.equal(await sign(page).isEnabled(), true);
+      assert.equal(await ask.isEnabled(), true);
       await page.close();
     }
     assert.equal((await purchaseOf(id)).status, "FundsLocked");
@@ -162,22 +169,17 @@ describe("a purchase's page", () => {
     await deliverWrong(id);
     await until(id, "ResultSubmitted");
     const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
-    await page.getByText("Not given yet").waitFor();
-    await page.getByRole("radio", { name: /dispute/i }).waitFor();
-    assert.equal(await page.getByRole("radio", { name: /dispute/i }).isChecked(), false);
-    await judge(page, /something else/);
+    await openWrong(page);
+    await page.getByRole("button", { name: "Dispute this purchase" }).waitFor();
     await assertAccessible(page);
     await keepPictures(page, "purchase-verdict");
-    await page.getByRole("button", { name: "Say so with Test wallet" }).click();
-    await page.getByText("It is not what was listed").waitFor();
-    await page.getByText("dispute above, in time, and sign it").waitFor();
+    await judge(page, "No, something else");
+    await page.getByText("it is not what was listed").waitFor();
+    await page.getByText("Dispute above, in time").waitFor();
     const { verification, status } = await purchaseOf(id);
     assert.deepEqual([verification, status], ["mismatch", "ResultSubmitted"]);
     // What follows is one click away.
-    await page.getByRole("radio", { name: /dispute/i, checked: true }).waitFor();
-    await sign(page).click();
-    await page.getByText("Sent. This page shows it").waitFor();
-    await until(id, "Disputed");
+    await choose(page, "Dispute this purchase", id, "Disputed");
     await page.getByText("asked back already").waitFor();
     assertQuiet(errors);
     await page.close();
@@ -186,49 +188,69 @@ describe("a purchase's page", () => {
   it("takes no verdict from another wallet than the one that paid, and says which did", async () => {
     const { buyer, id } = await bought("Tide landing");
     const { page } = await visit(world, browser, `/purchases/${id}`, { wallet: await world.buyer() });
-    await judge(page, /something else/);
-    await page.getByRole("button", { name: "Say so with Test wallet" }).click();
+    await judge(page, "No, something else");
     await page.getByRole("alert").filter({ hasText: buyer.address }).waitFor();
     assert.equal((await purchaseOf(id)).verification, undefined);
     await page.close();
   });
 
-  it("takes the verdict on what a service wallet bought from its account, without a signature", async () => {
+  it("takes the verdict on what a Surety balance bought from its account, without a signature", async () => {
     const [owner, listing] = [world.person("owner"), await offered(world, { title: "Dune hero" })];
     const account = await open(world.api, owner);
     await world.ledger.faucet(account.address, 30_000_000n);
     const id = await buyUnposted(world, listing, { wallet: account.address, authorization: account.headers });
     const { page, errors } = await visit(world, browser, "/me", { wallet: owner });
     await page.getByRole("button", { name: "Sign in with Test wallet" }).click();
-    await page.getByRole("link", { name: "Dune hero" }).click();
-    await judge(page, /something else/);
-    assert.equal(await page.getByRole("button", { name: "Say so with Test wallet" }).isVisible(), false);
-    await page.getByRole("button", { name: "Say so from your account" }).click();
-    await page.getByText("the service disputes as soon as the delivery is posted").waitFor();
+    await page.getByRole("link", { name: "Open Dune hero" }).click();
+    await page.getByText("Exactly the text that was listed").waitFor();
+    await judge(page, "No, something else");
+    await page.getByText("The dispute starts by itself").waitFor();
     assert.equal((await purchaseOf(id)).verification, "mismatch");
-    await judge(page, /^It is what/);
-    await page.getByRole("button", { name: "Say so from your account" }).click();
+    await judge(page, "Yes, as listed");
     await page.getByText("The seller is paid when the time to dispute is over").waitFor();
     assert.equal((await purchaseOf(id)).verification, "ok");
     assertQuiet(errors);
     await page.close();
   });
 
-  it("tells who only reads what happened and what is next, without a script: times, transactions, deadlines to scale", async () => {
+  it("shows the text to the wallet that paid, verified, to copy, to keep and to read, and to no other wallet", async () => {
+    const { buyer, id } = await bought("Mist hero");
+    await world.tick();
+    const stranger = await visit(world, browser, `/purchases/${id}`, { wallet: await world.buyer() });
+    await stranger.page.getByRole("button", { name: "Show the text (free)" }).click();
+    await stranger.page.getByRole("alert").filter({ hasText: buyer.address }).waitFor();
+    await stranger.page.close();
+    const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
+    await page.getByRole("button", { name: "Show the text (free)" }).click();
+    await page.getByText("Exactly the text that was listed").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "goods");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download mist-hero.md" }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), "mist-hero.md");
+    await page.getByRole("button", { name: "Reading view" }).click();
+    await page.locator("#readable p").first().waitFor();
+    await assertAccessible(page);
+    await keepPictures(page, "purchase-open");
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("tells a reader what happened and what is next, without a script: times, transactions, three steps", async () => {
     const { id } = await bought("Orbit");
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
     await page.goto(`${world.api}/purchases/${id}`);
-    const link = page.getByRole("link", { name: /^Transaction/ });
+    const link = page.getByRole("complementary").locator("a.hash");
     assert.equal(await link.getAttribute("href"), `${world.ledger.blockfrost}/txs/${id}`);
     assert.equal((await send((await link.getAttribute("href")) ?? "")).status, 200);
-    const { submitResult, unlock, externalDisputeUnlock } = (await purchaseOf(id)).escrow.deadlines;
-    const [width, ...rest] = await page
-      .locator("svg.scale rect")
-      .evaluateAll((bars) => bars.map((bar) => bar.getBoundingClientRect().width));
-    const total = (width ?? 0) + rest.reduce((sum, one) => sum + one, 0);
-    const third = (Number(externalDisputeUnlock) - Number(unlock)) / (Number(unlock) - Number(submitResult));
-    assert.ok(Math.abs((rest[1] ?? 0) / (rest[0] ?? 1) - third) < 0.02, `${rest} of ${total}`);
+    const utc = (ms = "") => new Date(Number(ms)).toISOString().slice(11, 16);
+    const { submitResult, unlock } = (await purchaseOf(id)).escrow.deadlines;
+    const steps = await page.locator(".track li").allTextContents();
+    assert.match(steps[0] ?? "", /^✓ Paid/);
+    assert.match(steps[1] ?? "", new RegExp(`^Proof by ${utc(submitResult)} UTC`));
+    assert.match(steps[2] ?? "", new RegExp(`^Seller paid ${utc(unlock)} UTC`));
     await context.close();
   });
 });

@@ -1,4 +1,4 @@
-// Paying from the service wallet as whoever is signed in meets it: in Chromium, at the paywall.
+// Paying from the Surety balance as its owner meets it: in Chromium, at the checkout.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
@@ -6,7 +6,7 @@ import { type Account, open } from "../accounts/account.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import { assertAccessible, keepPictures, type Opened } from "../helpers/page.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { assertQuiet, offered, spends, visit } from "./world.ts";
+import { assertQuiet, delivered, offered, spends, visit } from "./world.ts";
 
 let world: World;
 let browser: Browser;
@@ -18,86 +18,96 @@ after(async () => {
   await world.stop();
 });
 
-const pay = (page: Page) => page.getByRole("button", { name: "Pay from the service wallet" });
-const content = (page: Page) => page.getByLabel("The content", { exact: true });
+const pay = (page: Page) => page.getByRole("button", { name: /from your Surety balance/ });
+const content = (page: Page) => page.getByLabel("The prompt", { exact: true });
 
-/** Somebody whose service wallet has money, signed in in a browser. */
+/** An owner whose Surety balance has money, signed in in a browser. */
 async function signedIn(lovelace = 25_000_000n): Promise<Opened & { account: Account }> {
   const wallet = world.person("owner");
   const account = await open(world.api, wallet);
   await world.ledger.faucet(account.address, lovelace);
   const opened = await visit(world, browser, "/me", { wallet });
   await opened.page.getByRole("button", { name: "Sign in with Test wallet" }).click();
-  await opened.page.getByRole("heading", { name: "Service wallet" }).waitFor();
+  await opened.page.getByRole("heading", { name: "Surety balance" }).waitFor();
   return { ...opened, account };
 }
 
 const goTo = (page: Page, listing: { id: string }) => page.goto(`${world.api}/listings/${listing.id}/unlock`);
 
-describe("paying from the service wallet", () => {
+describe("paying from the Surety balance", () => {
   it("is offered with balance and limits, delivers, and costs nothing the second time", async () => {
     const listing = await offered(world);
     const { page, errors, account } = await signedIn();
     await goTo(page, listing);
-    await page.getByText("25 tADA in it. Its limits: 10 tADA a purchase, 30 tADA more today.").waitFor();
+    await page.getByText("25 tADA · 10 tADA per purchase, 30 tADA left today").waitFor();
     await assertAccessible(page);
     await keepPictures(page, "paywall-signed-in");
     await pay(page).click();
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);
     assert.equal(await pay(page).isVisible(), false);
     const [bought] = (await account.me()).purchases;
     assert.deepEqual([bought?.mode, bought?.listingId], ["protected", listing.id]);
     await page.reload();
-    await pay(page).click();
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await page.getByRole("heading", { name: "You already own this" }).waitFor();
+    await page.getByRole("button", { name: "Show it again (free)", exact: true }).click();
+    await delivered(page);
     assert.equal(await spends(world, account.address), 1);
     assertQuiet(errors);
     await page.close();
   });
 
-  it("is not offered to whoever is not signed in, who is told where to", async () => {
-    const { page } = await visit(world, browser, `/listings/${(await offered(world)).id}/unlock`);
-    await page.getByText("Pay from a service wallet").click();
-    await page.getByRole("link", { name: "Sign in" }).waitFor();
-    assert.equal(await pay(page).isVisible(), false);
+  it("says where to sign in to those who are not, and comes back to the checkout", async () => {
+    const listing = await offered(world);
+    const wallet = world.person("owner");
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    assert.equal(await page.getByRole("radio", { name: /^Surety balance/ }).isDisabled(), true);
+    await page.getByRole("link", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Sign in with Test wallet" }).click();
+    await page.waitForURL(`**/listings/${listing.id}/unlock`);
+    await page.getByText("0 tADA · not enough for this").waitFor();
     await page.close();
   });
 
-  for (const [what, lovelace, limits, told] of [
-    [
-      "a limit is in the way",
-      25_000_000n,
-      [5, 5],
-      /over the limit of 5 tADA per purchase: raise it on the account's page/,
-    ],
-    [
-      "it holds too little",
-      3_000_000n,
-      [10, 30],
-      /not enough tADA in the service wallet: send at least .* more to addr_test1/,
-    ],
+  for (const [what, lovelace, limits, told, link] of [
+    ["a limit is in the way", 25_000_000n, [5, 5], "over your limit of 5 tADA per purchase", "Change limits"],
+    ["it holds too little", 3_000_000n, [10, 30], "not enough for this", "Add funds"],
   ] as const) {
-    it(`says what to do where ${what}, pays nothing, and pays once it is done`, async () => {
+    it(`cannot be chosen where ${what}, says why and where to change it, and pays once it is done`, async () => {
       const listing = await offered(world);
       const { page, account } = await signedIn(lovelace);
       await account.setLimits(limits[0], limits[1]);
       await goTo(page, listing);
-      await page.getByLabel("Instant").check();
-      await pay(page).click();
-      await page.getByRole("alert").filter({ hasText: told }).waitFor();
-      assert.equal(await page.getByRole("link", { name: "Wallet and limits" }).last().getAttribute("href"), "/me");
+      await page.getByText(told).waitFor();
+      assert.equal(await page.getByRole("radio", { name: /^Surety balance/ }).isDisabled(), true);
+      assert.equal(await page.getByRole("link", { name: link }).getAttribute("href"), "/me");
       await assertAccessible(page);
-      assert.equal(await spends(world, account.address), 0);
       await account.setLimits(10, 30);
       await world.ledger.faucet(account.address, 10_000_000n);
-      await page.getByRole("link", { name: "Start again" }).click();
+      await page.reload();
       await pay(page).click();
-      await page.getByText("with exactly the hash that was listed").waitFor();
+      await delivered(page);
       assert.equal(await spends(world, account.address), 1);
       await page.close();
     });
   }
+
+  it("says what the service refuses although the page offered it, and starts again", async () => {
+    const listing = await offered(world);
+    const { page, account } = await signedIn();
+    await goTo(page, listing);
+    await pay(page).waitFor();
+    await account.setLimits(5, 5);
+    await pay(page).click();
+    await page.getByRole("alert").filter({ hasText: "over the limit of 5 tADA per purchase" }).waitFor();
+    assert.equal(await page.getByRole("link", { name: "Open your account" }).getAttribute("href"), "/me");
+    assert.equal(await spends(world, account.address), 0);
+    await account.setLimits(10, 30);
+    await page.getByRole("link", { name: "Start again" }).click();
+    await pay(page).click();
+    await delivered(page);
+    await page.close();
+  });
 
   it("pays once when the answer is lost, or the page is closed meanwhile, and delivers by itself", async () => {
     const listing = await offered(world);
@@ -111,11 +121,11 @@ describe("paying from the service wallet", () => {
       return route.abort("connectionreset");
     });
     await pay(page).click();
-    await page.getByText("do not pay a second time").waitFor();
+    await page.getByText("you are not charged twice").waitFor();
     assert.equal(await pay(page).isVisible(), false, "there is nothing to pay with again");
     await page.unroute("**/me/buy");
     await page.reload();
-    await page.getByText("with exactly the hash that was listed").waitFor();
+    await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);
     assert.equal(await spends(world, account.address), 1);
     await page.close();
@@ -129,12 +139,12 @@ describe("paying from the service wallet", () => {
     await goTo(page, listing);
     await page.route("**/me/buy", (route) => route.abort("connectionreset"));
     await pay(page).click();
-    await page.getByText("do not pay a second time").waitFor();
+    await page.getByText("you are not charged twice").waitFor();
     await page.goto(`${world.api}/`);
     await page.evaluate(
       ([token, wallet]) => {
-        sessionStorage.setItem("surety:session", `${token}`);
-        sessionStorage.setItem("surety:wallet", `${wallet}`);
+        localStorage.setItem("surety:session", `${token}`);
+        localStorage.setItem("surety:balance-address", `${wallet}`);
       },
       [other.token, other.address],
     );
@@ -142,7 +152,7 @@ describe("paying from the service wallet", () => {
     await page.unroute("**/me/buy");
     page.on("request", (request) => calls.push(new URL(request.url()).pathname));
     await goTo(page, listing);
-    await page.getByText("25 tADA in it").waitFor();
+    await page.getByText("25 tADA ·").waitFor();
     assert.equal(await pay(page).isEnabled(), true);
     assert.equal(calls.includes("/me/buy"), false);
     assert.deepEqual([await spends(world, account.address), await spends(world, other.address)], [0, 0]);
@@ -159,17 +169,21 @@ describe("paying from the service wallet", () => {
     const opened = await visit(world, browser, "/", { wallet: other });
     await opened.page.evaluate(
       ([token, wallet]) => {
-        sessionStorage.setItem("surety:session", `${token}`);
-        sessionStorage.setItem("surety:wallet", `${wallet}`);
+        localStorage.setItem("surety:session", `${token}`);
+        localStorage.setItem("surety:balance-address", `${wallet}`);
       },
       [account.token, account.address],
     );
     await goTo(opened.page, listing);
-    await opened.page.getByRole("button", { name: "Pay with Test wallet" }).click();
-    await opened.page.getByRole("alert").filter({ hasText: "Your service wallet has bought it" }).waitFor();
+    const owned = opened.page.getByRole("heading", { name: "You already own this" });
+    await owned.waitFor();
+    await opened.page.getByRole("button", { name: "Use another wallet" }).click();
+    await opened.page.getByText("Test wallet", { exact: true }).click();
+    await opened.page.getByRole("button", { name: "Pay 6 tADA with Test wallet" }).click();
+    await owned.waitFor();
     assert.equal(await spends(world, other.address), 0);
-    await pay(opened.page).click();
-    await opened.page.getByText("with exactly the hash that was listed").waitFor();
+    await opened.page.getByRole("button", { name: "Show it again (free)", exact: true }).click();
+    await delivered(opened.page);
     assert.equal(await content(opened.page).textContent(), had);
     assert.equal(await spends(world, account.address), 1);
     await opened.page.close();
@@ -181,12 +195,9 @@ describe("paying from the service wallet", () => {
     await goTo(page, listing);
     await pay(page).waitFor();
     await account.post("/auth/logout");
-    await page.evaluate(() => sessionStorage.setItem("surety:session", "0".repeat(64)));
+    await page.evaluate(() => localStorage.setItem("surety:session", "0".repeat(64)));
     await pay(page).click();
-    await page
-      .getByRole("alert")
-      .filter({ hasText: "Sign in again, and pay again here: nothing is paid twice" })
-      .waitFor();
+    await page.getByRole("alert").filter({ hasText: "Sign in and pay again: nothing is paid twice" }).waitFor();
     assert.equal(await spends(world, account.address), 0);
     await page.close();
   });

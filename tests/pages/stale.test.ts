@@ -1,4 +1,4 @@
-// What an order from a service wallet that never came to an end does later, when its owner only looks at the page.
+// What an order from a Surety balance that never came to an end does later, when its owner only looks at the page.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
@@ -6,7 +6,7 @@ import { type Account, open } from "../accounts/account.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import type { Opened } from "../helpers/page.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { offered, spends, visit } from "./world.ts";
+import { delivered, offered, spends, visit } from "./world.ts";
 
 let world: World;
 let browser: Browser;
@@ -22,9 +22,9 @@ after(async () => {
 });
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-const pay = (page: Page) => page.getByRole("button", { name: "Pay from the service wallet" });
+const pay = (page: Page) => page.getByRole("button", { name: /from your Surety balance/ });
 const goTo = (page: Page, listing: { id: string }) => page.goto(`${world.api}/listings/${listing.id}/unlock`);
-const toldToLook = (page: Page) => page.getByText("your account says what became of it").waitFor();
+const toldToLook = (page: Page) => page.getByText("Your account shows how the order ended").waitFor();
 
 async function signedIn(lovelace = 50_000_000n): Promise<Opened & { account: Account }> {
   const wallet = world.person("owner");
@@ -32,11 +32,11 @@ async function signedIn(lovelace = 50_000_000n): Promise<Opened & { account: Acc
   await world.ledger.faucet(account.address, lovelace);
   const opened = await visit(world, browser, "/me", { wallet });
   await opened.page.getByRole("button", { name: "Sign in with Test wallet" }).click();
-  await opened.page.getByRole("heading", { name: "Service wallet" }).waitFor();
+  await opened.page.getByRole("heading", { name: "Surety balance" }).waitFor();
   return { ...opened, account };
 }
 
-describe("an order from a service wallet that was given up", () => {
+describe("an order from a Surety balance that was given up", () => {
   it("does not pay by itself when its owner looks at the page a day later", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();
@@ -44,7 +44,7 @@ describe("an order from a service wallet that was given up", () => {
     await page.route("**/me/buy", (route) => route.abort("connectionreset"));
     await page.getByLabel("Instant").check();
     await pay(page).click();
-    await page.getByText("do not pay a second time").waitFor();
+    await page.getByText("you are not charged twice").waitFor();
     await page.goto(`${world.api}/`);
     await page.unroute("**/me/buy");
     assert.equal(await spends(world, account.address), 0, "it never came to the service");
@@ -54,7 +54,7 @@ describe("an order from a service wallet that was given up", () => {
     page.on("request", (request) => calls.push(new URL(request.url()).pathname));
     await goTo(page, listing);
     await toldToLook(page);
-    assert.equal(calls.includes("/me/buy"), false, "nobody clicked");
+    assert.equal(calls.includes("/me/buy"), false, "without a click");
     assert.equal(await spends(world, account.address), 0);
     await page.close();
   });
@@ -64,13 +64,13 @@ describe("an order from a service wallet that was given up", () => {
     const { page, account } = await signedIn();
     await goTo(page, listing);
     await page.getByLabel("Protected").check();
-    // The service pays, and its owner leaves before the answer is there: nobody waits for a minute.
+    // The service pays, and its owner leaves before the answer is there.
     await page.route("**/me/buy", async (route) => {
       await route.fetch();
       return route.abort("connectionreset");
     });
     await pay(page).click();
-    await page.getByText("do not pay a second time").waitFor();
+    await page.getByText("you are not charged twice").waitFor();
     await page.goto(`${world.api}/me`);
     await page.unroute("**/me/buy");
     await world.ledger.advance(17 * 60);
@@ -87,7 +87,7 @@ describe("an order from a service wallet that was given up", () => {
     assert.deepEqual(
       purchases.map(({ status }) => status),
       ["refunded"],
-      "nobody clicked",
+      "without a click",
     );
     await page.close();
   });
@@ -99,20 +99,20 @@ describe("a wallet with several addresses", () => {
     const path = `/listings/${listing.id}/unlock`;
     const bought = await visit(world, browser, path, { wallet: first, others: [second] });
     await bought.page.getByLabel("Instant").check();
-    await bought.page.getByRole("button", { name: "Pay with Test wallet" }).click();
-    await bought.page.getByText("with exactly the hash that was listed").waitFor();
+    await bought.page.getByRole("button", { name: "Pay 6 tADA with Test wallet" }).click();
+    await delivered(bought.page);
     await bought.page.close();
     // Change went to the next address, as wallets do; the first one is among those that it names.
     const again = await visit(world, browser, path, { wallet: second, others: [first] });
     const told = again.page.getByRole("alert").filter({ hasText: /\S/ });
     await again.page.getByLabel("Instant").check();
     await again.page.route("**/purchases?*", (route) => route.abort("connectionreset"));
-    await again.page.getByRole("button", { name: "Pay with Test wallet" }).click();
+    await again.page.getByRole("button", { name: "Pay 6 tADA with Test wallet" }).click();
     await told.waitFor();
-    assert.equal(await spends(world, second.address), 0, "nobody can tell whether it was");
+    assert.equal(await spends(world, second.address), 0, "it is not known whether it was bought");
     await again.page.unroute("**/purchases?*");
-    await again.page.getByRole("button", { name: "Pay with Test wallet" }).click();
-    await again.page.getByText("This wallet has bought it").waitFor();
+    await again.page.getByRole("button", { name: "Pay 6 tADA with Test wallet" }).click();
+    await again.page.getByRole("heading", { name: "You already own this" }).waitFor();
     assert.equal(await spends(world, second.address), 0, "it was bought already");
     await again.page.close();
   });

@@ -1,6 +1,6 @@
 // A person at the pages: a browser with a wallet in it that a real key and the local ledger are behind.
 import assert from "node:assert/strict";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { type Listing, list } from "../helpers/listings.ts";
 import { type Injected, type Opened, openPage } from "../helpers/page.ts";
 import type { World } from "../helpers/world.ts";
@@ -40,6 +40,9 @@ export async function spends(world: World, address: string): Promise<number> {
   }
   return count;
 }
+
+/** The text that was bought, once it is delivered and is what was listed. */
+export const delivered = (page: Page) => page.getByText("exactly the listed text").waitFor();
 
 /** Nothing was complained about, but for the 402 that the paywall's page itself is. */
 export function assertQuiet(errors: readonly string[]): void {

@@ -44,6 +44,14 @@ export const listingProof = (
   timestamp = Date.now(),
 ): Promise<string> => proof(who, listingDigest(listing, timestamp), timestamp);
 
+/** Proof of the seller who takes a listing off sale, or puts it back. */
+export const saleProof = (
+  who: Prover,
+  wanted: "take-off" | "relist",
+  listingId: string,
+  timestamp = Date.now(),
+): Promise<string> => proof(who, digest(`service:${wanted}:v1`, listingId, who.address, timestamp), timestamp);
+
 /** Proof of a returning buyer for `GET /listings/{id}/unlock`, and of a payer's verdict. */
 export const unlockProof = (who: Prover, listingId: string, timestamp = Date.now()): Promise<string> =>
   proof(who, unlockDigest(listingId, who.address, timestamp), timestamp);

@@ -185,7 +185,7 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
     let listing = purchase.listing(&id, shop)?;
     let proof = proof::of_purchase(&key, listing.as_str())?;
     let body = Some(json!({ "verification": verdict }));
-    let ask = Ask { headers: vec![(proof::HEADER, &proof)], body, patient: false };
+    let ask = Ask { headers: vec![(proof::HEADER, &proof)], body, ..Ask::default() };
     let told: Value = shop.service.json("POST", &format!("/purchases/{id}/verification"), ask)?;
     shop.tell.result(&told, &format!("said of {id}: {verdict}"))
 }

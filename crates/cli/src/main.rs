@@ -3,6 +3,7 @@
 //! ```text
 //! main ──> a command: catalogue, selling, buying, redelivery, acting, account, wallet
 //!            ├── service   the API, which drafts every transaction
+//!            ├── doctor   sends a deployment what stock clients send
 //!            ├── chain     what the wallet owns, by a provider that is not the service
 //!            ├── verify    holds a draft against both before it is signed
 //!            └── home      key, session, and payments of which the end is not known
@@ -15,6 +16,7 @@ mod acting;
 mod buying;
 mod catalogue;
 mod chain;
+mod doctor;
 mod failure;
 mod home;
 mod phrase;
@@ -116,6 +118,8 @@ enum Command {
     Account,
     /// Show what was bought with the wallet or from its service wallet.
     Purchases,
+    /// Say which clients and wallets a deployment serves; exit code 1 where it does not serve some.
+    Doctor(doctor::DoctorArguments),
 }
 
 /// What every command works with.
@@ -154,6 +158,7 @@ impl Shop {
             Command::SignOut => account::sign_out(self),
             Command::Account => account::show(self),
             Command::Purchases => account::purchases(self),
+            Command::Doctor(arguments) => doctor::run(self.service.base(), &self.tell, arguments),
         }
     }
 }

@@ -73,8 +73,11 @@ pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
         category: category.clone(),
     };
     let body = Some(json!(offer));
-    let (listing, told): (Listing, Value) =
-        shop.service.told("POST", "/listings", Ask { headers: vec![(proof::HEADER, &proof)], body, patient: false })?;
+    let (listing, told): (Listing, Value) = shop.service.told(
+        "POST",
+        "/listings",
+        Ask { headers: vec![(proof::HEADER, &proof)], body, ..Ask::default() },
+    )?;
     if listing.content_hash != hash {
         return Err(Failure::Refused("the service listed something else: its contentHash is another".into()));
     }

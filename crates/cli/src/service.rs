@@ -37,8 +37,17 @@ pub struct Answer {
 pub struct Ask<'a> {
     pub headers: Vec<(&'static str, &'a str)>,
     pub body: Option<Value>,
+    /// Instead of `body`: `application/x-www-form-urlencoded`.
+    pub form: Option<String>,
     /// Whether the service may wait for a block.
     pub patient: bool,
+}
+
+impl Ask<'_> {
+    /// A request with this JSON as its body.
+    pub fn json(body: Value) -> Self {
+        Self { body: Some(body), ..Self::default() }
+    }
 }
 
 impl Service {
@@ -82,9 +91,10 @@ impl Service {
         for (name, value) in ask.headers {
             request = request.header(name, value);
         }
-        let sent = match ask.body {
-            Some(body) => {
-                let request = request.header("content-type", "application/json").body(body.to_string().into_bytes());
+        let json = ask.body.map(|body| ("application/json", body.to_string()));
+        let sent = match json.or_else(|| Some(("application/x-www-form-urlencoded", ask.form?))) {
+            Some((kind, body)) => {
+                let request = request.header("content-type", kind).body(body.into_bytes());
                 request.map(|request| agent.run(request))
             }
             None if method == "POST" => request.body(Vec::new()).map(|request| agent.run(request)),

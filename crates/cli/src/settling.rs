@@ -120,7 +120,7 @@ pub fn settle(shop: &Shop, key: &SigningKey, pending: &Pending, out: Option<&Pat
         let proof = if public { Some(proof::of_purchase(key, pending.listing.as_str())?) } else { None };
         let mut headers = vec![("payment-signature", pending.header.as_str())];
         headers.extend(proof.as_deref().map(|proof| (proof::HEADER, proof)));
-        match shop.service.ask("GET", &unlock(&pending.listing), Ask { headers, body: None, patient: true }) {
+        match shop.service.ask("GET", &unlock(&pending.listing), Ask { headers, patient: true, ..Ask::default() }) {
             Err(failure) => last = failure.to_string(),
             Ok(answer) if answer.status == 200 => return deliver(shop, pending, &answer, out),
             Ok(answer) => {

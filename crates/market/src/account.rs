@@ -282,6 +282,17 @@ pub async fn set_limits(
     Ok(db.run(set).await?.first().is_some())
 }
 
+/// The statement that reads what a service wallet's payments that are in no block yet take of what the chain shows, in
+/// lovelace, as a JSON string.
+#[must_use]
+pub fn pending(wallet: &str) -> Statement {
+    statement!(
+        "SELECT json_quote(CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT)) FROM outbox o JOIN payments p \
+           ON p.tx_id = o.tx_id WHERE o.wallet = ?1 AND o.kind IN ('payment', 'lock') AND o.state IN ('claimed', 'submitted')",
+        wallet,
+    )
+}
+
 /// What a live session's owner sees of the account, but for the balance, which the chain knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountView {

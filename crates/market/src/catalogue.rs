@@ -18,9 +18,10 @@ pub mod discovery;
 mod newest;
 mod page;
 mod store;
+pub mod take_off;
 
 pub use newest::Newest;
-pub use page::page;
+pub use page::{count, page};
 pub use store::{NoRoom, Quota, Source, StoreError, Stored, store};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
@@ -192,6 +193,16 @@ pub fn titles(ids: &[&str]) -> Statement {
     )
 }
 
+/// The statement that reads titles and prices of listings: a JSON object `{id, title, priceLovelace}` each.
+#[must_use]
+pub fn titles_and_prices(ids: &[String]) -> Statement {
+    statement!(
+        "SELECT json_object('id', id, 'title', title, 'priceLovelace', CAST(price_lovelace AS TEXT)) FROM listings \
+           WHERE id IN (SELECT value FROM json_each(?1))",
+        serde_json::json!(ids).to_string(),
+    )
+}
+
 /// Which listings a page shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -203,6 +214,8 @@ pub struct Filter {
     pub seller: Option<Address>,
     /// Words that title or description contain (the last may be a beginning, of which eight letters count).
     pub words: Option<String>,
+    /// One of the words is enough.
+    pub any_word: bool,
     /// At most this price.
     pub max_price: Option<cardano::Lovelace>,
     /// At least this score, of sellers who have one.

@@ -27,6 +27,7 @@ pub mod purchase;
 pub mod release;
 pub mod results;
 pub mod room;
+pub mod sales;
 pub mod schema;
 pub mod state;
 pub mod transitions;

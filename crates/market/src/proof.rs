@@ -114,6 +114,18 @@ impl Proof {
     pub fn unlock_digest(&self, listing: &str) -> ContentHash {
         digest(&["service:unlock:v1", listing, &text(&self.address), &text(&self.timestamp)])
     }
+
+    /// What a seller signs to take a listing off sale.
+    #[must_use]
+    pub fn take_off_digest(&self, listing: &str) -> ContentHash {
+        digest(&["service:take-off:v1", listing, &text(&self.address), &text(&self.timestamp)])
+    }
+
+    /// What a seller signs to put a listing back on sale.
+    #[must_use]
+    pub fn relist_digest(&self, listing: &str) -> ContentHash {
+        digest(&["service:relist:v1", listing, &text(&self.address), &text(&self.timestamp)])
+    }
 }
 
 fn text(value: &impl ToString) -> String {

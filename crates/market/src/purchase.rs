@@ -213,6 +213,17 @@ pub async fn of_buyers(
     Ok(Page { json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
 }
 
+/// The statement that reads the newest purchase by which one of these buyers owns a listing, as a JSON string.
+#[must_use]
+pub fn owned_by(listing: &str, buyers: &[String]) -> Statement {
+    statement!(
+        "SELECT json_quote(id) FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
+           AND buyer_address IN (SELECT value FROM json_each(?2)) ORDER BY bought_at_ms DESC LIMIT 1",
+        listing,
+        serde_json::json!(buyers).to_string(),
+    )
+}
+
 /// Whose a purchase is, of what, and whether its content may be released.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]

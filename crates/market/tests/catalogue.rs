@@ -18,6 +18,7 @@ use market::{
 };
 use serde_json::{Value, json};
 
+const OTHER: &str = "addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv";
 const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 
 fn block<F: std::future::Future>(future: F) -> F::Output {
@@ -532,4 +533,72 @@ fn of_two_equal_offers_at_once_one_is_listed() {
     let stored = catalogue::store(&between, &contents, &mine, &listing, Source::default(), Quota::default(), NOW);
     assert!(matches!(block(stored).unwrap(), Stored::Listing { id: made, .. } if made == id(99).as_str()));
     assert_eq!(titles(&all(&db).json), ["rival"]);
+}
+
+#[test]
+fn a_count_is_of_what_a_filter_names_on_all_its_pages() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    for number in 0..30_u16 {
+        let modes: &[&str] = if number % 3 == 0 { &["instant", "protected"] } else { &["instant"] };
+        put(&db, number, &offer(&format!("hero number {number}"), 5_000_000 + u64::from(number), modes, Some("Hero")));
+    }
+    for (query, counted) in [
+        ("", 30),
+        ("category=Hero", 30),
+        ("category=AI", 0),
+        ("mode=protected", 10),
+        ("q=number", 30),
+        ("q=number+7", 1),
+        ("q=%21", 0),
+        ("limit=5&sort=price_asc", 30),
+    ] {
+        let pairs = url::form_urlencoded::parse(query.as_bytes());
+        let filter = Filter::from_query(pairs).unwrap().unwrap_or_default();
+        assert_eq!(block(catalogue::count(&db, &filter)).unwrap(), counted, "{query}");
+        let (mut seen, mut filter) = (0, filter);
+        loop {
+            let page = block(catalogue::page(&db, &filter)).unwrap();
+            seen += serde_json::from_str::<Vec<Value>>(&page.json).unwrap().len();
+            let Some(next) = page.next else { break };
+            filter.cursor = Some(next.parse().unwrap());
+        }
+        assert_eq!(seen, usize::try_from(counted).unwrap(), "{query}");
+    }
+}
+
+#[test]
+fn a_seller_takes_a_listing_off_and_puts_it_back_and_never_what_an_operator_hid() {
+    use catalogue::take_off::{self, NotChanged, Wanted};
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let listing = put(&db, 1, &offer("aurora", 5_000_000, &["instant"], None));
+    let (seller, other) = (SELLER.parse().unwrap(), OTHER.parse().unwrap());
+    let change = |by, wanted| block(take_off::change(&db, &listing, by, wanted, NOW + 1)).unwrap();
+    let shown = || block(catalogue::one(&db, &listing)).unwrap().is_some();
+    let bought = || block(take_off::bought(&db, &listing)).unwrap().map(|(_, for_sale)| for_sale);
+    let off = || block(db.run(take_off::taken_off(SELLER))).unwrap().rows.len();
+    let operator = |to: &str| {
+        block(db.run(statement!(format!("UPDATE listings SET hidden_at_ms = {to} WHERE id = ?1"), listing.as_str())))
+            .unwrap();
+    };
+    assert_eq!(change(&other, Wanted::OffSale), Err(NotChanged::NotYours));
+    assert!(shown());
+    for _ in 0..2 {
+        assert_eq!(change(&seller, Wanted::OffSale), Ok(()));
+        assert_eq!((shown(), bought(), off()), (false, Some(false), 1));
+    }
+    assert_eq!(change(&other, Wanted::ForSale), Err(NotChanged::NotYours));
+    for _ in 0..2 {
+        assert_eq!(change(&seller, Wanted::ForSale), Ok(()));
+        assert_eq!((shown(), bought(), off()), (true, Some(true), 0));
+    }
+    // Hidden by an operator, while for sale and while off sale, at another time and at the same.
+    for (first, hidden) in [(Wanted::ForSale, NOW + 2), (Wanted::OffSale, NOW + 2), (Wanted::OffSale, NOW + 1)] {
+        operator("NULL");
+        assert_eq!(change(&seller, first), Ok(()));
+        operator(&hidden.to_string());
+        for wanted in [Wanted::OffSale, Wanted::ForSale] {
+            assert_eq!(change(&seller, wanted), Err(NotChanged::Unknown), "{first:?}");
+        }
+        assert_eq!((shown(), bought(), off()), (false, None, 0), "{first:?}");
+    }
 }

@@ -1,17 +1,24 @@
-//! `/me`: sign in with a wallet; then the service wallet, its limits, what it bought, and the agents that may spend from it.
+//! `/me`: sign in with a wallet; then the Surety balance, what was bought, what is sold, limits, and agents.
 
 use cardano::{Address, Lovelace};
-use market::account::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
+use market::{
+    account::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA},
+    withdraw::RESERVE,
+};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::{
     asset::ACCOUNT,
-    format::{distance, on, tada},
+    format::{count, on, span, tada},
     layout::{Page, Place},
     parts, purchase,
     view::{Agent, Listing, Purchase, Seller},
 };
+
+mod selling;
+
+pub use selling::{Payout, Sale};
 
 /// Purchases and listings that are shown: the newest.
 pub const SHOWN: usize = 50;
@@ -21,10 +28,9 @@ pub const SHOWN: usize = 50;
 pub struct Account {
     /// The address signed in with.
     pub owner: String,
-    /// The service wallet.
+    /// The address of the Surety balance.
     pub wallet: Address,
-    /// What it holds.
-    /// `None` where nobody can tell now.
+    /// The balance; `None` where the provider does not tell now.
     pub balance: Option<Lovelace>,
     /// Most per purchase.
     pub max_per_payment: Lovelace,
@@ -38,6 +44,10 @@ pub struct Account {
     pub titles: Vec<Title>,
     /// What is sold, newest first.
     pub listings: Vec<Listing>,
+    /// What the owner took off sale, newest first.
+    pub taken_off: Vec<Listing>,
+    /// What was sold, newest first.
+    pub sales: Vec<Sale>,
     /// How that went.
     pub figures: Seller,
     /// Who may spend.
@@ -56,15 +66,15 @@ fn around(main: &Markup) -> String {
     Page { title: "Your account", place: Place::Account, script: Some(&ACCOUNT), card: None }.around(main)
 }
 
-/// The page of somebody who is not signed in.
+/// The page without a session.
 #[must_use]
 pub fn sign_in() -> String {
     around(&html! {
         main #main.narrow {
             h1 { "Your account" }
             p {
-                "Sign in with a Cardano wallet. You get a service wallet with limits of your own: agents buy from it for you, and it \
-                 is watched, so that what is not delivered is paid back by itself."
+                "Sign in with a Cardano wallet: one signature, no password, no fee. You get a Surety balance with your own limits. \
+                 Your agents buy from it, and money for what is not delivered comes back by itself."
             }
             (parts::wallets("Sign in with your wallet"))
             noscript { p.warning { "Signing in needs JavaScript, because your wallet is asked to sign." } }
@@ -76,21 +86,22 @@ pub fn sign_in() -> String {
 /// The page of an account; `now` is POSIX ms.
 #[must_use]
 pub fn page(account: &Account, now: u64) -> String {
+    let balance = account.balance.map(Lovelace::get);
     around(&html! {
-        main #main {
-            section.person {
+        main #main data-balance=[balance] {
+            section {
                 h1 { "Your account" }
-                p.facts {
+                p.facts.soft {
                     span { "Signed in as " (parts::hash(&account.owner)) }
-                    button.quiet type="button" data-deed="leave" data-how="" { "Sign out" }
-                    button.quiet type="button" data-deed="leave" data-how="?everywhere=true" { "Sign out everywhere" }
+                    span { button.plain type="button" data-deed="leave" data-how="" { "Sign out" } }
+                    span { button.plain type="button" data-deed="leave" data-how="?everywhere=true" { "Sign out everywhere" } }
                 }
+                div #talk { (parts::progress()) }
             }
-            (parts::progress())
-            (account.money())
+            div.pair { (account.money()) (account.limits()) }
             (account.bought())
+            (account.selling())
             (account.agents(now))
-            (account.sold())
         }
     })
 }
@@ -98,54 +109,82 @@ pub fn page(account: &Account, now: u64) -> String {
 impl Account {
     fn title_of<'a>(&'a self, bought: &'a Purchase) -> &'a str {
         let known = self.titles.iter().find(|known| known.id == bought.listing_id);
-        known.map_or(bought.listing_id.as_str(), |known| known.title.as_str())
+        known.map_or("A prompt that is no longer for sale", |known| known.title.as_str())
     }
 
     fn money(&self) -> Markup {
+        let leaving = self.balance.map(|balance| balance.saturating_sub(RESERVE));
+        let nothing = leaving.is_none_or(|leaving| leaving == Lovelace::ZERO);
         html! {
-            div.pair {
-                section.box aria-labelledby="wallet" {
-                    h2 #wallet { "Service wallet" }
-                    @match self.balance {
-                        Some(balance) => p.price { (tada(balance)) },
-                        None => p { "What it holds cannot be told just now: look again in a minute." },
-                    }
-                    p.note { "To fund it, send test ADA to its address:" }
-                    (parts::copyable("Its address, to fund it", &self.wallet.to_string()))
-                    button.quiet type="button" data-deed="withdraw" { "Send everything back to me" }
+            section.box aria-labelledby="wallet" {
+                h2 #wallet { "Surety balance" }
+                @match self.balance {
+                    Some(balance) => p.price { (tada(balance)) },
+                    None => p { "Balance temporarily unavailable. Reload in a minute." },
                 }
-                section.box aria-labelledby="limits" {
-                    h2 #limits { "Limits" }
-                    p { (tada(self.spent_today)) " of " (tada(self.daily_budget)) " spent today" }
-                    (limit("per-purchase", "Most per purchase (tADA)", MAX_PER_PAYMENT_ADA, self.max_per_payment))
-                    (limit("per-day", "Most per day (tADA)", MAX_DAILY_BUDGET_ADA, self.daily_budget))
-                    button.quiet type="button" data-deed="limits" { "Change limits" }
+                details open[self.balance == Some(Lovelace::ZERO)] {
+                    summary { "Add funds" }
+                    p.small { "Send test ADA to this address. It arrives within a minute." }
+                    (parts::copyable("Address of your Surety balance", &self.wallet.to_string()))
+                    p.small {
+                        a href="https://docs.cardano.org/cardano-testnets/tools/faucet" rel="noreferrer" { "Get test ADA from the Cardano faucet" }
+                        " (network: preprod)"
+                    }
+                }
+                details {
+                    summary { "Withdraw" }
+                    p.small {
+                        @match leaving {
+                            Some(leaving) if !nothing => { "Sends " (tada(leaving)) " to the wallet you signed in with. About " (tada(RESERVE)) " stay for fees." }
+                            _ => { "Nothing to withdraw: about " (tada(RESERVE)) " always stay for fees." }
+                        }
+                    }
+                    button.quiet type="button" data-deed="withdraw" disabled[nothing] { "Withdraw to my wallet" }
                 }
             }
         }
     }
 
+    fn limits(&self) -> Markup {
+        html! {
+            section.box aria-labelledby="limits" {
+                h2 #limits { "Spending limits" }
+                p { b { (tada(self.spent_today)) } " of " (tada(self.daily_budget)) " spent today" }
+                meter min="0" max=(self.daily_budget) value=(self.spent_today) aria-label="Spent today" {}
+                div.pair {
+                    (limit("per-purchase", "Most per purchase (tADA)", MAX_PER_PAYMENT_ADA, self.max_per_payment))
+                    (limit("per-day", "Most per day (tADA)", MAX_DAILY_BUDGET_ADA, self.daily_budget))
+                }
+                button.quiet type="button" data-deed="limits" { "Change limits" }
+                p.note { "For you here and all your agents together. A day ends at midnight UTC." }
+            }
+        }
+    }
+
     fn bought(&self) -> Markup {
+        /// With more than this many, they can be searched.
+        const FEW: usize = 5;
         html! {
             section aria-labelledby="bought" {
-                h2 #bought { "Bought" }
+                h2 #bought { "Purchases" }
                 @if self.purchases.is_empty() {
-                    div.empty { p { "Nothing yet." } p { a.button.quiet href="/" { "Browse" } } }
+                    div.empty { p { "Nothing bought yet." } p { a.button.quiet href="/" { "Browse prompts" } } }
                 } @else {
-                    ul.rows {
+                    @if self.purchases.len() > FEW {
+                        p { input #find type="search" placeholder="Search your purchases" aria-label="Search your purchases"; }
+                    }
+                    ul.rows #purchases {
                         @for bought in self.purchases.iter().take(SHOWN) {
                             li {
                                 a href={ "/purchases/" (bought.id) } { (self.title_of(bought)) }
                                 span.status.(bought.status.name()) { (purchase::status(bought.status)) }
-                                @if let Some(event) = bought.events.first() { span { (on(event.at)) } }
-                                button.quiet type="button" data-deed="read" data-purchase=(bought.id)
-                                    aria-label={ "Read " (self.title_of(bought)) } { "Read" }
+                                @if let Some(event) = bought.events.first() { span.soft { (on(event.at)) } }
+                                div.acts {
+                                    a.button.quiet href={ "/purchases/" (bought.id) } aria-label={ "Open " (self.title_of(bought)) } { "Open" }
+                                }
                             }
                         }
                     }
-                }
-                div #read hidden tabindex="-1" {
-                    div.code { pre #content tabindex="0" aria-label="The content" {} }
                 }
             }
         }
@@ -156,37 +195,17 @@ impl Account {
             section aria-labelledby="agents" {
                 h2 #agents { "Agents" }
                 @if self.agents.is_empty() {
-                    div.empty { p { "No agent may spend from your wallet." } }
+                    div.empty { p { "No agent may spend from your balance." } p { a.button.quiet href="/llms.txt" { "Connect an agent" } } }
                 } @else {
                     ul.rows {
                         @for agent in &self.agents {
                             li {
-                                strong { (agent.client_name) }
-                                span { (tada(agent.spent_today_lovelace)) " today · used " (distance(agent.last_used_at, now)) }
-                                button.quiet type="button" data-deed="revoke" data-agent=(agent.id)
-                                    aria-label={ "Remove " (agent.client_name) } { "Remove" }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn sold(&self) -> Markup {
-        html! {
-            section aria-labelledby="sold" {
-                h2 #sold { "For sale" }
-                @if self.listings.is_empty() {
-                    div.empty { p { "You sell nothing yet." } p { a.button.quiet href="/sell" { "Sell a prompt" } } }
-                } @else {
-                    p.facts { (parts::reputation(self.figures.seller_reputation)) span { (crate::format::count(self.figures.sales, "sale")) } }
-                    ul.rows {
-                        @for listing in self.listings.iter().take(SHOWN) {
-                            li {
-                                a href={ "/listings/" (listing.id) } { (listing.title) }
-                                (tada(listing.price_lovelace))
-                                span { (crate::format::count(listing.sales.unwrap_or_default(), "sale")) }
+                                b { (agent.client_name) }
+                                span.soft { (tada(agent.spent_today_lovelace)) " today · used " (span(agent.last_used_at, now)) }
+                                div.acts {
+                                    button.quiet type="button" data-deed="revoke" data-agent=(agent.id)
+                                        aria-label={ "Remove " (agent.client_name) } { "Remove" }
+                                }
                             }
                         }
                     }
@@ -203,4 +222,9 @@ fn limit(id: &str, label: &str, most: u32, now: Lovelace) -> Markup {
             input #(id) type="number" inputmode="numeric" min="1" max=(most) step="1" required value=(now.get() / 1_000_000);
         }
     }
+}
+
+/// `1 sale`, with what it came to.
+fn sum_of(number: usize, amount: Lovelace) -> Markup {
+    html! { (count(u64::try_from(number).unwrap_or(u64::MAX), "sale")) ", " (tada(amount)) }
 }

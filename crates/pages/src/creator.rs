@@ -1,4 +1,4 @@
-//! `/creators/{address}`: what somebody sells, and how their sales ended.
+//! `/creators/{address}`: what a seller offers, and how the sales ended.
 
 use maud::html;
 
@@ -12,28 +12,21 @@ use crate::{
 /// The page, with the newest listings or those after a cursor.
 #[must_use]
 pub fn page(origin: &str, address: &str, seller: &Seller, listings: &[Listing], next: Option<&str>) -> String {
-    let title = format!("Sold by {}", short(address));
+    let title = format!("Prompts by {}", short(address));
     let main = html! {
         main #main {
             section.person {
-                h1 { "Seller" }
-                code.whole { (address) }
-                dl.figures {
-                    div { dt { "Sales" } dd { (seller.sales) } }
-                    div {
-                        dt { "Reputation" }
-                        dd {
-                            @match seller.seller_reputation {
-                                Some(known) => { (known.score) " %" small { "of " (count(known.basis, "closed escrow")) " paid out to the seller" } }
-                                None => { "None yet" small { "no escrow of this seller has closed" } }
-                            }
-                        }
-                    }
+                h1 { (title) }
+                p.facts.soft { (parts::standing(seller)) span { (count(seller.sales, "sale")) } }
+                details.quietly {
+                    summary { "Seller's address" }
+                    (parts::copyable("Seller's address", address))
+                    p.small { a href={ "/feed.xml?seller=" (address) } { "New prompts of this seller (feed)" } }
                 }
             }
             section aria-labelledby="offers" {
                 h2 #offers { "For sale" }
-                @if listings.is_empty() { div.empty { p { "Nothing here." } } } @else { (parts::cards(listings)) }
+                @if listings.is_empty() { div.empty { p { "Nothing is for sale here now." } } } @else { (parts::cards(listings)) }
                 @if let Some(cursor) = next {
                     nav.pager aria-label="Pages" {
                         a.button.quiet rel="next" href={ "/creators/" (address) "?cursor=" (cursor) } { "Next page" }

@@ -26,23 +26,47 @@ fn machine(time: OffsetDateTime) -> String {
     format!("{year}-{:02}-{day:02}T{:02}:{:02}:{:02}Z", u8::from(month), time.hour(), time.minute(), time.second())
 }
 
-fn stamped(at_ms: u64, words: impl Fn(OffsetDateTime) -> String) -> Markup {
-    html! { time datetime=(written(at_ms, machine)) { (written(at_ms, words)) } }
+/// A time in UTC; the common script shows it in the reader's zone, in the form that `shown` names.
+fn stamped(at_ms: u64, shown: &str, words: impl Fn(OffsetDateTime) -> String) -> Markup {
+    html! { time datetime=(written(at_ms, machine)) data-as=(shown) { (written(at_ms, words)) } }
+}
+
+fn whole(time: OffsetDateTime) -> String {
+    format!("{}, {}", day(time), minute(time))
 }
 
 /// A time, to the minute.
 pub fn at(at_ms: u64) -> Markup {
-    stamped(at_ms, |time| format!("{}, {}", day(time), minute(time)))
+    stamped(at_ms, "at", whole)
 }
 
 /// A time of a day that is near.
 pub fn clock(at_ms: u64) -> Markup {
-    stamped(at_ms, minute)
+    stamped(at_ms, "clock", minute)
 }
 
 /// A day.
 pub fn on(at_ms: u64) -> Markup {
-    stamped(at_ms, day)
+    stamped(at_ms, "day", day)
+}
+
+/// A time as machines read it (RFC 3339).
+pub fn stamp(at_ms: u64) -> String {
+    written(at_ms, machine)
+}
+
+/// A day as a file's name or a table has it: `2026-11-26`.
+pub fn date(at_ms: u64) -> String {
+    stamp(at_ms).get(..10).unwrap_or_default().to_owned()
+}
+
+/// How far a time is from now, both POSIX ms; the common script keeps it true.
+pub fn span(at_ms: u64, now_ms: u64) -> Markup {
+    let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+    let left = signed(at_ms).saturating_sub(signed(now_ms));
+    html! {
+        time datetime=(written(at_ms, machine)) data-left=(left) title=(written(at_ms, whole)) { (distance(at_ms, now_ms)) }
+    }
 }
 
 /// How far a time is from now: `in 12 min`, `3 h ago`.
@@ -97,6 +121,21 @@ pub fn clipped(text: &str, most: usize) -> String {
     format!("{cut}…")
 }
 
+/// A name for a file with this text in it: `saas-landing-page-kit.md`.
+pub fn file_name(title: &str) -> String {
+    const MOST: usize = 40;
+    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut name = String::new();
+    for word in words {
+        if !name.is_empty() && name.len().saturating_add(word.len()) >= MOST {
+            break;
+        }
+        name.push_str(if name.is_empty() { "" } else { "-" });
+        name.extend(word.chars().take(MOST).map(|c| c.to_ascii_lowercase()));
+    }
+    format!("{}.md", if name.is_empty() { "prompt" } else { &name })
+}
+
 /// `1 sale`, `2 sales`.
 pub fn count(number: u64, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
@@ -122,8 +161,9 @@ mod tests {
         }
         assert_eq!(
             at(1_655_769_600_000).into_string(),
-            "<time datetime=\"2022-06-21T00:00:00Z\">21 Jun 2022, 00:00 UTC</time>"
+            "<time datetime=\"2022-06-21T00:00:00Z\" data-as=\"at\">21 Jun 2022, 00:00 UTC</time>"
         );
+        assert_eq!(date(1_655_769_600_000), "2022-06-21");
         assert!(at(u64::MAX).into_string().contains("no known time"));
     }
 
@@ -132,6 +172,9 @@ mod tests {
         assert_eq!(clipped("one  two\nthree", 20), "one two three");
         assert_eq!(clipped("one two three", 9), "one two…");
         assert_eq!(clipped("ééééé", 4), "ééé…");
+        assert_eq!(file_name("SaaS landing page kit, 2026 <edition>"), "saas-landing-page-kit-2026-edition.md");
+        assert_eq!(file_name("../\u{202e}"), "prompt.md");
+        assert!(file_name(&"word ".repeat(24)).len() <= 43 && file_name(&"w".repeat(120)).len() <= 43);
         assert_eq!(short("short"), "short");
         assert_eq!(short(&"a".repeat(64)), format!("{}…{}", "a".repeat(14), "a".repeat(6)));
     }

@@ -14,8 +14,8 @@ use crate::{
 /// Listings on a page: few enough that the page stays light whatever sellers write.
 pub const PAGE: u32 = 12;
 
-const WHAT: &str = "Prompts that build what their previews show, for test ADA. Paid protected, your money waits in a contract \
-                    until what was listed is delivered; otherwise you take it back.";
+const TITLE: &str = "Design prompts, delivered or your money back";
+const WHAT: &str = "Buy a prompt, paste it into Claude, GPT or Cursor, and get the page in the preview.";
 
 /// What was asked for, as it was sent.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +27,8 @@ pub struct Asked {
     pub sort: String,
     /// In tADA.
     pub max: String,
-    /// Whether this is a later page.
-    pub later: bool,
+    /// Which page this is, as the link to it says: 0 or 1 is the first.
+    pub page: u32,
 }
 
 impl Asked {
@@ -42,134 +42,180 @@ impl Asked {
                 "mode" => &mut asked.mode,
                 "sort" => &mut asked.sort,
                 "max" => &mut asked.max,
-                "cursor" => {
-                    asked.later = true;
+                "page" => {
+                    asked.page = value.parse().unwrap_or(0);
                     continue;
                 }
                 _ => continue,
             };
-            *field = value.into_owned();
+            *field = value.trim().to_owned();
         }
         asked
     }
 
-    /// The fields that say something.
-    pub fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let fields = [
-            ("q", &self.q),
-            ("category", &self.category),
-            ("mode", &self.mode),
-            ("sort", &self.sort),
-            ("max", &self.max),
-        ];
-        fields.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.as_str()))
+    fn fields(&self) -> [(&'static str, &str); 5] {
+        [("q", &self.q), ("category", &self.category), ("mode", &self.mode), ("sort", &self.sort), ("max", &self.max)]
     }
 
-    /// The most that is to be paid; `None` where that is not a whole number of tADA.
+    /// The fields that say something.
+    pub fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.fields().into_iter().filter(|(_, value)| !value.is_empty())
+    }
+
+    /// The most that is to be paid; `None` where that is no amount of tADA with at most six decimals.
     #[must_use]
     pub fn max_price(&self) -> Option<Lovelace> {
-        self.max.parse().ok().map(Lovelace::from_ada)
+        let (whole, fraction) = self.max.split_once('.').unwrap_or((&self.max, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.len() > 11 || fraction.len() > 6 || !digits(whole) || !digits(fraction) || self.max.is_empty() {
+            return None;
+        }
+        format!("{whole}{fraction:0<6}").parse().ok()
     }
 
     fn narrows(&self) -> bool {
         self.said().any(|(name, _)| name != "sort")
     }
 
-    fn path(&self, cursor: &str) -> String {
-        let query = Serializer::new(String::new()).extend_pairs(self.said()).append_pair("cursor", cursor).finish();
-        format!("/?{query}")
+    /// This catalogue with one field changed, from its first page on.
+    fn path(&self, (name, value): (&str, &str), more: &[(&str, &str)]) -> String {
+        let mut query = Serializer::new(String::new());
+        query.extend_pairs(self.said().filter(|(said, _)| *said != name));
+        if !value.is_empty() {
+            query.append_pair(name, value);
+        }
+        let query = query.extend_pairs(more).finish();
+        if query.is_empty() { "/".to_owned() } else { format!("/?{query}") }
+    }
+
+    /// `protected Hero prompts for “aurora” up to 5 tADA`, after a number.
+    fn named(&self, one: bool) -> String {
+        let mut words = vec![];
+        if self.mode == DeliveryMode::Protected.as_str() {
+            words.push("protected".to_owned());
+        }
+        if !self.category.is_empty() {
+            words.push(self.category.clone());
+        }
+        words.push(if one { "prompt" } else { "prompts" }.to_owned());
+        if !self.q.is_empty() {
+            words.push(format!("for “{}”", self.q));
+        }
+        if let Some(most) = self.max_price() {
+            words.push(format!("up to {}", most.display_tada()));
+        }
+        words.join(" ")
     }
 }
 
-/// The page.
+/// A page of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The listings on it.
+    pub listings: &'a [Listing],
+    /// How many there are on all pages.
+    pub total: u64,
+    /// The cursor of the next page.
+    pub next: Option<&'a str>,
+}
+
+/// The page; `origin` is our own address.
 #[must_use]
-pub fn page(origin: &str, asked: &Asked, listings: &[Listing], next: Option<&str>) -> String {
+pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
+    let title = if asked.narrows() { capital(&asked.named(false)) } else { TITLE.to_owned() };
     let main = html! {
         main #main {
-            @if !asked.narrows() && !asked.later { (hero()) }
-            (search(asked))
-            section aria-labelledby="found" {
-                h2 #found { @if asked.narrows() { "Found" } @else { "For sale" } }
-                @if listings.is_empty() { (nothing(asked)) } @else { (parts::cards(listings)) }
-                (pager(asked, next))
-            }
+            @if asked.narrows() { h1.asked { (found.total) " " (asked.named(found.total == 1)) } } @else { (hero()) }
+            (chips(asked))
+            (bar(asked, found))
+            @if found.listings.is_empty() { (nothing(asked)) } @else { (parts::cards(found.listings)) }
+            (pager(asked, found.next))
         }
     };
     let card = Card { url: format!("{origin}/"), description: WHAT.into(), ..Card::default() };
-    Page { title: "Prompts with buyer protection", place: Place::Catalogue, script: None, card: Some(card) }
-        .around(&main)
+    Page { title: &title, place: Place::Catalogue, script: None, card: Some(card) }.after_search(&asked.q, &main)
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn hero() -> Markup {
     html! {
         section.hero {
-            h1 { "Prompts you can return" }
+            h1 { (TITLE) }
             p { (WHAT) }
+            ul.trust {
+                li { "✓ Held until delivered" }
+                li { "✓ Text checked against the listing" }
+                li { "✓ Disputes settled in under an hour" }
+            }
         }
     }
 }
 
-fn search(asked: &Asked) -> Markup {
+fn chips(asked: &Asked) -> Markup {
+    let chip = |value: &str, words: &str| {
+        html! {
+            a href=(asked.path(("category", value), &[])) aria-current=[(asked.category == value).then_some("true")] { (words) }
+        }
+    };
     html! {
-        form.search action="/" method="get" role="search" {
-            div.line {
-                label for="q" { span { "Search" } input #q type="search" name="q" value=(asked.q) maxlength="200"; }
-                button { "Search" }
-                @if asked.narrows() { a.button.quiet href="/" { "Clear" } }
-            }
-            (select("category", "Category", "Any", &asked.category, CATEGORIES.map(|name| (name, name)).into_iter()))
-            (select("mode", "Payment", "Any", &asked.mode, modes()))
-            label for="max" {
-                span { "Up to (tADA)" }
-                input #max type="number" name="max" min="1" step="1" inputmode="numeric" value=(asked.max);
-            }
-            (select("sort", "Sort", "Newest", &asked.sort, sorts()))
+        nav.chips aria-label="Categories" {
+            (chip("", "All"))
+            @for category in CATEGORIES { (chip(category, category)) }
         }
     }
 }
 
-fn modes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    [(DeliveryMode::Protected, "Protected"), (DeliveryMode::Instant, "Instant")]
-        .into_iter()
-        .map(|(mode, words)| (mode.as_str(), words))
+fn bar(asked: &Asked, found: &Found<'_>) -> Markup {
+    let pages = found.total.div_ceil(u64::from(PAGE)).max(1);
+    html! {
+        div.bar {
+            h2 {
+                (found.total) " " (if found.total == 1 { "prompt" } else { "prompts" })
+                @if pages > 1 { span.soft { " · page " (u64::from(asked.page).clamp(1, pages)) " of " (pages) } }
+            }
+            form action="/" aria-label="Filters" {
+                @for (name, value) in asked.said().filter(|(name, _)| matches!(*name, "q" | "category")) {
+                    input type="hidden" name=(name) value=(value);
+                }
+                label {
+                    input type="checkbox" name="mode" value="protected" checked[asked.mode == DeliveryMode::Protected.as_str()];
+                    " Protected only"
+                }
+                label { "Max " input type="number" name="max" min="0" step="any" inputmode="decimal" placeholder="tADA"
+                    aria-label="Max price in tADA" value=(asked.max); }
+                label {
+                    "Sort "
+                    select name="sort" {
+                        option value="" { "Newest" }
+                        @for (value, words) in sorts() { option value=(value) selected[value == asked.sort] { (words) } }
+                    }
+                }
+                button.quiet { "Apply" }
+            }
+        }
+    }
 }
 
 fn sorts() -> impl Iterator<Item = (&'static str, &'static str)> {
     let named = [
         ("popular", "Most sold"),
-        ("price_asc", "Cheapest"),
-        ("price_desc", "Dearest"),
-        ("reputation", "Best reputation"),
+        ("price_asc", "Price: low to high"),
+        ("price_desc", "Price: high to low"),
+        ("reputation", "Best seller record"),
     ];
     named.into_iter().filter(|(name, _)| name.parse::<Sort>().is_ok())
-}
-
-fn select<'a>(
-    name: &str,
-    label: &str,
-    none: &str,
-    chosen: &str,
-    options: impl Iterator<Item = (&'a str, &'a str)>,
-) -> Markup {
-    html! {
-        label for=(name) {
-            span { (label) }
-            select #(name) name=(name) {
-                option value="" { (none) }
-                @for (value, words) in options {
-                    option value=(value) selected[value == chosen] { (words) }
-                }
-            }
-        }
-    }
 }
 
 fn nothing(asked: &Asked) -> Markup {
     html! {
         div.empty {
             @if asked.narrows() {
-                p { "Nothing matches." }
-                p { a.button.quiet href="/" { "Show everything" } }
+                p { "No prompt matches. Try fewer words or another category." }
+                p { a.button.quiet href="/" { "Show all prompts" } }
             } @else {
                 p { "Nothing is for sale yet." }
                 p { a.button href="/sell" { "Sell the first prompt" } }
@@ -179,12 +225,54 @@ fn nothing(asked: &Asked) -> Markup {
 }
 
 fn pager(asked: &Asked, next: Option<&str>) -> Markup {
+    let following = asked.page.max(1).saturating_add(1).to_string();
     html! {
-        @if asked.later || next.is_some() {
+        @if asked.page > 1 || next.is_some() {
             nav.pager aria-label="Pages" {
-                @if asked.later { a.button.quiet href="/" { "First page" } }
-                @if let Some(cursor) = next { a.button.quiet rel="next" href=(asked.path(cursor)) { "Next page" } }
+                @if asked.page > 1 { a.button.quiet href=(asked.path(("", ""), &[])) { "First page" } }
+                @if let Some(cursor) = next {
+                    a.button.quiet rel="next" href=(asked.path(("", ""), &[("cursor", cursor), ("page", &following)])) { "Next page" }
+                }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(query: &str) -> Asked {
+        Asked::read(url::form_urlencoded::parse(query.as_bytes()))
+    }
+
+    #[test]
+    fn a_price_may_have_decimals_and_what_is_no_price_limits_nothing() {
+        for (said, lovelace) in
+            [("2.5", Some(2_500_000)), ("3", Some(3_000_000)), ("0.000001", Some(1)), ("2.", Some(2_000_000))]
+        {
+            assert_eq!(asked(&format!("max={said}")).max_price().map(Lovelace::get), lovelace, "{said}");
+        }
+        for said in ["", "-1", "2,5", "1e3", "0.0000001", "999999999999", "two"] {
+            assert_eq!(asked(&format!("max={said}")).max_price(), None, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_search_says_what_it_is_for() {
+        assert_eq!(
+            asked("q=aurora&category=Hero&mode=protected&max=5").named(false),
+            "protected Hero prompts for “aurora” up to 5 tADA"
+        );
+        assert_eq!(asked("q=aurora").named(true), "prompt for “aurora”");
+        let page = page("https://shop.example", &asked("q=%3Cb%3E"), &Found { listings: &[], total: 0, next: None });
+        assert!(page.contains("<title>Prompts for “&lt;b&gt;” · Surety</title>"), "{page}");
+    }
+
+    #[test]
+    fn what_was_chosen_stays_chosen_on_the_next_page_and_in_another_category() {
+        let asked = asked("q=a&sort=price_asc&page=2&cursor=1.1");
+        assert_eq!(asked.path(("category", "3D"), &[]), "/?q=a&sort=price_asc&category=3D");
+        assert_eq!(asked.path(("", ""), &[("cursor", "2.2"), ("page", "3")]), "/?q=a&sort=price_asc&cursor=2.2&page=3");
     }
 }

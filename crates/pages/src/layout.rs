@@ -28,7 +28,7 @@ pub enum Place {
     Account,
     /// None of them.
     Elsewhere,
-    /// None of them, and nothing leads to them: whoever is here came to answer one question.
+    /// None of them, and no link leads away: the reader came to answer one question.
     Alone,
 }
 
@@ -49,17 +49,28 @@ impl Page<'_> {
     /// The whole document around `<main>`.
     #[must_use]
     pub fn around(&self, main: &Markup) -> String {
+        self.after_search("", main)
+    }
+
+    /// The whole document around `<main>`, with the words that were searched for.
+    #[must_use]
+    pub fn after_search(&self, words: &str, main: &Markup) -> String {
+        let alone = self.place == Place::Alone;
         let page = html! {
             (DOCTYPE)
             html lang="en" {
                 (self.head())
                 body {
-                    @if self.place != Place::Alone { a.skip href="#main" { "Skip to content" } }
-                    (self.header())
+                    @if !alone { a.skip href="#main" { "Skip to content" } }
+                    aside.net aria-label="Network" { "Test network (Cardano preprod): prices are in test ADA, which has no value." }
+                    (self.header(words))
                     (main)
-                    footer {
-                        p { "Surety runs on Cardano preprod: every amount is test money (tADA)." }
-                        @if self.place != Place::Alone { p { a href="/docs" { "API" } } p { a href="/llms.txt" { "For agents" } } }
+                    @if !alone {
+                        footer {
+                            a href="/feed.xml" { "New prompts (feed)" }
+                            a href="/docs" { "API" }
+                            a href="/llms.txt" { "For agents" }
+                        }
                     }
                 }
             }
@@ -78,6 +89,7 @@ impl Page<'_> {
                     Some(card) => { (open_graph(self.title, card)) }
                     None => { meta name="robots" content="noindex"; }
                 }
+                link rel="alternate" type="application/atom+xml" title="New prompts on Surety" href="/feed.xml";
                 link rel="icon" type="image/svg+xml" href=(ICON.path);
                 link rel="stylesheet" href=(STYLE.path);
                 @if self.script.is_some() { link rel="modulepreload" href=(COMMON.path); }
@@ -86,9 +98,10 @@ impl Page<'_> {
         }
     }
 
-    fn header(&self) -> Markup {
+    fn header(&self, searched: &str) -> Markup {
         let entry = |place, path, words| {
-            html! { a href=(path) aria-current=[(self.place == place).then_some("page")] { (words) } }
+            let account = place == Place::Account;
+            html! { a href=(path) aria-current=[(self.place == place).then_some("page")] data-account[account] { (words) } }
         };
         let brand = html! { img src=(ICON.path) alt="" width="28" height="28"; "Surety" };
         html! {
@@ -97,13 +110,15 @@ impl Page<'_> {
                     span.brand { (brand) }
                 } @else {
                     a.brand href="/" { (brand) }
+                    form action="/" role="search" {
+                        input type="search" name="q" value=(searched) maxlength="200" aria-label="Search prompts" placeholder="Search prompts";
+                    }
                     nav aria-label="Site" {
                         (entry(Place::Catalogue, "/", "Browse"))
                         (entry(Place::Sell, "/sell", "Sell"))
                         (entry(Place::Account, "/me", "Account"))
                     }
                 }
-                span.network title="Cardano preprod: test money" { "preprod" }
             }
         }
     }

@@ -13,6 +13,7 @@ pub mod accept;
 pub mod account;
 pub mod asset;
 pub mod creator;
+pub mod feed;
 mod format;
 pub mod home;
 pub mod layout;

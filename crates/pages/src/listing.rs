@@ -4,10 +4,11 @@ use market::DeliveryMode;
 use maud::{Markup, html};
 
 use crate::{
-    format::{clipped, count, on, tada},
+    format::{clipped, on, tada},
     layout::{Card, Page, Place},
-    parts, preview,
-    view::Listing,
+    parts,
+    preview::{self, Size},
+    view::{Listing, Seller},
 };
 
 /// Characters of a description in a link's card.
@@ -15,18 +16,27 @@ const CARD_DESCRIPTION: usize = 200;
 
 /// The page; `origin` is our own address.
 #[must_use]
-pub fn page(origin: &str, listing: &Listing) -> String {
+pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
     let main = html! {
-        main #main.product {
-            div.picture { (preview::large(listing)) }
-            (buy_box(listing))
-            section.about aria-labelledby="about" {
-                h2 #about { "What it is" }
-                p.description { (listing.description) }
-                (facts(listing))
+        main #main.two.product {
+            div.stack {
+                (heading(listing, seller))
+                (preview::picture(listing, Size::Large))
             }
-            (other_ways(origin, listing))
+            (buy_box(listing))
+            div.stack {
+                section aria-labelledby="about" {
+                    h2 #about { "About this prompt" }
+                    p.description { (listing.description) }
+                }
+                (verify(listing))
+                (other_ways(origin, listing))
+                div.acts {
+                    button.copy.quiet type="button" hidden data-copy={ (origin) "/listings/" (listing.id) } { "Copy link" }
+                }
+            }
         }
+        p.buybar { (buy(listing)) }
     };
     Page { title: &listing.title, place: Place::Elsewhere, script: None, card: Some(card(origin, listing)) }
         .around(&main)
@@ -43,56 +53,67 @@ fn card(origin: &str, listing: &Listing) -> Card {
     }
 }
 
-fn buy_box(listing: &Listing) -> Markup {
+fn heading(listing: &Listing, seller: &Seller) -> Markup {
     html! {
-        section.buy aria-label="Buy" {
+        div {
+            p.small.soft {
+                a href="/" { "Browse" }
+                @if let Some(category) = &listing.category { " › " a href={ "/?category=" (category) } { (category) } }
+            }
             h1 { (listing.title) }
+            p.facts.soft {
+                span { "by " (parts::creator(&listing.seller_address.to_string())) }
+                (parts::standing(seller))
+                @if let Some(sold @ 1..) = listing.sales { span { (sold) " sold" } }
+                @if let Some(at) = listing.created_at { span { "listed " (on(at)) } }
+            }
+        }
+    }
+}
+
+fn buy(listing: &Listing) -> Markup {
+    html! {
+        a.button.wide href={ "/listings/" (listing.id) "/unlock" } { "Buy for " (listing.price_lovelace.display_tada()) }
+    }
+}
+
+fn buy_box(listing: &Listing) -> Markup {
+    let protected = listing.offers(DeliveryMode::Protected);
+    html! {
+        aside.box.sticky.stack aria-label="Buy" {
             p.price { (tada(listing.price_lovelace)) }
-            p { a.button.wide href={ "/listings/" (listing.id) "/unlock" } { "Buy with a wallet" } }
-            (ways(listing))
-            div.seller {
-                p { "Sold by " (parts::creator(&listing.seller_address.to_string())) }
-                p.facts {
-                    (parts::reputation(listing.seller_reputation))
-                    @if let Some(sales @ 1..) = listing.sales { span { (count(sales, "sale")) } }
-                }
-            }
-        }
-    }
-}
-
-/// What a buyer gets into, in a line each.
-fn ways(listing: &Listing) -> Markup {
-    html! {
-        ul.ways {
-            @if listing.offers(DeliveryMode::Protected) {
-                li {
-                    span.badge.protected { "Protected" }
-                    " Your money waits in a contract. Nothing delivered in 16 minutes: you take it back. Something else \
-                     delivered: you dispute, and an arbiter decides."
-                }
-            }
+            (buy(listing))
+            p.small.soft { "Plain text (Markdown), shown in about 30 seconds. Yours for good." }
+            @if protected { (protection(listing)) }
             @if listing.offers(DeliveryMode::Instant) {
-                li { span.badge { "Instant" } " The seller is paid at once, for good." }
+                p.small.soft {
+                    (if protected { "Or pay instantly: the seller is paid at once, no refund." }
+                     else { "Instant only: the seller is paid at once. No refund." })
+                }
             }
         }
     }
 }
 
-fn facts(listing: &Listing) -> Markup {
+fn protection(listing: &Listing) -> Markup {
     html! {
-        dl.facts {
-            @if let Some(category) = &listing.category {
-                div { dt { "Category" } dd { (category) } }
+        div #protection {
+            p.pill { "Protected purchase" }
+            ol.steps {
+                li { span { "Your " (listing.price_lovelace.display_tada()) " are held by a smart contract." } }
+                li { span { "Not delivered in 16 min? " b { "You get them back." } } }
+                li { span { "Not the text that was listed? " b { "Dispute within 31 min" } "; an arbiter decides." } }
             }
-            @if let Some(at) = listing.created_at {
-                div { dt { "Listed" } dd { (on(at)) } }
-            }
-            div { dt { "Delivered as" } dd { "Text, at once, once the payment is in a block (20 to 60 seconds)" } }
-            div {
-                dt { "SHA-256 of the content" }
-                dd { code.whole { (listing.content_hash) } small { "What you receive has this hash, or it is not what was listed." } }
-            }
+        }
+    }
+}
+
+fn verify(listing: &Listing) -> Markup {
+    html! {
+        details {
+            summary { "Verify what you receive (fingerprint)" }
+            p.small.soft { "The SHA-256 of the text. This shop checks it when it delivers; you can check it yourself." }
+            (parts::copyable("Fingerprint of the text", &listing.content_hash.to_string()))
         }
     }
 }
@@ -101,26 +122,16 @@ fn other_ways(origin: &str, listing: &Listing) -> Markup {
     let id = &listing.id;
     let mode = if listing.offers(DeliveryMode::Protected) { "protected" } else { "instant" };
     html! {
-        section.programs aria-labelledby="programs" {
-            h2 #programs { "For programs and agents" }
-            div.pair {
-                div {
-                    h3 { "With an x402 client" }
-                    p { "The answer is 402: its header PAYMENT-REQUIRED holds the signed terms. Pay, and send the same request with PAYMENT-SIGNATURE." }
-                    (parts::copyable("Ask for the terms", &format!("curl -i {origin}/listings/{id}/unlock")))
-                    p { "Without a transaction builder: have the payment drafted from your wallet's outputs, and sign it." }
-                    (parts::copyable("Have it drafted", &format!(
-                        "curl {origin}/listings/{id}/payment-draft --json \
-                         '{{\"mode\":\"{mode}\",\"utxos\":[\"8282...\"],\"changeAddress\":\"addr_test1...\"}}'"
-                    )))
-                }
-                div {
-                    h3 { "With an agent" }
-                    p { "Connect it once and set limits; it buys within them." }
-                    (parts::copyable("Connect Claude Code", &format!("claude mcp add --transport http surety {origin}/mcp")))
-                    (parts::copyable("Then say", &format!("Buy {id} from surety, {mode}, and use it here.")))
-                }
-            }
+        details #programs {
+            summary { "Buy from a program or an AI agent" }
+            h3 { "With an AI agent" }
+            p.small { "Connect it once and set limits. It buys within them." }
+            (parts::copyable("Connect Claude Code", &format!("claude mcp add --transport http surety {origin}/mcp")))
+            (parts::copyable("Then say", &format!("Buy {id} from surety, {mode}, and use it here.")))
+            h3 { "With an x402 client" }
+            p.small { "The answer is 402, with the signed terms in its header. Pay, and send the request again with the payment." }
+            (parts::copyable("Ask for the terms", &format!("curl -i {origin}/listings/{id}/unlock")))
+            p.small { a href="/docs" { "The API, with every step" } }
         }
     }
 }

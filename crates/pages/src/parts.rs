@@ -4,13 +4,10 @@ use market::DeliveryMode;
 use maud::{Markup, html};
 
 use crate::{
-    format::{clipped, count, short, tada},
-    preview,
-    view::{Listing, Reputation},
+    format::{count, short, tada},
+    preview::{self, Size},
+    view::{Listing, Reputation, Seller},
 };
-
-/// Characters of a description on a card.
-const CARD_DESCRIPTION: usize = 120;
 
 /// A text to be copied: the button appears where scripts run.
 pub fn copyable(label: &str, text: &str) -> Markup {
@@ -22,7 +19,7 @@ pub fn copyable(label: &str, text: &str) -> Markup {
     }
 }
 
-/// A hash or an address, short, with the whole of it for whoever wants it.
+/// A hash or an address, short; its title has the whole of it.
 pub fn hash(text: &str) -> Markup {
     html! { code.hash title=(text) { (short(text)) } }
 }
@@ -32,7 +29,7 @@ pub fn creator(address: &str) -> Markup {
     html! { a.hash href={ "/creators/" (address) } title=(address) { (short(address)) } }
 }
 
-/// Where wallets that are found are offered, what to do without one, and where is said how it goes.
+/// A button for each wallet that is found, and what to do without one.
 #[must_use]
 pub fn wallets(legend: &str) -> Markup {
     html! {
@@ -75,44 +72,58 @@ pub fn progress() -> Markup {
     }
 }
 
-/// How a seller's escrows ended.
-pub fn reputation(known: Option<Reputation>) -> Markup {
+/// How a seller's protected sales ended: `3 of 3 protected sales paid out`.
+pub fn paid_out(Reputation { score, basis }: Reputation) -> Markup {
+    // The score is rounded: below this many sales, it tells their number exactly.
+    const EXACT: u64 = 100;
+    let sales = count(basis, "protected sale");
+    let paid = basis.saturating_mul(u64::from(score)).saturating_add(50) / 100;
     html! {
-        @match known {
-            Some(Reputation { score, basis }) => {
-                span.reputation title={ "Of " (count(basis, "closed escrow")) ", " (score) " % were paid out to the seller" } {
-                    (score) " %" small { " of " (basis) }
-                }
-            }
-            None => { span.reputation.new { "New seller" } }
+        span.good { @if basis < EXACT { (paid) " of " (sales) " paid out" } @else { (score) " % of " (sales) " paid out" } }
+    }
+}
+
+/// A seller in a few words.
+pub fn standing(seller: &Seller) -> Markup {
+    html! {
+        @match seller.seller_reputation {
+            Some(known) => { (paid_out(known)) }
+            None if seller.sales == 0 => { span { "New seller" } }
+            None => { span { "No protected sales yet" } }
         }
     }
 }
 
-/// How it may be bought.
-pub fn modes(listing: &Listing) -> Markup {
+/// What a card says besides title and price.
+fn remarks(listing: &Listing) -> Markup {
+    let sold = listing.sales.filter(|sold| *sold > 0).map(|sold| format!("{sold} sold"));
     html! {
-        @if listing.offers(DeliveryMode::Protected) { span.badge.protected { "Protected" } }
-        @if listing.offers(DeliveryMode::Instant) { span.badge { "Instant" } }
+        p.small.soft {
+            @if !listing.offers(DeliveryMode::Protected) {
+                "Instant only" @if sold.is_some() { " · " }
+            } @else if let Some(known) = listing.seller_reputation {
+                (paid_out(known)) @if sold.is_some() { " · " }
+            } @else if sold.is_none() { "No protected sales yet" }
+            @if let Some(sold) = sold { (sold) }
+        }
     }
 }
 
-/// A listing among others; `place` tells previews apart.
-pub fn card(listing: &Listing, place: usize) -> Markup {
+/// A listing among others.
+pub fn card(listing: &Listing) -> Markup {
     html! {
         li.card {
-            div.picture { (preview::small(listing, place)) }
-            h3 { a href={ "/listings/" (listing.id) } { (listing.title) } }
-            p.about { (clipped(&listing.description, CARD_DESCRIPTION)) }
-            p.facts { (modes(listing)) (reputation(listing.seller_reputation))
-                @if let Some(sales @ 1..) = listing.sales { span { (count(sales, "sale")) } }
+            (preview::picture(listing, Size::Small))
+            div.row {
+                h3 { a href={ "/listings/" (listing.id) } { (listing.title) } }
+                (tada(listing.price_lovelace))
             }
-            p.price { (tada(listing.price_lovelace)) }
+            (remarks(listing))
         }
     }
 }
 
 /// Listings as cards.
 pub fn cards(listings: &[Listing]) -> Markup {
-    html! { ul.cards { @for (place, listing) in listings.iter().enumerate() { (card(listing, place)) } } }
+    html! { ul.cards { @for listing in listings { (card(listing)) } } }
 }

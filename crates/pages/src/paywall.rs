@@ -1,16 +1,22 @@
-//! `/listings/{id}/unlock`, unpaid: what is bought, the terms, and a wallet to pay with. The same 402 that programs get.
+//! `/listings/{id}/unlock`, unpaid: the order, the protection, and a wallet to pay with. It is the 402 that programs get.
 
+use cardano::Lovelace;
 use escrow::Deadlines;
 use market::DeliveryMode;
 use maud::{Markup, html};
 
 use crate::{
-    asset::PAYWALL,
-    format::{clock, distance, tada},
+    asset::{ICON, PAYWALL},
+    format::{clock, file_name, tada},
     layout::{Page, Place},
     parts, preview,
     view::Listing,
 };
+
+/// What a payment of ours costs on the network, rounded up; the wallet shows the exact fee.
+fn network_fee() -> Lovelace {
+    Lovelace::new(200_000).unwrap_or(Lovelace::ZERO)
+}
 
 /// What is offered now.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +27,8 @@ pub struct Offer<'a> {
     pub instant: bool,
     /// The deadlines of a payment into the escrow made now, if that is offered.
     pub protected: Option<Deadlines>,
-    /// The clock of escrow matters, POSIX ms.
-    pub now: u64,
+    /// Where transactions are shown: an address to which an id is appended.
+    pub explorer: &'a str,
 }
 
 /// The page.
@@ -30,24 +36,19 @@ pub struct Offer<'a> {
 pub fn page(offer: &Offer<'_>) -> String {
     let listing = offer.listing;
     let main = html! {
-        main #main.checkout data-listing=(listing.id) data-hash=(listing.content_hash) data-seller=(listing.seller_address) {
-            (order(listing))
-            div {
-                section #choose aria-label="Pay" {
-                    form #modes { (offer.modes()) }
-                    (service())
-                    (parts::wallets("Pay with your wallet"))
-                    noscript {
-                        p.warning { "Paying here needs JavaScript, because your wallet is asked to sign." }
-                    }
-                }
+        main #main.pay data-listing=(listing.id) data-hash=(listing.content_hash) data-seller=(listing.seller_address)
+            data-price=(listing.price_lovelace) data-explorer=(offer.explorer) {
+            (summary(listing))
+            section.stack aria-label="Pay" {
+                (offer.choices())
+                (owned())
+                (stages())
                 (parts::progress())
-                p.facts #restart hidden {
-                    a.button.quiet href={ "/listings/" (listing.id) "/unlock" } { "Start again" }
-                    a.button.quiet #account href="/me" { "Wallet and limits" }
+                p #already { button.plain #show-again type="button" { "I already bought this: show it again (free)" } }
+                p.acts #restart hidden {
+                    a.button href={ "/listings/" (listing.id) "/unlock" } { "Start again" }
+                    a.button.quiet #account href="/me" { "Open your account" }
                 }
-                (parts::draft())
-                div.others { (other_ways(listing)) }
                 (delivered(listing))
             }
         }
@@ -56,101 +57,137 @@ pub fn page(offer: &Offer<'_>) -> String {
     Page { title: &title, place: Place::Elsewhere, script: Some(&PAYWALL), card: None }.around(&main)
 }
 
-fn order(listing: &Listing) -> Markup {
+fn summary(listing: &Listing) -> Markup {
+    let price = listing.price_lovelace;
     html! {
-        section.order aria-label="Your order" {
-            p.over { "You buy" }
-            h1 { a href={ "/listings/" (listing.id) } { (listing.title) } }
-            p.price { (tada(listing.price_lovelace)) }
-            p { "Sold by " (parts::creator(&listing.seller_address.to_string())) }
-            p.facts { (parts::reputation(listing.seller_reputation)) }
-            @if listing.preview_media.is_some() { div.picture { (preview::large(listing)) } }
-            p.note { "The content's SHA-256 is " (parts::hash(&listing.content_hash.to_string())) ". This page checks what comes against it." }
+        section.sum.stack aria-label="Order summary" {
+            p.small { a href={ "/listings/" (listing.id) } { "‹ Back to the listing" } }
+            div.item {
+                (preview::cover(listing, false))
+                div {
+                    h1 { (listing.title) }
+                    p.facts.soft {
+                        span { "by " (parts::creator(&listing.seller_address.to_string())) }
+                        @if let Some(known) = listing.seller_reputation { (parts::paid_out(known)) }
+                    }
+                }
+            }
+            div {
+                div.line { span { "Price" } (tada(price)) }
+                div.line.soft { span { "Network fee, about" } (tada(network_fee())) }
+                div.line.total { span { "Total, about" } (tada([price, network_fee()].into_iter().sum())) }
+            }
+            p.small.soft { "Test network: no real money moves." }
         }
     }
 }
 
 impl Offer<'_> {
-    fn modes(&self) -> Markup {
+    fn choices(&self) -> Markup {
         html! {
-            fieldset.modes {
-                legend { "How to pay" }
-                @if let Some(deadlines) = self.protected {
-                    (mode(DeliveryMode::Protected, true, "Protected", "Your money waits in a contract.", &self.terms(&deadlines)))
+            form.stack #choose {
+                fieldset.options {
+                    legend { "1. Protection" }
+                    @if let Some(deadlines) = self.protected { (protected(self.listing, &deadlines)) }
+                    @if self.instant { (instant(self.protected.is_none())) }
                 }
-                @if self.instant {
-                    (mode(DeliveryMode::Instant, self.protected.is_none(), "Instant", "The seller is paid at once, for good.", &html! {}))
+                fieldset.options #payers {
+                    legend { "2. Pay with" }
+                    (balance(&self.listing.id))
+                }
+                (parts::no_wallet())
+                button.wide #go { "Pay " (self.listing.price_lovelace.display_tada()) }
+                p.small.soft { "Your wallet shows the transaction before you sign. You are never charged twice." }
+                noscript { p.warning { "Paying needs JavaScript, because your wallet is asked to sign." } }
+            }
+        }
+    }
+}
+
+fn protected(listing: &Listing, deadlines: &Deadlines) -> Markup {
+    html! {
+        label.option {
+            input #protected type="radio" name="mode" value=(DeliveryMode::Protected.as_str()) checked;
+            span {
+                b { "Protected" } " " em.pill { "Recommended" }
+                span.small.soft {
+                    "Held until delivery is proven. Back to you if nothing arrives by " (clock(deadlines.submit_result))
+                    "; dispute until " (clock(deadlines.unlock)) ". "
+                    a href={ "/listings/" (listing.id) "#protection" } { "How it works" }
                 }
             }
         }
     }
+}
 
-    fn terms(&self, deadlines: &Deadlines) -> Markup {
-        let line = |time: u64, words: &str| html! { li { (words) " " strong { (distance(time, self.now)) } ", " span.amount { (clock(time)) } } };
-        html! {
-            ul {
-                (line(deadlines.submit_result, "Nothing delivered: you take it back"))
-                (line(deadlines.unlock, "Something else delivered: dispute until"))
-                (line(deadlines.external_dispute_unlock, "The arbiter decides a dispute"))
+fn instant(only: bool) -> Markup {
+    html! {
+        label.option {
+            input #instant type="radio" name="mode" value=(DeliveryMode::Instant.as_str()) checked[only];
+            span { b { "Instant" } span.small.soft { "The seller is paid at once. No refund." } }
+        }
+    }
+}
+
+/// The row of the Surety balance: the script says what it holds, or why it cannot pay.
+fn balance(listing: &str) -> Markup {
+    html! {
+        label.option #balance-row {
+            input type="radio" name="payer" value="balance" disabled;
+            span {
+                b { "Surety balance" }
+                span.small.soft #funds { a href={ "/me?next=/listings/" (listing) "/unlock" } { "Sign in" } " to pay from it." }
             }
-            p.note { "A few tADA more are locked and come back to you when the purchase ends." }
+            img src=(ICON.path) alt="";
         }
     }
 }
 
-fn mode(mode: DeliveryMode, checked: bool, name: &str, words: &str, terms: &Markup) -> Markup {
+/// Good news for who owns it.
+fn owned() -> Markup {
     html! {
-        div.mode {
-            input #(mode.as_str()) type="radio" name="mode" value=(mode.as_str()) checked[checked];
-            div {
-                label for=(mode.as_str()) { strong { (name) } " " (words) }
-                (terms)
+        section.box.stack #owned hidden tabindex="-1" aria-labelledby="have" {
+            h2 #have { "You already own this" }
+            p #owned-words { "Showing it again is free." }
+            div.acts {
+                button #again type="button" { "Show it again (free)" }
+                button.plain #other type="button" { "Use another wallet" }
             }
         }
     }
 }
 
-/// For whoever is signed in, which the script knows.
-fn service() -> Markup {
+/// Where the purchase stands, in place of the form.
+fn stages() -> Markup {
     html! {
-        fieldset.wallets #service hidden {
-            legend { "Your service wallet" }
-            p #funds {}
-            button.wide #spend type="button" { "Pay from the service wallet" }
-        }
-    }
-}
-
-fn other_ways(listing: &Listing) -> Markup {
-    html! {
-        details #proof {
-            summary { "I already bought this" }
-            p { "Sign with the wallet that paid. It costs nothing." }
-            div.wallets #again {}
-        }
-        details #signed-out {
-            summary { "Pay from a service wallet" }
-            p { a href="/me" { "Sign in" } " and come back: then its balance and limits are here." }
-        }
-        details {
-            summary { "Pay with a program or an agent" }
-            p { a href={ "/listings/" (listing.id) "#programs" } { "How to, with commands to copy" } }
+        section #working hidden tabindex="-1" aria-labelledby="steps" {
+            h2 #steps { "Your purchase" }
+            ol.stages {
+                li { b { "Sign in your wallet" } (parts::draft()) }
+                li {
+                    b { "Confirming on the network" }
+                    div #confirming hidden {
+                        p { "Usually 20-60 s. So far " span #elapsed { "0 s" } ". " a #transaction hidden rel="noreferrer" target="_blank" { "See the transaction" } }
+                        p { "You may close this page. Your purchase is safe: come back here for the text." }
+                    }
+                }
+                li { b { "Delivered" } }
+            }
         }
     }
 }
 
 fn delivered(listing: &Listing) -> Markup {
+    let file = file_name(&listing.title);
     html! {
-        section #delivered hidden tabindex="-1" aria-labelledby="yours" {
-            h2 #yours { "It is yours" }
-            p.facts {
-                a.button #download download={ (listing.id) ".md" } { "Download" }
-                a.button.quiet #timeline { "See the purchase" }
+        section.stack #delivered hidden tabindex="-1" aria-labelledby="ready" {
+            h2 #ready { "Your prompt is ready" }
+            div.acts {
+                button.copy #copy type="button" hidden data-copy="" { "Copy prompt" }
+                a.button.quiet #download download=(file) { "Download " (file) }
+                a.button.quiet #timeline { "See your purchase" }
             }
-            div.code {
-                pre #content tabindex="0" aria-label="The content" {}
-                button.copy #copy type="button" hidden data-copy="" aria-label="Copy: the content" { "Copy" }
-            }
+            pre #content tabindex="0" aria-label="The prompt" {}
         }
     }
 }

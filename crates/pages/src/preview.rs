@@ -1,5 +1,5 @@
-//! A listing's recording, from somebody else's server: shown in a sandboxed frame of our own, loaded when it is seen. What
-//! it is cannot run, reach the page around it, or be told where it was shown.
+//! A listing's cover, and its recording from another server: in a sandboxed frame, loaded when it is seen. The recording
+//! cannot run, reach the page around it, or learn where it was shown. Where it does not load, the cover stays.
 
 use maud::{DOCTYPE, Markup, html};
 
@@ -48,7 +48,7 @@ pub fn page(media: &str, size: Size) -> String {
                 @if is_video(media) {
                     video src=(media) controls[size == Size::Large] muted loop playsinline preload="metadata" {}
                 } @else {
-                    img src=(media) alt="Preview";
+                    img src=(media) alt="";
                 }
             }
         }
@@ -56,28 +56,37 @@ pub fn page(media: &str, size: Size) -> String {
     page.into_string()
 }
 
-/// The frame on a card; a coloured field where there is no recording. `place` tells frames apart.
-pub(crate) fn small(listing: &Listing, place: usize) -> Markup {
+/// A listing's cover: drawn for it alone, with its title; over it the recording, where there is one and it loads.
+pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
+    let (query, title) = match size {
+        Size::Small => ("?small", format!("Recording: {}", listing.title)),
+        Size::Large => ("", "Recording of what the prompt builds".to_owned()),
+    };
     html! {
-        @if listing.preview_media.is_some() {
-            iframe src={ "/listings/" (listing.id) "/preview?small" } title={ "Preview " (place.saturating_add(1)) }
-                loading="lazy" sandbox="" tabindex="-1" {}
-        } @else { (field(listing)) }
+        div.picture {
+            (cover(listing, true))
+            @if listing.preview_media.is_some() {
+                iframe src={ "/listings/" (listing.id) "/preview" (query) } title=(title) loading="lazy" sandbox=""
+                    tabindex=[(size == Size::Small).then_some("-1")] {}
+            }
+        }
     }
 }
 
-/// The frame on the listing's page.
-pub(crate) fn large(listing: &Listing) -> Markup {
+/// The cover; small ones carry no words. The last characters of an id are random: so are colours and patterns.
+pub(crate) fn cover(listing: &Listing, words: bool) -> Markup {
+    let sum = listing.id.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    let (tone, pattern) = (sum % TONES, (sum / TONES) % PATTERNS);
     html! {
-        @if listing.preview_media.is_some() {
-            iframe src={ "/listings/" (listing.id) "/preview" } title="Preview of what the prompt builds" loading="lazy"
-                sandbox="" {}
-        } @else { (field(listing)) }
+        div class={ "cover tone-" (tone) " pattern-" (pattern) } aria-hidden="true" {
+            @if words {
+                span { (listing.category.as_deref().unwrap_or("Prompt")) }
+                b { (listing.title) }
+            }
+        }
     }
 }
 
-fn field(listing: &Listing) -> Markup {
-    let category = listing.category.as_deref().unwrap_or("Prompt");
-    let tone = category.bytes().fold(0_u8, u8::wrapping_add) % 6;
-    html! { div class={ "field tone-" (tone) } aria-hidden="true" { (category) } }
-}
+/// Colours and patterns of covers in the stylesheet.
+const TONES: usize = 6;
+const PATTERNS: usize = 5;

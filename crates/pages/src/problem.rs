@@ -4,20 +4,23 @@ use maud::html;
 
 use crate::layout::{Page, Place};
 
-/// Why there is no page, in the API's words.
+/// Why there is no page; `words` are the API's, for what only the service knows.
 #[must_use]
 pub fn page(status: u16, words: &str) -> String {
-    let title = match status {
-        404 | 410 => "Not here",
-        400 => "That did not work",
-        429 => "Too fast",
-        _ => "Not now",
+    let (title, words) = match status {
+        404 | 410 => (
+            "Page not found",
+            "There is nothing at this address. The link may have a typo, or the prompt was taken off sale.",
+        ),
+        400 => ("This link does not work", "A part of its address is missing or wrong. Go back and try again."),
+        429 => ("Too many requests", "Wait a minute, then reload this page."),
+        _ => ("Temporarily unavailable", words),
     };
     let main = html! {
         main #main.narrow {
             h1 { (title) }
             p role="alert" { (words) }
-            p { a.button href="/" { "Browse what is for sale" } }
+            p { a.button href="/" { "Browse prompts" } }
         }
     };
     Page { title, place: Place::Elsewhere, script: None, card: None }.around(&main)

@@ -1,4 +1,4 @@
-//! `/purchases/{id}`: where the money is, what happens next and by when, and what happened before.
+//! `/purchases/{id}`: what was bought, how it is protected, what can be done, and the receipt.
 
 use market::{
     DeliveryMode,
@@ -8,14 +8,14 @@ use maud::{Markup, html};
 
 use crate::{
     asset::PURCHASE,
-    format::{at, distance, tada},
+    format::{at, clock, file_name, on, short, span, tada},
     layout::{Page, Place},
     parts,
-    view::{Event, Listing, Purchase},
+    view::{Deadlines, Event, Listing, Purchase},
 };
 
 mod next;
-mod scale;
+mod track;
 mod verdict;
 
 /// What a purchase's page shows.
@@ -23,8 +23,10 @@ mod verdict;
 pub struct Shown<'a> {
     /// The purchase.
     pub purchase: &'a Purchase,
-    /// What was bought; `None` where the operator hid it since.
+    /// What was bought; `None` where it is no longer shown.
     pub listing: Option<&'a Listing>,
+    /// Whether it still is for sale.
+    pub for_sale: bool,
     /// The clock of escrow matters, POSIX ms.
     pub now: u64,
     /// Where transactions are shown: an address to which an id is appended.
@@ -34,35 +36,43 @@ pub struct Shown<'a> {
 /// The page.
 #[must_use]
 pub fn page(shown: &Shown<'_>) -> String {
-    let title = format!("Purchase of {}", shown.listing.map_or("a listing", |listing| &listing.title));
+    let Shown { purchase, listing, .. } = *shown;
+    let title = listing.map_or("A prompt that is no longer for sale", |listing| &listing.title);
     let main = html! {
-        main #main.purchase data-purchase=(shown.purchase.id) data-listing=(shown.purchase.listing_id)
-            data-buyer=(shown.purchase.buyer_address) data-verdict=[shown.purchase.verification.map(Verification::as_str)] {
-            (shown.heading())
-            (shown.next())
-            @if shown.is_open() { (actions()) }
-            (parts::progress())
-            (verdict::section(shown.purchase))
-            section aria-labelledby="timeline" {
-                h2 #timeline { "Timeline" }
-                (scale::drawn(shown.purchase, shown.is_open().then_some(shown.now)))
-                (shown.events())
+        main #main.two data-purchase=(purchase.id) data-listing=(purchase.listing_id) data-buyer=(purchase.buyer_address)
+            data-status=(purchase.status.name()) data-verdict=[purchase.verification.map(Verification::as_str)]
+            data-hash=[listing.map(|listing| listing.content_hash)] data-file=(file_name(title)) {
+            div.stack {
+                div {
+                    p.small.soft { "Purchase" @if let Some(paid) = purchase.events.first() { " · " (at(paid.at)) } }
+                    h1 {
+                        @match listing {
+                            Some(listing) if shown.for_sale => { a href={ "/listings/" (listing.id) } { (title) } }
+                            _ => { (title) }
+                        }
+                    }
+                }
+                (shown.goods())
+                (shown.protection())
+                (parts::progress())
+                (shown.wrong())
+                (shown.details())
             }
-            (shown.facts())
+            (shown.receipt())
         }
     };
-    Page { title: &title, place: Place::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
+    Page { title, place: Place::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
 }
 
 /// A status in a word or two.
 pub(crate) const fn status(status: Status) -> &'static str {
     match status {
-        Status::FundsLocked => "Waiting for delivery",
+        Status::FundsLocked => "Paid, held",
         Status::ResultSubmitted => "Delivered",
-        Status::RefundRequested => "Refund requested",
+        Status::RefundRequested => "Refund asked for",
         Status::Disputed => "Disputed",
         Status::WithdrawAuthorized => "Released",
-        Status::RefundAuthorized => "Refund granted",
+        Status::RefundAuthorized => "Refund agreed",
         Status::Withdrawing => "Paying the seller",
         Status::Settled => "Paid",
         Status::Withdrawn => "Complete",
@@ -76,31 +86,16 @@ fn deed(event: &Event, mode: DeliveryMode) -> &str {
     match event.status.as_str() {
         "settled" => "The seller was paid",
         "FundsLocked" => "The price was locked in the contract",
-        "ResultSubmitted" => "The seller posted the hash of what was delivered",
-        "RefundRequested" => "The buyer asked for the money back",
+        "ResultSubmitted" => "The proof of delivery was posted",
+        "RefundRequested" => "The buyer asked for a refund",
         "Disputed" => "The buyer disputed the delivery",
         "WithdrawAuthorized" => "The buyer released the money",
         "RefundAuthorized" => "The seller agreed to a refund",
-        "withdrawn" => "The contract paid the seller",
+        "withdrawn" => "The contract paid out the sale",
         "refunded" => "The contract paid the buyer back",
         "closed" => "The contract was closed",
-        "creator_paid" if matches!(mode, DeliveryMode::Protected) => "The creator got the price less the fee",
+        "creator_paid" if matches!(mode, DeliveryMode::Protected) => "The seller got the price less the fee",
         other => other,
-    }
-}
-
-/// What the buyer or the seller can do now: filled in by the script, which asks the chain.
-fn actions() -> Markup {
-    html! {
-        section #actions hidden aria-labelledby="do" {
-            h2 #do { "What you can do now" }
-            form #choices {
-                fieldset #buyer-part { legend { "If you bought it" } div.choices #buyer {} }
-                details #seller-part { summary { "If you sold it" } div.choices #seller {} }
-            }
-            div #sign hidden { (parts::wallets("Sign with your wallet")) }
-        }
-        (parts::draft())
     }
 }
 
@@ -112,76 +107,131 @@ impl Shown<'_> {
         self.purchase.escrow.is_some() && !over
     }
 
-    fn heading(&self) -> Markup {
-        let Purchase { mode, status: now, listing_id, .. } = self.purchase;
+    /// What was bought: the script shows it to its buyer.
+    fn goods(&self) -> Markup {
+        if self.purchase.status == Status::Refunded {
+            return html! { p.box { "This purchase was refunded, so its text is no longer available." } };
+        }
         html! {
-            section.person {
-                p.over { "Purchase " (parts::hash(&self.purchase.id.to_string())) }
-                h1 {
-                    @match self.listing {
-                        Some(listing) => { a href={ "/listings/" (listing_id) } { (listing.title) } }
-                        None => { "A listing that is no longer shown" }
-                    }
+            section.box.stack aria-label="What was bought" {
+                div #closed {
+                    p { span.status.(self.purchase.status.name()) { (status(self.purchase.status)) } " Only the buyer can open the text." }
+                    div.acts #opening hidden { button #open type="button" { "Show the text (free)" } }
+                    noscript { p.note { "Opening it needs JavaScript, because your wallet is asked to sign." } }
                 }
-                p.facts {
-                    span.status.{ (now.name()) } { (status(*now)) }
-                    @if *mode == DeliveryMode::Protected { span.badge.protected { "Protected" } } @else { span.badge { "Instant" } }
-                    @if let Some(listing) = self.listing { (tada(listing.price_lovelace)) }
+                div.stack #goods hidden tabindex="-1" aria-label="The text" {
+                    p #checked {}
+                    div.acts {
+                        button.copy #copy type="button" hidden data-copy="" { "Copy prompt" }
+                        a.button.quiet #download {}
+                        button.quiet #reading type="button" aria-pressed="false" { "Reading view" }
+                    }
+                    pre #content tabindex="0" aria-label="The prompt" {}
+                    div #readable hidden {}
                 }
             }
         }
     }
 
-    fn next(&self) -> Markup {
+    fn protection(&self) -> Markup {
         let next = next::after(self.purchase, self.now);
         html! {
-            section.next aria-labelledby="next" {
-                h2 #next { (next.what) }
-                p { (next.how) }
-                @if let Some(by) = next.by {
-                    p.by { strong { (at(by)) } " · " (distance(by, self.now)) }
+            section.box aria-labelledby="protection" {
+                h2 #protection { (if self.purchase.escrow.is_some() { "Buyer protection" } else { "Instant purchase" }) }
+                (track::steps(self.purchase, self.now))
+                p.small {
+                    b #next { (next.what) } ". " (next.how)
+                    @if let Some(by) = next.by { " " span.by { (at(by)) " (" (span(by, self.now)) ")." } }
                 }
             }
         }
     }
 
-    fn events(&self) -> Markup {
+    /// What buyer and seller can do, and the buyer's verdict; filled in by the script.
+    fn wrong(&self) -> Markup {
+        let Purchase { status, verification, .. } = self.purchase;
+        let deadline = Deadlines::of(self.purchase);
+        let late = deadline.is_some_and(|deadlines| self.now >= deadlines.submit_result);
+        let due = match status {
+            Status::RefundRequested | Status::RefundAuthorized | Status::Disputed => true,
+            Status::FundsLocked if late => true,
+            _ => *verification == Some(Verification::Mismatch),
+        };
+        let judged = verdict::section(self.purchase);
+        if !self.is_open() && judged.is_none() {
+            return html! {};
+        }
         html! {
-            ol.events {
-                @for event in &self.purchase.events {
-                    li {
-                        strong { (deed(event, self.purchase.mode)) }
-                        span { (at(event.at)) " · " (distance(event.at, self.now)) }
-                        a.hash href={ (self.explorer) (event.tx_hash) } rel="noreferrer" title=(event.tx_hash) {
-                            "Transaction " (crate::format::short(&event.tx_hash.to_string()))
+            details #wrong open[due] {
+                summary {
+                    "Something wrong?"
+                    @if let (Status::ResultSubmitted, Some(deadlines)) = (status, deadline) {
+                        " Dispute this purchase (until " (clock(deadlines.unlock)) ")"
+                    }
+                }
+                @if self.is_open() {
+                    div.stack #actions hidden {
+                        div.stack #buyer {}
+                        details.quietly #seller-part { summary { "If you sold it" } div.stack #seller {} }
+                    }
+                }
+                @if let Some(judged) = judged { (judged) }
+                fieldset.options #payers { legend { "Sign with" } }
+                (parts::no_wallet())
+                (parts::draft())
+            }
+        }
+    }
+
+    fn link(&self, tx: &str) -> Markup {
+        html! { a.hash href={ (self.explorer) (tx) } rel="noreferrer" title=(tx) { (short(tx)) } }
+    }
+
+    fn details(&self) -> Markup {
+        let purchase = self.purchase;
+        let named = |name: &str, value: &str| html! { dt { (name) } dd { code { (value) } } };
+        html! {
+            details {
+                summary { "Transactions and fingerprints" }
+                ol.events {
+                    @for event in &purchase.events {
+                        li {
+                            b { (deed(event, purchase.mode)) }
+                            span { (at(event.at)) " · " (self.link(&event.tx_hash.to_string())) }
                         }
                     }
                 }
-            }
-        }
-    }
-
-    fn facts(&self) -> Markup {
-        let purchase = self.purchase;
-        html! {
-            section aria-labelledby="facts" {
-                h2 #facts { "Details" }
-                dl.facts {
-                    div { dt { "Buyer" } dd { (parts::hash(&purchase.buyer_address.to_string())) } }
+                dl.small {
+                    (named("Buyer", &purchase.buyer_address.to_string()))
                     @if let Some(listing) = self.listing {
-                        div { dt { "Creator" } dd { (parts::creator(&listing.seller_address.to_string())) } }
-                        div { dt { "SHA-256 of the content" } dd { (parts::hash(&listing.content_hash.to_string())) } }
+                        (named("Seller", &listing.seller_address.to_string()))
+                        (named("Fingerprint of the text (SHA-256)", &listing.content_hash.to_string()))
                     }
                     @if let Some(escrow) = &purchase.escrow {
-                        div { dt { "Contract" } dd { (parts::hash(&escrow.address)) } }
-                        @if let Some(hash) = &escrow.input_hash {
-                            div { dt { "Commits to the listing by" } dd { (parts::hash(&hash.to_string())) } }
-                        }
-                        @if let Some(result) = &escrow.result_hash {
-                            div { dt { "Delivered, by hash" } dd { (parts::hash(&result.to_string())) } }
-                        }
+                        (named("Contract that holds the money", &escrow.address))
+                        @if let Some(hash) = &escrow.input_hash { (named("Commitment to this listing", &hash.to_string())) }
+                        @if let Some(result) = &escrow.result_hash { (named("Proof of delivery", &result.to_string())) }
                     }
                 }
+            }
+        }
+    }
+
+    fn receipt(&self) -> Markup {
+        let purchase = self.purchase;
+        html! {
+            aside.box.stack.sticky aria-labelledby="receipt" {
+                h2 #receipt { "Receipt" }
+                div {
+                    @if let Some(listing) = self.listing {
+                        div.line { span { "Price" } (tada(listing.price_lovelace)) }
+                    }
+                    div.line.soft { span { "Protection" } span { (if purchase.escrow.is_some() { "Protected" } else { "Instant" }) } }
+                    @if let Some(paid) = purchase.events.first() { div.line.soft { span { "Paid" } (on(paid.at)) } }
+                    div.line.soft { span { "Status" } span.status.(purchase.status.name()) { (status(purchase.status)) } }
+                }
+                p.small.soft { "Transaction " (self.link(&purchase.id.to_string())) }
+                p.small #signed-receipt hidden { a download={ "receipt-" (short(&purchase.id.to_string())) ".json" } { "Signed receipt (JSON)" } }
             }
         }
     }

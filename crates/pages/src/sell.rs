@@ -1,4 +1,4 @@
-//! `/sell`: an offer, signed by the seller's wallet.
+//! `/sell`: an offer, signed by the seller's wallet, and the card that buyers see of it.
 
 use market::listing::{CATEGORIES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE, MIN_PRICE, MIN_PROTECTED_PRICE};
 use maud::{Markup, html};
@@ -15,18 +15,39 @@ const WHAT: &str = "List a prompt with your wallet. No account, no fee to list."
 #[must_use]
 pub fn page(origin: &str) -> String {
     let main = html! {
-        main #main.narrow {
-            h1 { "Sell a prompt" }
-            p { (WHAT) }
-            noscript { p.warning { "Listing needs JavaScript, because your wallet is asked to sign the offer." } }
-            form #offer { (words()) (content()) (price()) }
-            (parts::wallets("Sign the offer"))
-            (parts::progress())
-            (fees())
+        main #main.two {
+            div {
+                h1 { "Sell a prompt" }
+                p.soft { (WHAT) }
+                noscript { p.warning { "Listing needs JavaScript, because your wallet is asked to sign the offer." } }
+                form #offer novalidate { (words()) (content()) (price()) }
+                (parts::wallets("Sign the offer and list it"))
+                (parts::progress())
+            }
+            aside.stack.sticky aria-label="Preview" {
+                h2 { "What a buyer sees" }
+                (card())
+                (fees())
+            }
         }
     };
     let card = Card { url: format!("{origin}/sell"), description: WHAT.into(), ..Card::default() };
     Page { title: "Sell a prompt", place: Place::Sell, script: Some(&SELL), card: Some(card) }.around(&main)
+}
+
+/// Filled in while the seller types.
+fn card() -> Markup {
+    html! {
+        div.card #card {
+            div.picture { div class="cover tone-0 pattern-0" aria-hidden="true" { span data-shows="category" { "Prompt" } b data-shows="title" { "Your title" } } }
+            div.row {
+                h3 data-shows="title" { "Your title" }
+                span.amount { span data-shows="priceTada" { "0" } " tADA" }
+            }
+            p.small.soft #card-modes { "New seller" }
+            p.small.description data-shows="description" { "What it builds" }
+        }
+    }
 }
 
 fn words() -> Markup {
@@ -47,10 +68,11 @@ fn words() -> Markup {
             }
         }
         p.field {
-            label for="previewMedia" { "Preview (optional)" }
+            label for="previewMedia" { "Recording (optional)" }
             input #previewMedia name="previewMedia" type="url" maxlength=(MAX_PREVIEW_URL) placeholder="https://…/recording.mp4"
-                aria-describedby="preview-note";
-            span.note #preview-note { "The https address of a recording of what it builds: .mp4, .webm, .webp or .gif." }
+                pattern="https://.+\\.(mp4|webm|webp|gif)" aria-describedby="preview-note"
+                data-wrong="An https address that ends in .mp4, .webm, .webp or .gif.";
+            span.note #preview-note { "The https address of a recording of what it builds. Without one, a cover with your title is drawn." }
         }
     }
 }
@@ -60,7 +82,7 @@ fn content() -> Markup {
         p.field {
             label for="content" { "The prompt itself" }
             textarea #content name="content" rows="8" required aria-describedby="content-note" {}
-            span.note #content-note { "Only who pays sees it. Everybody sees its hash, so nobody can say that you delivered something else." }
+            span.note #content-note { "Only buyers see it. Its fingerprint is public, so every delivery can be checked." }
         }
         p.field {
             label for="file" { "Or take it from a file" }
@@ -73,7 +95,8 @@ fn price() -> Markup {
     html! {
         p.field {
             label for="priceTada" { "Price (tADA)" }
-            input #priceTada name="priceTada" type="number" required min="1" step="0.000001" inputmode="decimal" aria-describedby="price-note";
+            input #priceTada name="priceTada" type="number" required min="1" step="0.000001" inputmode="decimal"
+                data-protected=(MIN_PROTECTED_PRICE.get() / 1_000_000) aria-describedby="price-note";
             span.note #price-note {
                 "At least " (MIN_PRICE.display_tada()) ", with protection " (MIN_PROTECTED_PRICE.display_tada()) "."
             }
@@ -91,12 +114,11 @@ fn price() -> Markup {
 
 fn fees() -> Markup {
     html! {
-        section.next aria-labelledby="fees" {
+        section.box aria-labelledby="fees" {
             h2 #fees { "What you get" }
-            p { "Instant: the whole price, at once, straight to your wallet." }
-            p {
-                "Protected: the price less 1.5 tADA or 10 %, whichever is more, about half an hour after the sale. We prove the \
-                 delivery, collect from the contract and pay you in the same transaction."
+            p.small { b { "Instant: " } "the whole price, at once, straight to your wallet." }
+            p.small {
+                b { "Protected: " } "the price less 1.5 tADA or 10 %, whichever is more, about half an hour after the sale."
             }
         }
     }

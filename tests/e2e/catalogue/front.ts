@@ -84,7 +84,8 @@ export function front(world: () => World): void {
         const headers = {
           origin: "https://shop.example",
           "access-control-request-method": taken.at(-1) ?? "",
-          "access-control-request-headers": "payment-signature,x-service-proof,content-type,authorization",
+          "access-control-request-headers":
+            "payment-signature,x-service-proof,content-type,authorization,if-none-match",
         };
         const answer = await at(path, { method: "OPTIONS", headers });
         assert.equal(answer.status, 204, path);

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
+    for_models,
     message::{Message, RpcCode, RpcError, RpcRequest},
     revision::{Headers, Revision},
 };
@@ -40,14 +41,16 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// What this view or value says.
+    /// What this view or value says, told to a model.
     pub(super) fn of(view: &impl Serialize) -> Self {
-        Self::stored(json!(view).to_string())
+        Self { structured: Some(for_models::told(&json!(view).to_string())), ..Self::default() }
     }
 
-    /// What SQLite built is shown as it is.
-    pub(super) fn stored(json: String) -> Self {
-        Self { structured: Some(json), ..Self::default() }
+    /// The same with members added.
+    pub(super) fn with(view: &impl Serialize, add: impl FnOnce(&mut Map<String, Value>)) -> Self {
+        let mut value = json!(view);
+        value.as_object_mut().map(add);
+        Self::of(&value)
     }
 
     /// A failure that a model can act on.
@@ -207,6 +210,11 @@ fn tools_list<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, Rp
     Ok(object(json!({ "tools": tools })))
 }
 
+fn tool_names<E: Toolset>(_: &E) -> Vec<String> {
+    let tools: Vec<Value> = serde_json::from_str(E::TOOLS).unwrap_or_default();
+    tools.iter().filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned)).collect()
+}
+
 async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<ToolResult, RpcError> {
     let name = request.params.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| invalid("params.name must be a string"))?;
@@ -218,5 +226,5 @@ async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<ToolRe
     let no_meta = Map::new();
     let meta = request.params.get("_meta").and_then(Value::as_object).unwrap_or(&no_meta);
     let result = tools.call(name, arguments, meta).await;
-    result.ok_or_else(|| invalid("Unknown tool"))
+    result.ok_or_else(|| invalid(&format!("Unknown tool. There are: {}", tool_names(tools).join(", "))))
 }

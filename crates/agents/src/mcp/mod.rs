@@ -10,6 +10,7 @@
 //! and tools pages of MCP's revisions; x402's `specs/transports-v2/mcp.md`.
 
 pub mod dispatch;
+mod for_models;
 pub mod message;
 pub mod open;
 pub mod progress;

@@ -190,8 +190,12 @@ fn results_of_the_stateless_revision_say_what_they_are() {
     }
     assert!(discovered["supportedVersions"].as_array().unwrap().contains(&json!(NEW)));
     assert_eq!(listed["tools"].as_array().unwrap().len(), 7);
-    assert_eq!(called["structuredContent"], json!(listing(ID)));
-    assert_eq!(called["content"][0]["text"], json!(listing(ID)).to_string());
+    let mut owned = json!(listing(ID));
+    owned["owned"] = json!(false);
+    owned["priceTada"] = json!("5");
+    owned["createdAtIso"] = json!("1970-01-01T00:00:00Z");
+    assert_eq!(called["structuredContent"], owned);
+    assert_eq!(called["content"][0]["text"], owned.to_string());
     assert_eq!(called["isError"], false);
     assert!(called.get("ttlMs").is_none());
 }

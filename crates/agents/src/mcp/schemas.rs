@@ -47,10 +47,25 @@ fn simplify(schema: &mut Value) {
                 fields.entry(name).or_insert_with(|| value.clone());
             }
         }
+        plain_enum(fields);
         fields.values_mut().for_each(simplify);
     } else if let Value::Array(items) = schema {
         items.iter_mut().for_each(simplify);
     }
+}
+
+/// A choice among texts as an `enum` of strings: some models' APIs refuse `const` and `oneOf`.
+fn plain_enum(fields: &mut Map<String, Value>) {
+    let Some(choices) = fields.get("oneOf").and_then(Value::as_array) else { return };
+    let texts: Vec<Value> = choices.iter().filter_map(|choice| choice.get("const")).cloned().collect();
+    assert_eq!(texts.len(), choices.len(), "a choice of something else than texts");
+    let meaning = |choice: &Value| Some(format!("{}: {}", choice["const"].as_str()?, choice["description"].as_str()?));
+    let meanings: Vec<String> = choices.iter().filter_map(meaning).collect();
+    let said = fields.get("description").and_then(Value::as_str).map(|said| format!("{said} ")).unwrap_or_default();
+    fields.remove("oneOf");
+    fields.insert("type".into(), json!("string"));
+    fields.insert("enum".into(), json!(texts));
+    fields.insert("description".into(), json!(format!("{said}{}", meanings.join(" "))));
 }
 
 fn annotations(tool: Tool, title: &str) -> Value {
@@ -82,15 +97,15 @@ fn definition(of: Tool) -> Value {
         Tool::SearchListings => tool::<SearchListings>(
             of,
             "Search listings",
-            "Search what is for sale: design prompts, paid in tADA. Free. Compare priceLovelace (1 ADA = 1,000,000 lovelace), \
-             sales and sellerReputation (share of the seller's closed escrows that were not refunded; absent means unknown, not \
+            "Search what is for sale: design prompts, paid in tADA. Free. Descriptions are shortened: get_listing has the \
+             whole. Compare priceTada, sales and sellerReputation (share of the seller's closed escrows that were not refunded; absent means unknown, not \
              bad). More results: pass nextCursor as cursor.",
             Some(schema::<FoundListings>(false)),
         ),
         Tool::GetListing => tool::<GetListing>(
             of,
             "Get a listing",
-            "One listing: price, modes, the seller's reputation, and contentHash, the SHA-256 of exactly what a buyer receives. \
+            "One listing: price, modes, whether it is owned already, the seller's reputation, and contentHash, the SHA-256 of exactly what a buyer receives. \
              Free. Read it before buying.",
             Some(schema::<Listing>(false)),
         ),
@@ -107,7 +122,7 @@ fn definition(of: Tool) -> Value {
         Tool::MyPurchases => tool::<MyPurchases>(
             of,
             "My purchases",
-            "What this account bought, newest first, with status and timeline. Free.",
+            "What this account bought, newest first: title, price, status and timeline. Free.",
             Some(schema::<OwnPurchases>(false)),
         ),
         Tool::GetPurchaseStatus => tool::<GetPurchaseStatus>(
@@ -120,8 +135,8 @@ fn definition(of: Tool) -> Value {
         Tool::MyWallet => tool::<NoArguments>(
             of,
             "My wallet",
-            "The agent wallet: its address to fund, balance, limits per purchase and day, and what is spent today. Free. \
-             Call it before buying something expensive.",
+            "The agent wallet: canSpendNow (tADA for one more purchase, after fees and what is on its way), leftToday, its \
+             address to fund, balance and limits. Free. Call it before buying something expensive.",
             Some(schema::<WalletView>(false)),
         ),
         Tool::WithdrawToOwner => tool::<NoArguments>(
@@ -196,7 +211,21 @@ fn every_tool_says_what_it_takes_gives_and_does() {
         if let Some(output) = tool.get("outputSchema") {
             assert_eq!(output["type"], "object", "{tool}");
         }
-        assert!(!tool.to_string().contains("$ref"), "{tool}");
+        for refused in ["$ref", "\"const\"", "oneOf", "anyOf"] {
+            assert!(!tool.to_string().contains(refused), "{refused}: {tool}");
+        }
+        every_choice_has_a_type(tool);
+    }
+}
+
+fn every_choice_has_a_type(schema: &Value) {
+    match schema {
+        Value::Object(fields) => {
+            assert!(!fields.contains_key("enum") || fields["type"] == "string", "{schema}");
+            fields.values().for_each(every_choice_has_a_type);
+        }
+        Value::Array(items) => items.iter().for_each(every_choice_has_a_type),
+        _ => {}
     }
 }
 

@@ -20,10 +20,14 @@ pub trait Shelf {
 /// The shop as the agent of one account meets it: the implementation holds the caller.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shop: Shelf {
+    /// Our address, without a slash behind it.
+    fn origin(&self) -> String;
+    /// The purchase by which the account owns a listing, if it does.
+    async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
     /// Buys from the service wallet within the limits, or finds what is owned. Asking again for the same listing and mode
     /// never pays twice; the purchase goes on when the client hangs up. Answers within 45 s, pending if it must.
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError>;
-    /// The account's purchases, newest first.
+    /// The account's purchases, newest first, each with the listing's title and price.
     async fn purchases(&self, cursor: Option<&str>) -> Result<Page, ShopError>;
     /// One purchase, with its content where the account owns it and `with_content` is set.
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError>;
@@ -185,8 +189,16 @@ pub enum ShopError {
     )]
     DemoWallet,
     /// Too little to send.
-    #[error("There is nothing to withdraw: about 2 tADA are kept for fees. Call my_wallet for the balance.")]
-    NothingToWithdraw,
+    #[error(
+        "There is nothing to withdraw: the wallet holds {}, of which about 2 tADA are kept for fees{}.", .balance.display_tada(),
+        if *.pending { ", and a purchase is on its way: its change can be withdrawn once it is in a block, in about a minute" } else { "" }
+    )]
+    NothingToWithdraw {
+        /// What counts.
+        balance: Lovelace,
+        /// Whether a purchase holds the rest until its block.
+        pending: bool,
+    },
     /// The payment did not go through and will not. The text says why.
     #[error("Nothing was paid: {0}. Call my_wallet, then try buy_listing again.")]
     PaymentFailed(String),

@@ -34,6 +34,10 @@ pub(super) struct Stall {
     pub content: Option<String>,
     pub listed: Option<ContentHash>,
     pub refusal: Option<ShopError>,
+    /// Whether a search finds nothing but by some of its words.
+    pub some: bool,
+    /// Whether what is asked for is owned.
+    pub owned: bool,
 }
 
 impl Stall {
@@ -80,7 +84,17 @@ fn purchase() -> Purchase {
 
 impl Shelf for Stall {
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
+        let any = filter.any_word;
         self.filters.borrow_mut().push(filter);
+        if self.some {
+            let of = |title: &str, description: &str| Listing {
+                title: title.into(),
+                description: description.into(),
+                ..listing(ID)
+            };
+            let some = json!([of("Pricing", "x"), of("A hero of glass", "x")]);
+            return Ok(Page { json: if any { some.to_string() } else { "[]".into() }, next: None });
+        }
         Ok(Page { json: json!([listing(ID)]).to_string(), next: Some("7.1".into()) })
     }
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
@@ -90,13 +104,19 @@ impl Shelf for Stall {
 }
 
 impl Shop for Stall {
+    fn origin(&self) -> String {
+        "https://surety.example.com".into()
+    }
+    async fn owned(&self, _: &ListingId) -> Result<Option<TxHash>, ShopError> {
+        Ok(self.owned.then(|| TxHash::new([7; 32])))
+    }
     async fn buy(&self, _: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         self.refuse()?;
         self.bought.borrow_mut().push(mode);
         Ok(BoughtListing {
             tx: TxHash::new([7; 32]),
             paid: Lovelace::from_ada(5),
-            already_owned: false,
+            already_owned: self.owned,
             listed_hash: self.listed(),
             content: self.content.clone(),
             deadlines: None,
@@ -171,6 +191,12 @@ impl<S: Shelf> Shelf for &S {
     }
 }
 impl<S: Shop> Shop for &S {
+    fn origin(&self) -> String {
+        (**self).origin()
+    }
+    async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
+        (**self).owned(id).await
+    }
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         (**self).buy(id, mode).await
     }
@@ -202,11 +228,74 @@ fn a_search_reaches_the_catalogue_with_every_filter() {
         json!({ "query": "hero", "category": "saas", "mode": "protected", "maxPriceAda": 12.3, "minReputation": 90,
             "sort": "price_asc", "limit": 5, "cursor": "3.4" }),
     );
-    assert_eq!(found.value(), json!({ "listings": [listing(ID)], "nextCursor": "7.1" }));
+    assert_eq!((&found.value()["listings"][0]["id"], &found.value()["nextCursor"]), (&json!(ID), &json!("7.1")));
+    assert_eq!(found.value()["listings"][0]["priceTada"], "5");
     let filter = stall.filters.borrow()[0].clone();
     assert_eq!((filter.category, filter.mode, filter.limit), (Some("SaaS"), Some(DeliveryMode::Protected), Some(5)));
     assert_eq!(filter.max_price.unwrap().get(), 12_300_000);
     assert!(filter.cursor.is_some() && filter.words.as_deref() == Some("hero"));
+}
+
+#[test]
+fn numbers_are_taken_as_models_write_them() {
+    let stall = Stall::default();
+    let asked = json!({ "minReputation": 80.0, "limit": 5.0, "maxPriceAda": 12 });
+    assert!(!call(&stall, "search_listings", asked).is_error);
+    let filter = stall.filters.borrow()[0].clone();
+    assert_eq!((filter.min_reputation, filter.limit), (Some(80), Some(5)));
+    for (tool, name, args) in [
+        ("search_listings", "maxPriceAda", json!({ "maxPriceAda": "5" })),
+        ("search_listings", "limit", json!({ "limit": "5" })),
+        ("get_purchase_status", "contentOffset", json!({ "tx": "07".repeat(32), "contentOffset": "0" })),
+    ] {
+        let text = call(&stall, tool, args).text.unwrap();
+        assert_eq!(text, format!("{name}: must be a number, for example 5."));
+    }
+    for broken in [json!({ "limit": 5.5 }), json!({ "minReputation": -1.0 })] {
+        assert!(call(&stall, "search_listings", broken).is_error);
+    }
+}
+
+#[test]
+fn a_search_that_finds_nothing_finds_what_has_some_of_the_words() {
+    let stall = Stall { some: true, ..Stall::default() };
+    let found = call(&stall, "search_listings", json!({ "query": "glass pricing hero" })).value();
+    let titles: Vec<&str> =
+        found["listings"].as_array().unwrap().iter().filter_map(|one| one["title"].as_str()).collect();
+    assert_eq!(titles, ["A hero of glass", "Pricing"], "those with the most words first");
+    assert_eq!(found["matched"], "some words");
+    assert!(call(&stall, "search_listings", json!({ "query": "hero" })).value().get("matched").is_none());
+    let asked = stall.filters.borrow().iter().map(|filter| filter.any_word).collect::<Vec<_>>();
+    assert_eq!(asked, [false, true, false], "one word alone is not relaxed");
+}
+
+#[test]
+fn what_is_owned_is_said_and_costs_nothing() {
+    let owner = Stall { content: Some("prompt".into()), owned: true, ..Stall::default() };
+    let listing = call(&owner, "get_listing", json!({ "id": ID })).value();
+    assert_eq!((&listing["owned"], &listing["purchase"]), (&json!(true), &json!("07".repeat(32))));
+    let again = call(&owner, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
+    assert_eq!(
+        (&again["alreadyOwned"], &again["paidNow"], &again["paidTada"]),
+        (&json!(true), &json!("0"), &json!("5"))
+    );
+    let page = "https://surety.example.com/purchases/".to_owned() + &"07".repeat(32);
+    assert_eq!(again["links"]["purchase"], page);
+    let first = call(&Stall { owned: false, ..owner }, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
+    assert_eq!(first["paidNow"], "5");
+    assert_eq!(call(&Stall::default(), "get_listing", json!({ "id": ID })).value()["owned"], false);
+}
+
+#[test]
+fn a_call_of_no_tool_names_those_that_there_are() {
+    let body =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "buy", "arguments": {} } });
+    let message = super::message::parse(body.to_string().as_bytes()).unwrap();
+    let headers = super::revision::Headers { protocol_version: Some("2025-11-25"), method: None, name: None };
+    let answer = block_on(super::dispatch::answer(&OwnerTools(&Stall::default()), &headers, message)).body.unwrap();
+    for tool in ["search_listings", "buy_listing", "my_wallet", "withdraw_to_owner", "my_purchases"] {
+        assert!(answer.contains(tool), "{answer}");
+    }
 }
 
 #[test]
@@ -340,9 +429,23 @@ fn a_settlement_that_failed_brings_no_content() {
 }
 
 #[test]
-fn what_a_tool_answers_has_the_fields_of_its_type() {
+fn what_a_tool_answers_has_the_fields_of_its_type_beside_what_models_are_told() {
+    fn without_told(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|name, _| !name.ends_with("Tada") && !name.ends_with("Iso") && name != "owned");
+                fields.values_mut().for_each(without_told);
+            }
+            Value::Array(items) => items.iter_mut().for_each(without_told),
+            _ => {}
+        }
+    }
     let stall = Stall { content: Some("prompt".into()), ..Stall::default() };
-    let text = |tool, with| call(&stall, tool, with).structured.unwrap();
+    let text = |tool, with| {
+        let mut value = call(&stall, tool, with).value();
+        without_told(&mut value);
+        value.to_string()
+    };
     check::exactly::<FoundListings>(&text("search_listings", json!({}))).unwrap();
     check::exactly::<Listing>(&text("get_listing", json!({ "id": ID }))).unwrap();
     check::exactly::<OwnPurchases>(&text("my_purchases", json!({}))).unwrap();

@@ -8,12 +8,16 @@ use api_types::{
     },
 };
 use cardano::{ContentHash, TxHash};
-use market::{catalogue::Page, listing::ListingId};
+use market::{
+    catalogue::{Filter, Page},
+    listing::ListingId,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
     dispatch::{ToolResult, Toolset},
+    for_models::{self, in_a_list, links, spendable},
     shop::{BoughtListing, PurchaseState, Shelf, Shop, ShopError, WalletState},
     view::{content_page, filter},
 };
@@ -97,7 +101,7 @@ impl<S: Shop> Toolset for OwnerTools<S> {
         let shop = &self.0;
         let outcome = match Tool::named(name)? {
             Tool::SearchListings => search(shop, arguments).await,
-            Tool::GetListing => get(shop, arguments).await,
+            Tool::GetListing => get_own(shop, arguments).await,
             Tool::BuyListing => buy(shop, arguments).await,
             Tool::MyPurchases => purchases(shop, arguments).await,
             Tool::GetPurchaseStatus => status(shop, arguments).await,
@@ -110,8 +114,21 @@ impl<S: Shop> Toolset for OwnerTools<S> {
     }
 }
 
-/// A tool's arguments.
-pub(super) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, String> {
+/// Arguments that are numbers.
+const NUMBERS: [&str; 4] = ["maxPriceAda", "minReputation", "limit", "contentOffset"];
+
+/// A tool's arguments. Some models write whole numbers as `80.0`, and some as texts.
+pub(super) fn read<T: DeserializeOwned>(mut arguments: Map<String, Value>) -> Result<T, String> {
+    for name in NUMBERS {
+        let Some(value) = arguments.get_mut(name) else { continue };
+        if value.is_string() {
+            return Err(format!("{name}: must be a number, for example 5."));
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number that u32 holds")]
+        if let Some(whole) = value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=4e9).contains(number)) {
+            *value = json!(whole as u32);
+        }
+    }
     serde_json::from_value(arguments.into()).map_err(|error| {
         format!("The arguments are not what the tool's inputSchema asks for: {error}. Correct them and call again.")
     })
@@ -121,31 +138,90 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-/// A page under its name: `FoundListings`, `OwnPurchases`.
-fn shown(name: &str, page: &Page) -> ToolResult {
-    let next = page.next.as_ref().map(|next| format!(",\"nextCursor\":{}", json!(next))).unwrap_or_default();
-    ToolResult::stored(format!("{{\"{name}\":{}{next}}}", page.json))
+/// A page's entries under their name, and where to go on, as `FoundListings` and `OwnPurchases` say.
+fn shown(name: &str, entries: &[Value], next: Option<&String>) -> ToolResult {
+    ToolResult::with(&json!({ name: entries }), |fields| {
+        fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
+    })
 }
 
+/// What a page lists.
+fn entries(page: &Page) -> Result<Vec<Value>, ShopError> {
+    serde_json::from_str(&page.json).map_err(|error| ShopError::Unavailable(error.to_string()))
+}
+
+/// Listings of which those with all words are told, or where none has all, those with the most of them.
 pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
-    let page = shelf.search(filter(read::<SearchListings>(arguments)?)?).await?;
-    Ok(shown("listings", &page))
+    let filter = filter(read::<SearchListings>(arguments)?)?;
+    let page = shelf.search(filter.clone()).await?;
+    let listings = entries(&page)?;
+    let Some(words) = filter.words.as_ref().map(|words| words.to_lowercase()) else {
+        return Ok(shown("listings", &listings.iter().map(in_a_list).collect::<Vec<_>>(), page.next.as_ref()));
+    };
+    let several = words.split_whitespace().count() > 1;
+    let (mut listings, relaxed) = match listings.is_empty() && several && filter.cursor.is_none() {
+        false => (listings, false),
+        true => (entries(&shelf.search(Filter { any_word: true, ..filter }).await?)?, true),
+    };
+    let found = |listing: &Value| {
+        let text = ["title", "description"].map(|name| listing.get(name).and_then(Value::as_str).unwrap_or_default());
+        let text = text.join(" ").to_lowercase();
+        words.split_whitespace().filter(|word| text.contains(word)).count()
+    };
+    if relaxed {
+        listings.sort_by_key(|listing| std::cmp::Reverse(found(listing)));
+    }
+    let told: Vec<Value> = listings.iter().map(in_a_list).collect();
+    let next = page.next.as_ref().filter(|_| !relaxed);
+    Ok(ToolResult::with(&json!({ "listings": told }), |fields| {
+        fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
+        if relaxed && !told.is_empty() {
+            fields.insert("matched".into(), json!("some words"));
+            fields.insert("next".into(), json!("No listing has all words: these have some of them, the most first."));
+        }
+    }))
 }
 
 pub(super) async fn get(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let GetListing { id } = read(arguments)?;
-    Ok(ToolResult::stored(shelf.listing(&listing_id(&id)?).await?))
+    listing(shelf, &listing_id(&id)?).await.map(|listing| ToolResult::of(&listing))
+}
+
+async fn listing(shelf: &impl Shelf, id: &ListingId) -> Result<Value, String> {
+    let text = shelf.listing(id).await?;
+    Ok(serde_json::from_str(&text).map_err(|error| ShopError::Unavailable(error.to_string()))?)
+}
+
+/// A listing, and whether the account owns it.
+async fn get_own(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
+    let GetListing { id } = read(arguments)?;
+    let id = listing_id(&id)?;
+    let (listing, owned) = (listing(shop, &id).await?, shop.owned(&id).await?);
+    Ok(ToolResult::with(&listing, |fields| {
+        fields.insert("owned".into(), json!(owned.is_some()));
+        if let Some(tx) = owned {
+            fields.insert("purchase".into(), json!(tx));
+            fields.insert(
+                "next".into(),
+                json!("Owned: get_purchase_status with this tx and contentOffset 0 reads it again, free."),
+            );
+        }
+    }))
 }
 
 async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let BuyListing { id, mode } = read(arguments)?;
-    Ok(ToolResult::of(&purchased(shop.buy(&listing_id(&id)?, mode).await?)))
+    let bought = purchased(shop.buy(&listing_id(&id)?, mode).await?);
+    Ok(ToolResult::with(&bought, |fields| {
+        for_models::paid_now(fields);
+        fields.insert("links".into(), links(&shop.origin(), &bought.tx.to_string()));
+    }))
 }
 
 async fn purchases(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let MyPurchases { cursor } = read(arguments)?;
     let page = shop.purchases(cursor.as_deref()).await?;
-    Ok(shown("purchases", &page))
+    Ok(shown("purchases", &entries(&page)?, page.next.as_ref()))
 }
 
 async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
@@ -154,18 +230,25 @@ async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome 
     let state = shop.status(&tx, content_offset.is_some()).await?;
     let purchase = state.purchase.as_deref().map(serde_json::from_str).transpose();
     let purchase = purchase.map_err(|error| ShopError::Unavailable(error.to_string()))?;
-    Ok(ToolResult::of(&purchase_status(state, purchase, content_offset.unwrap_or_default())))
+    let status = purchase_status(state, purchase, content_offset.unwrap_or_default());
+    Ok(ToolResult::with(&status, |fields| {
+        fields.insert("links".into(), links(&shop.origin(), &tx.to_string()));
+    }))
 }
 
 async fn wallet(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let NoArguments {} = read(arguments)?;
-    Ok(ToolResult::of(&wallet_view(shop.wallet().await?)))
+    Ok(ToolResult::with(&wallet_view(shop.wallet().await?), |fields| spendable(fields, &shop.origin())))
 }
 
 async fn withdraw(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let NoArguments {} = read(arguments)?;
     let sent = shop.withdraw().await?;
-    Ok(ToolResult::of(&Withdrawal { tx: sent.tx, lovelace: sent.amount, to: sent.to }))
+    let told = Withdrawal { tx: sent.tx, lovelace: sent.amount, to: sent.to };
+    Ok(ToolResult::with(&told, |fields| {
+        let next = "Sent: it is in the owner's wallet once a block has it, in about a minute.";
+        fields.insert("next".into(), json!(next));
+    }))
 }
 
 /// Whether what was delivered is what was listed.
@@ -227,7 +310,8 @@ fn purchase_status(state: PurchaseState, purchase: Option<Purchase>, offset: u32
 
 fn wallet_view(wallet: WalletState) -> WalletView {
     let next = if wallet.is_demo {
-        "This demo wallet is shared by everybody: at most 10 tADA each, 30 a day, no withdrawal.".to_owned()
+        "This demo wallet is shared by everybody, and its limits are the service's own: at most 10 tADA each, 30 a day, \
+            no withdrawal.".to_owned()
     } else {
         format!("To fund it, the owner sends preprod tADA to {}.", wallet.address)
     };

@@ -41,6 +41,7 @@ pub fn filter(asked: SearchListings) -> Result<Filter, String> {
         seller: None,
         category: category.transpose()?,
         mode: asked.mode,
+        any_word: false,
         words: asked.query.filter(|query| !query.trim().is_empty()),
         max_price: max_price.transpose()?,
         min_reputation: asked.min_reputation,

@@ -35,6 +35,18 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     Ok(Page { json, next: next.map(str::to_owned) })
 }
 
+/// How many listings a filter names on all its pages, counted among the newest [`LOOKED`] that can be on them.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn count(db: &impl Database, filter: &Filter) -> Result<u64, DatabaseError> {
+    if filter.words.is_some() && filter.match_text().is_none() {
+        return Ok(0);
+    }
+    let counted = Filter { cursor: None, sort: Sort::Newest, ..filter.clone() }.counting();
+    Ok(db.run(counted).await?.first_json()?.unwrap_or_default())
+}
+
 /// Letters of the longest beginnings that the index has: to find a longer one it would go through all words that begin so,
 /// and through where each of them is.
 const INDEXED: usize = 8;
@@ -103,7 +115,7 @@ impl Filter {
         self.words.as_deref().map_or(0, |text| words(text).len())
     }
 
-    /// The full-text query: all of the words; the last may be a beginning, of as many letters as the index has.
+    /// The full-text query: all of the words, or any; the last may be a beginning, of as many letters as the index has.
     fn match_text(&self) -> Option<String> {
         let mut words = words(self.words.as_deref()?);
         let last = words.last_mut()?;
@@ -111,7 +123,7 @@ impl Filter {
             *last = last.get(..end)?;
         }
         let quoted: Vec<String> = words.into_iter().map(quoted).collect();
-        Some(format!("{}*", quoted.join(" ")))
+        Some(format!("{}*", quoted.join(if self.any_word { " OR " } else { " " })))
     }
 
     fn statement(&self, limit: u32) -> Statement {
@@ -124,6 +136,24 @@ impl Filter {
             "WITH {picked} SELECT '{EDGE}' || k || '.' || s FROM edge WHERE s > {NONE} UNION ALL \
              SELECT * FROM (SELECT k || '.' || s || ' ' || {LISTING_JSON} FROM picked CROSS JOIN listings ON seq = s \
                LEFT JOIN sellers ON address = seller_address ORDER BY k DESC, n DESC, s DESC)"
+        );
+        Statement { sql: sql.into(), params: bound.0 }
+    }
+
+    /// The statement that counts.
+    fn counting(&self) -> Statement {
+        let mut bound = Bound::default();
+        let found = self.candidates(&mut bound).unwrap_or_else(|| {
+            format!("SELECT seq FROM listings INDEXED BY listings_shown WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {LOOKED}")
+        });
+        let sellers = match self.min_reputation.is_some() {
+            true => "CROSS JOIN sellers ON address = seller_address",
+            false => "",
+        };
+        let wanted = self.wanted(&mut bound);
+        let sql = format!(
+            "WITH found (which) AS MATERIALIZED ({found}) SELECT CAST(count(*) AS TEXT) FROM found \
+             CROSS JOIN listings INDEXED BY listings_shown ON seq = which {sellers} WHERE {wanted}"
         );
         Statement { sql: sql.into(), params: bound.0 }
     }

@@ -9,7 +9,7 @@ use crate::view::{Deadlines, Purchase};
 pub struct Next {
     /// In a few words.
     pub what: &'static str,
-    /// In a sentence or two.
+    /// In a sentence or two, to which the time belongs.
     pub how: &'static str,
     /// By when, or from when, POSIX ms.
     pub by: Option<u64>,
@@ -26,29 +26,23 @@ const fn by(what: &'static str, how: &'static str, at: u64) -> Next {
 /// What happens next to this purchase; `now` is the clock of escrow matters, POSIX ms.
 pub fn after(purchase: &Purchase, now: u64) -> Next {
     let Some(deadlines) = Deadlines::of(purchase) else {
-        return over("Nothing is left to do", "The seller was paid, and the content was delivered with the payment.");
+        return over("All done", "The seller was paid at once, and the text was delivered.");
     };
     match purchase.status {
         Status::FundsLocked => locked(deadlines, now),
         Status::ResultSubmitted => delivered(deadlines, now),
         Status::RefundRequested => requested(deadlines, now),
         Status::Disputed => disputed(deadlines, now),
-        Status::WithdrawAuthorized => {
-            over("The seller collects", "The buyer released the money; the seller may take it at any time.")
-        }
-        Status::RefundAuthorized => {
-            over("The buyer takes the money back", "The seller agreed to a refund; the buyer may take it at any time.")
-        }
-        Status::Withdrawing => over("The seller is being paid", "The transaction is on its way into a block."),
-        Status::Withdrawn if paid_creator(purchase) => {
-            over("Nothing is left to do", "The sale is complete: the contract paid out, and the creator has the money.")
-        }
+        Status::WithdrawAuthorized => over("The seller collects the payment", "The buyer released the money."),
+        Status::RefundAuthorized => over("The buyer can take the money back", "The seller agreed to a refund."),
+        Status::Withdrawing => over("The seller is being paid", "The payment is on its way."),
+        Status::Withdrawn if paid_creator(purchase) => over("All done", "The seller is paid and the sale is complete."),
         Status::Withdrawn => {
-            over("The creator is paid", "The contract paid out; the creator's share follows by itself.")
+            over("The seller is being paid", "The contract paid out; the seller's share follows by itself.")
         }
-        Status::Refunded => over("Nothing is left to do", "The buyer has the money back."),
-        Status::Closed => over("Nothing is left to do", "The contract was closed with payouts to neither alone."),
-        Status::Settled => over("Nothing is left to do", "The seller was paid."),
+        Status::Refunded => over("All done", "The buyer has the money back."),
+        Status::Closed => over("All done", "The contract was closed with payouts to neither side alone."),
+        Status::Settled => over("All done", "The seller was paid at once."),
     }
 }
 
@@ -59,54 +53,38 @@ fn paid_creator(purchase: &Purchase) -> bool {
 const fn locked(deadlines: Deadlines, now: u64) -> Next {
     let at = deadlines.submit_result;
     if now < at {
-        by(
-            "The seller proves the delivery",
-            "By then its hash has to be in the contract. If not, the buyer may take the money back.",
-            at,
-        )
+        by("Waiting for the proof of delivery", "Without it, the buyer can take the money back. Due", at)
     } else {
-        by("The buyer may take the money back", "No proof of a delivery was posted in time.", at)
+        by("The buyer can take the money back", "No proof of delivery came in time. Due was", at)
     }
 }
 
 const fn delivered(deadlines: Deadlines, now: u64) -> Next {
     let at = deadlines.unlock;
     if now < at {
-        by(
-            "The buyer may dispute",
-            "Until then, if what came is not what was listed. After that the seller is paid.",
-            at,
-        )
+        by("All good? Nothing to do", "Not the text that was listed? Dispute before the seller is paid,", at)
     } else {
-        by("The seller collects", "Nobody disputed in time: the seller may take the money.", at)
+        by("The seller collects the payment", "There was no dispute in time. Free since", at)
     }
 }
 
 const fn requested(deadlines: Deadlines, now: u64) -> Next {
     let at = deadlines.submit_result;
     if now < at {
-        by(
-            "The seller may still prove a delivery",
-            "The buyer asked for the money back. Without a proof by then, the buyer may take it.",
-            at,
-        )
+        by("The buyer asked for a refund", "Without a proof of delivery, the buyer can take the money back from", at)
     } else {
-        by("The buyer may take the money back", "No proof of a delivery was posted in time.", at)
+        by("The buyer can take the money back", "No proof of delivery came in time. Due was", at)
     }
 }
 
 const fn disputed(deadlines: Deadlines, now: u64) -> Next {
     let at = deadlines.external_dispute_unlock;
     if now < at {
-        by(
-            "The arbiter decides",
-            "From then on, by the hashes: of what was listed, what was promised, and what was delivered.",
-            at,
-        )
+        by("The arbiter decides", "By comparing what was listed with what was delivered. From", at)
     } else {
         by(
             "The arbiter is deciding",
-            "By the hashes: of what was listed, what was promised, and what was delivered. Within minutes.",
+            "By comparing what was listed with what was delivered. Usually within minutes, since",
             at,
         )
     }
@@ -138,20 +116,20 @@ mod tests {
     #[test]
     fn every_status_says_what_comes_next_and_by_when() {
         for (status, now, what, by) in [
-            ("FundsLocked", SUBMIT - 1, "The seller proves the delivery", Some(SUBMIT)),
-            ("FundsLocked", SUBMIT, "The buyer may take the money back", Some(SUBMIT)),
-            ("ResultSubmitted", UNLOCK - 1, "The buyer may dispute", Some(UNLOCK)),
-            ("ResultSubmitted", UNLOCK, "The seller collects", Some(UNLOCK)),
-            ("RefundRequested", SUBMIT - 1, "The seller may still prove a delivery", Some(SUBMIT)),
-            ("RefundRequested", SUBMIT, "The buyer may take the money back", Some(SUBMIT)),
+            ("FundsLocked", SUBMIT - 1, "Waiting for the proof of delivery", Some(SUBMIT)),
+            ("FundsLocked", SUBMIT, "The buyer can take the money back", Some(SUBMIT)),
+            ("ResultSubmitted", UNLOCK - 1, "All good? Nothing to do", Some(UNLOCK)),
+            ("ResultSubmitted", UNLOCK, "The seller collects the payment", Some(UNLOCK)),
+            ("RefundRequested", SUBMIT - 1, "The buyer asked for a refund", Some(SUBMIT)),
+            ("RefundRequested", SUBMIT, "The buyer can take the money back", Some(SUBMIT)),
             ("Disputed", ARBITER - 1, "The arbiter decides", Some(ARBITER)),
             ("Disputed", ARBITER, "The arbiter is deciding", Some(ARBITER)),
-            ("WithdrawAuthorized", 0, "The seller collects", None),
-            ("RefundAuthorized", 0, "The buyer takes the money back", None),
+            ("WithdrawAuthorized", 0, "The seller collects the payment", None),
+            ("RefundAuthorized", 0, "The buyer can take the money back", None),
             ("withdrawing", 0, "The seller is being paid", None),
-            ("withdrawn", 0, "The creator is paid", None),
-            ("refunded", 0, "Nothing is left to do", None),
-            ("closed", 0, "Nothing is left to do", None),
+            ("withdrawn", 0, "The seller is being paid", None),
+            ("refunded", 0, "All done", None),
+            ("closed", 0, "All done", None),
         ] {
             let next = after(&purchase(status, |_| ()), now);
             assert_eq!((next.what, next.by), (what, by), "{status} at {now}");
@@ -162,8 +140,8 @@ mod tests {
     fn a_sale_is_complete_when_its_creator_is_paid_and_an_instant_one_at_once() {
         let paid = json!({ "status": "creator_paid", "txHash": "8".repeat(64), "at": "1" });
         let complete = purchase("withdrawn", |it| it["events"].as_array_mut().unwrap().push(paid));
-        assert_eq!(after(&complete, 0).what, "Nothing is left to do");
+        assert_eq!(after(&complete, 0).what, "All done");
         let instant = purchase("settled", |it| it["escrow"] = Value::Null);
-        assert_eq!(after(&instant, 0).what, "Nothing is left to do");
+        assert_eq!(after(&instant, 0).what, "All done");
     }
 }

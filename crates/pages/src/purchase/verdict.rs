@@ -1,98 +1,76 @@
-//! The buyer's verdict: what was said, what follows from it, and where the buyer says it. A verdict moves no money by itself:
-//! the contract listens to signatures alone. For what a service wallet bought, the watcher signs.
+//! The buyer's verdict: what it is, what follows from it, and the buttons that give it. A verdict moves no money: the contract
+//! listens to signatures alone. For what a Surety balance bought, the watcher signs.
 
 use market::purchase::{Status, Verification};
 use maud::{Markup, html};
 
-use crate::{parts, view::Purchase};
+use crate::view::Purchase;
 
-/// What a buyer can have found, with what follows from it.
+/// What a buyer can have found, as the button says it.
 const FOUND: [(Verification, &str); 3] = [
-    (Verification::Ok, "It is what was listed."),
-    (Verification::Mismatch, "It is something else than what was listed."),
-    (Verification::NoResultYet, "Nothing came yet."),
+    (Verification::Ok, "Yes, as listed"),
+    (Verification::Mismatch, "No, something else"),
+    (Verification::NoResultYet, "Nothing came yet"),
 ];
 
 /// In a sentence.
-pub const fn words(verdict: Verification) -> &'static str {
+const fn words(verdict: Verification) -> &'static str {
     match verdict {
-        Verification::Ok => "It is what was listed",
-        Verification::Mismatch => "It is not what was listed",
-        Verification::NoResultYet => "Nothing was delivered yet",
+        Verification::Ok => "The buyer says: it is what was listed.",
+        Verification::Mismatch => "The buyer says: it is not what was listed.",
+        Verification::NoResultYet => "The buyer says: nothing came yet.",
     }
 }
 
 /// What follows from a verdict, or from none.
-pub const fn follows(verdict: Option<Verification>, status: Status) -> &'static str {
+const fn follows(verdict: Option<Verification>, status: Status) -> &'static str {
     match (status, verdict) {
-        (Status::Settled, _) => "The seller was paid at once, for good: a verdict tells others, and moves no money.",
+        (Status::Settled, _) => "The seller was paid at once. An answer tells others; it moves no money.",
         (Status::FundsLocked, Some(Verification::Mismatch)) => {
-            "By itself this moves no money. Paid from your own wallet: ask for a refund above, and sign it. Paid from a service \
-             wallet: the service disputes as soon as the delivery is posted, and takes the money back if none is."
+            "This alone moves no money. Paid with your wallet? Ask for a refund above. Paid from your Surety balance? The \
+             dispute starts by itself."
         }
         (Status::ResultSubmitted, Some(Verification::Mismatch)) => {
-            "By itself this moves no money. Paid from your own wallet: dispute above, in time, and sign it. Paid from a service \
-             wallet: the service disputes by itself, within minutes."
+            "This alone moves no money. Paid with your wallet? Dispute above, in time. Paid from your Surety balance? The \
+             dispute starts by itself, within minutes."
         }
         (Status::FundsLocked | Status::ResultSubmitted, Some(Verification::Ok)) => {
             "The seller is paid when the time to dispute is over."
         }
-        (Status::FundsLocked, _) => {
-            "Compare what you got with what was listed. Without a proof of delivery the money goes back."
-        }
-        (Status::ResultSubmitted, _) => "Compare what you got with what was listed while you can dispute it.",
+        (Status::FundsLocked | Status::ResultSubmitted, _) => "Your answer is shown here. It helps other buyers.",
         (Status::RefundRequested | Status::Disputed, _) => {
-            "The money was asked back already. The arbiter decides by the hashes, not by this."
+            "The money was asked back already. The arbiter compares the texts, whatever is answered here."
         }
-        _ => "The money has gone its way: a verdict tells others, and moves none.",
+        _ => "The money is paid out. An answer tells others; it moves no money.",
     }
 }
 
-/// Whether a verdict can still tell anybody anything.
+/// Whether a verdict can still be of use.
 const fn is_asked_for(status: Status) -> bool {
     !matches!(status, Status::Refunded | Status::RefundAuthorized | Status::Closed)
 }
 
-/// The section; nothing where nothing was said and nothing can be.
-pub fn section(purchase: &Purchase) -> Markup {
+/// The section; `None` where there is no verdict and none can be given.
+pub fn section(purchase: &Purchase) -> Option<Markup> {
     let Purchase { verification, status, .. } = *purchase;
-    if verification.is_none() && !is_asked_for(status) {
-        return html! {};
-    }
-    html! {
-        section aria-labelledby="verdict" {
-            h2 #verdict { "The buyer's verdict" }
-            p {
-                strong { (verification.map_or("Not given yet", words)) ". " }
-                (follows(verification, status))
-            }
-            @if is_asked_for(status) { (form(verification, status)) }
-        }
-    }
-}
-
-/// Shown by the script, because somebody has to sign or be signed in.
-fn form(said: Option<Verification>, status: Status) -> Markup {
-    let open = matches!(status, Status::FundsLocked | Status::RefundRequested);
-    let possible = FOUND.into_iter().filter(|(found, _)| open || *found != Verification::NoResultYet);
-    html! {
-        details #judge hidden {
-            summary { @if said.is_some() { "Change it, if you bought this" } @else { "You bought this? Say what you found" } }
-            form #verdicts.choices {
-                @for (found, words) in possible {
-                    label { input type="radio" name="verification" value=(found.as_str()); (words) }
-                }
-            }
-            div.wallets {
-                button #judge-account type="button" hidden { "Say so from your account" }
-                div #judge-wallet {
-                    p.note { "Sign with the wallet that paid. It costs nothing." }
-                    div.offered #judges {}
-                    (parts::no_wallet())
+    let asked = is_asked_for(status);
+    (asked || verification.is_some()).then(|| {
+        let open = matches!(status, Status::FundsLocked | Status::RefundRequested);
+        let possible = FOUND.into_iter().filter(|(found, _)| open || *found != Verification::NoResultYet);
+        html! {
+            section.stack #judge aria-labelledby="verdict" {
+                h3 #verdict { "Was it what was listed?" }
+                p.small { @if let Some(said) = verification { b { (words(said)) } " " } (follows(verification, status)) }
+                @if asked {
+                    div.acts #verdicts hidden {
+                        @for (found, words) in possible {
+                            button.quiet type="button" value=(found.as_str()) aria-pressed=[(verification == Some(found)).then_some("true")] { (words) }
+                        }
+                    }
                 }
             }
         }
-    }
+    })
 }
 
 #[cfg(test)]
@@ -100,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_found_something_else_is_told_what_to_do_while_it_can_be_done() {
+    fn a_buyer_who_found_something_else_reads_what_to_do_while_it_can_be_done() {
         for (status, told) in [
-            (Status::FundsLocked, "ask for a refund above"),
-            (Status::ResultSubmitted, "dispute above"),
+            (Status::FundsLocked, "Ask for a refund above"),
+            (Status::ResultSubmitted, "Dispute above"),
             (Status::Disputed, "asked back already"),
             (Status::Settled, "moves no money"),
-            (Status::Withdrawn, "moves none"),
+            (Status::Withdrawn, "moves no money"),
         ] {
             assert!(follows(Some(Verification::Mismatch), status).contains(told), "{status:?}");
         }

@@ -1,0 +1,197 @@
+//! What tools' results tell models beside the API's own JSON: amounts in tADA beside lovelace, times in ISO 8601 beside POSIX
+//! ms, where to look, and bought content last, so that a client that cuts a result loses nothing else.
+
+use cardano::Lovelace;
+use serde_json::{Map, Value, json};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+/// Members whose values are POSIX ms as texts.
+const TIMES: [&str; 6] = ["at", "createdAt", "payBy", "submitResult", "unlock", "externalDisputeUnlock"];
+/// The member that may be long.
+const CONTENT: &str = "content";
+/// Where anybody sees a transaction of preprod.
+const EXPLORER: &str = "https://preprod.cardanoscan.io/transaction";
+/// What a purchase takes beyond its price at most: the fee, and change of the least size.
+const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
+/// Weight of a description in a list: so many letters, or half as many of what models read a character at a time (CJK).
+/// Fifty results stay below 25,000 tokens with it.
+const MAX_DESCRIPTION: usize = 240;
+
+/// The JSON object, told to a model.
+pub(super) fn told(json: &str) -> String {
+    let Ok(mut value) = serde_json::from_str::<Value>(json) else { return json.to_owned() };
+    explain(&mut value);
+    written(value)
+}
+
+/// The object as text, with what may be long at its end.
+fn written(mut value: Value) -> String {
+    let content = value.as_object_mut().and_then(|fields| fields.remove(CONTENT));
+    let text = value.to_string();
+    match (content, text.strip_suffix('}')) {
+        (Some(content), Some("{")) => format!("{{\"{CONTENT}\":{content}}}"),
+        (Some(content), Some(text)) => format!("{text},\"{CONTENT}\":{content}}}"),
+        _ => text,
+    }
+}
+
+/// Adds what amounts and times are called by people, wherever they are.
+fn explain(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(explain),
+        Value::Object(fields) => {
+            let beside: Vec<(String, Value)> = fields.iter().filter_map(|(name, value)| beside(name, value)).collect();
+            fields.extend(beside);
+            fields.iter_mut().filter(|(name, _)| *name != CONTENT).for_each(|(_, value)| explain(value));
+        }
+        _ => {}
+    }
+}
+
+/// What stands beside a member.
+fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
+    let text = value.as_str()?;
+    if name == "lovelace" {
+        return Some(("tada".to_owned(), json!(tada(text.parse().ok()?))));
+    }
+    if let Some(of) = name.strip_suffix("Lovelace") {
+        return Some((format!("{of}Tada"), json!(tada(text.parse().ok()?))));
+    }
+    let known = TIMES.contains(&name).then(|| text.parse().ok()).flatten()?;
+    Some((format!("{name}Iso"), json!(iso(known)?)))
+}
+
+/// An amount as decimal text without its unit: `5`, `4.25`.
+fn tada(amount: Lovelace) -> String {
+    amount.display_tada().to_string().trim_end_matches(" tADA").to_owned()
+}
+
+/// A time in ISO 8601, to the second: `2026-11-26T14:00:00Z`.
+pub(super) fn iso(ms: u64) -> Option<String> {
+    let seconds = i64::try_from(ms / 1_000).ok()?;
+    OffsetDateTime::from_unix_timestamp(seconds).ok()?.format(&Rfc3339).ok()
+}
+
+/// Where a purchase is seen: its page here, and its transaction.
+pub(super) fn links(origin: &str, tx: &str) -> Value {
+    json!({ "purchase": format!("{origin}/purchases/{tx}"), "transaction": format!("{EXPLORER}/{tx}") })
+}
+
+/// Adds what can be spent: today, and now.
+pub(super) fn spendable(fields: &mut Map<String, Value>, origin: &str) {
+    let amount = |name: &str| fields.get(name).and_then(Value::as_str).and_then(|text| text.parse::<Lovelace>().ok());
+    let [balance, most, budget, spent] =
+        ["balanceLovelace", "maxPerPaymentLovelace", "dailyBudgetLovelace", "spentTodayLovelace"]
+            .map(|name| amount(name).unwrap_or(Lovelace::ZERO));
+    let left = budget.saturating_sub(spent);
+    let now = most.min(left).min(balance.saturating_sub(FEE_AND_CHANGE));
+    fields.insert("leftTodayLovelace".into(), json!(left));
+    fields.insert("canSpendNowLovelace".into(), json!(now));
+    fields.insert("leftToday".into(), json!(tada(left)));
+    fields.insert("canSpendNow".into(), json!(tada(now)));
+    fields.insert("account".into(), json!(format!("{origin}/me")));
+}
+
+/// Adds what this call paid, in tADA.
+pub(super) fn paid_now(fields: &mut Map<String, Value>) {
+    let owned = fields.get("alreadyOwned").and_then(Value::as_bool) == Some(true);
+    let paid = fields.get("paidLovelace").and_then(Value::as_str).and_then(|text| text.parse().ok());
+    let paid = paid.filter(|_| !owned).unwrap_or(Lovelace::ZERO);
+    fields.insert("paidNow".into(), json!(tada(paid)));
+}
+
+/// A listing as lists show it: what helps to choose, with a description that is cut.
+pub(super) fn in_a_list(listing: &Value) -> Value {
+    const KEPT: [&str; 10] = [
+        "id",
+        "title",
+        "description",
+        "priceLovelace",
+        "sellerAddress",
+        "modes",
+        "contentHash",
+        "category",
+        "sales",
+        "sellerReputation",
+    ];
+    let field = |name: &'static str| {
+        let value = listing.get(name)?;
+        Some((name.to_owned(), if name == "description" { json!(cut(value.as_str()?)) } else { value.clone() }))
+    };
+    Value::Object(KEPT.into_iter().filter_map(field).collect())
+}
+
+fn cut(text: &str) -> String {
+    let mut weight = 0_usize;
+    for (at, letter) in text.char_indices() {
+        weight = weight.saturating_add(if letter.is_ascii() { 1 } else { 2 });
+        if weight > MAX_DESCRIPTION {
+            return format!("{}…", text.get(..at).unwrap_or_default().trim_end());
+        }
+    }
+    text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_and_times_are_told_in_both_forms_and_content_last() {
+        let json = r#"{"content":{"text":"x"},"priceLovelace":"4250000","purchase":{"events":[{"at":"1790000000000"}],
+            "escrow":{"deadlines":{"unlock":"1790000000999"}}},"tx":"ab"}"#;
+        let told = told(json);
+        assert!(told.ends_with(r#","content":{"text":"x"}}"#), "{told}");
+        let value: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!((&value["priceLovelace"], &value["priceTada"]), (&json!("4250000"), &json!("4.25")));
+        assert_eq!(value["purchase"]["events"][0]["atIso"], "2026-09-21T14:13:20Z");
+        assert_eq!(value["purchase"]["escrow"]["deadlines"]["unlockIso"], "2026-09-21T14:13:20Z");
+    }
+
+    #[test]
+    fn what_a_seller_wrote_is_told_as_it_is() {
+        let json = r#"{"content":{"priceLovelace":"1","text":"y"},"title":"priceLovelace"}"#;
+        assert_eq!(told(json), r#"{"title":"priceLovelace","content":{"priceLovelace":"1","text":"y"}}"#);
+        assert_eq!(told("[]"), "[]");
+    }
+
+    #[test]
+    fn what_can_be_spent_is_the_least_of_limit_budget_and_balance_after_fees() {
+        let spend = |balance: u32, most: u32, budget: u32, spent: u32| {
+            let ada = |amount: u32| json!(Lovelace::from_ada(amount));
+            let fields = [
+                ("balanceLovelace", ada(balance)),
+                ("maxPerPaymentLovelace", ada(most)),
+                ("dailyBudgetLovelace", ada(budget)),
+                ("spentTodayLovelace", ada(spent)),
+            ];
+            let mut fields: Map<String, Value> =
+                fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+            spendable(&mut fields, "https://surety.example.com");
+            [fields["canSpendNow"].clone(), fields["leftToday"].clone()]
+        };
+        assert_eq!(spend(50, 10, 30, 0), ["10", "30"]);
+        assert_eq!(spend(50, 10, 30, 26), ["4", "4"]);
+        assert_eq!(spend(8, 10, 30, 0), ["6", "30"]);
+        assert_eq!(spend(1, 10, 30, 40), ["0", "0"]);
+    }
+
+    /// Every token of what models read is at most three letters, or one character of other scripts.
+    #[test]
+    fn fifty_results_are_below_twenty_five_thousand_tokens_in_any_script() {
+        let tokens = |text: &str| {
+            let ascii = text.chars().filter(char::is_ascii).count();
+            ascii.div_ceil(3) + (text.chars().count() - ascii)
+        };
+        for letter in ["a", "漢", "é", "🙂"] {
+            let listing = json!({
+                "id": "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV", "title": letter.repeat(120), "description": letter.repeat(2_000),
+                "priceLovelace": "5000000", "modes": ["instant", "protected"], "category": "Landing Page", "sales": 1000,
+                "sellerReputation": { "score": 100, "basis": 1000 }, "sellerAddress": "a".repeat(108), "contentHash": "b",
+            });
+            let listings = vec![in_a_list(&listing); 50];
+            let text = told(&json!({ "listings": listings }).to_string());
+            assert!(tokens(&text) < 25_000, "{letter}: {}", tokens(&text));
+        }
+    }
+}

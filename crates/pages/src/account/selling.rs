@@ -1,0 +1,139 @@
+//! What the account sells: its listings, and each sale with what it paid and in which transaction.
+
+use std::collections::BTreeMap;
+
+use cardano::{Lovelace, TxHash};
+use market::purchase::Status;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{Account, SHOWN, sum_of};
+use crate::{
+    format::{count, date, short, tada},
+    parts, purchase,
+    view::Listing,
+};
+
+/// A sale of the account's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the columns that are shown")]
+pub struct Sale {
+    pub id: TxHash,
+    pub title: String,
+    pub status: Status,
+    /// POSIX ms.
+    #[serde(with = "api_types::Millis")]
+    pub sold_at: u64,
+    /// What the seller gets of it.
+    pub amount_lovelace: Lovelace,
+    /// Once it is paid.
+    pub payout: Option<Payout>,
+}
+
+/// The transaction that paid a seller.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the columns that are shown")]
+pub struct Payout {
+    pub tx_hash: TxHash,
+    /// POSIX ms.
+    #[serde(with = "api_types::Millis")]
+    pub at: u64,
+}
+
+fn deed(name: &str, words: &str, listing: &Listing) -> Markup {
+    html! {
+        div.acts {
+            button.quiet type="button" data-deed=(name) data-listing=(listing.id) aria-label={ (words) ": " (listing.title) } { (words) }
+        }
+    }
+}
+
+impl Account {
+    pub(super) fn selling(&self) -> Markup {
+        html! {
+            section aria-labelledby="selling" {
+                h2 #selling { "Selling" }
+                @if self.listings.is_empty() && self.taken_off.is_empty() && self.sales.is_empty() {
+                    div.empty { p { "You sell nothing yet." } p { a.button.quiet href="/sell" { "Sell a prompt" } } }
+                } @else {
+                    p.facts.soft { (parts::standing(&self.figures)) span { (count(self.figures.sales, "sale")) } }
+                    (self.offers())
+                    (self.sold())
+                }
+            }
+        }
+    }
+
+    fn offers(&self) -> Markup {
+        html! {
+            ul.rows {
+                @for listing in self.listings.iter().take(SHOWN) {
+                    li {
+                        a href={ "/listings/" (listing.id) } { (listing.title) }
+                        (tada(listing.price_lovelace))
+                        span.soft { (listing.sales.unwrap_or_default()) " sold" }
+                        (deed("off", "Take off sale", listing))
+                    }
+                }
+                @for listing in &self.taken_off {
+                    li {
+                        span { (listing.title) }
+                        (tada(listing.price_lovelace))
+                        span.soft { (listing.sales.unwrap_or_default()) " sold" }
+                        span.badge { "Off sale" }
+                        (deed("relist", "Put back on sale", listing))
+                    }
+                }
+            }
+            p { a.button.quiet href="/sell" { "Sell another prompt" } }
+        }
+    }
+
+    fn sold(&self) -> Markup {
+        if self.sales.is_empty() {
+            return html! {};
+        }
+        html! {
+            h3 { "Sales and payouts" }
+            p.facts.soft {
+                @for (month, (number, sum)) in self.months().into_iter().rev() { span { (month) ": " (sum_of(number, sum)) } }
+            }
+            table #sales {
+                thead { tr { th { "Sold" } th { "Prompt" } th { "Status" } th { "Payout" } th { "You get" } } }
+                tbody {
+                    @for sale in self.sales.iter().take(SHOWN) {
+                        tr {
+                            td { (date(sale.sold_at)) }
+                            td { a href={ "/purchases/" (sale.id) } { (sale.title) } }
+                            td { (purchase::status(sale.status)) }
+                            td {
+                                @match &sale.payout {
+                                    Some(payout) => { span title=(payout.tx_hash) { (date(payout.at)) " · " (short(&payout.tx_hash.to_string())) } }
+                                    None => { "–" }
+                                }
+                            }
+                            td { (tada(sale.amount_lovelace)) }
+                        }
+                    }
+                }
+            }
+            p { a #csv hidden download="surety-sales.csv" { "Download as CSV" } }
+        }
+    }
+
+    /// What was paid out in each month (UTC), by its name.
+    fn months(&self) -> BTreeMap<String, (usize, Lovelace)> {
+        let mut months = BTreeMap::new();
+        for sale in &self.sales {
+            if let Some(payout) = &sale.payout {
+                let month = date(payout.at).get(..7).unwrap_or_default().to_owned();
+                let (number, sum): &mut (usize, Lovelace) = months.entry(month).or_default();
+                *number = number.saturating_add(1);
+                *sum = [*sum, sale.amount_lovelace].into_iter().sum();
+            }
+        }
+        months
+    }
+}
