@@ -4,6 +4,7 @@
 mod abandoned;
 mod accepted;
 mod acting_at_random;
+mod alarms;
 mod another_fork;
 mod bounded;
 mod bucket;

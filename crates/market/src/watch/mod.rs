@@ -12,6 +12,7 @@
 //! of them.
 
 mod act;
+mod alarms;
 mod counted;
 pub mod decide;
 mod due;
@@ -235,6 +236,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let mut report = Report::default();
         let held = counted.run(keys, arbiter, &mut report).await?;
         counted.insist(held, sleep, &mut report).await?;
+        report.alarms.extend(counted.alarms(keys).await?);
         report.shorten();
         report.calls = before.saturating_sub((self.calls_left)());
         report.statements = database.statements();
