@@ -14,6 +14,7 @@ use edge::{
 };
 use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
+    chain_state::Lead,
     room::Room,
 };
 use sql::{Database, statement};
@@ -97,6 +98,11 @@ impl App {
     /// Whether answers tell what they cost.
     pub fn shows_usage(&self) -> bool {
         self.settings().is_ok_and(|settings| settings.shows_usage)
+    }
+
+    /// Whether the chain's clock may be ahead by anything: a setting for a local ledger, which answers show.
+    pub fn is_on_local_ledger(&self) -> bool {
+        self.settings().is_ok_and(|settings| settings.lead == Lead::LocalLedger)
     }
 
     pub fn database(&self) -> D1 {

@@ -151,6 +151,9 @@ fn finish(app: &App, method: &str, mut response: Response) -> Response {
     if app.shows_usage() {
         response.headers_mut().put("server-timing", app.usage().server_timing());
     }
+    if app.is_on_local_ledger() {
+        response.headers_mut().put("x-local-ledger", "on");
+    }
     app.line().status(response.status_code());
     let response = response.with_id(app.line().id());
     if method == "HEAD" { response.without_body() } else { response }

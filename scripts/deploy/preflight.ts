@@ -43,6 +43,7 @@ export async function preflight(target: Target): Promise<Found> {
       : secretsOn(target, worker);
   const onAccount = new Map(await Promise.all(WORKERS.map(async (worker) => [worker, await asked(worker)] as const)));
   missing.push(...missingSecrets(target, onAccount));
+  missing.push(...WORKERS.flatMap((worker) => forDevelopment(worker, target.configured(worker).vars)));
   const api = target.configured(WORKERS[2] as WorkerOf);
   const escrow = await recordOf(target, account.missing !== undefined);
   if (typeof escrow === "object") missing.push(escrow);
@@ -51,6 +52,18 @@ export async function preflight(target: Target): Promise<Found> {
   missing.push(...(await onChain(target, api, toDeploy)));
   const record = typeof escrow === "string" ? escrow : undefined;
   return { missing, escrow: record, address: `https://${api.name}.${account.subdomain}.workers.dev` };
+}
+
+/** Settings that are for a local stack, and must not be at a public address. */
+export const DEVELOPMENT = ["LOCAL_LEDGER", "DEV", "SHOW_USAGE"] as const;
+
+/** Those of them that a worker would be deployed with. */
+export function forDevelopment({ config, role }: WorkerOf, vars: Readonly<Record<string, string>>): Missing[] {
+  const there = DEVELOPMENT.filter((name) => name in vars);
+  return there.map((name) => ({
+    what: `the ${role} without ${name}, which is for a local stack`,
+    mend: `take ${name} out of ${config}`,
+  }));
 }
 
 /** Workers that are still to be built. */

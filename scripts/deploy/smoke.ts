@@ -23,11 +23,25 @@ async function get(url: string, status = 200): Promise<Response> {
 
 const json = async <T>(url: string, status?: number): Promise<T> => (await (await get(url, status)).json()) as T;
 
+/** The settings for a local stack by which an answer shows that they are made. DEV is the watcher's, which has no address. */
+const SHOWN_BY: Readonly<Record<string, string>> = { SHOW_USAGE: "server-timing", LOCAL_LEDGER: "x-local-ledger" };
+
+/** Those of them that an answer from this address shows and that must not be there. */
+export function developmentIn(origin: string, headers: Headers): string[] {
+  const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(new URL(origin).hostname);
+  return Object.keys(SHOWN_BY).filter((name) => !isLocal && headers.has(SHOWN_BY[name] ?? ""));
+}
+
 export const CHECKS: Readonly<Record<string, Check>> = {
   "GET /health": async (origin) => {
     const { ok, network } = await json<{ ok: boolean; network: string }>(`${origin}/health`);
     must(ok === true && network === "preprod", `ok: ${ok}, network: ${network}`);
     return network;
+  },
+  "no settings of a local stack": async (origin) => {
+    const shown = developmentIn(origin, (await get(`${origin}/health`)).headers);
+    must(shown.length === 0, `${shown.join(" and ")} at a public address: take them out of wrangler.toml`);
+    return "none";
   },
   "GET /listings": async (origin) => {
     const listings = await json<unknown[]>(`${origin}/listings`);

@@ -3,6 +3,7 @@
 
 mod abandoned;
 mod acting_at_random;
+mod alarms;
 mod another_fork;
 mod bounded;
 mod bucket;

@@ -12,6 +12,7 @@
 //! of them.
 
 mod act;
+mod alarms;
 mod counted;
 pub mod decide;
 mod due;
@@ -231,7 +232,9 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let database = Counted::new(self.database);
         let before = (self.calls_left)();
         let mut report = Report::default();
-        self.on(&database).run(keys, arbiter, &mut report).await?;
+        let counted = self.on(&database);
+        counted.run(keys, arbiter, &mut report).await?;
+        report.alarms.extend(counted.alarms(keys).await?);
         report.shorten();
         report.calls = before.saturating_sub((self.calls_left)());
         report.statements = database.statements();

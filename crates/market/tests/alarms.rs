@@ -1,0 +1,97 @@
+//! What a watcher that cannot do its work cries, at every tick for as long as it is so.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use cardano::{ScriptHash, keys::SigningKey};
+use escrow::{Action, Deployment};
+use market::{
+    chain_state::Lead,
+    contents::InDatabase,
+    watch::{ArbiterClient, Dispute, Holder, Keys, Watch},
+};
+
+use crate::support::{NOON, block, ledger::CALLS, person, sales::Sales};
+
+/// A watcher with a key of its own, or none.
+struct Holding(Option<SigningKey>);
+
+impl Keys for Holding {
+    fn seller(&self) -> Option<&SigningKey> {
+        self.0.as_ref()
+    }
+    fn buyer(&self, _: &Holder) -> Option<SigningKey> {
+        None
+    }
+}
+
+impl ArbiterClient for Holding {
+    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
+        Err("status 401".into())
+    }
+}
+
+/// What a watcher of these sales cries that has this key and this contract.
+fn cried(sales: &Sales, key: Option<SigningKey>, deployment: Option<&Deployment>, sells: bool) -> Vec<String> {
+    sales.ledger.calls.set(0);
+    let watch = Watch {
+        database: &sales.db,
+        chain: &sales.ledger,
+        contents: &InDatabase(&sales.db),
+        deployment,
+        sells,
+        lead: Lead::Bounded,
+        now: sales.now(),
+        calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
+    };
+    let holding = Holding(key);
+    block(watch.tick(&holding, &holding)).unwrap().alarms
+}
+
+#[test]
+fn a_selling_watcher_without_key_or_contract_or_with_others_says_so_at_every_tick() {
+    let sales = Sales::new();
+    let own = || Some(person(2));
+    let elsewhere = Deployment { script_hash: ScriptHash::new([0xdd; 28]), ..sales.deployment.clone() };
+    let here = Some(&sales.deployment);
+    assert_eq!(cried(&sales, None, None, true), Vec::<String>::new(), "nothing is sold yet");
+    let lock = sales.sell(&person(9));
+    sales.ledger.mine();
+    sales.includes(&lock);
+    for _ in 0..2 {
+        let says = |key, deployment, words: &str| {
+            let cried = cried(&sales, key, deployment, true);
+            assert!(cried.iter().any(|alarm| alarm.contains(words)), "{words}: {cried:?}");
+        };
+        says(None, here, "SELLER_SECRET is not set here");
+        says(own(), None, "ESCROW_DEPLOYMENT is not set here");
+        says(Some(person(4)), here, "is sold by another key than SELLER_SECRET here");
+        says(own(), Some(&elsewhere), "is in another contract than ESCROW_DEPLOYMENT here");
+        assert_eq!(cried(&sales, None, None, false), Vec::<String>::new(), "one that only protects buyers needs none");
+    }
+    assert_eq!(cried(&sales, own(), here, true), Vec::<String>::new());
+}
+
+#[test]
+fn a_dispute_that_is_not_settled_in_time_is_told_at_every_tick() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.ticks(2);
+    sales.until(8);
+    sales.ticks(1);
+    assert_eq!(sales.status(&lock), "Disputed");
+    let late = |sales: &Sales| {
+        let cried = cried(sales, Some(person(2)), Some(&sales.deployment), true);
+        cried.iter().any(|alarm| alarm.contains(&format!("the dispute of {lock} is not settled in time")))
+    };
+    let unlock = sales.escrow(&lock).datum.deadlines.external_dispute_unlock;
+    let minutes = unlock.saturating_sub(NOON).div_ceil(60_000);
+    sales.until(minutes.saturating_add(5));
+    assert!(!late(&sales));
+    sales.until(minutes.saturating_add(11));
+    for _ in 0..3 {
+        assert!(late(&sales));
+        sales.ledger.mine();
+    }
+}

@@ -1,0 +1,33 @@
+// What is for a local stack is not deployed, and is noticed where it was.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DEVELOPMENT, forDevelopment } from "../../scripts/deploy/preflight.ts";
+import { developmentIn } from "../../scripts/deploy/smoke.ts";
+import { Target, WORKERS } from "../../scripts/deploy/target.ts";
+import { send } from "../helpers/http.ts";
+import { startWorld } from "../helpers/world.ts";
+
+test("a deployment with a setting of a local stack names it, and the file that has it", () => {
+  for (const worker of WORKERS) {
+    for (const name of DEVELOPMENT) {
+      const [found, ...more] = forDevelopment(worker, { [name]: "on", BLOCKFROST_URL: "https://example.com" });
+      assert.deepEqual(more, []);
+      assert.equal(found?.what, `the ${worker.role} without ${name}, which is for a local stack`);
+      assert.equal(found.mend, `take ${name} out of ${worker.config}`);
+    }
+    for (const environment of ["production", "preview"] as const)
+      assert.deepEqual(forDevelopment(worker, new Target(environment).configured(worker).vars), []);
+  }
+});
+
+test("a running service shows them to the smoke test, which takes them on this machine alone", async () => {
+  const world = await startWorld({});
+  try {
+    const { headers } = await send(`${world.api}/health`);
+    assert.deepEqual(developmentIn("https://shop.example", headers), ["SHOW_USAGE", "LOCAL_LEDGER"]);
+    assert.deepEqual(developmentIn(world.api, headers), []);
+    assert.deepEqual(developmentIn("https://shop.example", new Headers()), []);
+  } finally {
+    await world.stop();
+  }
+});
