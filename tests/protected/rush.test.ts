@@ -9,7 +9,7 @@ import { PLATFORM, rush } from "../../scripts/rush/rush.ts";
 import { changedConfig } from "../helpers/config.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
-const [BUYERS, WITHIN, BLOCK_TIME] = [12, 6, 2];
+const [BUYERS, WITHIN, BLOCK_TIME] = [12, 4, 10];
 /** Results that may come a block later than their lock: a block may come between the two. */
 const SAME_BLOCK = 0.75;
 
