@@ -206,22 +206,13 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     assert.equal(count("SELECT count(*) FROM payment_identifiers") - before, 8);
   });
 
-  it("a refused payment is taken under another header, and one payer leaves twenty refused ones at most, for a day", async () => {
+  it("a refused payment is taken under another header, and leaves after a day", async () => {
     const payer = await Stranger.with(world, 2_000_000_000n);
-    const [first, ...listings] = await Promise.all(Array.from({ length: 23 }, sold));
-    assert.ok(first);
+    const first = await sold();
     const kept = await paymentOf(payer, first);
     await world.ledger.fault({ endpoint: "/tx/submit", status: 400, when: "before" });
     assert.equal(refusalOf(await present(world, first, kept)), REJECTED);
-    const codes: (string | undefined)[] = [];
-    for (const listing of listings) {
-      const other = await paymentOf(payer, listing, { fee: BigInt(codes.length + 1) });
-      codes.push(refusalOf(await present(world, listing, other)));
-    }
     await world.ledger.clearFaults();
-    assert.deepEqual([codes.at(18), codes.at(19), codes.at(21)], [REJECTED, "payer_refused", "payer_refused"]);
-    assert.equal(count(`SELECT count(*) FROM payments WHERE payer = '${payer.address}'`), 20);
-
     const payload = JSON.parse(Buffer.from(kept.header, "base64").toString());
     const header = encodePaymentSignatureHeader({
       ...payload,

@@ -9,10 +9,11 @@
 //! Before its result is in a block the buyer of a protected sale could take the money back: so no content is out before
 //! the seller is safe.
 
+use api_types::PurchaseStatus as Status;
 use cardano::slots::{Millis, SlotConfig};
 use serde::Deserialize;
 
-use crate::{listing::DeliveryMode, purchase::Status};
+use crate::listing::DeliveryMode;
 
 /// How long a block takes on preprod on average.
 const BLOCK_MS: Millis = 20_000;

@@ -107,6 +107,8 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
             }
             let funds = self.funds().await?;
             let built = match self.build(lock, &escrow, result, &funds, attempt).await {
+                // Another result took the wallet's output since it was read: the next attempt chooses another.
+                Err(error) if funds.confirmed.iter().any(|utxo| error.names(&utxo.reference)) => continue,
                 // A step of the buyer's may have come first: then the result is built on what it made.
                 Err(DraftError::Refused(_)) if follows && lock.state == EntryState::Included => {
                     follows = false;

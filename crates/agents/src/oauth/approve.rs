@@ -340,7 +340,7 @@ impl Writing<'_> {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \
              FROM (SELECT ?2 AS whose, {MAX_APPROVED_A_DAY} AS most \
-               UNION ALL SELECT ?4, {MAX_APPROVED_OF_OWN} WHERE EXISTS (SELECT 1 FROM payments WHERE owner = ?5 AND bought = 1)) \
+               UNION ALL SELECT ?4, {MAX_APPROVED_OF_OWN} WHERE EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?5)) \
              WHERE NOT {GRANTED} AND coalesce((SELECT grants FROM granted_days WHERE day = ?1 AND network = whose), 0) < most \
              LIMIT 1 ON CONFLICT (day, network) DO UPDATE SET grants = grants + 1, request = excluded.request"
         );

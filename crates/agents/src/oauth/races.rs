@@ -192,8 +192,8 @@ fn claim_payments(world: &World) {
     for sql in [
         "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
            content_bytes, created_at_ms) VALUES ('lst_1', '{}', '', '', 1000000, '', 1, 0, printf('%064d', 1), 1, 1)",
-        "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, in_doubt, attempted_at_ms, \
-           created_at_ms) SELECT printf('%064d', rowid), 'payment', owner, wallet_address, '', 'submitted', 1, 1, 1, 1, 1 \
+        "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, provenance, attempted_at_ms, \
+           created_at_ms) SELECT printf('%064d', rowid), 'payment', owner, wallet_address, '', 'submitted', 1, 1, 'ours', 1, 1 \
          FROM (SELECT row_number() OVER () AS rowid, owner, wallet_address FROM accounts)",
         "INSERT INTO payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest, owner, \
            day) SELECT tx_id, 'lst_1', 'instant', wallet, printf('%056d', 1), 1000000, 0, '', purpose, 1 FROM outbox",
@@ -211,7 +211,9 @@ fn an_owner_who_bought_something_has_approvals_of_their_own_whatever_others_of_t
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })));
     claim_payments(&world);
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })), "what is only claimed may be in no block");
-    block_on(world.db.run(statement!("UPDATE payments SET bought = 1"))).unwrap();
+    let bought = "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, \
+        status, bought_at_ms) SELECT tx_id, listing_id, mode, '', payer, amount_lovelace, 0, 'settled', 1 FROM payments";
+    block_on(world.db.run(statement!(bought))).unwrap();
     assert!((0..MAX_APPROVED_OF_OWN).all(|_| approve().is_ok()));
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })));
 }

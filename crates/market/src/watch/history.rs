@@ -13,7 +13,6 @@ use cardano::{
 };
 use escrow::Deployment;
 use outbox::{ENTRY_JSON, Entry, EntryState};
-use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, Statement, statement};
 
@@ -28,8 +27,6 @@ use crate::{contents::Contents, escrow_steps::Found};
 const PAGE: usize = 50;
 /// Transactions of others that one tick asks for.
 const MAX_FOREIGN: u32 = 16;
-/// Transactions that the provider did not hand out that one tick asks for again.
-const MAX_AGAIN: u32 = 3;
 /// After so many in a row without an answer, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
 /// Outside calls that one transaction takes: its bytes, and whether its scripts succeeded.
@@ -51,22 +48,6 @@ enum Read {
     NotNow,
     /// There are too few calls left to ask.
     NoCalls,
-}
-
-/// A transaction that the provider listed and did not hand out.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Unread {
-    tx: TxHash,
-    pub height: u64,
-    position: u64,
-    at_ms: Millis,
-}
-
-impl From<Unread> for AddressTransaction {
-    fn from(Unread { tx, height, position, at_ms }: Unread) -> Self {
-        Self { tx, place: Place { height, position }, time_ms: at_ms }
-    }
 }
 
 impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
@@ -239,14 +220,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             _ => Read::NotNow,
         })
     }
-}
-
-/// The statement that reads what the provider did not hand out before, as [`Unread`].
-pub(super) fn unread() -> Statement {
-    statement!(format!(
-        "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
-         ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
-    ))
 }
 
 /// The statement that notes that a transaction is to be asked for again.

@@ -1,12 +1,17 @@
 //! What is stored of earlier ticks: how far the chain was read, which blocks were seen, what of ours is to be asked for.
 
-use cardano::{TxHash, chain::Tip, history::Place};
+use cardano::{
+    TxHash,
+    chain::Tip,
+    history::{AddressTransaction, Place},
+    slots::Millis,
+};
 use outbox::{Entry, Kind, open_of_kinds};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use super::history::{self, Unread};
-
+/// Transactions that the provider did not hand out that one tick asks for again.
+const MAX_AGAIN: u32 = 3;
 /// Entries whose end is not known, of each sort, that one tick looks after, those that expire first. Anyone can hand in
 /// payments that never get into a block: they must not keep actions waiting.
 const MAX_ACTIONS: u32 = 12;
@@ -29,6 +34,22 @@ struct Progress {
     rollbacks: u64,
     height: u64,
     position: i64,
+}
+
+/// A transaction that the provider listed and did not hand out.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Unread {
+    tx: TxHash,
+    pub height: u64,
+    position: u64,
+    at_ms: Millis,
+}
+
+impl From<Unread> for AddressTransaction {
+    fn from(Unread { tx, height, position, at_ms }: Unread) -> Self {
+        Self { tx, place: Place { height, position }, time_ms: at_ms }
+    }
 }
 
 /// What is stored.
@@ -59,7 +80,7 @@ impl Reading {
             statement!(
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
-            history::unread(),
+            unread(),
             open_of_kinds(
                 &[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Payout, Kind::Split],
                 MAX_ACTIONS,
@@ -106,6 +127,14 @@ impl Reading {
 fn next_of(height: u64, position: i64) -> Option<Place> {
     let position = u64::try_from(position).ok()?.saturating_add(1);
     Some(Place { height, position })
+}
+
+/// The statement that reads what the provider did not hand out before, as [`Unread`].
+pub(super) fn unread() -> Statement {
+    statement!(format!(
+        "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
+         ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
+    ))
 }
 
 /// The statement that moves the reading of the address's history forward to this place.

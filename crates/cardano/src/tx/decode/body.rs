@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     DecodeError, TxPart,
     cbor::{CborError, Reader},
-    output::{self, Output},
+    output::{self, Output, lovelace},
 };
 use crate::{
     hash::{KeyHash, TxHash, TxRef},
@@ -130,10 +130,6 @@ fn output_list(reader: &mut Reader<'_>) -> Result<Vec<Output>, DecodeError> {
         list.push(output::read(reader)?);
     }
     Ok(list)
-}
-
-pub(super) fn lovelace(reader: &mut Reader<'_>, name: &'static str) -> Result<Lovelace, DecodeError> {
-    reader.uint().ok().and_then(Lovelace::new).ok_or(DecodeError::Malformed(name))
 }
 
 fn network(reader: &mut Reader<'_>) -> Result<u8, DecodeError> {

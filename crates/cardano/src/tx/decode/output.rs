@@ -2,7 +2,6 @@
 
 use super::{
     DecodeError,
-    body::lovelace,
     cbor::{self, ItemHead, Reader},
     well_formed,
 };
@@ -10,6 +9,7 @@ use crate::{
     address::{Address, AddressError, Credential, PaymentAddress},
     chain::Value,
     hash::ScriptHash,
+    money::Lovelace,
 };
 
 /// Bytes of an asset's name at most (ledger, `AssetName`).
@@ -206,4 +206,8 @@ fn embedded(reader: &mut Reader<'_>, name: &'static str) -> Result<Vec<u8>, Deco
     let bytes = reader.bytes().map_err(|_| DecodeError::Malformed(name))?;
     well_formed::check(bytes)?;
     Ok(bytes.to_vec())
+}
+
+pub(super) fn lovelace(reader: &mut Reader<'_>, name: &'static str) -> Result<Lovelace, DecodeError> {
+    reader.uint().ok().and_then(Lovelace::new).ok_or(DecodeError::Malformed(name))
 }
