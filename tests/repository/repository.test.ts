@@ -127,3 +127,26 @@ describe("the entry for MCP's registry", () => {
     assert.equal(entry.version, only(/^version = "([\d.]+)"/m, "Cargo.toml"));
   });
 });
+
+describe("the documents", () => {
+  it("name in docs/security.md only tests that there are", () => {
+    const attacks = /\n## Attacks\n[\s\S]*?\n## /.exec(text("docs/security.md"))?.[0] ?? "";
+    const files = new Set(tracked("*.ts", "*.rs"));
+    const named = [...attacks.matchAll(/`([\w/.-]+\.(?:test\.ts|ts|rs))`((?: \*[^*]+\*)*)/g)];
+    assert.ok(named.length > 80, `${named.length} files are named`);
+    for (const [, name = "", words = ""] of named) {
+      const file = [`tests/${name}`, `crates/${name}`, name].find((path) => files.has(path));
+      assert.ok(file, `there is no ${name}`);
+      for (const [, promise = ""] of words.matchAll(/\*([^*]+)\*/g)) {
+        const written = file.endsWith(".rs") ? promise.replaceAll(" ", "_") : promise;
+        assert.ok(text(file).includes(written), `${file} has no test of "${promise}"`);
+      }
+    }
+  });
+
+  it("list every decision in docs/README.md by its title", () => {
+    const list = [...text("docs/README.md").matchAll(/^- \[(.+)\]\((adr\/.+\.md)\)$/gm)];
+    assert.deepEqual(list.map(([, , file]) => `docs/${file}`).sort(), tracked("docs/adr/*.md").sort());
+    for (const [, title, file] of list) assert.equal(only(/^# (.+)$/m, `docs/${file}`), title);
+  });
+});
