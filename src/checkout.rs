@@ -12,7 +12,7 @@ use market::{
     results::Seller,
 };
 
-use crate::{app::App, error::ApiError, methods::Methods};
+use crate::{app::App, error::ApiError, methods::Methods, paywall::Priced};
 
 /// Outside calls that one look for a block takes at most.
 const CALLS_PER_LOOK: u32 = 3;
@@ -54,11 +54,11 @@ impl Ports {
         self.methods.options_for(terms)
     }
 
-    /// The checkout. `clock` is the escrow clock, POSIX ms; `hung_up` says whether the client has gone.
+    /// The checkout of a listing; `hung_up` says whether the client has gone.
     pub fn checkout<'a>(
         &'a self,
         options: &'a [PaymentOption<'a>],
-        clock: Millis,
+        priced: &Priced,
         hung_up: &'a dyn Fn() -> bool,
     ) -> Result<Checkout<'a, D1, Blockfrost, WebCrypto, Timer, ContentStore>, ApiError> {
         let seller = match self.methods.deployment() {
@@ -74,7 +74,8 @@ impl Ports {
             seller,
             options,
             now: self.now,
-            clock,
+            clock: priced.clock,
+            behind: priced.behind,
             schedule: self.schedule,
             confirmations: self.methods.confirmations,
             hung_up,

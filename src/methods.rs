@@ -11,6 +11,8 @@ use x402_cardano::{
     wire::ConfirmationPolicy,
 };
 
+use crate::paywall::Priced;
+
 /// The ways to pay that the operator configured.
 pub struct Methods {
     instant: DefaultMethod,
@@ -74,5 +76,12 @@ impl Methods {
     /// The same for a listing: none where the operator hid it, for that is sold to nobody new.
     pub fn options_for(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
         if terms.hidden { vec![] } else { self.options() }
+    }
+
+    /// The ways that new terms of a listing offer: nothing protected while the newest known block is too old.
+    pub fn offered(&self, priced: &Priced) -> Vec<PaymentOption<'_>> {
+        let mut options = self.options_for(&priced.terms);
+        options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !priced.behind);
+        options
     }
 }

@@ -23,6 +23,8 @@ pub struct Priced {
     pub terms: Rc<ListingTerms>,
     /// The later of the wall clock and the newest block's time, POSIX ms.
     pub clock: Millis,
+    /// Whether the newest known block is too old for a protected sale to be quoted.
+    pub behind: bool,
 }
 
 /// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
@@ -30,7 +32,8 @@ pub async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Opti
     app.line().note("listing", id.as_str());
     let lead = app.settings()?.lead;
     let Some((terms, state)) = known::terms(app, request, lead, id).await? else { return Ok(None) };
-    Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, app.now_ms()) }))
+    let now = app.now_ms();
+    Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, now), behind: lead.is_behind(state.block_ms, now) }))
 }
 
 /// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of ours, sold protected or not.

@@ -152,13 +152,19 @@ test("what a transaction is handed in for is answered in the documented shape, t
   const init = { method: "POST", headers: { "content-type": "application/cbor" } };
   const evaluated = await fetch(`${devnet.url}/api/v0/utils/txs/evaluate`, { ...init, body: hex(cbor) });
   mustBeOf("/utils/txs/evaluate", await evaluated.json(), "evaluated");
+  const chained = await fetch(`${devnet.url}/api/v0/utils/txs/evaluate/utxos`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ cbor: hex(cbor), additionalUtxoSet: [] }),
+  });
+  mustBeOf("/utils/txs/evaluate/utxos", await chained.json(), "evaluated with outputs");
   const { status, body } = await devnet.submit(cbor);
   assert.equal(status, 200);
   mustBeOf("/tx/submit", body, "submitted");
 });
 
 test("every endpoint that our adapters ask is among them", () => {
-  const held = [...endpoints().map(([endpoint]) => endpoint), "/tx/submit", "/utils/txs/evaluate"];
+  const held = [...endpoints().map(([endpoint]) => endpoint), "/tx/submit", "/utils/txs/evaluate", "/utils/txs/evaluate/utxos"];
   const asked = askedEndpoints();
   assert.ok(asked.length >= 12, "the adapters' texts are no longer found");
   for (const endpoint of asked) assert.ok(held.includes(endpoint), endpoint);

@@ -28,7 +28,7 @@ use crate::{
     checkout::Ports,
     error::{ApiError, Refused},
     limits::{self, Counted, Weight},
-    paywall::{self, Priced, SCHEDULE},
+    paywall::{self, SCHEDULE},
     respond,
     session::Session,
 };
@@ -147,12 +147,13 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let id: ListingId = listing_id.parse().map_err(|_| AccountError::UnknownListing)?;
     let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
     let ports = Ports::of(app, &request, &SCHEDULE)?;
-    let Priced { terms, clock } = paywall::priced(app, &request, &id).await?.ok_or(AccountError::UnknownListing)?;
+    let priced = paywall::priced(app, &request, &id).await?.ok_or(AccountError::UnknownListing)?;
+    let terms = &priced.terms;
     let hung_up = || request.inner().signal().aborted();
-    let options = ports.options(&terms);
-    let checkout = ports.checkout(&options, clock, &hung_up)?;
+    let options = ports.options(terms);
+    let checkout = ports.checkout(&options, &priced, &hung_up)?;
     let key = app.account_key(&account)?;
-    let order = Order { account: &account, key: &key, terms: &terms, mode, nonce: edge::random()? };
+    let order = Order { account: &account, key: &key, terms, mode, nonce: edge::random()? };
     let bought = checkout.buy(&order).await.map_err(|error| match error {
         BuyError::NotOffered(_) if terms.hidden => AccountError::UnknownListing.into(),
         error => not_bought(error),

@@ -12,7 +12,7 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use cardano::{Address, keys::SignEd25519 as _, slots::Millis};
+use cardano::{Address, keys::SignEd25519 as _};
 use edge::serve::{Request, Response};
 use edge::{
     answer::{self, ErrorAnswer, Fault},
@@ -21,7 +21,6 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::ListingTerms,
     checkout::{self, PayError, PaymentOption, Presented, Unavailable},
     proof::Proof,
 };
@@ -102,9 +101,10 @@ impl From<Unavailable> for ApiError {
             Unavailable::Database(error) => error.into(),
             Unavailable::Chain(error) => error.into(),
             Unavailable::Contents(error) => error.into(),
-            Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) | Unavailable::Refundable(_) => {
-                UnlockError::NotNow(error).into()
-            }
+            Unavailable::Unconfirmed(_)
+            | Unavailable::NoResult(_)
+            | Unavailable::Refundable(_)
+            | Unavailable::ChainBehind => UnlockError::NotNow(error).into(),
         }
     }
 }
@@ -113,8 +113,7 @@ impl From<Unavailable> for ApiError {
 struct Gate<'a> {
     app: &'a App,
     request: &'a Request,
-    terms: Rc<ListingTerms>,
-    clock: Millis,
+    priced: Priced,
     methods: Rc<Methods>,
 }
 
@@ -133,11 +132,14 @@ impl<'a> Ask<'a> {
     }
 }
 
+/// The code of a 402 while protected sales are paused.
+const PAUSED: &str = "protected_paused";
+
 /// Answers as the headers ask.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
-    let Priced { terms, clock } = paywall::priced(app, request, &id).await?.ok_or(UnlockError::UnknownListing)?;
-    let gate = Gate { app, request, terms, clock, methods: app.methods()? };
+    let priced = paywall::priced(app, request, &id).await?.ok_or(UnlockError::UnknownListing)?;
+    let gate = Gate { app, request, priced, methods: app.methods()? };
     if request.method() == "HEAD" {
         return gate.ask(&Ask::new(UNPAID, "payment required: choose one of the terms")).await;
     }
@@ -151,7 +153,7 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
         None => None,
         Some(Err(error)) => return gate.ask(&Ask::new("proof_refused", &error.to_string())).await,
         Some(Ok(proof)) => {
-            let digest = proof.unlock_digest(&gate.terms.id);
+            let digest = proof.unlock_digest(&gate.priced.terms.id);
             if let Err(error) = proof.check(&WebCrypto, &digest, app.now_ms()).await {
                 return gate.ask(&Ask::new("proof_refused", &error.to_string())).await;
             }
@@ -161,6 +163,7 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     match (payment, proven) {
         (Some(payment), proven) => gate.paid(&payment, proven).await,
         (None, Some(buyer)) => gate.returning(&buyer).await,
+        (None, None) if gate.is_paused() => gate.ask(&Ask::new(PAUSED, &Unavailable::ChainBehind.to_string())).await,
         (None, None) => gate.ask(&Ask::new(UNPAID, "payment required: choose one of the terms")).await,
     }
 }
@@ -168,7 +171,7 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
 impl Gate<'_> {
     /// The terms, for as long as the listing is for sale.
     async fn ask(&self, ask: &Ask<'_>) -> Result<Response, ApiError> {
-        if self.terms.hidden {
+        if self.priced.terms.hidden {
             return Err(UnlockError::UnknownListing.into());
         }
         self.tell(ask).await
@@ -190,7 +193,7 @@ impl Gate<'_> {
 
     /// The terms as a header.
     async fn terms_header(&self, ask: &Ask<'_>) -> Result<String, ApiError> {
-        let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms.id);
+        let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.priced.terms.id);
         // Other methods, queries and bodies have digests of their own.
         let usual = self.request.method() == "GET" && self.request.query().is_none() && !self.request.has_body();
         if usual && ask.code == UNPAID && ask.pending.is_none() {
@@ -205,10 +208,10 @@ impl Gate<'_> {
     }
 
     fn required(&self, url: String, accepts: Vec<PaymentRequirements>, code: &str, secret: &str) -> PaymentRequired {
-        let mut extensions = paywall::extensions(&self.terms);
+        let mut extensions = paywall::extensions(&self.priced.terms);
         extensions.extend(request_binding::offered(secret));
         extensions.extend(paywall::request_digest(self.app, self.request).iter().flat_map(RequestDigest::offered));
-        paywall::payment_required(paywall::resource_info(&self.terms, url), extensions, accepts, code)
+        paywall::payment_required(paywall::resource_info(&self.priced.terms, url), extensions, accepts, code)
     }
 
     /// The terms for who brings no payment: what is the same each time is kept, and only secret and quote are made anew.
@@ -219,10 +222,10 @@ impl Gate<'_> {
             Some(kept) => kept,
             None => self.keep(url).await?,
         };
-        let (Some(template), Some(method)) = (&kept.quotes, self.methods.quoting(&self.terms.modes)) else {
+        let (Some(template), Some(method)) = (&kept.quotes, self.methods.quoting(&self.priced.terms.modes)) else {
             return Ok(kept.header.with(&[&secret]));
         };
-        let quote = template.draft(self.clock, edge::random()?).map_err(|error| terms_fault(&error))?;
+        let quote = template.draft(self.priced.clock, edge::random()?).map_err(|error| terms_fault(&error))?;
         let signature = WebCrypto.sign(method.signer(), quote.to_sign()).await;
         let parts = quote.signed(signature);
         Ok(kept.header.with(&[&*secret].into_iter().chain(parts.texts()).collect::<Vec<_>>()))
@@ -230,10 +233,10 @@ impl Gate<'_> {
 
     /// Keeps what is the same in each of a listing's 402.
     async fn keep(&self, url: String) -> Result<Rc<Unpaid>, ApiError> {
-        let quoting = self.methods.quoting(&self.terms.modes);
+        let quoting = self.methods.quoting(&self.priced.terms.modes);
         let quotes = match quoting {
             Some(method) => {
-                let template = method.template(&self.terms.sale(), edge::random()?);
+                let template = method.template(&self.priced.terms.sale(), edge::random()?);
                 Some(template.map_err(|error| terms_fault(&error))?)
             }
             None => None,
@@ -257,11 +260,16 @@ impl Gate<'_> {
 
     /// Every way to pay: straight to the seller, or into the escrow under a quote made now.
     async fn accepts(&self) -> Result<Vec<PaymentRequirements>, ApiError> {
-        self.offers(&self.methods.options_for(&self.terms)).await
+        self.offers(&self.methods.offered(&self.priced)).await
+    }
+
+    /// Whether protected sales of this listing are paused.
+    fn is_paused(&self) -> bool {
+        self.priced.behind && self.methods.quoting(&self.priced.terms.modes).is_some()
     }
 
     async fn offers(&self, ways: &[PaymentOption<'_>]) -> Result<Vec<PaymentRequirements>, ApiError> {
-        let offered = checkout::quote(&WebCrypto, ways, &self.terms, self.clock, edge::random()?)
+        let offered = checkout::quote(&WebCrypto, ways, &self.priced.terms, self.priced.clock, edge::random()?)
             .await
             .map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?;
         Ok(offered.into_iter().map(|offered| offered.requirements).collect())
@@ -284,10 +292,10 @@ impl Gate<'_> {
         };
         let _held = http::hold(self.request, limits::payment_bytes(header))?;
         let ports = Ports::of(self.app, self.request, &SCHEDULE)?;
-        let options = ports.options(&self.terms);
+        let options = ports.options(&self.priced.terms);
         let hung_up = || self.request.inner().signal().aborted();
-        let checkout = ports.checkout(&options, self.clock, &hung_up)?;
-        let paid = checkout.pay(&self.terms, &presented, proven).await;
+        let checkout = ports.checkout(&options, &self.priced, &hung_up)?;
+        let paid = checkout.pay(&self.priced.terms, &presented, proven).await;
         self.app.line().note("tx", &presented.tx().to_string());
         self.app.line().note("outcome", outcome(&paid));
         let error = match paid {
@@ -314,7 +322,7 @@ impl Gate<'_> {
 
     fn deliver(&self, content: String, mut settlement: SettlementResponse) -> Result<Response, ApiError> {
         let mut response = answer::private_text(content)?;
-        receipts::attach(self.app, self.request, &self.terms, &mut settlement);
+        receipts::attach(self.app, self.request, &self.priced.terms, &mut settlement);
         let header = encode_header(&settlement).map_err(|error| Fault::Inconsistent(format!("settlement: {error}")))?;
         response.headers_mut().set(PAYMENT_RESPONSE, &header)?;
         Ok(response)
@@ -323,8 +331,8 @@ impl Gate<'_> {
     /// The content again, for an address that paid for it and signs for it now.
     async fn returning(&self, buyer: &Address) -> Result<Response, ApiError> {
         let ports = Ports::of(self.app, self.request, &SCHEDULE)?;
-        let checkout = ports.checkout(&[], self.clock, &|| false)?;
-        match checkout.redeliver(&self.terms, &[buyer.to_string()]).await? {
+        let checkout = ports.checkout(&[], &self.priced, &|| false)?;
+        match checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await? {
             None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")).await,
             Some(found) => {
                 let mut response = answer::private_text(found.content)?;

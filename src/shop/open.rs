@@ -121,7 +121,8 @@ impl OpenSale<'_> {
             None => {
                 let nonce = edge::random().map_err(unavailable)?;
                 let (terms, clock) = (&self.priced.terms, self.priced.clock);
-                let offered = checkout::quote(&WebCrypto, &self.methods.options_for(terms), terms, clock, nonce).await;
+                let options = self.methods.offered(&self.priced);
+                let offered = checkout::quote(&WebCrypto, &options, terms, clock, nonce).await;
                 let offered = offered.map_err(|error| ShopError::Unavailable(format!("quote: {error}")))?;
                 offered.into_iter().map(|offered| offered.requirements).collect()
             }
@@ -136,7 +137,7 @@ impl OpenSale<'_> {
     /// The content again, for an address that paid for it and signs for it now.
     async fn again(&self, buyer: &Address) -> Result<Unlocked, ShopError> {
         let ports = self.counter.ports()?;
-        let checkout = ports.checkout(&[], self.priced.clock, &|| false).map_err(unavailable)?;
+        let checkout = ports.checkout(&[], &self.priced, &|| false).map_err(unavailable)?;
         let found = checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await.map_err(unavailable)?;
         match found {
             None => self.ask("this address has not bought this listing: pay for it").await,
@@ -162,7 +163,7 @@ impl OpenSale<'_> {
         let ports = self.counter.ports()?;
         let (options, signal) = (ports.options(&self.priced.terms), self.counter.request.inner().signal());
         let hung_up = || signal.aborted();
-        let checkout = ports.checkout(&options, self.priced.clock, &hung_up).map_err(unavailable)?;
+        let checkout = ports.checkout(&options, &self.priced, &hung_up).map_err(unavailable)?;
         let error = match checkout.pay(&self.priced.terms, &presented, proven).await {
             Ok(mut paid) => {
                 receipts::attach(app, self.counter.request, &self.priced.terms, &mut paid.settlement);

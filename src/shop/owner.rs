@@ -28,7 +28,6 @@ use super::{Counter, priced, unavailable};
 use crate::{
     app::App,
     limits::{self, Counted},
-    paywall::Priced,
 };
 
 /// The shop for the agent of an account.
@@ -82,14 +81,15 @@ impl Shop for OwnerShop<'_> {
         self.limit(Counted::Buy).await?;
         let (app, account) = (self.app(), &self.caller.account);
         let _held = http::hold(self.counter.request, limits::PURCHASE_BYTES).map_err(unavailable)?;
-        let Priced { terms, clock } = priced(app, self.counter.request, id).await?;
+        let priced = priced(app, self.counter.request, id).await?;
+        let terms = &priced.terms;
         let ports = self.counter.ports()?;
-        let (options, signal) = (ports.options(&terms), self.counter.request.inner().signal());
+        let (options, signal) = (ports.options(terms), self.counter.request.inner().signal());
         let hung_up = || signal.aborted();
-        let checkout = ports.checkout(&options, clock, &hung_up).map_err(unavailable)?;
+        let checkout = ports.checkout(&options, &priced, &hung_up).map_err(unavailable)?;
         let key = app.account_key(account).map_err(unavailable)?;
         let nonce = edge::random().map_err(unavailable)?;
-        let order = Order { account, key: &key, terms: &terms, mode, nonce };
+        let order = Order { account, key: &key, terms, mode, nonce };
         let bought = match checkout.buy(&order).await {
             Ok(bought) => bought,
             // It is on its way, or its result is.

@@ -24,7 +24,7 @@ after(async () => {
   await world.stop();
 });
 
-test("a key in a file, curl and jq pay for protection and ask for a refund", async () => {
+test("a key in a file, curl and jq pay for protection and dispute the purchase", async () => {
   const { address } = await ofSeed(world.ledger.blockfrost, SEED);
   for (const lovelace of [20_000_000n, 20_000_000n]) await world.ledger.faucet(address, lovelace);
   const listing = await list(world.api, world.person("seller"), { modes: ["protected"], priceLovelace: "7000000" });
@@ -44,10 +44,10 @@ test("a key in a file, curl and jq pay for protection and ask for a refund", asy
   assert.equal(walked.status, 0, walked.text);
   assert.equal(readFileSync(join(folder, "content"), "utf8"), listing.content);
   assert.match(walked.text, /You lock 7 tADA in the escrow contract/);
-  assert.match(walked.text, /buyer\tSetRefundRequested\topen\t\d+\tAsk for a refund of 7 tADA/);
+  assert.match(walked.text, /buyer\tSetRefundRequested\topen\t\d+\tDispute the purchase/);
 
   const { txHash } = JSON.parse(readFileSync(join(folder, "action.json"), "utf8")) as { txHash: string };
   await world.ledger.waitFor(txHash, "block");
   const { txHash: purchase } = JSON.parse(readFileSync(join(folder, "draft.json"), "utf8")) as { txHash: string };
-  assert.equal((await offered(world, purchase)).state, "RefundRequested");
+  assert.equal((await offered(world, purchase)).state, "Disputed");
 });

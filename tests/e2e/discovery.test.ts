@@ -81,7 +81,12 @@ describe("being found", () => {
       const { kinds, extensions, signers } = await new HTTPFacilitatorClient({ url: world.api }).getSupported();
       const extra = { assetTransferMethods: ["default", "escrow"] };
       assert.deepEqual(kinds, [{ x402Version: 2, scheme: "exact", network: "cardano:preprod", extra }]);
-      assert.deepEqual(extensions.toSorted(), ["bazaar", "offer-receipt", "payment-identifier"]);
+      assert.deepEqual(extensions.toSorted(), [
+        "bazaar",
+        "cardano-request-commitment",
+        "offer-receipt",
+        "payment-identifier",
+      ]);
       assert.deepEqual(signers, {});
     });
   });
@@ -107,7 +112,7 @@ describe("being found", () => {
         assert.equal(item.x402Version, 2);
         assert.deepEqual({ ...item, ...about }, item);
         // What is made for one buyer at one time is not in a directory; the rest is the same.
-        const { "request-binding": _, ...same } = extensions as Record<string, unknown>;
+        const { "request-binding": _, "cardano-request-commitment": __, ...same } = extensions as Record<string, unknown>;
         assert.deepEqual(item.extensions, same);
         const withoutTerms = accepts.map(({ extra, ...entry }) => {
           const { assetTransferMethod, areFeesSponsored, confirmationPolicy } = extra;

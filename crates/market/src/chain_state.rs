@@ -46,7 +46,16 @@ pub fn clock(time: &Rows, now: Millis, lead: Lead) -> Result<Millis, DatabaseErr
     Ok(lead.clock(time.first_json::<Millis>()?.unwrap_or(0), now))
 }
 
+/// How old the newest known block may be for a protected sale to be quoted: its deadlines are kept by ticks that see blocks.
+pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
+
 impl Lead {
+    /// Whether the newest known block is too old for a protected sale to be quoted. A local ledger makes blocks as it likes.
+    #[must_use]
+    pub fn is_behind(self, block: Millis, now: Millis) -> bool {
+        self == Self::Bounded && block.saturating_add(MAX_AGE_MS) < now
+    }
+
     /// The later of the wall clock and a block's time, as far as that may be ahead.
     #[must_use]
     pub fn clock(self, block: Millis, now: Millis) -> Millis {
@@ -78,5 +87,13 @@ mod tests {
         }
         assert_eq!(at(Some(NOW + MAX_LEAD_MS + 1), Lead::Bounded), NOW + MAX_LEAD_MS);
         assert_eq!(at(Some(NOW + 3_600_000), Lead::LocalLedger), NOW + 3_600_000);
+    }
+
+    #[test]
+    fn a_chain_is_behind_three_minutes_after_its_newest_known_block() {
+        assert!(!Lead::Bounded.is_behind(NOW - MAX_AGE_MS, NOW));
+        assert!(Lead::Bounded.is_behind(NOW - MAX_AGE_MS - 1, NOW));
+        assert!(Lead::Bounded.is_behind(0, NOW), "no tick ever");
+        assert!(!Lead::LocalLedger.is_behind(0, NOW));
     }
 }

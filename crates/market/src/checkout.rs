@@ -62,6 +62,8 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub contents: &'a K,
     /// The platform as seller of record, where protected sales are configured.
     pub seller: Option<Seller<'a>>,
+    /// Whether the newest known block is too old for protected sales: none is paid for anew.
+    pub behind: bool,
     /// The payment methods that are configured.
     pub options: &'a [PaymentOption<'a>],
     /// The wall clock, POSIX ms.
@@ -119,6 +121,12 @@ pub enum Unavailable {
         "the payment {0} is locked, and its result is not in a block yet: try again in a minute; nothing is paid twice"
     )]
     NoResult(TxHash),
+    /// The newest known block is too old.
+    #[error(
+        "protected purchases are paused: the newest known block is older than three minutes; nothing was paid; try again in \
+         a minute"
+    )]
+    ChainBehind,
     /// No result of a lock was posted in time.
     #[error("no result of {0} was posted in time: the content is not delivered; take the money back")]
     Refundable(TxHash),
@@ -208,15 +216,21 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     async fn look_for_earlier(&self, failed: &Rows) -> Result<EarlierPayments, Unavailable> {
         let records = payment::all(failed)?;
         let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(&records));
+        // A provider may have passed on what it refused; no node keeps an expired one. The mempool is asked before the
+        // blocks: what left it meanwhile is seen where it went.
+        let mut waiting = None;
+        for record in checked.iter().filter(|record| record.entry.state == EntryState::Refused) {
+            if self.chain.in_mempool(&record.entry.tx).await? {
+                waiting = Some(record.entry.tx);
+                break;
+            }
+        }
         let (included, absent) = self.find_among(checked).await?;
         if included.is_some() {
             return Ok(EarlierPayments::Found);
         }
-        // A provider may have passed on what it refused. No node keeps an expired one.
-        for record in checked.iter().filter(|record| record.entry.state == EntryState::Refused) {
-            if self.chain.in_mempool(&record.entry.tx).await? {
-                return Ok(EarlierPayments::Waiting(record.entry.tx));
-            }
+        if let Some(tx) = waiting {
+            return Ok(EarlierPayments::Waiting(tx));
         }
         Ok(match (checked.last(), count > checked.len()) {
             (Some(last), true) if absent == 0 => EarlierPayments::TooMany(last.entry.tx),

@@ -43,7 +43,7 @@ pub(crate) fn facts_json(purchase: &str, mode: &str) -> String {
         "json_object('mode', {mode}, 'status', (SELECT status FROM purchases WHERE id = {purchase}), \
            'resultHeight', coalesce( \
              (SELECT min(height) FROM escrow_steps WHERE purchase_id = {purchase} AND result_hash IS NOT NULL), \
-             (SELECT min(o.block_height) {results} AND o.state = 'included')), \
+             (SELECT min(o.block_height) {results} AND o.state = 'included' AND o.recheck = 0)), \
            'postedUntil', (SELECT max(o.valid_until_slot) {results} AND o.state IN ('claimed', 'submitted')), \
            'submitResult', (SELECT submit_result_ms FROM escrows WHERE purchase_id = {purchase}))"
     )

@@ -182,7 +182,11 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         let planner =
             Planner { deployment: self.seller.deployment, parameters: &funds.parameters, slots: &SlotConfig::PREPROD };
         let time = ChainTime { tip_slot: funds.tip_slot, now: self.clock };
-        let plan = planner.plan(escrow, &Step::SubmitResult(result), time)?;
+        let mut plan = planner.plan(escrow, &Step::SubmitResult(result), time)?;
+        if lock.state != EntryState::Included {
+            // A lock that no block takes in time must not hold the wallet's outputs any longer.
+            plan.validity.until = plan.validity.until.min(lock.valid_until);
+        }
         let alone: Vec<&Utxo> = funds.confirmed.iter().filter(|utxo| pays_alone(utxo)).collect();
         let spread =
             lock.tx.as_bytes().iter().fold(attempt, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));

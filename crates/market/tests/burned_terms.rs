@@ -99,6 +99,7 @@ impl World {
         let now = self.provider.ledger.tip().time_ms;
         let checkout = Checkout {
             seller: Some(Seller { deployment: self.method.deployment(), key: &person(2) }),
+            behind: false,
             note: &|_| (),
             database: &self.db,
             chain: &self.provider,

@@ -160,6 +160,7 @@ impl World {
         let contents = InDatabase(&self.db);
         let checkout = Checkout {
             seller: None,
+            behind: false,
             note: &|_| (),
             database,
             chain: &self.provider,
@@ -235,6 +236,7 @@ impl World {
         let sleep = Meanwhile(&none);
         let checkout = Checkout {
             seller: None,
+            behind: false,
             note: &|_| (),
             database: &self.db,
             chain: &self.provider,
@@ -475,6 +477,7 @@ fn what_a_payer_signs_for_is_not_hidden_by_retries() {
         let (sleep, contents) = (Meanwhile(&none), InDatabase(&world.db));
         let checkout = Checkout {
             seller: None,
+            behind: false,
             note: &|_| (),
             database: &world.db,
             chain: &world.provider,

@@ -95,6 +95,7 @@ impl World {
         let presented = Presented::of_request(header, "network", Some(&request(terms)))?;
         let checkout = Checkout {
             seller: None,
+            behind: false,
             note: &|_| (),
             database: &self.db,
             chain: &self.provider,

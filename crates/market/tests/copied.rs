@@ -127,6 +127,7 @@ impl World {
         Box::pin(async move {
             let checkout = Checkout {
                 seller: None,
+                behind: false,
                 note: &|_| (),
                 database: &self.db,
                 chain: &self.provider,
@@ -329,6 +330,7 @@ fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_
     let now = world.begun + 1_000;
     let checkout = Checkout {
         seller: None,
+        behind: false,
         note: &|_| (),
         database: &Interrupted::before(&world.db, "UPDATE outbox SET state = 'included'", meanwhile),
         chain: &world.provider,
@@ -349,7 +351,6 @@ fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_
 #[test]
 fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_opens_that_one_alone() {
     let world = World::new();
-    world.provider.shows_mempool.set(true);
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     // Its service wallet is empty.
     let (account, key) = sign_up(&world.db, 9, world.begun);
@@ -359,6 +360,8 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
     world.provider.handing.set(Handing::Outstanding);
     let mut first = presents(&world.terms);
     begin(&mut first);
+    // This provider's node has it only now.
+    world.provider.shows_mempool.set(true);
     let first = RefCell::new(Some(first));
     let meanwhile = || {
         let Some(first) = first.take() else { return };
@@ -370,6 +373,7 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
     let now = world.begun + 1_000;
     let checkout = Checkout {
         seller: None,
+        behind: false,
         note: &|_| (),
         database: &world.db,
         chain: &world.provider,
@@ -724,4 +728,15 @@ fn who_reads_the_chain_behind_the_same_address_gets_nothing_of_what_was_delivere
         let thief = block(world.pay(LATER_MS, None));
         assert!(thief.is_err(), "{bytes} bytes: the payer has it, and the thief");
     }
+}
+
+#[test]
+fn what_its_payer_broadcast_and_signs_for_waits_for_its_block() {
+    let world = World::new();
+    world.provider.shows_mempool.set(true);
+    world.broadcast();
+    // A node would refuse what it has.
+    let meanwhile = || world.mine();
+    let paid = world.pay_for(&world.terms, &world.header, (0, Some(world.payer)), &meanwhile);
+    assert_eq!(block(paid).unwrap().content, "content 1");
 }

@@ -68,6 +68,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     let presented = Presented::read(&header, "203.0.113.1").unwrap();
     let checkout = Checkout {
         seller: Some(Seller { deployment: &sales.deployment, key: &sales.platform.seller }),
+        behind: false,
         note: &|_| (),
         database: &sales.db,
         chain: &sales.ledger,

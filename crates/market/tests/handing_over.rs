@@ -66,6 +66,7 @@ fn pay(
     ledger.calls.set(0);
     let checkout = Checkout {
         seller: None,
+        behind: false,
         note: &|_| (),
         database: db,
         chain: ledger,

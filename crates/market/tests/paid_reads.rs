@@ -156,6 +156,7 @@ impl World {
             [(DeliveryMode::Instant, &self.instant), (DeliveryMode::Protected, &self.escrow)];
         let checkout = Checkout {
             seller: posts.then_some(Seller { deployment: self.escrow.deployment(), key: &self.seller }),
+            behind: false,
             note: &|_| (),
             database: &self.db,
             chain: &self.provider,

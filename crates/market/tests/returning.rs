@@ -99,6 +99,7 @@ fn again_at(
     ledger.calls.set(0);
     let checkout = Checkout {
         seller: None,
+        behind: false,
         note: &|_| (),
         database: db,
         chain: ledger,
@@ -215,6 +216,7 @@ fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &
     sales.ledger.calls.set(0);
     let checkout = Checkout {
         seller: None,
+        behind: false,
         note: &|_| (),
         database: &sales.db,
         chain: &sales.ledger,

@@ -77,6 +77,7 @@ impl World {
         };
         let checkout = Checkout {
             seller: None,
+            behind: false,
             note: &|_| (),
             database: &self.db,
             chain: &self.provider,

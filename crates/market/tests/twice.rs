@@ -91,6 +91,7 @@ impl World {
         let now = ledger.tip().time_ms + 1_000 * seconds;
         let checkout = Checkout {
             seller: None,
+            behind: false,
             note: &|_| (),
             database,
             chain: &self.provider,

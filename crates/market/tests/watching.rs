@@ -652,10 +652,26 @@ fn what_refused_and_expired_payments_leave_goes_away() {
     step(&sales.db, &refused, &Decision::Refuse("spent elsewhere".into()));
     sales.ledger.mempool.borrow_mut().retain(|tx| tx.id == live);
     sales.ticks(3);
+    let days = |days: u64| {
+        run(
+            &sales,
+            &format!(
+                "UPDATE outbox SET valid_until_slot = valid_until_slot - {} WHERE tx_id = '{refused}'",
+                days * 86_400
+            ),
+        );
+    };
     let rows =
         |table: &str| one(&sales.db, &format!("SELECT CAST(count(*) AS TEXT) FROM {table} WHERE tx_id = '{refused}'"));
     assert_eq!((rows("payments"), rows("outbox")), ("1".into(), "1".into()));
-    run(&sales, &format!("UPDATE outbox SET valid_until_slot = valid_until_slot - 90000 WHERE tx_id = '{refused}'"));
+    days(29);
+    sales.ticks(1);
+    assert_eq!((rows("payments"), rows("outbox")), ("1".into(), "1".into()), "its payer may still come back");
+    days(2);
+    run(&sales, &format!("UPDATE outbox SET reason = '{}' WHERE tx_id = '{refused}'", outbox::NOT_OUR_SUBMISSION));
+    sales.ticks(1);
+    assert_eq!((rows("payments"), rows("outbox")), ("1".into(), "1".into()), "a block has it");
+    run(&sales, &format!("UPDATE outbox SET reason = 'spent elsewhere' WHERE tx_id = '{refused}'"));
     sales.ticks(1);
     assert_eq!((rows("payments"), rows("outbox")), ("0".into(), "0".into()));
     assert_eq!(sales.status(&live), "ResultSubmitted");

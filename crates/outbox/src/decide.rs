@@ -12,7 +12,7 @@ pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
 /// How long after a submission began its answer is written down, or the request that waited for it is dead.
 pub const ANSWER_MS: Millis = 75_000;
 /// Why a payment is refused that a block has.
-pub(crate) const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
+pub const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
 /// Why a payment is refused that expired without an answer to its submission.
 const NEVER_ANSWERED: &str = "no block had it in time, and no node accepted it from this service";
 /// Slots after its end before a transaction counts as expired, in case of a short fork: three blocks.

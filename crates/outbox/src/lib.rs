@@ -33,7 +33,8 @@ mod statements;
 mod wallet;
 
 pub use decide::{
-    ChainObservation, Decision, EXPIRY_GRACE_SLOTS, RESEND_UNANSWERED_MS, RESEND_UNCONFIRMED_MS, Trust, decide,
+    ChainObservation, Decision, EXPIRY_GRACE_SLOTS, NOT_OUR_SUBMISSION, RESEND_UNANSWERED_MS, RESEND_UNCONFIRMED_MS,
+    Trust, decide,
 };
 pub use drive::{Outbox, OutboxError, PollPolicy, Settled, Sleep, TransitionHook, TxStatus, open, overdue, rechecked};
 pub use earlier::Earlier;

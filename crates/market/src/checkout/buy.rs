@@ -236,6 +236,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             _ => {}
         }
         self.method()?;
+        if checkout.behind && self.order.mode == DeliveryMode::Protected {
+            return Err(Unavailable::ChainBehind.into());
+        }
         let view = self.chain_view().await?;
         if checkout.outbox().close(Entry::all(&over)?, &view.tip, now).await? {
             return Ok(None);

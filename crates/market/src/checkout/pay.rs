@@ -414,8 +414,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         for _ in 0..MAX_ROUNDS {
             match new.claim(self.database, self.now).await? {
                 Claim::New(mut entry) => {
-                    // A node takes nothing twice: what its payer submitted before only waits for a block.
-                    let first = (!verified.public || !attempt.presented.is_committed).then_some(None);
+                    // A node refuses what it has: what its payer submitted before only waits for a block.
+                    let first = (!verified.public).then_some(None);
                     return self.paid(attempt, &mut entry, &payer, first).await;
                 }
                 Claim::Known(record) => {

@@ -1,7 +1,7 @@
 //! What is no longer needed goes, some of it in each tick.
 
 use cardano::{chain::Tip, slots::Millis};
-use outbox::{MAX_LAG_MS, give_up};
+use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
 use sql::{Statement, statement};
 
 use crate::limits::DAY_MS;
@@ -17,13 +17,12 @@ const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.
 const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 
-/// How much longer a payment of a service wallet is kept that took no effect for all that is known: before the same is paid
-/// for again, it is looked for.
-const OWN_SLOTS: u64 = 30 * DAY_SLOTS;
+/// How long a failed payment is kept after its end: a payer who comes back meanwhile is found, should a block have it.
+const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// Payments that took no effect and cannot any more: their quotes ended with them, so nothing comes back to them.
-const LOST_PAYMENTS: &str = "kind IN ('payment', 'lock') AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
-    AND (wallet IS NULL OR valid_until_slot < ?1 - ?2) AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
+/// Payments that failed and that nobody came back to. One that a block has, by another's hand, stays: its payer may come.
+const FAILED_PAYMENTS: &str = "kind IN ('payment', 'lock') AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
+    AND reason IS NOT ?2 AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
 /// Payments from outside, straight to sellers, that were over so long ago that a provider would show them, and that no tick came
 /// to ask for: somebody hands in more of them than are asked for. Their payers find them where a block has them all the same.
@@ -61,11 +60,12 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     statements
 }
 
-/// Payments that came to nothing, their names, and by which agents they were made.
+/// Payments that failed, their names, and by which agents they were made.
 fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
-    let yesterday = tip.slot.saturating_sub(DAY_SLOTS);
-    let lost = format!("SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
-    let gone = |table: &str| statement!(format!("DELETE FROM {table} WHERE tx_id IN ({lost})"), yesterday, OWN_SLOTS);
+    let before = tip.slot.saturating_sub(FAILED_SLOTS);
+    let failed = format!("SELECT tx_id FROM outbox WHERE {FAILED_PAYMENTS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
+    let gone =
+        |table: &str| statement!(format!("DELETE FROM {table} WHERE tx_id IN ({failed})"), before, NOT_OUR_SUBMISSION);
     vec![
         statement!(
             format!(
@@ -79,12 +79,12 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
         gone("payments"),
         statement!(
             format!(
-                "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {LOST_PAYMENTS} \
+                "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {FAILED_PAYMENTS} \
                  AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = outbox.tx_id) \
                  ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
             ),
-            yesterday,
-            OWN_SLOTS
+            before,
+            NOT_OUR_SUBMISSION
         ),
     ]
 }
