@@ -164,7 +164,12 @@ test("what a transaction is handed in for is answered in the documented shape, t
 });
 
 test("every endpoint that our adapters ask is among them", () => {
-  const held = [...endpoints().map(([endpoint]) => endpoint), "/tx/submit", "/utils/txs/evaluate", "/utils/txs/evaluate/utxos"];
+  const held = [
+    ...endpoints().map(([endpoint]) => endpoint),
+    "/tx/submit",
+    "/utils/txs/evaluate",
+    "/utils/txs/evaluate/utxos",
+  ];
   const asked = askedEndpoints();
   assert.ok(asked.length >= 12, "the adapters' texts are no longer found");
   for (const endpoint of asked) assert.ok(held.includes(endpoint), endpoint);

@@ -112,7 +112,11 @@ describe("being found", () => {
         assert.equal(item.x402Version, 2);
         assert.deepEqual({ ...item, ...about }, item);
         // What is made for one buyer at one time is not in a directory; the rest is the same.
-        const { "request-binding": _, "cardano-request-commitment": __, ...same } = extensions as Record<string, unknown>;
+        const {
+          "request-binding": _,
+          "cardano-request-commitment": __,
+          ...same
+        } = extensions as Record<string, unknown>;
         assert.deepEqual(item.extensions, same);
         const withoutTerms = accepts.map(({ extra, ...entry }) => {
           const { assetTransferMethod, areFeesSponsored, confirmationPolicy } = extra;

@@ -332,8 +332,9 @@ describe("the paywall's page", () => {
     await page.route("**/unlock", async (route) => {
       if (lost || !route.request().headers()["payment-signature"]) return route.continue();
       lost = true;
-      await route.fetch();
-      // Nobody posts results here; a tick notes how late it is.
+      await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });
+      await route.fetch({ timeout: 120_000 });
+      // No result can be posted; a tick notes how late it is.
       await world.ledger.advance(12 * 60);
       await world.ledger.block();
       await world.tick();

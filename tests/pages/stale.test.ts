@@ -64,9 +64,11 @@ describe("an order from a Surety balance that was given up", () => {
     const { page, account } = await signedIn();
     await goTo(page, listing);
     await page.getByLabel("Protected").check();
-    // The service pays, and its owner leaves before the answer is there.
+    // The service pays and cannot post the result, and its owner leaves before the answer is there.
     await page.route("**/me/buy", async (route) => {
-      await route.fetch();
+      const fault = await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });
+      await route.fetch({ timeout: 120_000 });
+      await world.ledger.clearFault(fault);
       return route.abort("connectionreset");
     });
     await pay(page).click();

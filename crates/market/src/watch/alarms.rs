@@ -87,7 +87,7 @@ fn unserved(open: &[Open], acts: &Acts) -> Option<String> {
 fn open() -> Statement {
     statement!(format!(
         "SELECT json_object('purchase', purchase_id, 'address', address, 'datum', datum) FROM escrows \
-         INDEXED BY escrows_by_next WHERE utxo IS NOT NULL ORDER BY next_at_ms LIMIT {MOST}"
+         WHERE utxo IS NOT NULL AND next_at_ms >= 0 ORDER BY next_at_ms LIMIT {MOST}"
     ))
 }
 
