@@ -11,7 +11,7 @@ import { assertAccessible, keepPictures } from "../helpers/page.ts";
 import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { buyUnposted, lockUnposted } from "../watcher/sale.ts";
+import { lockUnposted } from "../watcher/sale.ts";
 import { assertQuiet, offered, visit } from "./world.ts";
 
 interface Purchase {
@@ -198,7 +198,7 @@ describe("a purchase's page", () => {
     const [owner, listing] = [world.person("owner"), await offered(world, { title: "Dune hero" })];
     const account = await open(world.api, owner);
     await world.ledger.faucet(account.address, 30_000_000n);
-    const id = await buyUnposted(world, listing, { wallet: account.address, authorization: account.headers });
+    const { id } = json<{ purchase: { id: string } }>(await account.tryBuy(listing.id, "protected")).purchase;
     const { page, errors } = await visit(world, browser, "/me", { wallet: owner });
     await page.getByRole("button", { name: "Sign in with Test wallet" }).click();
     await page.getByRole("link", { name: "Open Dune hero" }).click();

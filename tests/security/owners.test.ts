@@ -88,7 +88,7 @@ describe("an agent", { timeout: 120_000 }, () => {
     assert.equal((await asOwner(account, "/me")).status, 503);
     const page = await send(`${world.api}/me`, { headers: { ...account.headers, ...html.headers } });
     assert.equal(page.status, 200, page.text);
-    assert.match(page.text, /cannot be told just now/);
+    assert.match(page.text, /Balance temporarily unavailable/);
     assert.match(page.text, /data-deed="revoke"/);
     await world.ledger.clearFaults();
   });

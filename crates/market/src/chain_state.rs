@@ -50,10 +50,11 @@ pub fn clock(time: &Rows, now: Millis, lead: Lead) -> Result<Millis, DatabaseErr
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
 impl Lead {
-    /// Whether the newest known block is too old for a protected sale to be quoted. A local ledger makes blocks as it likes.
+    /// Whether the newest known block is too old for a protected sale to be quoted. A local ledger makes blocks as it likes,
+    /// and 0, before the first tick, is no block.
     #[must_use]
     pub fn is_behind(self, block: Millis, now: Millis) -> bool {
-        self == Self::Bounded && block.saturating_add(MAX_AGE_MS) < now
+        self == Self::Bounded && block > 0 && block.saturating_add(MAX_AGE_MS) < now
     }
 
     /// The later of the wall clock and a block's time, as far as that may be ahead.
@@ -93,7 +94,7 @@ mod tests {
     fn a_chain_is_behind_three_minutes_after_its_newest_known_block() {
         assert!(!Lead::Bounded.is_behind(NOW - MAX_AGE_MS, NOW));
         assert!(Lead::Bounded.is_behind(NOW - MAX_AGE_MS - 1, NOW));
-        assert!(Lead::Bounded.is_behind(0, NOW), "no tick ever");
+        assert!(!Lead::Bounded.is_behind(0, NOW), "before the first tick");
         assert!(!Lead::LocalLedger.is_behind(0, NOW));
     }
 }
