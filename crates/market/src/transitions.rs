@@ -112,6 +112,19 @@ fn action(tx: &TxHash, step: &Decision) -> Vec<Statement> {
         return vec![];
     }
     let mut statements = vec![];
+    if let Decision::Reanchor(block) = step {
+        // Its step follows: a block that no tick saw may have had it first.
+        statements.push(statement!(
+            format!(
+                "UPDATE escrow_steps SET height = ?2, at_ms = ?3 WHERE tx_id = ?1 AND purchase_id IN ({ACTED_ON}) \
+                 AND (SELECT block_hash FROM outbox WHERE tx_id = ?1) = ?4"
+            ),
+            tx,
+            block.height,
+            block.time_ms,
+            block.block
+        ));
+    }
     if *step == Decision::Unconfirm {
         statements.push(unmade(tx));
         statements.extend(escrows_follow_steps(ACTED_ON, &tx.to_string()));
