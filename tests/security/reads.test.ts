@@ -61,7 +61,11 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
           if (answer.status === 429) refused = answer;
         }
         assert.ok(refused, `${what} is never refused`);
-        assert.match(refused.text, /too many (reads|searches and pages), more than \d+ in 60 seconds|Wait a minute, then reload this page/, what);
+        assert.match(
+          refused.text,
+          /too many (reads|searches and pages), more than \d+ in 60 seconds|Wait a minute, then reload this page/,
+          what,
+        );
         assert.equal(refused.headers.get("retry-after"), "60", what);
         assert.equal(usage(refused).statements, 0, `${what} costs nothing any more`);
       }
