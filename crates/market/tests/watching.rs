@@ -18,7 +18,11 @@ use crate::support::{
     sales::{Sales, creator, output, run},
     sign_up, step,
 };
-use cardano::{Lovelace, TxHash, TxRef, chain::Tip, tx::transaction_id};
+use cardano::{
+    Lovelace, TxHash, TxRef,
+    chain::{Inclusion, Tip},
+    tx::transaction_id,
+};
 use escrow::Action;
 use market::{
     DeliveryMode,
@@ -937,4 +941,19 @@ fn what_a_tick_found_to_be_owed_before_a_rollback_is_not_paid_beside_what_is_col
     assert_eq!(acted(&[slow], "payout"), 0);
     sales.ticks(8);
     assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
+}
+
+#[test]
+fn a_result_that_another_block_has_tells_that_blocks_time() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    assert_eq!(sales.status(&lock), "ResultSubmitted");
+    let result: TxHash =
+        one(&sales.db, "SELECT tx_id FROM outbox WHERE kind = 'result' AND state = 'included'").parse().unwrap();
+    let before = sales.ledger.inclusion(&result).unwrap();
+    let moved = Inclusion { block: TxHash::new([7; 32]), time_ms: before.time_ms + 2_000, ..before };
+    assert!(step(&sales.db, &result, &Decision::Reanchor(moved)));
+    let at = one(&sales.db, &format!("SELECT CAST(at_ms AS TEXT) FROM escrow_steps WHERE tx_id = '{result}'"));
+    assert_eq!(at, moved.time_ms.to_string());
 }
