@@ -42,7 +42,7 @@ use crate::{
     fees::creator_share,
     listing::DeliveryMode,
     payment::{self, MAX_CHECKED, PaymentRecord},
-    purchase::{self, Owned, Status},
+    purchase::{self, Owned},
     release::{Release, release},
     results::Seller,
 };
@@ -345,9 +345,4 @@ fn in_x402(status: TxStatus) -> Settlement {
         TxStatus::Refused(reason) => Settlement::Refused(reason),
         TxStatus::Expired => Settlement::Expired,
     }
-}
-
-/// Whether a purchase was refunded: what it bought is no longer the buyer's.
-const fn is_refunded(status: Option<Status>) -> bool {
-    matches!(status, Some(Status::Refunded))
 }

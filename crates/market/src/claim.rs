@@ -5,6 +5,8 @@
 //!                      blocked by the first condition that applies
 //! ```
 
+use std::sync::LazyLock;
+
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
 use outbox::{Draft, Entry, EntryState, Guard, Kind, MAX_LATE_MS, Provenance, write_down};
 use serde::Deserialize;
@@ -13,13 +15,14 @@ use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
     account::Account,
-    limits::{Authorization, SpendRefused, day},
+    limits::{Authorization, SpendRefused, day, spent_on},
     listing::DeliveryMode,
     payment::{self, PaymentRecord},
 };
 
-/// What blocks a claim, as JSON; NULL where nothing does. `?1` is [`NewPayment::facts`].
-const CONDITIONS: &str = include_str!("claim.sql");
+/// What blocks a claim, as JSON; NULL where nothing does. `?1` is [`NewPayment::facts`], `{spent}` is [`spent_on`].
+static CONDITIONS: LazyLock<String> =
+    LazyLock::new(|| include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day")));
 /// Client names that are kept for one transaction at most.
 const MAX_IDENTIFIERS: u32 = 8;
 
@@ -140,7 +143,7 @@ pub fn conditions(account: &Account, listing_id: &str, amount: Lovelace, now: Mi
 
 fn conditions_of(facts: &serde_json::Value) -> Statement {
     statement!(
-        format!("SELECT blocked FROM (SELECT ({CONDITIONS}) AS blocked) WHERE blocked IS NOT NULL"),
+        format!("SELECT blocked FROM (SELECT ({}) AS blocked) WHERE blocked IS NOT NULL", *CONDITIONS),
         facts.to_string()
     )
 }
@@ -207,7 +210,7 @@ impl NewPayment<'_> {
                 provenance: self.provenance,
                 spends: self.inputs.to_vec(),
                 collateral: vec![],
-                guard: Some(Guard { blocked_by: CONDITIONS, facts: facts.clone() }),
+                guard: Some(Guard { blocked_by: &CONDITIONS, facts: facts.clone() }),
             },
             now,
         );

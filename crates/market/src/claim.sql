@@ -25,11 +25,9 @@ owned AS MATERIALIZED (
     ON buyer_address = buyer.address AND listing_id = facts.listing
   WHERE status <> 'refunded' ORDER BY bought_at_ms LIMIT 1
 ),
--- The account that pays, if one does, and what it has spent today.
+-- The account that pays, if one does, and what it has spent today (`limits.rs`).
 payer AS MATERIALIZED (
-  SELECT a.max_per_payment, a.daily_budget,
-    coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id
-      WHERE p.owner = a.owner AND p.day = facts.day AND o.state IN ('claimed', 'submitted', 'included')), 0) AS spent
+  SELECT a.max_per_payment, a.daily_budget, {spent} AS spent
   FROM facts JOIN accounts a ON a.owner = facts.owner
 )
 SELECT CASE

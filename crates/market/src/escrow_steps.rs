@@ -19,8 +19,7 @@ use serde_json::json;
 use sql::{Database, DatabaseError, Statement, statement};
 
 use crate::{
-    purchase::Status,
-    purchase::{escrows_follow_steps, newest},
+    purchase::{Status, escrows_follow_steps, newest},
     transitions::Transitions,
 };
 

@@ -6,10 +6,7 @@ use escrow::{Datum, PlutusAddress};
 use outbox::{Decision, Entry, Kind, TransitionHook};
 use sql::{DatabaseError, Statement, statement};
 
-use crate::{
-    purchase::Status,
-    purchase::{NewEscrow, escrows_follow_steps, purchases_follow, record, record_escrow},
-};
+use crate::purchase::{NewEscrow, Status, escrows_follow_steps, purchases_follow, record, record_escrow};
 
 /// The purchases that an entry acts on, by its transaction `?1`.
 const ACTED_ON: &str = "SELECT purchase_id FROM outbox_purchases WHERE tx_id = ?1";
@@ -72,15 +69,20 @@ fn forget_identifiers(tx: &TxHash) -> Statement {
 
 /// It is in another block now.
 fn moved(tx: &TxHash, block: &Inclusion) -> Vec<Statement> {
-    vec![
-        statement!("UPDATE purchases SET bought_at_ms = ?2 WHERE id = ?1", tx, block.time_ms),
-        statement!(
-            "UPDATE escrow_steps SET height = ?2, at_ms = ?3 WHERE purchase_id = ?1 AND tx_id = ?1",
-            tx,
-            block.height,
-            block.time_ms
-        ),
-    ]
+    vec![statement!("UPDATE purchases SET bought_at_ms = ?2 WHERE id = ?1", tx, block.time_ms), step_moved(tx, block)]
+}
+
+/// The statement that dates the steps of an entry anew: another block has it. A block that no tick saw may have had a lock
+/// together with its result.
+fn step_moved(tx: &TxHash, block: &Inclusion) -> Statement {
+    statement!(
+        "UPDATE escrow_steps SET height = ?2, at_ms = ?3 WHERE tx_id = ?1 \
+         AND (SELECT block_hash FROM outbox WHERE tx_id = ?1) = ?4",
+        tx,
+        block.height,
+        block.time_ms,
+        block.block
+    )
 }
 
 /// It is in no block any more: no purchase until it is.
@@ -113,17 +115,7 @@ fn action(tx: &TxHash, step: &Decision) -> Vec<Statement> {
     }
     let mut statements = vec![];
     if let Decision::Reanchor(block) = step {
-        // Its step follows: a block that no tick saw may have had it first.
-        statements.push(statement!(
-            format!(
-                "UPDATE escrow_steps SET height = ?2, at_ms = ?3 WHERE tx_id = ?1 AND purchase_id IN ({ACTED_ON}) \
-                 AND (SELECT block_hash FROM outbox WHERE tx_id = ?1) = ?4"
-            ),
-            tx,
-            block.height,
-            block.time_ms,
-            block.block
-        ));
+        statements.push(step_moved(tx, block));
     }
     if *step == Decision::Unconfirm {
         statements.push(unmade(tx));

@@ -22,7 +22,7 @@ use x402_cardano::{
 };
 
 use super::{
-    Checkout, EarlierPayments, Unavailable, confirmations_of, creator_part, in_x402, is_refunded, no_content,
+    Checkout, EarlierPayments, Unavailable, confirmations_of, creator_part, in_x402, no_content,
     settle::{Driven, ensure},
 };
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
     contents::Contents,
     listing::DeliveryMode,
     payment::{self, Identified, MAX_CHECKED, PaymentRecord},
-    purchase::{self, Owned},
+    purchase::{self, Owned, Status},
     release::release,
 };
 
@@ -489,7 +489,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.must_be_unseen(attempt, &new.payer).await?;
         let reads = vec![purchase::owner(purchase), payment::record(purchase)];
         let [owned, record] = exactly(self.database.batch(reads).await?)?;
-        let owned = owned.first_json::<Owned>()?.filter(|owned| !is_refunded(Some(owned.status)));
+        let owned = owned.first_json::<Owned>()?.filter(|owned| owned.status != Status::Refunded);
         let Some(owned) = owned else { return Ok(None) };
         new.name(self.database, purchase, self.now).await?;
         let settlement = self.owned(&owned, &record, &new.payer).await?;

@@ -16,9 +16,9 @@ const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 const FAILED_MS: Millis = 10 * 60 * 1_000;
 /// How much earlier than its deadline a result counts, from issuance to that deadline: as if it were due now. A buyer waits
 /// for the content that comes with it.
-const RESULTS_FIRST_MS: Millis = 16 * 60 * 1_000;
-/// How much later a result counts for each time that it failed: what was not tried yet comes first, and nobody's are tried
-/// much more often than another's.
+const RESULT_WINDOW_MS: Millis = 16 * 60 * 1_000;
+/// How much later a result counts for each time that it failed: what was not tried yet comes first, and all are
+/// tried about equally often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
 /// How long after an action that failed it is tried again; twice as long after each further failure, but a result in every
 /// tick: a buyer who keeps a step in the mempool that no block will have has to do so anew for each block, and lets go of it
@@ -113,7 +113,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                ELSE {some_day} END, e.purchase_id LIMIT {PAGE} OFFSET ?2",
             height = newest("height", "e.purchase_id"),
             fresh = "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND e.failures = 0",
-            result = format_args!("e.submit_result_ms - {RESULTS_FIRST_MS} + e.failures * {RESULT_FAILED_MS}"),
+            result = format_args!("e.submit_result_ms - {RESULT_WINDOW_MS} + e.failures * {RESULT_FAILED_MS}"),
             some_day = format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + e.failures * {FAILED_MS}"),
         ),
         clock,

@@ -20,19 +20,17 @@ const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 /// How long a failed payment is kept after its end: a payer who comes back meanwhile is found, should a block have it.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// Payments that failed and that nobody came back to. One that a block has, by another's hand, stays: its payer may come.
+/// Failed payments without a purchase. One that a block has without our submission stays: its payer may still sign for it.
 const FAILED_PAYMENTS: &str = "kind IN ('payment', 'lock') AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
     AND reason IS NOT ?2 AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
-/// Payments from outside, straight to sellers, that were over so long ago that a provider would show them, and that no tick came
-/// to ask for: somebody hands in more of them than are asked for. Their payers find them where a block has them all the same.
-/// Not locks: each is to be watched, and there are few.
+/// Instant payments from outside whose time ended so long ago that a provider would show them. More came in than ticks could ask
+/// for. A payer who comes back still finds one that a block has. Locks are few, and each is watched.
 const NOT_ASKED_FOR: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted') \
     AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
-/// Actions on escrows that took no effect and cannot any more: what became of what they would have spent says the chain. One
-/// that somebody holds back leaves one with each try.
-const LOST_ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute') AND state IN ('refused', 'expired') \
+/// Failed actions on escrows: the chain shows how the escrow stands. A step that is held back leaves one with each try.
+const FAILED_ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute') AND state IN ('refused', 'expired') \
     AND valid_until_slot < ?1";
 
 /// How long an agent's grant is kept that can be used no more; its tokens end long before.
@@ -91,7 +89,7 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
 
 /// Actions that came to nothing, and what they were for.
 fn actions(tip: &Tip) -> Vec<Statement> {
-    let lost = format!("SELECT tx_id FROM outbox WHERE {LOST_ACTIONS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
+    let lost = format!("SELECT tx_id FROM outbox WHERE {FAILED_ACTIONS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
     let gone = |table: &str| {
         statement!(format!("DELETE FROM {table} WHERE tx_id IN ({lost})"), tip.slot.saturating_sub(DAY_SLOTS))
     };
