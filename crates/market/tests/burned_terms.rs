@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::{
-    block,
+    block, checkout,
     ledger::{Ledger, Tx, faucets},
     list, person,
     provider::{Meanwhile, Provider},
@@ -15,7 +15,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
     chain::Utxo,
-    keys::{Native, SigningKey},
+    keys::SigningKey,
     params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{BuiltTx, TxPlan, Validity, Wallet, build},
@@ -97,23 +97,21 @@ impl World {
     fn pay(&self, header: &str, proven: Option<Address>) -> Result<Paid, PayError> {
         self.provider.ledger.calls.set(0);
         let now = self.provider.ledger.tip().time_ms;
-        let checkout = Checkout {
-            seller: Some(Seller { deployment: self.method.deployment(), key: &person(2) }),
-            behind: false,
-            note: &|_| (),
-            database: &self.db,
-            chain: &self.provider,
-            signatures: &Native,
-            sleep: &Meanwhile(&|| self.provider.ledger.mine()),
-            contents: &InDatabase(&self.db),
-            options: &[(DeliveryMode::Protected, &self.method)],
-            now,
-            clock: now,
-            schedule: &[500, 500],
-            confirmations: 0,
-            hung_up: &|| false,
-        };
-        block(checkout.pay(&self.terms, &Presented::read(header, "network").unwrap(), proven))
+        block(
+            Checkout {
+                seller: Some(Seller { deployment: self.method.deployment(), key: &person(2) }),
+                schedule: &[500, 500],
+                ..checkout(
+                    &self.db,
+                    &self.provider,
+                    &Meanwhile(&|| self.provider.ledger.mine()),
+                    &InDatabase(&self.db),
+                    &[(DeliveryMode::Protected, &self.method)],
+                    now,
+                )
+            }
+            .pay(&self.terms, &Presented::read(header, "network").unwrap(), proven),
+        )
     }
 }
 

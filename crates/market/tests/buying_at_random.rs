@@ -10,7 +10,7 @@
     reason = "test"
 )]
 use crate::support::{
-    NOON, SELLER, block,
+    NOON, SELLER, block, checkout,
     interrupted::Interrupted,
     ledger::{CALLS, Ledger, Tx, faucets},
     list,
@@ -25,7 +25,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, Lovelace,
     chain::Utxo,
-    keys::{Native, SigningKey},
+    keys::SigningKey,
     params::ProtocolParameters,
     tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
@@ -158,22 +158,6 @@ impl World {
         let ways: [(DeliveryMode, &dyn PaymentMethod); 1] = [(DeliveryMode::Instant, &self.method)];
         let sleep = Meanwhile(&mine);
         let contents = InDatabase(&self.db);
-        let checkout = Checkout {
-            seller: None,
-            behind: false,
-            note: &|_| (),
-            database,
-            chain: &self.provider,
-            signatures: &Native,
-            sleep: &sleep,
-            contents: &contents,
-            options: &ways,
-            now,
-            clock: now,
-            schedule: &[500, 500],
-            confirmations: 0,
-            hung_up: &|| false,
-        };
         let mut nonce = [0; 32];
         nonce[..4].copy_from_slice(&self.unique().to_be_bytes());
         let order = Order {
@@ -183,7 +167,10 @@ impl World {
             mode: DeliveryMode::Instant,
             nonce,
         };
-        let done = block(checkout.buy(&order));
+        let done = block(
+            Checkout { schedule: &[500, 500], ..checkout(database, &self.provider, &sleep, &contents, &ways, now) }
+                .buy(&order),
+        );
         self.log.borrow_mut().push(format!("buy {listing}: {done:?}"));
     }
     /// What the owner's own wallet holds.
@@ -234,23 +221,11 @@ impl World {
         let contents = InDatabase(&self.db);
         let none = || ();
         let sleep = Meanwhile(&none);
-        let checkout = Checkout {
-            seller: None,
-            behind: false,
-            note: &|_| (),
-            database: &self.db,
-            chain: &self.provider,
-            signatures: &Native,
-            sleep: &sleep,
-            contents: &contents,
-            options: &ways,
-            now,
-            clock: now,
-            schedule: &[500],
-            confirmations: 0,
-            hung_up: &|| false,
-        };
-        let done = block(checkout.pay(terms, &Presented::read(&header, "network").unwrap(), None));
+        let done = block(checkout(&self.db, &self.provider, &sleep, &contents, &ways, now).pay(
+            terms,
+            &Presented::read(&header, "network").unwrap(),
+            None,
+        ));
         self.log.borrow_mut().push(format!("own {listing} {}: {done:?}", built.facts.tx_id));
     }
     fn tick(&self) {
@@ -475,23 +450,11 @@ fn what_a_payer_signs_for_is_not_hidden_by_retries() {
         world.tick();
         let none = || ();
         let (sleep, contents) = (Meanwhile(&none), InDatabase(&world.db));
-        let checkout = Checkout {
-            seller: None,
-            behind: false,
-            note: &|_| (),
-            database: &world.db,
-            chain: &world.provider,
-            signatures: &Native,
-            sleep: &sleep,
-            contents: &contents,
-            options: &[],
-            now: world.now(),
-            clock: world.now(),
-            schedule: &[],
-            confirmations: 0,
-            hung_up: &|| false,
-        };
-        let again = block(checkout.redeliver(&world.terms[0], std::slice::from_ref(&world.account.owner))).unwrap();
+        let again = block(
+            Checkout { schedule: &[], ..checkout(&world.db, &world.provider, &sleep, &contents, &[], world.now()) }
+                .redeliver(&world.terms[0], std::slice::from_ref(&world.account.owner)),
+        )
+        .unwrap();
         assert!(again.is_some(), "after {retries} retries");
     }
 }

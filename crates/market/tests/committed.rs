@@ -8,14 +8,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, Lovelace, TxRef,
     chain::Utxo,
-    keys::Native,
     params::ProtocolParameters,
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Paid, PayError, Presented},
+    checkout::{Paid, PayError, Presented},
     contents::InDatabase,
 };
 use serde_json::{Map, Value, json};
@@ -28,7 +27,7 @@ use x402_cardano::{
 };
 
 use crate::support::{
-    SELLER, block,
+    SELLER, block, checkout,
     ledger::{Ledger, Tx, faucets},
     list, person,
     provider::{Meanwhile, Provider},
@@ -93,25 +92,19 @@ impl World {
     fn pay(&self, terms: &ListingTerms, header: &str) -> Result<Paid, PayError> {
         let now = self.provider.ledger.tip().time_ms;
         let presented = Presented::of_request(header, "network", Some(&request(terms)))?;
-        let checkout = Checkout {
-            seller: None,
-            behind: false,
-            note: &|_| (),
-            database: &self.db,
-            chain: &self.provider,
-            signatures: &Native,
-            sleep: &Meanwhile(&|| {
-                self.provider.ledger.mine();
-            }),
-            contents: &InDatabase(&self.db),
-            options: &[(DeliveryMode::Instant, &self.method)],
-            now,
-            clock: now,
-            schedule: &[500],
-            confirmations: 0,
-            hung_up: &|| false,
-        };
-        block(checkout.pay(terms, &presented, None))
+        block(
+            checkout(
+                &self.db,
+                &self.provider,
+                &Meanwhile(&|| {
+                    self.provider.ledger.mine();
+                }),
+                &InDatabase(&self.db),
+                &[(DeliveryMode::Instant, &self.method)],
+                now,
+            )
+            .pay(terms, &presented, None),
+        )
     }
 }
 

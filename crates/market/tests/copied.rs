@@ -6,7 +6,7 @@
 use std::{cell::RefCell, collections::BTreeSet, future::Future, pin::Pin};
 
 use crate::support::{
-    SELLER, block, entry,
+    SELLER, block, checkout, entry,
     interrupted::Interrupted,
     ledger::{Ledger, Tx, faucets},
     list, person,
@@ -18,7 +18,6 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, Lovelace, TxHash, TxRef,
     chain::Utxo,
-    keys::Native,
     params::ProtocolParameters,
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
@@ -125,23 +124,16 @@ impl World {
         self.provider.ledger.calls.set(0);
         let now = self.begun + after_ms;
         Box::pin(async move {
-            let checkout = Checkout {
-                seller: None,
-                behind: false,
-                note: &|_| (),
-                database: &self.db,
-                chain: &self.provider,
-                signatures: &Native,
-                sleep: &Meanwhile(meanwhile),
-                contents: &InDatabase(&self.db),
-                options: &[(DeliveryMode::Instant, &self.method)],
+            checkout(
+                &self.db,
+                &self.provider,
+                &Meanwhile(meanwhile),
+                &InDatabase(&self.db),
+                &[(DeliveryMode::Instant, &self.method)],
                 now,
-                clock: now,
-                schedule: &[500],
-                confirmations: 0,
-                hung_up: &|| false,
-            };
-            checkout.pay(terms, &Presented::read(header, "network").unwrap(), proven).await
+            )
+            .pay(terms, &Presented::read(header, "network").unwrap(), proven)
+            .await
         })
     }
 }
@@ -328,23 +320,20 @@ fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_
         assert_eq!(taken_up.unwrap().content, "content 2");
     };
     let now = world.begun + 1_000;
-    let checkout = Checkout {
-        seller: None,
-        behind: false,
-        note: &|_| (),
-        database: &Interrupted::before(&world.db, "UPDATE outbox SET state = 'included'", meanwhile),
-        chain: &world.provider,
-        signatures: &Native,
-        sleep: &Meanwhile(&|| ()),
-        contents: &InDatabase(&world.db),
-        options: &[],
-        now,
-        clock: now,
-        schedule: &[],
-        confirmations: 0,
-        hung_up: &|| false,
-    };
-    let again = block(checkout.redeliver(&world.terms, &[world.payer.to_string()]));
+    let again = block(
+        Checkout {
+            schedule: &[],
+            ..checkout(
+                &Interrupted::before(&world.db, "UPDATE outbox SET state = 'included'", meanwhile),
+                &world.provider,
+                &Meanwhile(&|| ()),
+                &InDatabase(&world.db),
+                &[],
+                now,
+            )
+        }
+        .redeliver(&world.terms, &[world.payer.to_string()]),
+    );
     assert_eq!(again, Ok(None));
 }
 
@@ -371,25 +360,19 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
         assert_eq!(block(presents(&other)).unwrap().content, "content 2");
     };
     let now = world.begun + 1_000;
-    let checkout = Checkout {
-        seller: None,
-        behind: false,
-        note: &|_| (),
-        database: &world.db,
-        chain: &world.provider,
-        signatures: &Native,
-        sleep: &Meanwhile(&meanwhile),
-        contents: &InDatabase(&world.db),
-        options: &[(DeliveryMode::Instant, &world.method)],
-        now,
-        clock: now,
-        schedule: &[500],
-        confirmations: 0,
-        hung_up: &|| false,
-    };
     let mode = DeliveryMode::Instant;
     let order = Order { account: &account, key: &key, terms: &world.terms, mode, nonce: [7; 32] };
-    let bought = block(checkout.buy(&order));
+    let bought = block(
+        checkout(
+            &world.db,
+            &world.provider,
+            &Meanwhile(&meanwhile),
+            &InDatabase(&world.db),
+            &[(DeliveryMode::Instant, &world.method)],
+            now,
+        )
+        .buy(&order),
+    );
     assert!(bought.is_err(), "{bought:?}");
 }
 

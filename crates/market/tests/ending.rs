@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
 use crate::support::{
-    block,
+    block, checkout,
     ledger::{Tx, faucets},
     one, person,
     provider::Meanwhile,
@@ -13,7 +13,6 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Lovelace, TxRef,
     chain::Utxo,
-    keys::Native,
     params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{TxPlan, Validity, Wallet, build},
@@ -66,23 +65,21 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     });
     let header = STANDARD.encode(header.to_string());
     let presented = Presented::read(&header, "203.0.113.1").unwrap();
-    let checkout = Checkout {
-        seller: Some(Seller { deployment: &sales.deployment, key: &sales.platform.seller }),
-        behind: false,
-        note: &|_| (),
-        database: &sales.db,
-        chain: &sales.ledger,
-        signatures: &Native,
-        sleep: &Meanwhile(&|| sales.ledger.mine()),
-        contents: &InDatabase(&sales.db),
-        options: &[(DeliveryMode::Protected, &method)],
-        now,
-        clock: now,
-        schedule: &[500, 500],
-        confirmations: 0,
-        hung_up: &|| false,
-    };
-    block(checkout.pay(&terms, &presented, None))
+    block(
+        Checkout {
+            seller: Some(Seller { deployment: &sales.deployment, key: &sales.platform.seller }),
+            schedule: &[500, 500],
+            ..checkout(
+                &sales.db,
+                &sales.ledger,
+                &Meanwhile(&|| sales.ledger.mine()),
+                &InDatabase(&sales.db),
+                &[(DeliveryMode::Protected, &method)],
+                now,
+            )
+        }
+        .pay(&terms, &presented, None),
+    )
 }
 
 #[test]

@@ -5,18 +5,18 @@
 use std::cell::{Cell, RefCell};
 
 use crate::support::{
-    NOON, Paying, SELLER, block, entry, given,
+    NOON, Paying, SELLER, block, checkout, entry, given,
     ledger::{Ledger, Tx},
     list, paying_for, payment, person,
     sales::Sales,
     sign_up,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cardano::{ContentHash, keys::Native};
+use cardano::ContentHash;
 use market::{
     ListingId,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Paid, PayError, Presented, Unavailable},
+    checkout::{Paid, PayError, Presented, Unavailable},
     claim::Claim,
     contents::InDatabase,
     transitions::Transitions,
@@ -64,23 +64,11 @@ fn pay(
     meanwhile: &dyn Fn(),
 ) -> Result<Paid, PayError> {
     ledger.calls.set(0);
-    let checkout = Checkout {
-        seller: None,
-        behind: false,
-        note: &|_| (),
-        database: db,
-        chain: ledger,
-        signatures: &Native,
-        sleep: &Meanwhile(meanwhile, Cell::new(false)),
-        contents: &InDatabase(db),
-        options: &[],
-        now: clock,
-        clock,
-        schedule: &[500],
-        confirmations: 0,
-        hung_up: &|| false,
-    };
-    block(checkout.pay(terms, &Presented::read(header, "network").unwrap(), None))
+    block(checkout(db, ledger, &Meanwhile(meanwhile, Cell::new(false)), &InDatabase(db), &[], clock).pay(
+        terms,
+        &Presented::read(header, "network").unwrap(),
+        None,
+    ))
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::{cell::Cell, collections::BTreeSet};
 
 use crate::support::{
-    block, entry,
+    block, checkout, entry,
     ledger::{Ledger, Tx, faucets},
     list, person,
     provider::{Meanwhile, Provider},
@@ -16,7 +16,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
     chain::Utxo,
-    keys::{Native, SigningKey},
+    keys::SigningKey,
     params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{TxPlan, Validity, Wallet, build},
@@ -154,28 +154,27 @@ impl World {
         let now = self.provider.ledger.tip().time_ms;
         let ways: [PaymentOption<'_>; 2] =
             [(DeliveryMode::Instant, &self.instant), (DeliveryMode::Protected, &self.escrow)];
-        let checkout = Checkout {
-            seller: posts.then_some(Seller { deployment: self.escrow.deployment(), key: &self.seller }),
-            behind: false,
-            note: &|_| (),
-            database: &self.db,
-            chain: &self.provider,
-            signatures: &Native,
-            sleep: &Meanwhile(&|| {
-                self.slept.set(self.slept.get() + 1);
-                if mines {
-                    self.provider.ledger.mine();
-                }
-            }),
-            contents: &Store(self),
-            options: &ways,
-            now,
-            clock: now,
-            schedule: &[500; 9],
-            confirmations,
-            hung_up: &|| false,
-        };
-        block(checkout.pay(&self.terms, &Presented::read(&self.header, "network").unwrap(), None))
+        block(
+            Checkout {
+                seller: posts.then_some(Seller { deployment: self.escrow.deployment(), key: &self.seller }),
+                schedule: &[500; 9],
+                confirmations,
+                ..checkout(
+                    &self.db,
+                    &self.provider,
+                    &Meanwhile(&|| {
+                        self.slept.set(self.slept.get() + 1);
+                        if mines {
+                            self.provider.ledger.mine();
+                        }
+                    }),
+                    &Store(self),
+                    &ways,
+                    now,
+                )
+            }
+            .pay(&self.terms, &Presented::read(&self.header, "network").unwrap(), None),
+        )
     }
 }
 

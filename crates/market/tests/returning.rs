@@ -11,7 +11,7 @@
 use std::cell::RefCell;
 
 use crate::support::{
-    NOON, Paying, block, entry, given, inclusion,
+    NOON, Paying, block, checkout, entry, given, inclusion,
     ledger::{Ledger, Tx},
     list, paying_for, payment, person,
     provider::Meanwhile,
@@ -22,7 +22,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Lovelace, TxHash, TxRef,
     chain::{Chain, Utxo},
-    keys::{Native, SigningKey},
+    keys::SigningKey,
     params::ProtocolParameters,
     tx::{
         TransactionUtxos,
@@ -97,23 +97,15 @@ fn again_at(
     wanted: u64,
 ) -> Result<Option<Redelivered>, Unavailable> {
     ledger.calls.set(0);
-    let checkout = Checkout {
-        seller: None,
-        behind: false,
-        note: &|_| (),
-        database: db,
-        chain: ledger,
-        signatures: &Native,
-        sleep: &NoSleep,
-        contents: &InDatabase(db),
-        options: &[],
-        now: NOON,
-        clock,
-        schedule: &[],
-        confirmations: wanted,
-        hung_up: &|| false,
-    };
-    block(checkout.redeliver(terms, &[buyer.to_owned()]))
+    block(
+        Checkout {
+            clock,
+            schedule: &[],
+            confirmations: wanted,
+            ..checkout(db, ledger, &NoSleep, &InDatabase(db), &[], NOON)
+        }
+        .redeliver(terms, &[buyer.to_owned()]),
+    )
 }
 
 #[test]
@@ -214,23 +206,17 @@ fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &
     let header = STANDARD.encode(header.to_string());
     let presented = Presented::read(&header, "network").unwrap();
     sales.ledger.calls.set(0);
-    let checkout = Checkout {
-        seller: None,
-        behind: false,
-        note: &|_| (),
-        database: &sales.db,
-        chain: &sales.ledger,
-        signatures: &Native,
-        sleep: &Meanwhile(meanwhile),
-        contents: &InDatabase(&sales.db),
-        options: &[(DeliveryMode::Instant, &method)],
-        now: sales.now(),
-        clock: sales.now(),
-        schedule: &[500],
-        confirmations: 0,
-        hung_up: &|| false,
-    };
-    block(checkout.pay(&terms, &presented, None))
+    block(
+        checkout(
+            &sales.db,
+            &sales.ledger,
+            &Meanwhile(meanwhile),
+            &InDatabase(&sales.db),
+            &[(DeliveryMode::Instant, &method)],
+            sales.now(),
+        )
+        .pay(&terms, &presented, None),
+    )
 }
 
 #[test]

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
 use crate::support::{
-    NOON, SELLER, block,
+    NOON, SELLER, block, checkout,
     ledger::{Ledger, Tx, faucets},
     list, person,
     provider::{Handing, Meanwhile, Provider},
@@ -75,23 +75,14 @@ impl World {
                 ledger.mine();
             }
         };
-        let checkout = Checkout {
-            seller: None,
-            behind: false,
-            note: &|_| (),
-            database: &self.db,
-            chain: &self.provider,
-            signatures: &Native,
-            sleep: &Meanwhile(&mine),
-            contents: &InDatabase(&self.db),
-            options: &[(DeliveryMode::Instant, &self.method)],
+        run(&checkout(
+            &self.db,
+            &self.provider,
+            &Meanwhile(&mine),
+            &InDatabase(&self.db),
+            &[(DeliveryMode::Instant, &self.method)],
             now,
-            clock: now,
-            schedule: &[500],
-            confirmations: 0,
-            hung_up: &|| false,
-        };
-        run(&checkout)
+        ))
     }
 
     /// `POST /me/buy`, or an agent's `buy_listing`.

@@ -9,7 +9,7 @@
 )]
 
 use crate::support::{
-    NOON, Paying, block, given,
+    NOON, Paying, block, checkout, given,
     interrupted::Interrupted,
     ledger::{Ledger, Tx, faucets},
     list, one, paying_for, payment,
@@ -18,16 +18,12 @@ use crate::support::{
     sales::output,
     sign_up, step,
 };
-use cardano::{
-    Lovelace, TxHash,
-    chain::Utxo,
-    keys::{Native, SigningKey},
-};
+use cardano::{Lovelace, TxHash, chain::Utxo, keys::SigningKey};
 use market::{
     DeliveryMode, ListingId,
     account::Account,
     catalogue::{self, ListingTerms},
-    checkout::{Bought, BuyError, Checkout, Order},
+    checkout::{Bought, BuyError, Order},
     claim::Claim,
     contents::InDatabase,
     withdraw::{WithdrawError, Withdrawn, withdraw},
@@ -89,22 +85,6 @@ impl World {
         let ledger = &self.provider.ledger;
         ledger.calls.set(0);
         let now = ledger.tip().time_ms + 1_000 * seconds;
-        let checkout = Checkout {
-            seller: None,
-            behind: false,
-            note: &|_| (),
-            database,
-            chain: &self.provider,
-            signatures: &Native,
-            sleep: &Meanwhile(&|| ()),
-            contents: &InDatabase(&self.db),
-            options: &[(DeliveryMode::Instant, &self.method)],
-            now,
-            clock: now,
-            schedule: &[500],
-            confirmations: 0,
-            hung_up: &|| false,
-        };
         // Another in each request.
         let nonce = [u8::try_from(ledger.blocks.borrow().len()).unwrap(); 32];
         let order = Order {
@@ -114,7 +94,16 @@ impl World {
             mode: DeliveryMode::Instant,
             nonce,
         };
-        checkout.buy(&order).await
+        checkout(
+            database,
+            &self.provider,
+            &Meanwhile(&|| ()),
+            &InDatabase(&self.db),
+            &[(DeliveryMode::Instant, &self.method)],
+            now,
+        )
+        .buy(&order)
+        .await
     }
 
     fn withdraw(&self) -> Result<Withdrawn, WithdrawError> {

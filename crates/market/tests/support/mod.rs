@@ -12,7 +12,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
     chain::{Inclusion, Utxo, Value},
-    keys::{SigningKey, derive_wallet_key},
+    keys::{Native, SigningKey, derive_wallet_key},
     params::ProtocolParameters,
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
@@ -22,6 +22,7 @@ use market::{
     account::{self, Account, NewWallet, Token},
     catalogue::{self, Quota, Stored},
     challenge::{Challenge, Challenges, ChallengesError, Purpose, give},
+    checkout::{Checkout, PaymentOption},
     claim::{Claim, Identifier, NewPayment},
     contents::InDatabase,
     listing::{DeliveryMode, NewListing},
@@ -253,5 +254,32 @@ pub fn fresh_escrow(number: u32) -> Datum {
         seller_cooldown: 0,
         buyer_cooldown: 0,
         state: State::FundsLocked,
+    }
+}
+
+/// A checkout at this time (POSIX ms) that posts no results and looks for a block once.
+pub fn checkout<'a, D, C, Z, K>(
+    database: &'a D,
+    chain: &'a C,
+    sleep: &'a Z,
+    contents: &'a K,
+    options: &'a [PaymentOption<'a>],
+    now: u64,
+) -> Checkout<'a, D, C, Native, Z, K> {
+    Checkout {
+        seller: None,
+        behind: false,
+        note: &|_| (),
+        database,
+        chain,
+        signatures: &Native,
+        sleep,
+        contents,
+        options,
+        now,
+        clock: now,
+        schedule: &[500],
+        confirmations: 0,
+        hung_up: &|| false,
     }
 }
