@@ -210,7 +210,7 @@ impl App {
         self.limit(action, &limits::client(request)?).await
     }
 
-    /// The same of a search, with room for its answer, to be held until that is made.
+    /// Counts a search of the client, and holds room for its answer until that is made.
     pub async fn limit_search(&self, weight: Weight, request: &Request) -> Result<Permit, ApiError> {
         self.limit_client(Counted::Search, request).await?;
         weight.hold(request).await

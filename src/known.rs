@@ -172,8 +172,8 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 }
 
 /// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
-/// there (`None`) is not kept. What is not known counts for the client; so does the question whether it is so still, of whoever
-/// asks it beside another. A list has a weight, one thing has none.
+/// there (`None`) is not kept. What is not known counts for the client, and so does each concurrent
+/// check whether an answer still holds. A list has a weight, one thing has none.
 pub async fn answer<R>(
     app: &App,
     request: &Request,

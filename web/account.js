@@ -158,7 +158,7 @@ offerWallets(
     kept("balance-address", account.walletAddress);
     kept("owner", account.owner);
     const next = new URLSearchParams(location.search).get("next");
-    // To a page of ours, and nowhere else.
+    // To a page of this site alone.
     if (next && /^\/[a-z]/.test(next)) location.assign(next);
     else await show();
   },

@@ -71,7 +71,7 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
   }
   const fresh = (): string => randomBytes(32).toString("hex");
 
-  /** As somebody does who pays in another program first: the transaction is in a block. */
+  /** Pays in another program first: the transaction is in a block. */
   async function broadcast({ tx, cbor }: Payment): Promise<void> {
     assert.ok(!("refused" in (await world.ledger.submit(cbor))));
     await world.ledger.waitFor(tx, "block");

@@ -16,7 +16,7 @@ use crate::{
     tell::{Tell, plain},
 };
 
-/// A page of somebody else.
+/// A page of another site.
 const ORIGIN: &str = "https://agent.example.com";
 /// Of RFC 7636, appendix B.
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";

@@ -100,7 +100,7 @@ impl Home {
         })
     }
 
-    /// What the key is made from: words, or 64 hexadecimal characters. Whoever has it has the money.
+    /// What the key is made from: words, or 64 hexadecimal characters. It controls the money.
     ///
     /// # Errors
     /// None there, or others may read it.

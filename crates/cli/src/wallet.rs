@@ -16,7 +16,7 @@ const MAX_PHRASE: u64 = 1024;
 /// What to do with the wallet.
 #[derive(Subcommand)]
 pub enum WalletCommand {
-    /// Make a recovery phrase of 24 words and show it once, to be written down. Whoever has the words has the money.
+    /// Make a recovery phrase of 24 words and show it once, to be written down. The words control the money.
     New,
     /// Take a recovery phrase that another wallet has, from standard input. Its first account is used.
     Import,

@@ -1,7 +1,7 @@
 //! Who may call the chain's provider next, before anything is paid: the client that called it least lately.
 //!
-//! An isolate makes so many such calls in ten seconds. Whoever is alone has all of them; where several wait, one that asks for
-//! little is never behind one that asks for much. What is claimed and paid does not wait here.
+//! An isolate makes so many such calls in ten seconds. A client alone has all of them. Where several wait, the one that asks
+//! for least goes first. Payments that are claimed do not wait here.
 
 use std::{cell::RefCell, collections::VecDeque, time::Duration};
 
@@ -112,6 +112,6 @@ mod tests {
         assert!(!take("a", now), "behind the honest one");
         assert!(take("d", now) && take("d", now));
         drop(honest);
-        assert!(take("a", now), "and goes on when nobody else waits");
+        assert!(take("a", now), "and goes on when no other client waits");
     }
 }

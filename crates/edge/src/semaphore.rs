@@ -1,6 +1,6 @@
 //! One semaphore for an isolate's memory: what requests hold is counted in bytes, for the client that sent them.
 //!
-//! A client may hold half of what others leave: a second one gets half of the rest, and so on. What is small waits for nobody
+//! A client may hold half of what others leave: a second one gets half of the rest, and so on. What is small does not wait
 //! and counts for its client alone. On a local stack, where everybody is one client, all of it may be held.
 
 use std::{cell::RefCell, time::Duration};
@@ -14,7 +14,7 @@ pub const CAPACITY: usize = 48 << 20;
 pub const SMALL: usize = 32 << 10;
 /// A client's share of small ones: some hundred requests at once.
 const SMALL_SHARE: usize = 8 << 20;
-/// How long a permit counts, in ms: longer than any request is served. Of one that the runtime cut off nobody says that it ended.
+/// How long a permit counts, in ms: longer than any request is served. The runtime does not tell when it cut a request off.
 const COUNTS_MS: Millis = 150_000;
 /// How long one counts that was waited for, in ms: longer than the database, or a provider that runs a contract, may take.
 const WAITED_MS: Millis = 35_000;
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_waits_for_nobody_and_is_bounded_for_its_client() {
+    fn what_is_small_does_not_wait_and_is_bounded_for_its_client() {
         let _full: Vec<_> = (0..9).map(|client| all(&client.to_string(), 1 << 20)).collect();
         assert!(Permit::at("new", LONG, 1, COUNTS_MS).is_none());
         assert_eq!(all("new", SMALL).len(), SMALL_SHARE / SMALL);

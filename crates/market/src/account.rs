@@ -93,7 +93,7 @@ pub struct Account {
     pub max_per_payment: Lovelace,
     /// Most per UTC day.
     pub daily_budget: Lovelace,
-    /// What lets this request use it: it pays for nothing more once that ends.
+    /// What lets this request use it: after its end the account pays no more.
     #[serde(default)]
     pub authorization: Option<Authorization>,
 }

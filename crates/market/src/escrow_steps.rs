@@ -89,7 +89,7 @@ struct Watched {
     /// Who is to be paid how much when it is collected.
     creator: String,
     share: Lovelace,
-    /// The entry of ours that spends it.
+    /// The outbox entry that spends it.
     spender: Option<TxHash>,
 }
 
@@ -111,7 +111,7 @@ struct WatchedRow {
 pub(crate) struct Steps {
     /// The statements of each transaction.
     pub statements: Vec<Vec<Statement>>,
-    /// Entries of ours that no block will have, and the transaction that spent first what they spend.
+    /// Outbox entries that no block will have, and the transaction that spent their inputs first.
     superseded: Vec<(TxHash, TxHash)>,
     recorded: Recorded,
 }
@@ -120,7 +120,7 @@ pub(crate) struct Steps {
 #[derive(Default)]
 struct Changes {
     statements: Vec<Statement>,
-    /// Entries of ours that spend what it spent: no block will have them.
+    /// Outbox entries that spend the same inputs: no block will have them.
     superseded: Vec<TxHash>,
 }
 

@@ -13,7 +13,7 @@ pub const fn day(now_ms: u64) -> u64 {
     now_ms / DAY_MS
 }
 
-/// What lets a request use an account. Once it ends, the account pays for nothing more by it.
+/// What lets a request use an account. After its end the account pays no more.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Authorization {

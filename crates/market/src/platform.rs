@@ -30,7 +30,7 @@ pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
     utxo.is_plain() && utxo.value.lovelace >= PAYS_ALONE
 }
 
-/// The shown outputs that no transaction of ours has reserved.
+/// The shown outputs that no outbox entry has reserved.
 pub(crate) fn free_outputs<'a>(shown: &'a [Utxo], snapshot: &'a WalletSnapshot) -> impl Iterator<Item = &'a Utxo> {
     shown.iter().filter(|utxo| !snapshot.reserved.contains(&utxo.reference))
 }

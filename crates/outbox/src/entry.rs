@@ -97,7 +97,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
-    /// This service: a wallet of ours built it, a node accepted it at our only attempt, or its payer committed to the
+    /// This service: a wallet of the service built it, a node accepted it at our only attempt, or its payer committed to the
     /// request in it. The request that brought it is its payer's.
     Ours,
     /// Others had it before us, or its payer claimed it by a signature: only the payer's signature opens what it bought.
@@ -191,7 +191,7 @@ pub struct Draft {
     pub kind: Kind,
     /// What it is for: at most one live entry stands for it.
     pub purpose: String,
-    /// The wallet of ours that built it.
+    /// The wallet of the service that built it.
     pub wallet: Option<Address>,
     /// Its bytes.
     pub cbor: Vec<u8>,
@@ -209,7 +209,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A transaction that a wallet of ours built.
+    /// A transaction that a wallet of the service built.
     #[must_use]
     pub fn built(kind: Kind, purpose: String, wallet: Address, built: &BuiltTx) -> Self {
         let facts = &built.facts;

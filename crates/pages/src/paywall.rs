@@ -13,7 +13,7 @@ use crate::{
     view::Listing,
 };
 
-/// What a payment of ours costs on the network, rounded up; the wallet shows the exact fee.
+/// What a payment costs on the network, rounded up; the wallet shows the exact fee.
 fn network_fee() -> Lovelace {
     Lovelace::new(200_000).unwrap_or(Lovelace::ZERO)
 }

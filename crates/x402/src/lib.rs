@@ -88,7 +88,7 @@
 //! - A signature that is not needed is allowed, one that does not verify is not: the ledger refuses it.
 //! - A payment that somebody already broadcast is told as such ([`exact::VerifiedPayment::public`]): what is public proves
 //!   nothing about who presents it, so the server asks for the payer's signature, unless the payment commits to its request
-//!   ([`request_commitment`]). To honour the same header again until the content was delivered is for whoever settles ([`settlement::NotSettled`]).
+//!   ([`request_commitment`]). The service that settles honours the same header until the content was delivered ([`settlement::NotSettled`]).
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The 402 names the digest of the request that it answers. The payer adds a salt of 32 random bytes, signs a transaction
-//! whose metadata has `h`, and discloses the salt in the payment. The chain shows `h` and never the salt. So whoever knows
-//! the salt made the payment, whether the transaction is public or not.
+//! whose metadata has `h`, and discloses the salt in the payment. The chain shows `h` and never the salt. So the salt
+//! proves who made the payment, whether the transaction is public or not.
 //!
 //! Source: x402-foundation/x402, `specs/extensions/cardano_request_commitment.md` (draft); the binding is the profile
 //! `http:1` of `specs/schemes/exact/scheme_exact_lnbtc.md` under a domain of its own. The manifest is the one of the
@@ -93,7 +93,7 @@ refusals! {
 pub enum Bound {
     /// Nothing.
     No,
-    /// It was made for this request by whoever sends it.
+    /// It was made for this request by its sender.
     ToThisRequest,
 }
 

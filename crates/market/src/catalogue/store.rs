@@ -19,7 +19,7 @@ pub struct Quota {
     pub listings: u64,
     /// Bytes of their contents together.
     pub bytes: u64,
-    /// Bytes of all that is new on one day (UTC), whoever sells it: contents, and what is said of them.
+    /// Bytes that all sellers together may add on one day (UTC): contents and descriptions.
     pub daily_bytes: u64,
 }
 

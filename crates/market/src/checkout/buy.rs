@@ -73,7 +73,7 @@ pub struct Bought {
 /// Why nothing was bought. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuyError {
-    /// The listing does not offer this way to pay, or nobody configured it.
+    /// The listing does not offer this way to pay, or it is not configured.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
     /// A limit is in the way.
