@@ -69,6 +69,18 @@ async function authorized(server: oauth.AuthorizationServer, client: oauth.Clien
   return { verifier, parameters: oauth.validateAuthResponse(server, client, back, state) };
 }
 
+/** Redeems the code of an authorization for tokens. */
+async function redeemed(
+  server: oauth.AuthorizationServer,
+  client: oauth.Client,
+  { verifier, parameters }: Awaited<ReturnType<typeof authorized>>,
+  options: typeof LOCAL & { additionalParameters?: Record<string, string> } = LOCAL,
+) {
+  const none = oauth.None();
+  const asked = oauth.authorizationCodeGrantRequest(server, client, none, parameters, CALLBACK, verifier, options);
+  return oauth.processAuthorizationCodeResponse(server, client, await asked);
+}
+
 const isInvalidGrant = (error: unknown) => error instanceof oauth.ResponseBodyError && error.error === "invalid_grant";
 
 describe("a strict client", () => {
@@ -76,20 +88,9 @@ describe("a strict client", () => {
     const resource = new URL(`${world.api}/mcp`);
     const server = await discover(resource);
     const client = await registered(server);
-    const { verifier, parameters } = await authorized(server, client, resource);
+    const authorization = await authorized(server, client, resource);
     const options = { ...LOCAL, additionalParameters: { resource: resource.href } };
-    const redeem = async () => {
-      const asked = oauth.authorizationCodeGrantRequest(
-        server,
-        client,
-        oauth.None(),
-        parameters,
-        CALLBACK,
-        verifier,
-        options,
-      );
-      return oauth.processAuthorizationCodeResponse(server, client, await asked);
-    };
+    const redeem = () => redeemed(server, client, authorization, options);
     const refresh = async (token: string) => {
       const asked = oauth.refreshTokenGrantRequest(server, client, oauth.None(), token, options);
       return oauth.processRefreshTokenResponse(server, client, await asked);
@@ -122,17 +123,7 @@ describe("a strict client", () => {
     const resource = new URL(`${world.api}/mcp`);
     const server = await discover(resource);
     const client = await registered(server);
-    const { verifier, parameters } = await authorized(server, client, resource);
-    const asked = oauth.authorizationCodeGrantRequest(
-      server,
-      client,
-      oauth.None(),
-      parameters,
-      CALLBACK,
-      verifier,
-      LOCAL,
-    );
-    const tokens = await oauth.processAuthorizationCodeResponse(server, client, await asked);
+    const tokens = await redeemed(server, client, await authorized(server, client, resource));
     const revoked = oauth.revocationRequest(server, client, oauth.None(), tokens.refresh_token as string, LOCAL);
     await oauth.processRevocationResponse(await revoked);
     assert.equal((await legacy(resource.href, tokens.access_token, "ping")).status, 401);
