@@ -29,6 +29,8 @@ export class Books {
   readonly #given = new Map<string, bigint>();
   readonly #names = new Map<string, string>();
   readonly #sales: Sale[] = [];
+  /** The transactions of accounts that were there when they were opened. */
+  readonly #known = new Set<string>();
 
   constructor(ledger: string) {
     this.#ledger = ledger;
@@ -36,6 +38,7 @@ export class Books {
 
   /** Opens an account for an address, with what it holds now. */
   async open(name: string, address: string): Promise<void> {
+    for (const tx of await this.#transactions(address)) this.#known.add(tx);
     this.#names.set(address, name);
     this.#given.set(address, await this.#balance(address));
   }
@@ -89,6 +92,24 @@ export class Books {
       const amounts = names.map((name) => (got.has(name) ? tada(got.get(name) ?? 0n) : ""));
       rows.push([what, state, `${txs.size}`, ...amounts, tada(fees), short(purchase.id)]);
     }
+    for (const [address, name] of this.#names) {
+      for (const tx of await this.#transactions(address)) {
+        if (this.#known.has(tx) || seen.has(tx)) continue;
+        const { net, fee } = await this.#flow(tx);
+        // A wallet that splits its outputs pays the fee to no one of this story.
+        if (net.size !== 1 || net.get(address) !== -fee) continue;
+        seen.add(tx);
+        total.set(address, (total.get(address) ?? 0n) - fee);
+        rows.push([
+          "split wallet",
+          "",
+          "1",
+          ...names.map((it) => (it === name ? tada(-fee) : "")),
+          tada(fee),
+          short(tx),
+        ]);
+      }
+    }
     table(["purchase", "state", "txs", ...names, "fees", "transaction"], rows);
     say("");
     for (const [address, given] of this.#given) {
@@ -112,6 +133,15 @@ export class Books {
     add(outputs, 1n);
     const { fees } = await this.#ask<{ fees: string }>(`/txs/${tx}`);
     return { net, fee: BigInt(fees) };
+  }
+
+  /** The newest transactions of an address. */
+  async #transactions(address: string): Promise<string[]> {
+    const path = `/api/v0/addresses/${address}/transactions?count=100&order=desc`;
+    const response = await fetch(`${this.#ledger}${path}`);
+    if (response.status === 404) return [];
+    if (!response.ok) throw new Error(`the ledger answered ${response.status} for ${path}`);
+    return ((await response.json()) as { tx_hash: string }[]).map(({ tx_hash }) => tx_hash);
   }
 
   async #balance(address: string): Promise<bigint> {
