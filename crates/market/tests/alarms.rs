@@ -33,18 +33,20 @@ impl ArbiterClient for Holding {
 /// What a watcher of these sales cries that has this key and this contract.
 fn cried(sales: &Sales, key: Option<SigningKey>, deployment: Option<&Deployment>, sells: bool) -> Vec<String> {
     sales.ledger.calls.set(0);
+    let holding = Holding(key);
     let watch = Watch {
         database: &sales.db,
         chain: &sales.ledger,
         contents: &InDatabase(&sales.db),
+        keys: &holding,
+        arbiter: &holding,
         deployment,
         sells,
         lead: Lead::Bounded,
         now: sales.now(),
         calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
     };
-    let holding = Holding(key);
-    block(watch.tick(&holding, &holding)).unwrap().alarms
+    block(watch.tick()).unwrap().alarms
 }
 
 #[test]

@@ -41,13 +41,15 @@ fn tick(sales: &Sales) {
         database: &sales.db,
         chain: &sales.ledger,
         contents: &Bucket(sales),
+        keys: &sales.platform,
+        arbiter: &sales.platform,
         deployment: Some(&sales.deployment),
         sells: true,
         lead: Lead::Bounded,
         now: sales.now(),
         calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
     };
-    block(watch.tick(&sales.platform, &sales.platform)).unwrap();
+    block(watch.tick()).unwrap();
     sales.ledger.calls.set(before);
 }
 

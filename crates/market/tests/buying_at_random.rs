@@ -235,13 +235,15 @@ impl World {
             database: &self.db,
             chain: ledger,
             contents: &InDatabase(&self.db),
+            keys: &Nobody,
+            arbiter: &Nobody,
             deployment: None,
             sells: true,
             lead: Lead::Bounded,
             now: self.now(),
             calls_left: &|| CALLS.saturating_sub(ledger.calls.get()),
         };
-        let _ = block(watch.tick(&Nobody, &Nobody));
+        let _ = block(watch.tick());
     }
     fn withdraw(&self) {
         self.provider.ledger.calls.set(0);

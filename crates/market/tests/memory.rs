@@ -64,18 +64,20 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
         blueprint_sha256: None,
     };
     let database = Counting(&db, Cell::new(0));
+    let platform = Platform { seller: person(2), wallets: vec![] };
     let watch = Watch {
         database: &database,
         chain: &Ledger::new(),
         contents: &InDatabase(&database),
+        keys: &platform,
+        arbiter: &platform,
         deployment: Some(&deployment),
         sells: true,
         lead: Lead::Bounded,
         now: NOON + 60_000,
         calls_left: &|| 40,
     };
-    let platform = Platform { seller: person(2), wallets: vec![] };
-    block(watch.tick(&platform, &platform)).unwrap();
+    block(watch.tick()).unwrap();
     assert_eq!(database.1.get(), 1);
     assert_eq!(
         crate::support::one(&db, "SELECT CAST(count(*) AS TEXT) FROM escrows WHERE next_at_ms > 0"),

@@ -326,6 +326,8 @@ impl World {
             database: &database,
             chain: &self.ledger,
             contents: &InDatabase(&database),
+            keys: &Nobody,
+            arbiter: &Nobody,
             deployment: Some(&self.deployment),
             sells: false,
             lead: Lead::Bounded,
@@ -333,7 +335,7 @@ impl World {
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
         let undisturbed = writes == u32::MAX && calls == u32::MAX;
-        let ticked = block(watch.tick(&Nobody, &Nobody));
+        let ticked = block(watch.tick());
         assert!(ticked.is_ok() || !undisturbed, "{ticked:?}");
         self.ledger.silent_from.set(u32::MAX);
     }

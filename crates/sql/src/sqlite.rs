@@ -10,6 +10,7 @@ use crate::{Database, DatabaseError, Param, Rows, Statement};
 pub struct Sqlite {
     connection: RefCell<Connection>,
     steps: Cell<u64>,
+    statements: Cell<u64>,
 }
 
 impl Sqlite {
@@ -23,13 +24,19 @@ impl Sqlite {
         for migration in migrations {
             connection.execute_batch(migration).map_err(failed)?;
         }
-        Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0) })
+        Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0), statements: Cell::new(0) })
     }
 
     /// Steps of SQLite's machine that all statements took until now: what they cost, on any computer.
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.steps.get()
+    }
+
+    /// Statements that were run until now.
+    #[must_use]
+    pub const fn statements(&self) -> u64 {
+        self.statements.get()
     }
 }
 
@@ -55,6 +62,7 @@ impl Database for Sqlite {
                 rows.push(row.get(0).map_err(failed)?);
             }
             drop(cursor);
+            self.statements.set(self.statements.get().saturating_add(1));
             let steps = u64::try_from(prepared.get_status(StatementStatus::VmStep)).unwrap_or_default();
             self.steps.set(self.steps.get().saturating_add(steps));
             answers.push(Rows { rows });

@@ -56,14 +56,14 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     Ok(answer::json(tick(env, request.url()?.query() == Some("reads")).await?)?)
 }
 
-/// What a tick did and what it cost, for whoever asked for it.
+/// What a tick did and what it cost.
 fn told(report: &Report, usage: &Usage) -> String {
     let mut told = serde_json::json!(report);
     if let Some(told) = told.as_object_mut() {
-        told.insert("batches".into(), usage.batches().into());
-    }
-    if let (Some(reads), Some(told)) = (usage.reads(), told.as_object_mut()) {
-        told.insert("reads".into(), serde_json::json!(reads));
+        let costs: serde_json::Map<_, _> =
+            serde_json::from_str(&format!("{{{}}}", usage.members())).unwrap_or_default();
+        told.extend(costs);
+        told.extend(usage.reads().map(|reads| ("reads".into(), serde_json::json!(reads))));
     }
     told.to_string()
 }
@@ -80,12 +80,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     };
     match ticked {
         Ok(report) => {
-            let mut told = serde_json::json!(report);
-            if let Some(told) = told.as_object_mut() {
-                // They are in every line.
-                told.retain(|name, _| !matches!(name.as_str(), "calls" | "statements"));
-            }
-            line.note_object(&told.to_string());
+            line.note_object(&serde_json::json!(report).to_string());
             if !report.alarms.is_empty() {
                 line.alarm();
             }
@@ -106,10 +101,15 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
         .leading(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
     let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone(), UNKNOWN.to_owned());
+    let keys = PlatformKeys::new(settings::keys(env)?)?;
+    let arbiter =
+        arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage, until: now.saturating_add(ASKING_MS) };
     let watch = Watch {
         database: &database,
         chain: &chain,
         contents: &contents,
+        keys: &keys,
+        arbiter: &arbiter,
         deployment: settings.deployment.as_ref(),
         sells: settings.sells,
         lead: settings.lead,
@@ -117,14 +117,10 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
         // When its time is over there are none.
         calls_left: &|| if edge::now_ms() < until { usage.calls_left() } else { 0 },
     };
-    let keys = PlatformKeys::new(settings::keys(env)?)?;
-    let arbiter =
-        arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage, until: now.saturating_add(ASKING_MS) };
-    let ticked = watch.tick(&keys, &arbiter).await;
+    let ticked = watch.tick().await;
     let alarm = market::room::alarm(edge::d1::size(), settings.database_bytes);
     match ticked {
         Ok(mut report) => {
-            report.calls = usage.calls();
             report.alarms.extend(alarm);
             Ok(report)
         }

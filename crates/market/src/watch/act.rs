@@ -1,43 +1,31 @@
-//! Acting: a transaction for each decision, written down with its inputs before it is sent.
-//!
-//! ```text
-//! creators who are owed ─────────────────────────────────────────────────────────────────────> pay
-//! due escrows, earliest deadline first ──judge──> wait: look again then
-//!                                                 jobs: what the seller does alike goes together ─> send
-//!                                                 disputes whose window is open ─> ask the arbiter
-//! ```
+//! The fourth part of a tick: a transaction for each task, written down with its inputs before it is sent.
 //!
 //! The platform's wallet, which is the seller's, pays the fees and the collateral of buyers' actions, too: a buyer whose
-//! service wallet is empty still gets the whole escrow back. An action that fails is put off and keeps nobody waiting.
+//! service wallet is empty still gets the whole escrow back. An action that fails is put off and delays no other.
 
 mod ask;
 mod job;
-mod judge;
 mod wallet;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use cardano::{
     Lovelace, TxHash,
-    chain::{Chain, ChainError},
-    evaluation::Evaluate,
-    history::History,
+    chain::ChainError,
     keys::SigningKey,
-    slots::{Millis, SlotConfig},
     tx::build::{NewOutput, TxPlan, Validity, build},
 };
-use escrow::{
-    Deployment,
-    plan::{ChainTime, Planner},
-};
+use escrow::Deployment;
 use outbox::{Draft, Earlier, Entry, Guard, Kind, ended_for};
 use serde_json::json;
 use sql::{Database, Statement};
 
-use self::{job::Job, judge::Judged, wallet::SellerWallet};
+pub(super) use self::wallet::SellerWallet;
 use super::{
-    ArbiterClient, Keys, Report, TickError, TickView, Watch,
-    due::{self, Due, Owed},
+    ArbiterClient, Keys, Ledger, TickError,
+    due::{self, Owed},
+    plan::{Judged, Task},
+    tick::Tick,
 };
 use crate::{contents::Contents, platform};
 
@@ -49,8 +37,6 @@ const CALLS_PER_JOB: u32 = 8;
 const CALLS_WITH_WALLET: u32 = 4;
 /// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
-/// What fees and collateral of a tick's actions come to, amply.
-const FEES: Lovelace = Lovelace::from_ada(200);
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
 /// When a payout may be written down: another tick may have undone the settlement since it was found to be owed, and
@@ -60,176 +46,143 @@ const NOT_OWED: &str =
 /// How long a transaction that splits the wallet's outputs stays valid, in slots.
 const SPLIT_SLOTS: u64 = 240;
 
-/// What all actions of a tick share.
-struct Means<'a, K, A> {
-    deployment: &'a Deployment,
-    keys: &'a K,
-    arbiter: &'a A,
-    view: &'a TickView,
-    /// What the platform's wallet needs.
-    needs: Lovelace,
-}
-
-/// What there was to do and was not done.
-#[derive(Default)]
-struct Undone {
-    /// Results whose time is nearly over, by their purchases: why they are not posted yet.
-    pressing: BTreeMap<TxHash, String>,
-}
-
-/// Something to do.
-enum Task {
-    Pay(Owed),
-    Do(Job),
-}
-
-impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Looks at what is due and acts, as far as the calls reach. What only waits, and until when, where it may be gone.
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
+    /// Does one task after another, as far as the calls reach. What the provider does not serve is put off by itself; a
+    /// provider that serves nothing ends the acting.
     pub(super) async fn act(
-        &self,
+        &mut self,
         deployment: &Deployment,
-        keys: &impl Keys,
-        arbiter: &impl ArbiterClient,
-        view: &TickView,
-        (due, owed): (Vec<Due>, Vec<Owed>),
-        report: &mut Report,
-    ) -> Result<Vec<(Due, Millis)>, TickError> {
-        let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
-        let means = Means { deployment, keys, arbiter, view, needs };
-        let mut undone = Undone::default();
-        let (judged, waiting) = self.judge_all(due, &means, &mut undone, report).await?;
-        if keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
-            report.alarms.push("SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid".into());
-        }
-        let mut work: VecDeque<Task> = owed.into_iter().map(Task::Pay).collect();
-        work.extend(Job::sort(judged, view.clock).into_iter().map(Task::Do));
-        let mut platform = self.do_all(work, &means, &mut undone, report).await?;
-        let looks = platform.is_some() || view.looks_at_wallet;
-        if let Some(key) = keys.seller().filter(|_| looks && (self.calls_left)() >= CALLS_WITH_WALLET) {
-            match self.split_outputs(key, &mut platform, &means, report).await {
-                Err(TickError::Chain(error)) => report.note(&"splitting the wallet's outputs", &error),
-                done => done?,
-            }
-        }
-        for (purchase, why) in undone.pressing {
-            report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
-        }
-        Ok(waiting)
-    }
-
-    /// Does one after another. What the provider does not serve is put off by itself; a provider that serves nothing ends
-    /// the acting. The platform's wallet as it is then, where it was read.
-    async fn do_all(
-        &self,
-        mut work: VecDeque<Task>,
-        means: &Means<'_, impl Keys, impl ArbiterClient>,
-        undone: &mut Undone,
-        report: &mut Report,
-    ) -> Result<Option<SellerWallet>, TickError> {
-        let (mut platform, mut unserved) = (None, 0_u32);
-        while let Some(next) = work.pop_front() {
-            if (self.calls_left)() < next.calls(platform.is_some()) {
-                return Ok(platform);
-            }
-            // What is not asked now is due as before.
-            if matches!(&next, Task::Do(job) if job.asks()) && !means.arbiter.has_time() {
+        mut tasks: VecDeque<Task>,
+        needs: Lovelace,
+    ) -> Result<(), TickError> {
+        let mut unserved = 0_u32;
+        while let Some(task) = tasks.pop_front() {
+            if self.is_put_aside(&task) {
                 continue;
             }
-            let cases = next.cases();
+            if self.calls_left() < self.calls_for(&task) {
+                return Ok(());
+            }
+            let cases = task.cases();
             let purchases: Vec<TxHash> = cases.iter().map(|judged| judged.due.purchase).collect();
-            let late: Vec<Statement> = cases.iter().map(|judged| due::put_off(&judged.due, means.view.clock)).collect();
-            let done = match next {
-                Task::Pay(owed) => self.pay_creator(&owed, means, &mut platform, report).await.map(|()| vec![]),
-                Task::Do(job) => self.do_job(job, means, &mut platform, undone, report).await,
-            };
-            match done {
+            let late: Vec<Statement> = cases.iter().map(|judged| due::put_off(&judged.due, self.view.clock)).collect();
+            match self.perform(deployment, task, needs).await {
                 Ok(instead) => {
                     unserved = 0;
-                    instead.into_iter().rev().for_each(|job| work.push_front(Task::Do(job)));
+                    instead.into_iter().rev().for_each(|job| tasks.push_front(Task::Act(job)));
                 }
-                Err(TickError::Chain(ChainError::BudgetExhausted | ChainError::TimeOver)) => return Ok(platform),
+                Err(TickError::Chain(ChainError::BudgetExhausted | ChainError::TimeOver)) => return Ok(()),
                 Err(error @ (TickError::Chain(_) | TickError::Contents(_))) => {
-                    report.note(&"an action", &error);
+                    self.report.note(&"an action", &error);
                     for purchase in purchases {
-                        undone.pressing.entry(purchase).and_modify(|why| *why = error.to_string());
+                        self.unposted.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
-                    // No fault of what was to be done, and the next would not be served either.
+                    // Not the fault of this task, and the next would not be served either.
                     if matches!(error, TickError::Chain(ChainError::RateLimited)) {
-                        return Ok(platform);
+                        return Ok(());
                     }
                     if !late.is_empty() {
-                        self.database.batch(late).await?;
+                        self.ports.database.batch(late).await?;
                     }
-                    // What somebody made too long to be read says nothing of the provider.
                     unserved =
                         unserved.saturating_add(u32::from(!matches!(error, TickError::Chain(ChainError::TooLong))));
                     if unserved >= MAX_UNSERVED {
-                        return Ok(platform);
+                        return Ok(());
                     }
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(platform)
+        Ok(())
+    }
+
+    /// Whether a task stays due as it is: there is no time to ask the arbiter, or no reason to look at the wallet.
+    fn is_put_aside(&self, task: &Task) -> bool {
+        match task {
+            Task::Ask(_) => !self.ports.arbiter.has_time(),
+            Task::Split => self.wallet.is_none() && !self.view.looks_at_wallet,
+            Task::Pay(_) | Task::Act(_) => false,
+        }
+    }
+
+    fn calls_for(&self, task: &Task) -> u32 {
+        match task {
+            Task::Ask(_) => CALLS_TO_ASK,
+            Task::Split => CALLS_WITH_WALLET,
+            Task::Pay(_) | Task::Act(_) if self.wallet.is_some() => CALLS_WITH_WALLET,
+            Task::Pay(_) | Task::Act(_) => CALLS_PER_JOB,
+        }
+    }
+
+    /// Does one task. What to try instead, where escrows cannot be done together.
+    async fn perform(
+        &mut self,
+        deployment: &Deployment,
+        task: Task,
+        needs: Lovelace,
+    ) -> Result<Vec<Vec<Judged>>, TickError> {
+        if let Task::Ask(judged) = &task {
+            return self.ask(judged).await;
+        }
+        let Some(key) = self.ports.keys.seller() else { return Ok(vec![]) };
+        let mut wallet = self.take_wallet(key, needs).await?;
+        let done = match task {
+            Task::Pay(owed) => self.pay_creator(&owed, key, &mut wallet).await.map(|()| vec![]),
+            Task::Act(cases) => self.act_together(deployment, cases, key, &mut wallet).await,
+            Task::Split => self.split_outputs(key, &mut wallet).await.map(|()| vec![]),
+            Task::Ask(_) => Ok(vec![]),
+        };
+        self.wallet = Some(wallet);
+        done
     }
 
     /// Splits the largest output of the platform's wallet, where too few are left for results that do not depend on each
     /// other.
-    async fn split_outputs(
-        &self,
-        key: &SigningKey,
-        platform: &mut Option<SellerWallet>,
-        means: &Means<'_, impl Keys, impl ArbiterClient>,
-        report: &mut Report,
-    ) -> Result<(), TickError> {
-        let platform = self.platform(platform, key, means.needs, means.view).await?;
+    async fn split_outputs(&mut self, key: &SigningKey, platform: &mut SellerWallet) -> Result<(), TickError> {
         let Some((from, outputs)) = platform::split(&platform.utxos(), platform.address) else { return Ok(()) };
         let purpose = format!("split:{}", from.reference);
         let plan = TxPlan {
             outputs,
             inputs: vec![from],
-            validity: Validity { from: None, until: means.view.tip.slot.saturating_add(SPLIT_SLOTS) },
+            validity: Validity { from: None, until: self.view.tip.slot.saturating_add(SPLIT_SLOTS) },
             ..TxPlan::default()
         };
         match build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key])) {
             Ok(built) => {
                 let draft = Draft::built(Kind::Split, purpose, platform.address, &built);
-                self.send(&draft, &built.facts.change, &[], platform, report).await?;
+                self.send(&draft, &built.facts.change, &[], platform).await?;
             }
-            Err(error) => report.note(&"splitting the wallet's outputs", &error),
+            Err(error) => self.report.note(&"splitting the wallet's outputs", &error),
         }
         Ok(())
     }
 
     /// The creator's share of a sale that was won in a dispute, as a payment of its own.
     async fn pay_creator(
-        &self,
+        &mut self,
         owed: &Owed,
-        means: &Means<'_, impl Keys, impl ArbiterClient>,
-        platform: &mut Option<SellerWallet>,
-        report: &mut Report,
+        key: &SigningKey,
+        platform: &mut SellerWallet,
     ) -> Result<(), TickError> {
-        let Some(key) = means.keys.seller() else { return Ok(()) };
-        let platform = self.platform(platform, key, means.needs, means.view).await?;
-        // Nobody evaluates a plain payment before it is sent: only what is shown pays for it.
-        platform.distrust();
+        // A plain payment is not evaluated before it is sent: only outputs that the provider shows pay for it.
+        platform.drop_unshown();
         let purpose = format!("payout:{}", owed.purchase);
-        let ended = Entry::all(&self.database.run(ended_for(&purpose, self.now)).await?)?;
-        let inputs = match self.outbox().earlier(ended, platform.known(), &platform.utxos(), self.now).await? {
+        let ended = Entry::all(&self.ports.database.run(ended_for(&purpose, self.ports.now)).await?)?;
+        let inputs = match self.outbox().earlier(ended, platform.known(), &platform.utxos(), self.ports.now).await? {
             Earlier::ReplacementInputs(utxos) => utxos,
             Earlier::InBlock(tx) => {
-                report.note(&tx, &"the creator is paid by it, and its block is not shown");
+                self.report.note(&tx, &"the creator is paid by it, and its block is not shown");
                 return Ok(());
             }
             Earlier::Unresolved(tx) => {
-                report.note(&tx, &"the creator may be paid by it: nothing keeps it out of a block for now");
+                self.report.note(&tx, &"the creator may be paid by it: nothing keeps it out of a block for now");
                 return Ok(());
             }
         };
         let plan = TxPlan {
             outputs: vec![NewOutput::pay(owed.creator, owed.share)],
             inputs,
-            validity: Validity { from: None, until: means.view.tip.slot.saturating_add(PAYOUT_SLOTS) },
+            validity: Validity { from: None, until: self.view.tip.slot.saturating_add(PAYOUT_SLOTS) },
             ..TxPlan::default()
         };
         let built = build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key]));
@@ -237,61 +190,32 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             Ok(built) => {
                 let guard = Some(Guard { blocked_by: NOT_OWED, facts: json!({ "purchase": owed.purchase }) });
                 let draft = Draft { guard, ..Draft::built(Kind::Payout, purpose, platform.address, &built) };
-                self.send(&draft, &built.facts.change, &[owed.purchase], platform, report).await?;
+                self.send(&draft, &built.facts.change, &[owed.purchase], platform).await?;
             }
-            Err(error) => report.alarms.push(format!("the creator of {} cannot be paid: {error}", owed.purchase)),
+            Err(error) => self.report.alarms.push(format!("the creator of {} cannot be paid: {error}", owed.purchase)),
         }
         Ok(())
     }
 
-    async fn put_off(
-        &self,
-        judged: &Judged,
-        why: &dyn std::fmt::Display,
-        means: &Means<'_, impl Keys, impl ArbiterClient>,
-        undone: &mut Undone,
-        report: &mut Report,
-    ) -> Result<(), TickError> {
-        undone.keep(&judged.due.purchase, why, report);
-        self.database.run(due::put_off(&judged.due, means.view.clock)).await?;
+    async fn put_off(&mut self, judged: &Judged, why: &dyn std::fmt::Display) -> Result<(), TickError> {
+        self.not_posted(&judged.due.purchase, why);
+        self.ports.database.run(due::put_off(&judged.due, self.view.clock)).await?;
         Ok(())
     }
-}
 
-impl Undone {
-    fn keep(&mut self, purchase: &TxHash, why: &dyn std::fmt::Display, report: &mut Report) {
-        report.note(purchase, why);
-        self.pressing.entry(*purchase).and_modify(|said| *said = why.to_string());
-    }
-
-    fn done(&mut self, purchase: &TxHash) {
-        self.pressing.remove(purchase);
+    fn not_posted(&mut self, purchase: &TxHash, why: &dyn std::fmt::Display) {
+        self.report.note(purchase, why);
+        self.unposted.entry(*purchase).and_modify(|known| *known = why.to_string());
     }
 }
 
 impl Task {
+    /// The escrows that it acts on.
     fn cases(&self) -> &[Judged] {
         match self {
-            Self::Pay(_) => &[],
-            Self::Do(job) => job.cases(),
+            Self::Pay(_) | Self::Split => &[],
+            Self::Ask(judged) => std::slice::from_ref(judged),
+            Self::Act(cases) => cases,
         }
-    }
-
-    fn calls(&self, knows_wallet: bool) -> u32 {
-        match self {
-            Self::Do(job) if job.asks() => CALLS_TO_ASK,
-            _ if knows_wallet => CALLS_WITH_WALLET,
-            _ => CALLS_PER_JOB,
-        }
-    }
-}
-
-impl<K, A> Means<'_, K, A> {
-    fn time(&self) -> ChainTime {
-        ChainTime { tip_slot: self.view.tip.slot, now: self.view.clock }
-    }
-
-    const fn planner<'a>(&'a self, platform: &'a SellerWallet) -> Planner<'a> {
-        Planner { deployment: self.deployment, parameters: &platform.parameters, slots: &SlotConfig::PREPROD }
     }
 }

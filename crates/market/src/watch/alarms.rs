@@ -4,13 +4,12 @@
 //! The API sells with its own key and contract, which stand in each escrow. So a watcher that was given others, or none, is
 //! known by the escrows that are open.
 
-use cardano::{Address, chain::Chain, slots::Millis};
+use cardano::{Address, slots::Millis};
 use escrow::Datum;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::{Keys, Watch};
-use crate::{chain_state, contents::Contents};
 
 /// How long after its window opened a dispute may be open: as long as the arbiter waits for evidence.
 const SETTLED_WITHIN_MS: Millis = 10 * 60_000;
@@ -34,14 +33,13 @@ struct Acts {
     contract: Option<String>,
 }
 
-impl<D: Database, C: Chain, K: Contents> Watch<'_, D, C, K> {
+impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
     /// The alarms of the escrows as they are stored.
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub(super) async fn alarms(&self, keys: &impl Keys) -> Result<Vec<String>, DatabaseError> {
-        let time = chain_state::clock(&self.database.run(chain_state::read_time()).await?, self.now, self.lead)?;
-        let [open, late] = exactly(self.database.batch(vec![open(), late(time)]).await?)?;
+    pub(super) async fn alarms(&self, clock: Millis) -> Result<Vec<String>, DatabaseError> {
+        let [open, late] = exactly(self.database.batch(vec![open(), late(clock)]).await?)?;
         let mut alarms: Vec<String> = late
             .all_json::<String>()?
             .into_iter()
@@ -50,7 +48,7 @@ impl<D: Database, C: Chain, K: Contents> Watch<'_, D, C, K> {
             })
             .collect();
         if self.sells {
-            let seller = keys.seller().map(cardano::keys::SigningKey::enterprise_address);
+            let seller = self.keys.seller().map(cardano::keys::SigningKey::enterprise_address);
             let contract = self.deployment.map(|deployment| deployment.address().to_string());
             alarms.extend(unserved(&open.all_json()?, &Acts { seller, contract }));
         }

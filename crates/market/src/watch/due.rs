@@ -1,8 +1,8 @@
-//! Which escrows somebody may have to act on now, and what is known of them.
+//! Which escrows need an action now, and what is known of them.
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
 use escrow::{Datum, Deadlines};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use sql::{DatabaseError, Statement, statement};
 
@@ -21,8 +21,7 @@ const RESULT_WINDOW_MS: Millis = 16 * 60 * 1_000;
 /// tried about equally often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
 /// How long after an action that failed it is tried again; twice as long after each further failure, but a result in every
-/// tick: a buyer who keeps a step in the mempool that no block will have has to do so anew for each block, and lets go of it
-/// between two of them.
+/// tick: a buyer can keep a step in the mempool that no block will have, but not between two blocks.
 const RETRY_MS: Millis = 30_000;
 /// How often that is doubled.
 const MAX_DOUBLINGS: u32 = 3;
@@ -37,12 +36,13 @@ const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
 pub(super) struct Due {
     pub purchase: TxHash,
     pub utxo: TxRef,
-    datum: String,
+    #[serde(deserialize_with = "stored_datum")]
+    datum: Option<Datum>,
     pub listing_id: String,
     pub content_hash: ContentHash,
     pub creator: Address,
     /// What the creator gets when it is collected: nothing where a payout was made before a rollback undid its settlement.
-    /// Payouts are kept apart from each other, and one is due again where that took no effect.
+    /// Payouts are kept apart from each other, and one that failed is due again.
     pub share: Lovelace,
     pub verification: Option<String>,
     /// When it was to be looked at, as it was read; 0 where something about it is new.
@@ -78,10 +78,8 @@ pub(super) struct Owed {
 }
 
 impl Due {
-    pub fn datum(&self) -> Result<Datum, DatabaseError> {
-        let cbor = hex::decode(&self.datum).ok();
-        cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok())
-            .ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
+    pub fn datum(&self) -> Result<&Datum, DatabaseError> {
+        self.datum.as_ref().ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
 
     /// Whether it may have been spent meanwhile by what the address's history does not show any more: it was looked at
@@ -89,6 +87,12 @@ impl Due {
     pub const fn may_be_gone(&self, read_to: u64) -> bool {
         self.next_at > 0 || self.height <= read_to
     }
+}
+
+/// One that cannot be read makes no other unreadable.
+fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D::Error> {
+    let cbor = hex::decode(String::deserialize(stored)?).ok();
+    Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
 }
 
 /// The statement that reads what is due and has no transaction of ours under way, except the first so many: by the time

@@ -66,6 +66,8 @@ pub struct Sales {
     pub platform: Platform,
     /// When the next quotes are issued.
     pub issued: std::cell::Cell<Millis>,
+    /// Outside calls of each tick so far.
+    pub tick_calls: std::cell::RefCell<Vec<u32>>,
     count: std::cell::Cell<u32>,
     listings: std::cell::Cell<u8>,
 }
@@ -107,6 +109,7 @@ impl Sales {
             issued: std::cell::Cell::new(super::NOON),
             count: Default::default(),
             listings: std::cell::Cell::new(100),
+            tick_calls: std::cell::RefCell::default(),
         };
         sales.fund(100);
         sales.fund(100);
@@ -319,14 +322,16 @@ impl Sales {
             database,
             chain: &self.ledger,
             contents: &InDatabase(database),
+            keys: &self.platform,
+            arbiter: &self.platform,
             deployment: Some(&self.deployment),
             sells: true,
             lead: Lead::Bounded,
             now,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
-        let done = block(watch.tick(&self.platform, &self.platform));
-        self.ledger.calls.set(before);
+        let done = block(watch.tick());
+        self.tick_calls.borrow_mut().push(self.ledger.calls.replace(before));
         done
     }
 

@@ -1,22 +1,18 @@
 //! Asking the arbiter to settle a dispute.
 
-use cardano::{
-    chain::{Chain, ChainError},
-    evaluation::Evaluate,
-    history::History,
-    slots::Millis,
-};
+use cardano::{chain::ChainError, slots::Millis};
 use escrow::evidence::EVIDENCE_GRACE_MS;
 use sql::Database;
 
-use super::{Judged, Means, job::Job};
 use crate::{
     contents::Contents,
     escrow_steps::Spending,
     watch::{
-        ArbiterClient, Dispute, Keys, Report, TickError, Watch,
+        ArbiterClient, Dispute, Keys, Ledger, TickError,
         decide::NextStep,
         due::{self, Due},
+        plan::Judged,
+        tick::Tick,
     },
 };
 
@@ -25,61 +21,52 @@ const ASK_AGAIN_MS: Millis = 60_000;
 /// The arbiter's answer when nothing is proven.
 const NO_VERDICT: &str = "no_verdict";
 
-impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Asks, unless the dispute is over: no transaction of ours would be refused for that, and say so. Then what is due next.
-    /// As long as nothing is proven asking again changes nothing, until there is no more to wait for.
-    pub(super) async fn ask(
-        &self,
-        judged: &Judged,
-        means: &Means<'_, impl Keys, impl ArbiterClient>,
-        report: &mut Report,
-    ) -> Result<Vec<Job>, TickError> {
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
+    /// Asks, unless the dispute is settled: then what is due next. As long as nothing is proven, it is asked again only after
+    /// the time for evidence.
+    pub(super) async fn ask(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, TickError> {
         let due = &judged.due;
         let purchase = due.purchase;
-        if due.may_be_gone(means.view.read_to) {
-            match self.follow(&due.utxo, means.view, report).await {
-                Ok(Spending::SpentBy(_)) => return self.next_of(judged, means, report).await,
+        if due.may_be_gone(self.view.read_to) {
+            match self.follow(&due.utxo).await {
+                Ok(Spending::SpentBy(_)) => return self.next_of(judged).await,
                 Ok(Spending::Unspent | Spending::Unknown) => {}
                 Err(error @ (TickError::Database(_) | TickError::Chain(ChainError::BudgetExhausted))) => {
                     return Err(error);
                 }
-                Err(error) => report.note(&purchase, &error),
+                Err(error) => self.report.note(&purchase, &error),
             }
         }
-        let Some(output) = self.contents.get(&due.content_hash).await? else {
-            report.note(&purchase, &"what was sold is not there");
-            self.database.run(due::put_off(due, means.view.clock)).await?;
-            return Ok(Vec::new());
+        let Some(output) = self.ports.contents.get(&due.content_hash).await? else {
+            self.report.note(&purchase, &"what was sold is not there");
+            self.ports.database.run(due::put_off(due, self.view.clock)).await?;
+            return Ok(vec![]);
         };
         let dispute =
             Dispute { escrow: due.utxo, listing_id: &due.listing_id, content_hash: due.content_hash, output: &output };
-        let later = match means.arbiter.resolve(&dispute).await {
+        let later = match self.ports.arbiter.resolve(&dispute).await {
             Ok(answer) => {
-                report.acted.push(format!("asked the arbiter about {purchase}: {answer}"));
-                let again = means.view.clock.saturating_add(ASK_AGAIN_MS);
+                self.report.acted.push(format!("asked the arbiter about {purchase}: {answer}"));
+                let again = self.view.clock.saturating_add(ASK_AGAIN_MS);
                 let over = judged.datum.deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
                 due::look_again(&[(due.clone(), if answer == NO_VERDICT { again.max(over) } else { again })])
             }
             Err(error) => {
-                report.note(&purchase, &format_args!("the arbiter cannot be asked: {error}"));
-                due::put_off(due, means.view.clock)
+                self.report.note(&purchase, &format_args!("the arbiter cannot be asked: {error}"));
+                due::put_off(due, self.view.clock)
             }
         };
-        self.database.run(later).await?;
-        Ok(Vec::new())
+        self.ports.database.run(later).await?;
+        Ok(vec![])
     }
 
     /// What there is to do now on an escrow that went on.
-    async fn next_of(
-        &self,
-        judged: &Judged,
-        means: &Means<'_, impl Keys, impl ArbiterClient>,
-        report: &mut Report,
-    ) -> Result<Vec<Job>, TickError> {
-        let due: Vec<Due> = self.database.run(due::due(means.view.clock, 0)).await?.all_json()?;
-        let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(Vec::new()) };
-        let Some((datum, step, result)) = self.judge(&due, means, true, report).await? else { return Ok(Vec::new()) };
+    async fn next_of(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, TickError> {
+        let due: Vec<Due> = self.ports.database.run(due::due(self.view.clock, 0)).await?.all_json()?;
+        let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(vec![]) };
+        let Some((step, result)) = self.judge(&due, true).await? else { return Ok(vec![]) };
+        let datum = due.datum()?.clone();
         let acts = !matches!(step, NextStep::Wait(_) | NextStep::AskArbiter);
-        Ok(acts.then(|| Job::alone(Judged { due, datum, step, result })).into_iter().collect())
+        Ok(acts.then(|| vec![Judged { due, datum, step, result }]).into_iter().collect())
     }
 }

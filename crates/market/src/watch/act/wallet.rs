@@ -3,23 +3,16 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cardano::{
-    Address, Lovelace, TxHash, TxRef,
-    chain::{Chain, Utxo},
-    evaluation::Evaluate,
-    history::History,
-    keys::SigningKey,
-    params::ProtocolParameters,
-    slots::Millis,
-    tx::build::Wallet,
+    Address, Lovelace, TxHash, TxRef, chain::Utxo, keys::SigningKey, params::ProtocolParameters, tx::build::Wallet,
 };
 use outbox::{Draft, Entry, EntryState, WalletSnapshot, snapshot, write_down};
 use sql::{Database, exactly};
 
-use super::super::{Report, TickError, TickView, Watch};
 use crate::{
     contents::Contents,
     platform::{PAYS_ALONE, free_outputs, pays_alone},
     results::acts_on,
+    watch::{ArbiterClient, Keys, Ledger, TickError, tick::Tick},
 };
 
 /// So many outputs are not gathered, however small: results go at once with one of each.
@@ -28,16 +21,16 @@ const FEW: usize = 30;
 const MAX_DUST: usize = 3;
 
 /// What pays for actions, read once for each tick that acts.
-pub(super) struct SellerWallet {
+pub(in crate::watch) struct SellerWallet {
     pub parameters: ProtocolParameters,
     pub address: Address,
     snapshot: WalletSnapshot,
     utxos: Vec<Utxo>,
-    /// Its change that no block has: spent where nothing else is enough, for whoever overtakes what makes it takes along what
-    /// spends it.
-    on_its_way: Vec<Utxo>,
+    /// Its change that no block has: spent only where nothing else is enough. What overtakes the transaction that makes it
+    /// takes along what spends it.
+    unconfirmed: Vec<Utxo>,
     shown: HashSet<TxRef>,
-    /// Whether change of what was sent in this tick may be spent: not where who runs scripts has shown not to know it.
+    /// Whether change of what was sent in this tick may be spent: not where the node that runs scripts does not know it.
     chains: bool,
 }
 
@@ -67,29 +60,29 @@ impl SellerWallet {
         dust.into_iter().take(MAX_DUST).cloned().collect()
     }
 
-    /// Takes its change that is on its way for as good as the rest. Whether there is any.
+    /// Takes its unconfirmed change for as good as the rest. Whether there is any.
     pub fn spend_change(&mut self) -> bool {
-        let any = !self.on_its_way.is_empty();
-        self.utxos.append(&mut self.on_its_way);
+        let any = !self.unconfirmed.is_empty();
+        self.utxos.append(&mut self.unconfirmed);
         any
     }
 
-    /// Leaves out what the provider does not show: change of ours that is on its way, or that somebody with the same key
-    /// has spent elsewhere. Whether there was any.
-    pub fn distrust(&mut self) -> bool {
+    /// Leaves out what the provider does not show: unconfirmed change, or what the same key has spent elsewhere. Whether there
+    /// was any.
+    pub fn drop_unshown(&mut self) -> bool {
         let before = self.utxos.len();
         self.utxos.retain(|utxo| self.shown.contains(&utxo.reference));
-        self.on_its_way.retain(|utxo| self.shown.contains(&utxo.reference));
+        self.unconfirmed.retain(|utxo| self.shown.contains(&utxo.reference));
         self.utxos.len() < before
     }
 
-    /// The same, and what the provider's reason names: who runs scripts may know nothing of what is in no block, or of what
-    /// another node has. Whether there was any.
-    pub fn distrust_what(&mut self, reason: &str) -> bool {
+    /// Leaves out, besides, what the provider's reason names: the node that runs scripts may not know what is in no block, or
+    /// what another node has. Whether there was any.
+    pub fn drop_named(&mut self, reason: &str) -> bool {
         let before = self.utxos.len();
         self.utxos.retain(|utxo| !is_named(reason, utxo));
         self.chains &= self.utxos.len() == before;
-        self.distrust() || self.utxos.len() < before
+        self.drop_unshown() || self.utxos.len() < before
     }
 }
 
@@ -103,90 +96,77 @@ fn is_dust(utxo: &Utxo) -> bool {
     utxo.value.assets.is_empty() && utxo.value.lovelace < PAYS_ALONE
 }
 
-impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// What the platform's wallet may spend now: as much as is needed, or all.
-    pub(super) async fn platform<'p>(
-        &self,
-        platform: &'p mut Option<SellerWallet>,
-        key: &SigningKey,
-        needs: Lovelace,
-        view: &TickView,
-    ) -> Result<&'p mut SellerWallet, TickError> {
-        let known = match platform.take() {
-            Some(known) => known,
-            None => {
-                let address = key.enterprise_address();
-                let parameters = self.chain.protocol_parameters().await?;
-                let reads = snapshot(&address, view.tip.slot, self.now);
-                let read = exactly(self.database.batch(reads.into()).await?)?;
-                let snapshot = WalletSnapshot::read(&address, &read)?;
-                let enough = |shown: &[Utxo]| {
-                    let free = free_outputs(shown, &snapshot).filter(|utxo| pays_alone(utxo));
-                    free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
-                };
-                let shown = self.chain.utxos_at(&address.to_string(), enough).await?;
-                let spendable = snapshot.spendable(&shown);
-                let shown: HashSet<TxRef> = shown.into_iter().map(|utxo| utxo.reference).collect();
-                let (on_its_way, utxos) = spendable
-                    .into_iter()
-                    .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_on_its_way(&utxo.reference));
-                SellerWallet { parameters, address, snapshot, utxos, on_its_way, shown, chains: true }
-            }
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
+    /// The platform's wallet with as much as is needed, or all that it may spend now: read once in a tick.
+    pub(super) async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<SellerWallet, TickError> {
+        if let Some(known) = self.wallet.take() {
+            return Ok(known);
+        }
+        let (address, ports) = (key.enterprise_address(), self.ports);
+        let parameters = ports.chain.protocol_parameters().await?;
+        let reads = snapshot(&address, self.view.tip.slot, ports.now);
+        let read = exactly(ports.database.batch(reads.into()).await?)?;
+        let snapshot = WalletSnapshot::read(&address, &read)?;
+        let enough = |shown: &[Utxo]| {
+            let free = free_outputs(shown, &snapshot).filter(|utxo| pays_alone(utxo));
+            free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
         };
-        Ok(platform.insert(known))
+        let shown = ports.chain.utxos_at(&address.to_string(), enough).await?;
+        let spendable = snapshot.spendable(&shown);
+        let shown: HashSet<TxRef> = shown.into_iter().map(|utxo| utxo.reference).collect();
+        let (unconfirmed, utxos) = spendable
+            .into_iter()
+            .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_on_its_way(&utxo.reference));
+        Ok(SellerWallet { parameters, address, snapshot, utxos, unconfirmed, shown, chains: true })
     }
 
     /// Writes down, then sends. Where another tick was first, nothing is sent. Why the ledger refused it, if it did.
     pub(super) async fn send(
-        &self,
+        &mut self,
         draft: &Draft,
         change: &[Utxo],
         purchases: &[TxHash],
         platform: &mut SellerWallet,
-        report: &mut Report,
     ) -> Result<Option<String>, TickError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
         let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
-        let known = Some(&platform.snapshot);
-        let Some((entry, refused)) = self.hand_in(draft, purchases, known, self.now, report).await? else {
+        let Some((entry, refused)) = self.hand_in(draft, purchases, &platform.snapshot).await? else {
             return Ok(None);
         };
         if entry.state == EntryState::Submitted && platform.chains {
             platform.shown.extend(change.iter().map(|utxo| utxo.reference));
-            platform.on_its_way.extend(change.iter().cloned());
+            platform.unconfirmed.extend(change.iter().cloned());
         }
         if let Some(reason) = &refused {
-            // What was refused for somebody else's step holds nothing of ours any more: the next may spend it.
+            // What was refused for another's step is free again: the next action may spend it.
             let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));
             platform.utxos.extend(free);
         }
         Ok(refused)
     }
 
-    /// The same, whatever it spends: the entry, and why the ledger refused it; nothing where another tick was first.
-    pub(super) async fn hand_in(
-        &self,
+    /// The entry, and why the ledger refused it; nothing where another tick was first.
+    async fn hand_in(
+        &mut self,
         draft: &Draft,
         purchases: &[TxHash],
-        known: Option<&WalletSnapshot>,
-        now: Millis,
-        report: &mut Report,
+        known: &WalletSnapshot,
     ) -> Result<Option<(Entry, Option<String>)>, TickError> {
         let names: Vec<String> = purchases.iter().map(ToString::to_string).collect();
         let what = match names.as_slice() {
             [] => draft.kind.name().to_owned(),
             names => format!("{} of {}", draft.kind.name(), names.join(", ")),
         };
-        let [entry, reserve] = write_down(draft, now);
-        let written = self.database.batch(vec![entry, reserve, acts_on(draft, purchases)]).await?;
+        let [entry, reserve] = write_down(draft, self.ports.now);
+        let written = self.ports.database.batch(vec![entry, reserve, acts_on(draft, purchases)]).await?;
         let Some(mut entry) = written.first().map(Entry::first).transpose()?.flatten() else {
-            report.notes.push(format!("{what} is being done already"));
+            self.report.notes.push(format!("{what} is being done already"));
             return Ok(None);
         };
-        report.acted.push(format!("{what}: {}", draft.tx));
-        let refused = self.outbox().submit_first(&mut entry, known, now).await?;
+        self.report.acted.push(format!("{what}: {}", draft.tx));
+        let refused = self.outbox().submit_first(&mut entry, Some(known), self.ports.now).await?;
         if let Some(reason) = &refused {
-            report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
+            self.report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
         }
         Ok(Some((entry, refused)))
     }

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use cardano::{TxHash, chain::Chain, evaluation::Evaluate, history::History};
+use cardano::TxHash;
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, Statement, statement};
 
-use super::{CALLS_KEPT, Report, TickError, TickView, Watch};
+use super::{ArbiterClient, Keys, Ledger, reconcile::CALLS_KEPT, tick::Tick};
 use crate::{contents::Contents, purchase::escrows_follow_steps};
 
 /// How many blocks are on top of one when the steps in it are asked for again: some two minutes.
@@ -39,42 +39,36 @@ pub(super) fn unsure(tip: u64) -> Statement {
     )
 }
 
-impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Asks for steps again. Whether any was taken back.
-    pub(super) async fn make_sure(
-        &self,
-        steps: Vec<Unsure>,
-        view: &TickView,
-        report: &mut Report,
-    ) -> Result<bool, TickError> {
-        let (mut changes, mut gone) = (vec![], false);
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
+    /// Asks for steps again.
+    pub(super) async fn make_sure(&mut self, steps: Vec<Unsure>) {
+        let mut changes = vec![];
         let mut asked = BTreeMap::new();
         for Unsure { purchase, tx, height } in steps {
-            let said = match asked.get(&tx) {
+            let answer = match asked.get(&tx) {
                 Some(block) => Ok(*block),
-                None if asked.len() >= MAX_ASKED || (self.calls_left)() <= CALLS_KEPT => break,
-                None => self.chain.inclusion_of(&tx).await,
+                None if asked.len() >= MAX_ASKED || self.calls_left() <= CALLS_KEPT => break,
+                None => self.ports.chain.inclusion_of(&tx).await,
             };
-            if let Ok(block) = said {
+            if let Ok(block) = answer {
                 asked.insert(tx, block);
             }
-            match said {
+            match answer {
                 Ok(Some(block)) => changes.push(vec![statement!(
                     "UPDATE escrow_steps SET unsure = ?3 > ?4, height = ?3 WHERE purchase_id = ?1 AND tx_id = ?2 \
                      AND (SELECT rollbacks FROM chain_reading) = ?5",
                     purchase,
                     tx,
                     block.height,
-                    view.tip.height.saturating_sub(DEEP),
-                    view.rollbacks
+                    self.view.tip.height.saturating_sub(DEEP),
+                    self.view.rollbacks
                 )]),
                 Ok(None) => {
-                    gone = true;
-                    report.note(
+                    self.report.note(
                         &purchase,
                         &format_args!("no block has its step {tx}, which one at {height} had: taken back"),
                     );
-                    let mut back = vec![taken_back(&purchase, &tx, view.rollbacks)];
+                    let mut back = vec![taken_back(&purchase, &tx, self.view.rollbacks)];
                     back.extend(escrows_follow_steps(
                         "SELECT value FROM json_each(?1)",
                         &json!([purchase]).to_string(),
@@ -82,13 +76,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                     changes.push(back);
                 }
                 Err(error) => {
-                    report.note(&tx, &error);
+                    self.report.note(&tx, &error);
                     break;
                 }
             }
         }
-        self.write_each(changes, report).await;
-        Ok(gone)
+        self.write_each(changes).await;
     }
 }
 

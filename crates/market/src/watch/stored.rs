@@ -1,4 +1,4 @@
-//! What is stored of earlier ticks: how far the chain was read, which blocks were seen, what of ours is to be asked for.
+//! What earlier ticks stored: how far the chain was read, the newest block, and entries whose end is not known.
 
 use cardano::{
     TxHash,
@@ -10,12 +10,14 @@ use outbox::{Entry, Kind, open_of_kinds};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
+use crate::platform;
+
 /// Transactions that the provider did not hand out that one tick asks for again.
 const MAX_AGAIN: u32 = 3;
-/// Entries whose end is not known, of each sort, that one tick looks after, those that expire first. Anyone can hand in
-/// payments that never get into a block: they must not keep actions waiting.
+/// Entries of each sort whose end is not known that one tick looks after, those that expire first. Anyone can hand in
+/// payments that never get into a block: they must not delay actions.
 const MAX_ACTIONS: u32 = 12;
-/// Locks come before other payments: where nobody waits for one any more, its escrow begins to be watched by this.
+/// Locks come before other payments: a lock whose client has gone is watched from here on.
 const MAX_LOCKS: u32 = 16;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
@@ -54,7 +56,7 @@ impl From<Unread> for AddressTransaction {
 
 /// What is stored.
 #[derive(Clone, Debug)]
-pub(super) struct Reading {
+pub(super) struct Stored {
     /// Rollbacks that were undone so far.
     pub rollbacks: u64,
     /// The place of the next transaction of the escrow address to read; `None` for the first of all.
@@ -71,7 +73,7 @@ pub(super) struct Reading {
     pub open: Vec<Entry>,
 }
 
-impl Reading {
+impl Stored {
     pub async fn load(database: &impl Database) -> Result<Self, DatabaseError> {
         let statements = vec![
             statement!(
@@ -104,6 +106,16 @@ impl Reading {
             actions: Entry::all(&actions)?,
             open: open.concat(),
         })
+    }
+
+    /// The block up to which the address's history was read.
+    pub fn read_to(&self) -> u64 {
+        self.next.map_or(0, |next| next.height)
+    }
+
+    /// Whether a tick that sees a block of this height as the newest looks at the platform's wallet in any case.
+    pub fn looks_at_wallet(&self, tip: u64) -> bool {
+        platform::is_looked_at(self.newest.map(|newest| newest.height), tip)
     }
 
     /// The statement that goes back to the end of this block, if it was read further; it answers if no other tick went back
@@ -150,14 +162,14 @@ pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
 
 /// The statement that notes the newest block; it answers if no other tick undid a rollback meanwhile, nor saw another block
 /// above the newest one that was known before: what it recorded of that must not be taken for what is on this chain.
-pub(super) fn note_block(tip: &Tip, reading: &Reading) -> Statement {
+pub(super) fn note_block(tip: &Tip, stored: &Stored) -> Statement {
     statement!(
         "INSERT INTO chain_blocks (height, hash) SELECT ?1, ?2 WHERE (SELECT rollbacks FROM chain_reading) = ?3 \
          AND NOT EXISTS (SELECT 1 FROM chain_blocks WHERE height > ?4 AND hash <> ?2) \
          ON CONFLICT (height) DO UPDATE SET hash = excluded.hash RETURNING hash",
         tip.height,
         tip.hash,
-        reading.rollbacks,
-        reading.known_to
+        stored.rollbacks,
+        stored.known_to
     )
 }

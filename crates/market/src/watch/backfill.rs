@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use cardano::{
     TxHash, TxRef,
-    chain::{Chain, ChainError},
-    evaluation::Evaluate,
-    history::{AddressTransaction, History, Place},
+    chain::ChainError,
+    history::{AddressTransaction, Place},
     slots::Millis,
     tx::TransactionUtxos,
 };
@@ -17,9 +16,10 @@ use serde_json::json;
 use sql::{Database, Statement, statement};
 
 use super::{
-    Report, TickError, TickView, Watch,
-    look::found_in,
-    reading::{self, Reading},
+    ArbiterClient, Keys, Ledger, TickError,
+    reconcile::found_in,
+    stored::{self, Unread},
+    tick::Tick,
 };
 use crate::{contents::Contents, escrow_steps::Found};
 
@@ -50,48 +50,47 @@ enum Read {
     NoCalls,
 }
 
-impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K> {
-    /// Reads on, page after page, as far as this tick's share reaches: up to which block.
-    pub(super) async fn read_history(
-        &self,
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
+    /// Reads on, page after page, as far as this tick's share reaches. Whether it found steps of our escrows.
+    pub(super) async fn backfill(
+        &mut self,
         deployment: &Deployment,
-        reading: &Reading,
-        view: &TickView,
-        report: &mut Report,
-    ) -> Result<u64, TickError> {
+        mut next: Option<Place>,
+        unread: Vec<Unread>,
+    ) -> Result<bool, TickError> {
+        let known = self.report.steps;
         let address = deployment.address().to_string();
         let mut share = Share { foreign: MAX_FOREIGN, unserved: 0 };
-        let (mut next, mut again) = (reading.next, reading.unread.iter().copied().map(Into::into).collect());
-        while (self.calls_left)() > 0 {
-            let page = match self.chain.address_transactions(&address, next, PAGE).await {
+        let mut again = unread.into_iter().map(Into::into).collect();
+        while self.calls_left() > 0 {
+            let page = match self.ports.chain.address_transactions(&address, next, PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
-                    report.note(&"the address's history", &error);
+                    self.report.note(&"the address's history", &error);
                     break;
                 }
             };
             let full = page.len() == PAGE;
             // What came in since the newest block was asked for is above every block that is known: nobody would notice
             // if it went away again.
-            let page: Vec<_> = page.into_iter().filter(|listed| listed.place.height <= view.tip.height).collect();
-            let last = self.read_page(&page, std::mem::take(&mut again), &mut share, view, report).await?;
+            let page: Vec<_> = page.into_iter().filter(|listed| listed.place.height <= self.view.tip.height).collect();
+            let last = self.read_page(&page, std::mem::take(&mut again), &mut share).await?;
             let Some(last) = last else { break };
             next = Some(Place { position: last.position.saturating_add(1), ..last });
             if !full || page.last().is_none_or(|listed| listed.place != last) {
                 break;
             }
         }
-        Ok(next.map_or(0, |next| next.height))
+        self.view.read_to = next.map_or(0, |next| next.height);
+        Ok(self.report.steps > known)
     }
 
     /// Reads the transactions of a page; the place of the last one that is done with.
     async fn read_page(
-        &self,
+        &mut self,
         page: &[AddressTransaction],
         again: Vec<AddressTransaction>,
         share: &mut Share,
-        view: &TickView,
-        report: &mut Report,
     ) -> Result<Option<Place>, TickError> {
         let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
         let mut ours = self.ours(&listed).await?;
@@ -99,14 +98,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         for (place, listed) in listed.into_iter().enumerate() {
             let is_new = place < page.len();
             let read = match ours.remove(&listed.tx) {
-                Some(entry) => self.read_ours(entry, view, report).await,
-                None => self.read_foreign(listed, &found, share, view, report).await,
+                Some(entry) => self.read_ours(entry).await,
+                None => self.read_foreign(listed, &found, share).await,
             };
             match read {
                 Read::NoCalls if is_new => break,
                 Read::NoCalls => continue,
-                Read::NotNow if is_new => marks.push(not_read(listed, self.now)),
-                Read::NotNow => marks.push(tried_again(&listed.tx, self.now)),
+                Read::NotNow if is_new => marks.push(not_read(listed, self.ports.now)),
+                Read::NotNow => marks.push(tried_again(&listed.tx, self.ports.now)),
                 Read::Passed | Read::Found(_) if !is_new => {
                     marks.push(statement!("DELETE FROM chain_unread WHERE tx_id = ?1", listed.tx))
                 }
@@ -116,14 +115,14 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 found.push(*one);
             }
             if is_new {
-                report.read = report.read.saturating_add(1);
+                self.report.read = self.report.read.saturating_add(1);
                 last = Some(listed.place);
             }
         }
-        self.record(found, view, report).await?;
-        marks.extend(last.map(|place| reading::advance(place, view.rollbacks)));
+        self.record(found).await?;
+        marks.extend(last.map(|place| stored::advance(place, self.view.rollbacks)));
         if !marks.is_empty() {
-            self.database.batch(marks).await?;
+            self.ports.database.batch(marks).await?;
         }
         Ok(last)
     }
@@ -138,15 +137,15 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             format!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))"),
             json!(ids).to_string()
         );
-        let entries = Entry::all(&self.database.run(read).await?)?;
+        let entries = Entry::all(&self.ports.database.run(read).await?)?;
         Ok(entries.into_iter().map(|entry| (entry.tx, entry)).collect())
     }
 
-    async fn read_ours(&self, mut entry: Entry, view: &TickView, report: &mut Report) -> Read {
+    async fn read_ours(&mut self, mut entry: Entry) -> Read {
         let read = match entry.block.filter(|_| entry.state == EntryState::Included) {
             Some(block) => found_in(&entry, &block),
-            None if (self.calls_left)() == 0 => return Read::NoCalls,
-            None => self.look(&mut entry, view, report).await.map(|(_, found)| found),
+            None if self.calls_left() == 0 => return Read::NoCalls,
+            None => self.look(&mut entry).await.map(|(_, found)| found),
         };
         match read {
             Ok(Some(found)) => Read::Found(Box::new(found)),
@@ -154,30 +153,23 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
             Ok(None) if entry.state != EntryState::Included => Read::NotNow,
             Ok(None) => Read::Passed,
             Err(error) => {
-                report.note(&entry.tx, &error);
+                self.report.note(&entry.tx, &error);
                 Read::NotNow
             }
         }
     }
 
-    async fn read_foreign(
-        &self,
-        listed: &AddressTransaction,
-        before: &[Found],
-        share: &mut Share,
-        view: &TickView,
-        report: &mut Report,
-    ) -> Read {
-        if share.foreign == 0 || share.unserved >= MAX_UNSERVED || (self.calls_left)() < CALLS_PER_TRANSACTION {
+    async fn read_foreign(&mut self, listed: &AddressTransaction, before: &[Found], share: &mut Share) -> Read {
+        if share.foreign == 0 || share.unserved >= MAX_UNSERVED || self.calls_left() < CALLS_PER_TRANSACTION {
             return Read::NoCalls;
         }
         share.foreign = share.foreign.saturating_sub(1);
-        let read = match self.chain.transaction(&listed.tx).await {
+        let read = match self.ports.chain.transaction(&listed.tx).await {
             Ok(Some(cbor)) => match TransactionUtxos::read(&cbor) {
-                Ok(utxos) => self.if_valid(listed, utxos, before, view).await,
+                Ok(utxos) => self.if_valid(listed, utxos, before).await,
                 Err(error) => {
-                    report.note(&listed.tx, &error);
-                    report.skipped = report.skipped.saturating_add(1);
+                    self.report.note(&listed.tx, &error);
+                    self.report.skipped = self.report.skipped.saturating_add(1);
                     return Read::Passed;
                 }
             },
@@ -187,10 +179,10 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         let served = !matches!(read, Err(TickError::Chain(ChainError::Unavailable(_) | ChainError::RateLimited)));
         share.unserved = if served { 0 } else { share.unserved.saturating_add(1) };
         let read = read.unwrap_or_else(|error| {
-            report.note(&listed.tx, &error);
+            self.report.note(&listed.tx, &error);
             Read::NotNow
         });
-        report.skipped = report.skipped.saturating_add(u32::from(matches!(read, Read::NotNow)));
+        self.report.skipped = self.report.skipped.saturating_add(u32::from(matches!(read, Read::NotNow)));
         read
     }
 
@@ -200,7 +192,6 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         listed: &AddressTransaction,
         utxos: TransactionUtxos,
         before: &[Found],
-        view: &TickView,
     ) -> Result<Read, TickError> {
         let goes_on = |input: &TxRef| before.iter().any(|found| found.utxos.id == input.tx);
         if !utxos.spent.iter().any(goes_on) {
@@ -208,12 +199,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 "SELECT purchase_id FROM escrows WHERE utxo IN (SELECT value FROM json_each(?1)) LIMIT 1",
                 json!(utxos.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
             );
-            if self.database.run(ours).await?.first().is_none() {
+            if self.ports.database.run(ours).await?.first().is_none() {
                 return Ok(Read::Passed);
             }
         }
-        Ok(match self.chain.inclusion_of(&listed.tx).await? {
-            Some(block) if block.valid && view.knows(&block) => {
+        Ok(match self.ports.chain.inclusion_of(&listed.tx).await? {
+            Some(block) if block.valid && self.view.knows(&block) => {
                 Read::Found(Box::new(Found { utxos, height: listed.place.height, time_ms: listed.time_ms }))
             }
             Some(block) if !block.valid => Read::Passed,

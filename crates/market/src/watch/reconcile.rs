@@ -1,0 +1,174 @@
+//! The second part of a tick: entries whose end is not known, or that a rollback may have removed. Each is asked for, sent
+//! again, or closed.
+
+use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
+use outbox::{Decision, Entry, EntryState, Kind, Trust, block_is_there, by_id, rechecked, to_recheck};
+use sql::{Database, DatabaseError, Statement, statement};
+
+use super::{ArbiterClient, Keys, Ledger, TickError, recheck::Unsure, stored::SeenBlock, tick::Tick};
+use crate::{
+    contents::Contents,
+    escrow_steps::{Found, Spending},
+};
+
+/// Outside calls that looking after entries leaves for what is due.
+pub(super) const CALLS_KEPT: u32 = 16;
+/// Blocks with entries of ours that a rollback may have removed that are looked at in one tick, and entries in those that
+/// are gone.
+const MAX_DOUBTFUL: u32 = 12;
+const MAX_RECHECKED: u32 = 12;
+/// After so many that the provider said nothing about, the rest is left for the next tick.
+const MAX_UNSERVED: u32 = 3;
+
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
+    /// Our own actions first: what overtook one of them is found before what anyone can have asked for by handing in
+    /// payments.
+    pub(super) async fn reconcile(
+        &mut self,
+        actions: Vec<Entry>,
+        doubtful: Vec<SeenBlock>,
+        unsure: Vec<Unsure>,
+        open: Vec<Entry>,
+    ) -> Result<(), TickError> {
+        self.look_after(actions).await?;
+        self.make_sure(unsure).await;
+        let gone = self.gone_with(doubtful).await?;
+        self.look_after(gone).await?;
+        self.look_after(open).await
+    }
+
+    /// The entries of ours in those of these blocks that are gone. What is in the others is where it was.
+    async fn gone_with(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, TickError> {
+        let (mut statements, mut gone) = (vec![], vec![]);
+        for block in blocks {
+            if self.calls_left() <= CALLS_KEPT {
+                break;
+            }
+            match self.is_there(&block, &self.view.tip).await {
+                Ok(true) => statements.push(block_is_there(block.height, &block.hash)),
+                Ok(false) => gone.push(block.hash),
+                Err(error) => {
+                    self.report.note(&block.hash, &error);
+                    break;
+                }
+            }
+        }
+        if !gone.is_empty() {
+            self.report.notes.push(format!("{} blocks with entries of ours are gone", gone.len()));
+        }
+        if gone.is_empty() && statements.is_empty() {
+            return Ok(vec![]);
+        }
+        statements.push(to_recheck(&gone, MAX_RECHECKED));
+        let done = self.ports.database.batch(statements).await?;
+        Ok(done.last().map(Entry::all).transpose()?.unwrap_or_default())
+    }
+
+    /// Looks after entries. One that cannot be asked for, or not be changed, delays no other: anyone can hand in payments.
+    async fn look_after(&mut self, mut entries: Vec<Entry>) -> Result<(), TickError> {
+        let mut found = Vec::new();
+        let mut unserved = 0_u32;
+        for entry in &mut entries {
+            if self.calls_left() <= CALLS_KEPT || unserved >= MAX_UNSERVED {
+                break;
+            }
+            let tx = entry.tx;
+            match self.look_after_one(entry).await {
+                Ok(did) => found.extend(did),
+                Err(error) => {
+                    unserved = unserved.saturating_add(u32::from(error.is_unserved()));
+                    self.report.note(&tx, &error);
+                }
+            }
+        }
+        self.record(found).await
+    }
+
+    /// One of them: what it did to escrows, if it is in a block. An action in no block that was overtaken is not sent again:
+    /// no node would take it.
+    async fn look_after_one(&mut self, entry: &mut Entry) -> Result<Option<Found>, TickError> {
+        let (step, found) = self.look(entry).await?;
+        if entry.state.is_open() && acts_on_escrows(entry.kind) {
+            match self.is_overtaken(&entry.tx).await {
+                Ok(true) => return Ok(None),
+                Ok(false) => {}
+                Err(error @ TickError::Database(_)) => return Err(error),
+                // The provider does not say so: a node may still take it.
+                Err(error) => self.report.note(&entry.tx, &error),
+            }
+        }
+        if step == Decision::Submit {
+            self.outbox().submit_again(entry, Trust::Unproven, self.ports.now).await?;
+        }
+        Ok(found)
+    }
+
+    /// Whether a block has what spends an escrow on which an action of ours in no block acts: then that is recorded, and the
+    /// action given up. Otherwise it would hold, until its time is over, all escrows that it acts on.
+    async fn is_overtaken(&mut self, tx: &TxHash) -> Result<bool, TickError> {
+        // One that was overtaken before may have taken this one along.
+        let entry = Entry::first(&self.ports.database.run(by_id(tx)).await?)?;
+        let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
+        let mut unserved = None;
+        for escrow in read(&entry)?.by_script {
+            if self.calls_left() <= CALLS_KEPT {
+                break;
+            }
+            match self.follow(&escrow).await {
+                Ok(Spending::SpentBy(by)) => {
+                    // As was done where it was recorded, unless that was cut off.
+                    self.outbox().overtaken(&entry.tx, &by, self.ports.now).await?;
+                    return Ok(true);
+                }
+                Ok(Spending::Unspent | Spending::Unknown) => {}
+                // One that cannot be followed does not stop the others.
+                Err(error @ TickError::Chain(_)) => unserved = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        unserved.map_or(Ok(false), Err)
+    }
+
+    /// Looks at one entry, without sending it again. What was done, and what it did to escrows if it is in a block.
+    pub(super) async fn look(&mut self, entry: &mut Entry) -> Result<(Decision, Option<Found>), TickError> {
+        let was = entry.state;
+        let step = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;
+        match &step {
+            Decision::Include(_) => self.report.confirmed = self.report.confirmed.saturating_add(1),
+            Decision::Wait if was == EntryState::Included => drop(self.ports.database.run(rechecked(&entry.tx)).await?),
+            Decision::Expire => self.report.note(&entry.tx, &"expired"),
+            Decision::Refuse(reason) => self.report.note(&entry.tx, reason),
+            _ => {}
+        }
+        // Not what is stored, where it was not found: of two ticks that find it gone one alone writes that down.
+        let block = entry.block.filter(|_| step != Decision::Unconfirm);
+        let block = block.filter(|block| entry.state == EntryState::Included && self.view.knows(block));
+        let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
+        Ok((step, found))
+    }
+}
+
+/// The statement that reads the lowest blocks with entries of ours that a rollback may have removed.
+pub(super) fn doubtful() -> Statement {
+    statement!(format!(
+        "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox WHERE recheck = 1 \
+         GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_DOUBTFUL}"
+    ))
+}
+
+/// What an action of ours in a block did; `None` for what touches no escrow.
+pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, TickError> {
+    if !acts_on_escrows(entry.kind) {
+        return Ok(None);
+    }
+    Ok(Some(Found { utxos: read(entry)?, height: block.height, time_ms: block.time_ms }))
+}
+
+const fn acts_on_escrows(kind: Kind) -> bool {
+    matches!(kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute)
+}
+
+fn read(entry: &Entry) -> Result<TransactionUtxos, DatabaseError> {
+    let broken = |error| DatabaseError(format!("the transaction {} cannot be read: {error}", entry.tx));
+    TransactionUtxos::read(&entry.cbor).map_err(broken)
+}

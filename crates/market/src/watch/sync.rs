@@ -1,0 +1,179 @@
+//! The first part of a tick: the newest block, and the rollback that it may show.
+//!
+//! A rollback is found by a block that is not where it was. It is undone down to the newest known block that is still
+//! there: steps of escrows above it are deleted and found again, and entries of ours in its blocks are asked for again
+//! ([`super::reconcile`]). So are entries in blocks that no tick saw: they may have come and gone between two ticks.
+
+use cardano::chain::{ChainError, Tip};
+use outbox::recheck;
+use sql::{Database, DatabaseError, Statement, exactly, statement};
+
+use super::{
+    ArbiterClient, Keys, Ledger, TickError, due, housekeeping,
+    recheck::{Unsure, unsure},
+    reconcile::doubtful,
+    stored::{SeenBlock, Stored, note_block},
+    tick::Tick,
+};
+use crate::{chain_state, contents::Contents, purchase::escrows_follow_steps};
+
+/// Blocks that are looked at, going back in growing steps, to find one that is still there.
+const MAX_LOOKS: usize = 8;
+/// Blocks below the newest one that an earlier tick saw whose entries are asked for once more: a node on another fork may
+/// have shown one of that height, and a slower tick, or a request, may have written it down since.
+const UNSURE_BLOCKS: u64 = 6;
+
+/// What is stored once the newest block is noted.
+pub(super) struct Synced {
+    pub stored: Stored,
+    /// Blocks with entries of ours that a rollback may have removed.
+    pub doubtful: Vec<SeenBlock>,
+    /// Steps of others that may be on another fork.
+    pub unsure: Vec<Unsure>,
+}
+
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
+    /// Undoes a rollback and notes the newest block, before anything is written that depends on it. `None` where this tick
+    /// must not go on.
+    pub(super) async fn sync(&mut self, mut stored: Stored) -> Result<Option<Synced>, TickError> {
+        let tip = self.view.tip;
+        if self.view.clock < tip.time_ms {
+            let ahead = tip.time_ms.saturating_sub(self.ports.now) / 1_000;
+            let alarm = format!("the provider's newest block is {ahead} s ahead of the clock: it is not believed");
+            self.report.alarms.push(alarm);
+            return Ok(None);
+        }
+        if !self.still_there(&mut stored, &tip).await? {
+            return Ok(None);
+        }
+        (self.view.rollbacks, self.view.read_to) = (stored.rollbacks, stored.read_to());
+        self.note_newest(stored).await
+    }
+
+    /// Notes the newest block; `None` where another tick undid a rollback, or saw another block, meanwhile.
+    async fn note_newest(&mut self, stored: Stored) -> Result<Option<Synced>, TickError> {
+        let tip = self.view.tip;
+        let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
+        let [look_again, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
+        // In this order: what the new block and the seen ones settle is not read as doubtful.
+        let statements = vec![
+            recheck(stored.known_to.saturating_sub(UNSURE_BLOCKS), tip.height),
+            note_block(&tip, &stored),
+            seen(tip.height.saturating_sub(UNSURE_BLOCKS)),
+            doubtful(),
+            unsure(tip.height),
+            look_again,
+            signers,
+            chain_state::note(&tip),
+        ];
+        let clearing = housekeeping::statements(self.ports.now, &tip);
+        let answers = match self.ports.database.batch([statements.as_slice(), &clearing].concat()).await {
+            Ok(answers) => answers,
+            // A clean-up that fails must not stop the tick; and where the database is full, each is tried by itself.
+            Err(_) => {
+                self.write_each(clearing.into_iter().map(|statement| vec![statement]).collect()).await;
+                self.ports.database.batch(statements).await?
+            }
+        };
+        let [_, noted, _, doubtful, unsure, ..] = answers.as_slice() else {
+            return Err(DatabaseError("a batch answered too little".into()).into());
+        };
+        if noted.first().is_none() {
+            self.report.notes.push("another tick undid a rollback, or saw another block, meanwhile".into());
+            return Ok(None);
+        }
+        Ok(Some(Synced { stored, doubtful: doubtful.all_json()?, unsure: unsure.all_json()? }))
+    }
+
+    /// Whether this tick may go on: the newest known block is still on the chain, or what came after it was undone.
+    /// A provider that is behind what was seen before is not believed until it has caught up.
+    async fn still_there(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, TickError> {
+        let Some(newest) = stored.newest else { return Ok(true) };
+        if tip.hash == newest.hash {
+            return Ok(true);
+        }
+        if tip.height < newest.height {
+            self.report.notes.push(format!("the provider is behind: {} after {}", tip.height, newest.height));
+            return Ok(false);
+        }
+        if self.is_there(&newest, tip).await? {
+            return Ok(true);
+        }
+        let Some(fork) = self.fork(&newest, tip).await? else {
+            let alarm = "the provider has none of the known blocks: it shows another chain, and nothing is done";
+            self.report.alarms.push(alarm.into());
+            return Ok(false);
+        };
+        self.report.notes.push(format!("rollback to block {fork}"));
+        self.report.rolled_back = self.undo(fork, stored).await?;
+        Ok(self.report.rolled_back)
+    }
+
+    /// Whether the chain has a block: not where a node shows another of its height. One that shows none is behind.
+    pub(super) async fn is_there(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, TickError> {
+        if seen.height == tip.height {
+            return Ok(seen.hash == tip.hash);
+        }
+        let shown = self.ports.chain.block_at(seen.height).await?;
+        let behind = || ChainError::Unavailable(format!("a node is behind: it has no block {}", seen.height));
+        Ok(shown.ok_or_else(behind)?.hash == seen.hash)
+    }
+
+    /// The height of the newest known block that is still there: 0 where there are but few known ones, `None` where so
+    /// many are gone that it cannot be a rollback.
+    async fn fork(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, TickError> {
+        let known = statement!(
+            "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks WHERE height < ?1 \
+             ORDER BY height DESC LIMIT 256",
+            newest.height
+        );
+        let known: Vec<SeenBlock> = self.ports.database.run(known).await?.all_json()?;
+        let mut step = 0_usize;
+        for _ in 0..MAX_LOOKS {
+            let Some(seen) = known.get(step) else { return Ok(Some(0)) };
+            if self.is_there(seen, tip).await? {
+                return Ok(Some(seen.height));
+            }
+            step = step.saturating_mul(2).saturating_add(1);
+        }
+        Ok(None)
+    }
+
+    /// Goes back to the end of a block; `false` where another tick does so. The stored progress comes first, so that nothing
+    /// found before is written any more; then what came after the block.
+    async fn undo(&self, fork: u64, stored: &mut Stored) -> Result<bool, TickError> {
+        let affected = statement!(
+            "SELECT json_group_array(DISTINCT purchase_id) FROM escrow_steps \
+             INDEXED BY escrow_steps_by_height WHERE height > ?1 AND tx_id <> purchase_id",
+            fork
+        );
+        let [gone_back, affected] = exactly(self.ports.database.batch(vec![stored.go_back(fork), affected]).await?)?;
+        if gone_back.first().is_none() {
+            return Ok(false);
+        }
+        let own = |sql: &'static str| statement!(sql, fork, stored.rollbacks);
+        let mut undone = vec![own("DELETE FROM escrow_steps WHERE height > ?1 AND tx_id <> purchase_id \
+             AND (SELECT rollbacks FROM chain_reading) = ?2")];
+        undone.extend(escrows_follow_steps("SELECT value FROM json_each(?1)", affected.first().unwrap_or("[]")));
+        undone.extend([
+            own("DELETE FROM chain_unread WHERE height > ?1 AND (SELECT rollbacks FROM chain_reading) = ?2"),
+            own("DELETE FROM chain_blocks WHERE height > ?1 AND (SELECT rollbacks FROM chain_reading) = ?2"),
+            recheck(fork, u64::MAX),
+        ]);
+        self.ports.database.batch(undone).await?;
+        stored.known_to = fork;
+        stored.unread.retain(|unread| unread.height <= fork);
+        Ok(true)
+    }
+}
+
+/// The statement that notes that entries are where they were whose blocks ticks saw: one of these that is gone is found by
+/// itself, with what is in it. But for those that are deep now: two nodes on two forks may have shown the newest block of one
+/// and that it is still there, so each is asked for once more when all agree.
+pub(super) fn seen(deep: u64) -> Statement {
+    statement!(
+        "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \
+         AND block_hash = (SELECT hash FROM chain_blocks WHERE height = outbox.block_height)",
+        deep
+    )
+}
