@@ -49,7 +49,7 @@ audit: setup ## known vulnerabilities of what we depend on, where there is a net
 unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
 
-e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter mcp" for some, E2E_JOBS=n at a time
+e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter agents" for some, E2E_JOBS=n at a time
 	@$(RUN_E2E)
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one

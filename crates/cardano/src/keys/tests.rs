@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::*;
 
 /// Signatures that verifiers disagree about, and who has to refuse each: [`strict::check`], or every port after it.
-/// The same file is put to WebCrypto (tests/wallets/webcrypto.test.ts).
+/// The same file is put to WebCrypto (tests/chain/webcrypto.test.ts).
 const CASES: &str = include_str!("../../tests/fixtures/cip8/strictness.json");
 
 #[derive(Deserialize)]

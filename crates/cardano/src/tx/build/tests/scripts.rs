@@ -130,7 +130,7 @@ fn a_published_script_is_where_its_hash_says() {
     let draft = build(&plan, &wallet(home(), &utxos), &preprod()).unwrap();
     let made = &draft.facts().outputs[0];
     let hash = made.reference_script.unwrap();
-    // The always-true Plutus V3 script, hashed by an unrelated library in `tests/builder`.
+    // The always-true Plutus V3 script, hashed by an unrelated library in `tests/chain`.
     assert_eq!(hash, ScriptHash::new(crate::hash::blake2b(&hex::decode("03450101002499").unwrap())));
     // Nobody spends the published script by accident.
     assert_eq!(draft.facts().change.len(), 1);

@@ -5,10 +5,10 @@ import { after, before, describe, it } from "node:test";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { rowsOf } from "../chaos/database.ts";
+import { offer, purchase } from "../escrow/sale.ts";
 import { type Answer, json, send } from "../helpers/http.ts";
 import { comeBack, present, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { offer, purchase } from "../watcher/sale.ts";
 
 const MINUTE_MS = 60_000;
 

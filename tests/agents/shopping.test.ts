@@ -10,9 +10,9 @@ import { startWorld, type World } from "../accounts/world.ts";
 import { networkTime } from "../buyer/chain.ts";
 import { ExactCardanoScheme, methodOf } from "../buyer/scheme.ts";
 import { errorOf, json, send, shownSoon } from "../helpers/http.ts";
-import { approve, CALLBACK, register, requestOn, signInAgent, start, type Tokens, token } from "../oauth/client.ts";
 import { unlockProof } from "../wallets/proof.ts";
 import { call, legacy, resultOf, stateless, toldBy } from "./endpoint.ts";
+import { approve, CALLBACK, register, requestOn, signInAgent, start, type Tokens, token } from "./sign-in.ts";
 import { callWithProgress, type Event } from "./stream.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 6 };

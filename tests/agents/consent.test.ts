@@ -7,8 +7,8 @@ import { startWorld, type World } from "../accounts/world.ts";
 import { keepPicture, startBrowser } from "../helpers/browser.ts";
 import { json } from "../helpers/http.ts";
 import { assertAccessible, type Injected, openPage } from "../helpers/page.ts";
-import { register, start, type Tokens, token } from "./client.ts";
-import { startCallback } from "./page.ts";
+import { startCallback } from "./consent-page.ts";
+import { register, start, type Tokens, token } from "./sign-in.ts";
 
 let world: World;
 let browser: Browser;

@@ -127,7 +127,7 @@ describe("other people's clients sign in and buy", () => {
     const ownerUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     try {
       const env = { MCP_URL: mcp, OWNER_URL: ownerUrl, QUERY: "glaciers" };
-      const { status, text } = await run(PYTHON, [join(root, "tests/mcp/client.py")], { env });
+      const { status, text } = await run(PYTHON, [join(root, "tests/agents/client.py")], { env });
       assert.equal(status, 0, text);
       const told = JSON.parse(text.trim().split("\n").at(-1) as string);
       assert.equal(told.tools, 7);

@@ -7,6 +7,7 @@ import { act, escrowIn } from "../../scripts/act.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { rowsOf } from "../chaos/database.ts";
+import { lock, offer, purchase } from "../escrow/sale.ts";
 import { type Answer, json, send } from "../helpers/http.ts";
 import type { Listing } from "../helpers/listings.ts";
 import { comeBack, present, unlockUrl } from "../helpers/payments.ts";
@@ -14,7 +15,6 @@ import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, offer, purchase } from "../watcher/sale.ts";
 
 describe("content that comes with its result", { timeout: 600_000 }, () => {
   let world: World;

@@ -9,11 +9,6 @@ import type { Tick } from "../../scripts/stack.ts";
 import { collateralFor } from "../buyer/escrow/collateral.ts";
 import { escrowDatum } from "../buyer/escrow/datum.ts";
 import { readExtra } from "../buyer/escrow/extra.ts";
-import { errorOf, json, post, send } from "../helpers/http.ts";
-import { settlementOf, termsOf, unlockUrl } from "../helpers/payments.ts";
-import { startWorld, type World } from "../helpers/world.ts";
-import { unlockProof } from "../wallets/proof.ts";
-import type { Wallet } from "../wallets/wallet.ts";
 import {
   account,
   balance,
@@ -27,7 +22,12 @@ import {
   requestRefund,
   told,
   until,
-} from "../watcher/sale.ts";
+} from "../escrow/sale.ts";
+import { errorOf, json, post, send } from "../helpers/http.ts";
+import { settlementOf, termsOf, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { unlockProof } from "../wallets/proof.ts";
+import type { Wallet } from "../wallets/wallet.ts";
 import { laden, type Ref, Stranger } from "./stranger.ts";
 
 /** Outputs with 1,100 tokens each that one transaction refers to. */

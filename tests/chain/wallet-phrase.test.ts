@@ -8,7 +8,7 @@ import { after, describe, it } from "node:test";
 import { Address } from "@evolution-sdk/evolution";
 import { built } from "../../scripts/stack/process.ts";
 import { lucid, mesh } from "../outsiders/wallets.ts";
-import { addressOf, keysOfPhrase } from "./keys.ts";
+import { addressOf, keysOfPhrase } from "../wallets/keys.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "surety-phrase-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

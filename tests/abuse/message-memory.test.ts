@@ -6,12 +6,12 @@ import { after, before, describe, it } from "node:test";
 import { write } from "../../devnet/cardano/cbor.ts";
 import { hex } from "../../devnet/cardano/hash.ts";
 import { encodeInput } from "../../devnet/ledger/emulator.ts";
+import { lock, offer } from "../escrow/sale.ts";
 import { errorOf, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { makeOut, settle, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { unlockProof } from "../wallets/proof.ts";
-import { lock, offer } from "../watcher/sale.ts";
 import { output } from "./stranger.ts";
 
 /** Messages of one network that arrive at once: together less than its share of bodies. */

@@ -5,9 +5,9 @@ import { after, before, describe, it } from "node:test";
 import { startWorld, type World } from "../accounts/world.ts";
 import { type Answer, json, post, send, usage } from "../helpers/http.ts";
 import { freePort, runPackage } from "../helpers/program.ts";
-import { legacy } from "../mcp/endpoint.ts";
 import * as oauth from "../outsiders/oauth.ts";
-import { approve, CALLBACK, type Connected, requestOn, start, type Tokens, token } from "./client.ts";
+import { legacy } from "./endpoint.ts";
+import { approve, CALLBACK, type Connected, requestOn, start, type Tokens, token } from "./sign-in.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 10 };
 /** The service here has no TLS: that is all that is forgiven. */

@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { open } from "../accounts/account.ts";
+import { offer } from "../escrow/sale.ts";
 import { changedConfig } from "../helpers/config.ts";
 import { send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { comeBack, makeOut, present, refusalOf, settlementOf, termsOf, unlockUrl } from "../helpers/payments.ts";
 import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { offer } from "../watcher/sale.ts";
 
 const DAY = 86_400;
 const MINUTE_MS = 60_000;

@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Account, open } from "../accounts/account.ts";
+import { signInAgent } from "../agents/sign-in.ts";
+import { callWithProgress } from "../agents/stream.ts";
 import { changedConfig, withLimits } from "../helpers/config.ts";
 import { inDatabase } from "../helpers/database.ts";
 import { type Answer, json, post, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { callWithProgress } from "../mcp/stream.ts";
-import { signInAgent } from "../oauth/client.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 30 };
 /** What agents and owner may do of each sort in a minute, and how often they may look. */

@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { json } from "../helpers/http.ts";
 import { list, offer, offerOf } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { databaseOf } from "../scale/rows.ts";
+import { databaseOf } from "./rows.ts";
 
 const MANY = 120;
 

@@ -5,8 +5,8 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { startWorld, type World } from "../accounts/world.ts";
 import { runPackage } from "../helpers/program.ts";
-import { signInAgent } from "../oauth/client.ts";
 import { bearerProxy, type TokenProxy } from "./proxy.ts";
+import { signInAgent } from "./sign-in.ts";
 
 const RELEASED = "@modelcontextprotocol/conformance/dist/index.js";
 const NEXT = "@modelcontextprotocol/conformance-next/dist/index.js";

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { closeSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { answerOf, challenge, type SignedIn, signIn, verify } from "../accounts/account.ts";
+import { approve, register, requestOn, start } from "../agents/sign-in.ts";
 import { inDatabase } from "../helpers/database.ts";
 import { type Answer, errorOf, json, post, send, untilRead } from "../helpers/http.ts";
 import { list, offer, offerOf } from "../helpers/listings.ts";
 import { assertSettled, comeBack, makeOut, settle } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { approve, register, requestOn, start } from "../oauth/client.ts";
 
 /** More than an empty database takes up, and less than one with some mebibytes of contents. */
 const MOST = 5_000_000;

@@ -12,13 +12,13 @@ import { backup, KEPT, type Place, restore } from "../../scripts/backup.ts";
 import { Target } from "../../scripts/deploy/target.ts";
 import { root } from "../../scripts/stack.ts";
 import { payingFetch } from "../buyer/buyer.ts";
+import { account, buy, lock, passTo, purchase, until } from "../escrow/sale.ts";
 import { json, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { comeBack } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { databaseOf } from "../scale/rows.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { account, buy, lock, passTo, purchase, until } from "../watcher/sale.ts";
 
 /** More than D1 takes in one statement, of characters of all lengths and of those that SQL knows. */
 const LONG = "it's a «prompt» — ✨🎨 \u{10ffff}; --\r\n".repeat(9_000);

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Account, open } from "../accounts/account.ts";
+import { balance, lock, offer, until } from "../escrow/sale.ts";
 import { json, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { balance, lock, offer, until } from "../watcher/sale.ts";
 import { Stranger } from "./stranger.ts";
 
 const ADA = 1_000_000n;

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 import { Address } from "@evolution-sdk/evolution";
-import { addressOf, keyHashHex, keysNamed, seedHex } from "./keys.ts";
-import { ask } from "./ours.ts";
-import { checkers, type DataSignature, general, signers } from "./sign-data.ts";
+import { addressOf, keyHashHex, keysNamed, seedHex } from "../wallets/keys.ts";
+import { ask } from "../wallets/ours.ts";
+import { checkers, type DataSignature, general, signers } from "../wallets/sign-data.ts";
 
 const ours = <Answer>(requests: object[]): Answer[] => ask<Answer>("cip8", requests);
 const kinds = ["base", "enterprise"] as const;

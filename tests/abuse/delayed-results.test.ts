@@ -5,12 +5,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { act, escrowIn } from "../../scripts/act.ts";
 import { rowsOf } from "../chaos/database.ts";
+import { lockUnposted, offer } from "../escrow/sale.ts";
 import { json, send } from "../helpers/http.ts";
 import type { Purchase } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lockUnposted, offer } from "../watcher/sale.ts";
 
 /** Locks that wait for their results. */
 const LOCKS = 19;

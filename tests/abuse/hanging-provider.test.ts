@@ -1,9 +1,9 @@
 // An answer about what a buyer made that never ends: it takes its part of a tick's time and no more. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { lock, lockUnposted, offer, passTo, requestRefund, until } from "../escrow/sale.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lock, lockUnposted, offer, passTo, requestRefund, until } from "../watcher/sale.ts";
 
 /** Longer than anybody waits. */
 const NEVER_MS = 60_000;

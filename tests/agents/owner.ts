@@ -1,7 +1,7 @@
 // An owner at a browser, for clients that only say where to go: approves whatever they ask for, and says where the answer goes.
 import { json, send } from "../helpers/http.ts";
-import { approve, type Connected, type Limits, requestOn } from "../oauth/client.ts";
 import type { Wallet } from "../wallets/wallet.ts";
+import { approve, type Connected, type Limits, requestOn } from "./sign-in.ts";
 
 export class Owner {
   readonly #api: string;
