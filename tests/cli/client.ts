@@ -17,8 +17,8 @@ export interface Ran {
 
 export interface Running {
   readonly ended: Promise<Ran>;
-  /** Resolves when its progress has such words. */
-  says(words: RegExp): Promise<void>;
+  /** Resolves when its progress has such words, to them. */
+  says(words: RegExp): Promise<RegExpExecArray>;
   kill(): void;
 }
 
@@ -73,18 +73,21 @@ export function start(command: string, args: readonly string[], env: Record<stri
     child.on("error", reject).on("close", (status) => resolve({ status, out, err }));
   });
   const said = (words: RegExp) =>
-    new Promise<void>((resolve) => {
+    new Promise<RegExpExecArray>((resolve) => {
       const listen = () => {
-        if (words.test(err)) resolve();
+        const found = words.exec(err);
+        if (found) resolve(found);
       };
       heard.add(listen);
       listen();
     });
   const says = async (words: RegExp) => {
     const over = ended.then(() => {
-      if (!words.test(err)) throw new Error(`it ended without saying ${words}: ${err}`);
+      const found = words.exec(err);
+      if (!found) throw new Error(`it ended without saying ${words}: ${err}`);
+      return found;
     });
-    await Promise.race([said(words), over]);
+    return Promise.race([said(words), over]);
   };
   return { ended, says, kill: () => void child.kill("SIGKILL") };
 }

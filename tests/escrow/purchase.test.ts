@@ -1,10 +1,9 @@
 // Protected sales from outside: a stock x402 client locks into the escrow, and the service shows what the chain shows.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { ExactCardanoScheme, networkTime } from "../../examples/js/x402-exact-cardano/index.js";
 import { payingFetch } from "../buyer/buyer.ts";
-import { networkTime } from "../buyer/chain.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
-import { ExactCardanoScheme } from "../buyer/scheme.ts";
 import { decode, json, post, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";

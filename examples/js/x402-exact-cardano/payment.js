@@ -1,34 +1,43 @@
-// A payment as a signed transaction that nobody has submitted: what an x402 payload on Cardano carries.
+// @ts-check
+// A payment as a signed transaction that is not submitted yet: what an x402 payload on Cardano carries.
 import {
   Address,
   Assets,
-  type Data,
   InlineDatum,
   Transaction,
   TransactionHash,
   TransactionWitnessSet,
 } from "@evolution-sdk/evolution";
-import type { Wallet } from "../wallets/wallet.ts";
 
-/** The payload of scheme `exact` on Cardano. */
-export interface CardanoPayload {
-  /** Base64 of the signed transaction's CBOR. */
-  readonly transaction: string;
-  /** `txHash#index` of one of the transaction's inputs. */
-  readonly nonce: string;
-}
+/** @import { Client, Data } from "@evolution-sdk/evolution" */
 
-export interface Payment {
-  /** Bech32. */
-  readonly payTo: string;
-  readonly lovelace: bigint;
-  readonly datum?: Data.Data;
-  /** POSIX ms after which the ledger must refuse the transaction. */
-  readonly validUntil: number;
-}
+/**
+ * Evolution's client with keys, and its address in bech32.
+ * @typedef {{ readonly client: Client.SigningClient, readonly address: string }} Wallet
+ */
 
-/** Builds and signs the payment from the wallet's own outputs. Does not submit it. */
-export async function signPayment(wallet: Wallet, payment: Payment): Promise<CardanoPayload> {
+/**
+ * The payload of scheme `exact` on Cardano.
+ * @typedef {object} CardanoPayload
+ * @property {string} transaction Base64 of the signed transaction's CBOR.
+ * @property {string} nonce `txHash#index` of one of the transaction's inputs.
+ */
+
+/**
+ * @typedef {object} Payment
+ * @property {string} payTo Bech32.
+ * @property {bigint} lovelace
+ * @property {number} validUntil POSIX ms after which the ledger must refuse the transaction.
+ * @property {Data.Data} [datum]
+ */
+
+/**
+ * Builds and signs the payment from the wallet's own outputs. Does not submit it.
+ * @param {Wallet} wallet
+ * @param {Payment} payment
+ * @returns {Promise<CardanoPayload>}
+ */
+export async function signPayment(wallet, payment) {
   const built = await wallet.client
     .newTx()
     .payToAddress({
