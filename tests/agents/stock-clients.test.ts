@@ -1,7 +1,7 @@
 // Clients that others wrote, from the endpoint's address to what was bought: discovery, registration, sign-in, tools, a
 // search, a purchase on the local ledger.
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -14,6 +14,7 @@ import { freePort, run, runPackage } from "../helpers/program.ts";
 import { Client, newer, StreamableHTTPClientTransport, UnauthorizedError } from "../outsiders/mcp.ts";
 import { SignInMemory } from "./memory.ts";
 import { Owner } from "./owner.ts";
+import { play, type Recording } from "./recording.ts";
 
 const INSPECTOR = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 const PYTHON = join(process.env.CARGO_INSTALL_ROOT ?? join(root, ".tools"), "python/bin/python");
@@ -169,4 +170,22 @@ describe("other people's clients sign in and buy", () => {
       rmSync(home, { recursive: true, force: true });
     }
   });
+});
+
+describe("what published programs send", () => {
+  const folder = join(import.meta.dirname, "recorded");
+  for (const file of readdirSync(folder)) {
+    const recording = JSON.parse(readFileSync(join(folder, file), "utf8")) as Recording;
+    it(`signs ${recording.program} ${recording.version} in and buys, request by request`, async () => {
+      const { owner, listing } = await shop("aqueducts");
+      const values = new Map([
+        ["host", new URL(world.api).host],
+        ["listing", listing.id],
+      ]);
+      const last = await play(recording, values, (page) => consent(owner, page));
+      assert.match(last, /"status":"delivered"/);
+      assert.match(last, /"contentMatches":true/);
+      assert.ok(last.includes(JSON.stringify(listing.content)), last);
+    });
+  }
 });
