@@ -121,7 +121,7 @@ test("a seller who posts the result at the same moment does not keep the buyer f
     const [result] = await waiting(slow);
     assert.ok(result, "the seller's result is in the mempool");
     const asking = buyer.start("request-refund", id);
-    await asking.says(/waiting for what somebody else does/);
+    await asking.says(/waiting for another transaction/);
     await slow.ledger.block();
     await eventually("one in the mempool", async () => (await waiting(slow)).length === 1);
     await slow.ledger.block();

@@ -144,7 +144,7 @@ const payment: Tampered = {
   ],
   "sends the change elsewhere": [
     edit((tx) => replaced(tx, home, stolen)),
-    /sends [\d.]+ tADA to addr_test1\w+, which nobody asked for/,
+    /sends [\d.]+ tADA to addr_test1\w+, which you did not ask for/,
   ],
   "pays more, out of the change": [
     edit((tx) => paying(paying(tx, 0, 7_000_000n), 1, -7_000_000n)),
@@ -205,7 +205,7 @@ test("a payment is not signed that pays a thief instead of the seller", () =>
     ["buy", listing.id],
     "/payment-draft",
     edit((tx) => replaced(tx, seller.addressHex, thief.addressHex)),
-    /which nobody asked for/,
+    /which you did not ask for/,
   ));
 
 const lock: Tampered = {
@@ -222,7 +222,7 @@ const lock: Tampered = {
       const { accepted } = draft.payment;
       draft.transaction = replaced(draft.transaction, hex(bytesOf(accepted.payTo)), thief.addressHex);
     },
-    /which nobody asked for/,
+    /which you did not ask for/,
   ],
   "refunds a thief": [
     edit((tx) => replaced(tx, `581c${buyer}`, `581c${thief.paymentKeyHash}`)),
@@ -262,10 +262,10 @@ describe("a lock is not signed that", () => {
 const REFUND_REQUESTED = "d87b80";
 const WITHDRAW_AUTHORIZED = "d87d80";
 const action: Tampered = {
-  "sends the change elsewhere": [edit((tx) => replaced(tx, home, stolen)), /which nobody asked for/],
+  "sends the change elsewhere": [edit((tx) => replaced(tx, home, stolen)), /which you did not ask for/],
   "takes the money out of the escrow": [
     edit((tx) => replaced(tx, hex(bytesOf(escrowIn(tx))), thief.addressHex)),
-    /which nobody asked for/,
+    /which you did not ask for/,
   ],
   "releases it instead": [
     edit((tx) => replaced(tx, REFUND_REQUESTED, WITHDRAW_AUTHORIZED)),
