@@ -39,7 +39,7 @@ use super::{
     ArbiterClient, Keys, Report, TickError, TickView, Watch,
     due::{self, Due, Owed},
 };
-use crate::{contents::Contents, platform};
+use crate::{contents::Contents, platform, subject};
 
 /// Outside calls for asking the arbiter: what became of the escrow, and the question.
 const CALLS_TO_ASK: u32 = 4;
@@ -228,6 +228,7 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         };
         let plan = TxPlan {
             outputs: vec![NewOutput::pay(owed.creator, owed.share)],
+            auxiliary_data: subject::auxiliary_data(&owed.purchase.to_string()),
             inputs,
             validity: Validity { from: None, until: means.view.tip.slot.saturating_add(PAYOUT_SLOTS) },
             ..TxPlan::default()
