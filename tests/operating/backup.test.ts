@@ -11,11 +11,13 @@ import { contentInserts, inserts } from "../../scripts/backup/sql.ts";
 import { backup, KEPT, type Place, restore } from "../../scripts/backup.ts";
 import { Target } from "../../scripts/deploy/target.ts";
 import { root } from "../../scripts/stack.ts";
+import { type Bought, open as signedIn } from "../accounts/account.ts";
 import { payingFetch } from "../buyer/buyer.ts";
-import { account, buy, lock, passTo, purchase, until } from "../escrow/sale.ts";
-import { json, send } from "../helpers/http.ts";
+import { account, balance, buy, lock, passTo, purchase, until } from "../escrow/sale.ts";
+import { errorOf, json, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { comeBack } from "../helpers/payments.ts";
+import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { databaseOf } from "../scale/rows.ts";
 import type { Wallet } from "../wallets/wallet.ts";
@@ -30,6 +32,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
   const file = ({ worker }: Place) => join(folder, `${worker.role}.sql`);
   let [seller, payer]: Wallet[] = [];
   let paid: Listing & { content: string };
+  let safe: Listing;
   let open: string;
   let over: string;
 
@@ -41,7 +44,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     paid = await list(world.api, seller, { content: LONG, title: "Aurora's «hero»" });
     const { fetch: pay } = payingFetch(payer, { blockfrost: world.ledger.blockfrost });
     assert.equal((await pay(`${world.api}/listings/${paid.id}/unlock`)).status, 200);
-    const safe = await list(world.api, seller, { modes: ["protected"], priceLovelace: "10000000" });
+    safe = await list(world.api, seller, { modes: ["protected"], priceLovelace: "10000000" });
     over = await lock(world, safe, await world.buyer());
     await until(world, over, "ResultSubmitted");
     await passTo(world, over, "unlock");
@@ -78,20 +81,27 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
       .all(),
   });
 
+  const backUp = async () => {
+    for (const place of places) await backup(place, file(place));
+  };
+  const loseAndRestore = async () => {
+    await world.stack.killWorkers();
+    rmSync(join(world.state, "workers/v3/d1"), { recursive: true });
+    for (const place of places) await restore(place, file(place));
+    await world.stack.startWorkers();
+  };
+
   it("are served from as before when they were lost and put back", async () => {
     const before = await shown();
     const etag = (await send(`${world.api}/listings`)).headers.get("etag");
-    for (const place of places) await backup(place, file(place));
+    await backUp();
     const text = readFileSync(file(places[1] as Place), "utf8");
     assert.ok(
       text.split("\n").every((line) => line.length < 100_000),
       "no statement is longer than D1 takes",
     );
 
-    await world.stack.killWorkers();
-    rmSync(join(world.state, "workers/v3/d1"), { recursive: true });
-    for (const place of places) await restore(place, file(place));
-    await world.stack.startWorkers();
+    await loseAndRestore();
 
     assert.deepEqual(await shown(), before);
     assert.notEqual((await send(`${world.api}/listings`)).headers.get("etag"), etag, "nobody has this one yet");
@@ -104,6 +114,34 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     assert.equal((await purchase(world, over)).status, "withdrawn");
     await passTo(world, open, "unlock");
     await until(world, open, "withdrawn");
+  });
+
+  it("pay for nothing again that was bought since the backup, and bring escrows since then to their end", async () => {
+    const owner = world.person("owner");
+    const account = await signedIn(world.api, owner);
+    await world.ledger.faucet(account.address, 60_000_000n);
+    await backUp();
+    const bought = await account.buy(paid.id);
+    const escrow = json<Bought>(await account.tryBuy(safe.id, "protected")).purchase.id;
+    const earned = await balance(world, seller?.address ?? "");
+    await loseAndRestore();
+
+    const again = await signedIn(world.api, owner);
+    const refused = await again.tryBuy(paid.id);
+    assert.match(errorOf(refused, 503), /was restored from a backup .* nothing was paid/);
+    assert.ok(Number(refused.headers.get("retry-after")) > 0);
+    await world.ledger.advance(360);
+    const owned = await eventually("the wallet's purchases since the backup", async () => {
+      await world.tick();
+      const answer = await again.tryBuy(paid.id);
+      return answer.status === 503 ? undefined : json<Bought>(answer);
+    });
+    assert.deepEqual([owned.alreadyOwned, owned.purchase.id], [true, bought.purchase.id]);
+    assert.equal(owned.content, bought.content);
+    assert.equal(await balance(world, seller?.address ?? ""), earned, "nothing was paid again");
+    await until(world, escrow, "ResultSubmitted");
+    await passTo(world, escrow, "unlock");
+    await until(world, escrow, "withdrawn");
   });
 
   it("are not put over others", async () => {

@@ -21,6 +21,7 @@ mod long_answers;
 mod redelivery;
 mod repeated_headers;
 mod request_commitments;
+mod restored;
 mod rollbacks_at_random;
 mod same_buyer;
 mod sign_in;

@@ -9,7 +9,7 @@ use escrow::Datum;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use super::{Keys, Watch};
+use super::{Keys, Watch, restore::unknown_alarms};
 use crate::{chain_state, contents::Contents};
 
 /// How long after its window opened a dispute may be open: as long as the arbiter waits for evidence.
@@ -41,7 +41,7 @@ impl<D: Database, C: Chain, K: Contents> Watch<'_, D, C, K> {
     /// The database cannot be asked.
     pub(super) async fn alarms(&self, keys: &impl Keys) -> Result<Vec<String>, DatabaseError> {
         let time = chain_state::clock(&self.database.run(chain_state::read_time()).await?, self.now, self.lead)?;
-        let [open, late] = exactly(self.database.batch(vec![open(), late(time)]).await?)?;
+        let [open, late, unknown] = exactly(self.database.batch(vec![open(), late(time), unknown_alarms()]).await?)?;
         let mut alarms: Vec<String> = late
             .all_json::<String>()?
             .into_iter()
@@ -49,6 +49,7 @@ impl<D: Database, C: Chain, K: Contents> Watch<'_, D, C, K> {
                 format!("the dispute of {purchase} is not settled in time: see ARBITER_TOKEN, and the arbiter's log")
             })
             .collect();
+        alarms.extend(unknown.all_json::<String>()?);
         if self.sells {
             let seller = keys.seller().map(cardano::keys::SigningKey::enterprise_address);
             let contract = self.deployment.map(|deployment| deployment.address().to_string());

@@ -20,6 +20,7 @@ use super::{
     Report, TickError, TickView, Watch,
     look::found_in,
     reading::{self, Reading},
+    restore::note_unknown,
 };
 use crate::{contents::Contents, escrow_steps::Found};
 
@@ -209,6 +210,12 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
                 json!(utxos.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
             );
             if self.database.run(ours).await?.first().is_none() {
+                if let (Some(deployment), Some(seller)) = (self.deployment, &view.seller) {
+                    let unknown = note_unknown(&utxos, listed.time_ms, deployment, seller);
+                    if !unknown.is_empty() {
+                        self.database.batch(unknown).await?;
+                    }
+                }
                 return Ok(Read::Passed);
             }
         }

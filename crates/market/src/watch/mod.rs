@@ -21,6 +21,7 @@ mod history;
 mod housekeeping;
 mod look;
 mod reading;
+mod restore;
 mod rollback;
 mod unsure;
 
@@ -48,6 +49,7 @@ use counted::Counted;
 pub use due::Holder;
 use due::{Due, Owed};
 use reading::{Reading, SeenBlock};
+use restore::Restore;
 use unsure::Unsure;
 
 /// Escrows that are due, and creators who are owed.
@@ -293,12 +295,33 @@ impl<D: Database, C: Chain + History + Evaluate, K: Contents> Watch<'_, D, C, K>
         if acted || back || moved || opened {
             work = self.read_due(&view).await?;
         }
-        let Some(deployment) = self.deployment else { return Ok(()) };
+        let restore = Restore {
+            database: self.database,
+            chain: self.chain,
+            deployment: self.deployment,
+            seller: keys.seller().filter(|_| self.sells),
+            tip,
+            clock,
+            now: self.now,
+            calls_left: self.calls_left,
+        };
+        restore.read_wallets(report).await?;
+        let Some(deployment) = self.deployment else {
+            restore.adopt_escrows(report).await?;
+            return Ok(());
+        };
         let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;
         self.follow_all(waiting, &view, report).await?;
         let known = report.steps;
         let read_to = self.read_history(deployment, &reading, &view, report).await?;
-        if report.steps > known {
+        let adopted = match restore.adopt_escrows(report).await {
+            Err(TickError::Chain(error)) => {
+                report.note(&"an unknown escrow", &error);
+                false
+            }
+            adopted => adopted?,
+        };
+        if adopted || report.steps > known {
             let view = TickView { read_to, looks_at_wallet: false, ..view };
             let work = self.read_due(&view).await?;
             let waiting = self.act(deployment, keys, arbiter, &view, work, report).await?;

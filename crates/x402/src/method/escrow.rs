@@ -131,6 +131,12 @@ impl UnsignedQuote<'_> {
         &self.method.seller
     }
 
+    /// The digest of its terms, which the signature carries.
+    #[must_use]
+    pub const fn terms_digest(&self) -> &TermsDigest {
+        &self.digest
+    }
+
     /// The bytes that are signed.
     #[must_use]
     pub fn to_sign(&self) -> &[u8] {
