@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz contract deploy rollback smoke tail backup restore clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz contract deploy rollback smoke tail backup restore reconcile clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -49,7 +49,7 @@ audit: setup ## known vulnerabilities of what we depend on, where there is a net
 unit: setup ## Rust's tests; among them the contract held against its rules
 	cargo test --workspace --quiet
 
-e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter mcp" for some, E2E_JOBS=n at a time
+e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter agents" for some, E2E_JOBS=n at a time
 	@$(RUN_E2E)
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
@@ -109,6 +109,9 @@ backup: setup ## both databases into files: make backup TO=folder; LOCAL=.state/
 
 restore: setup ## from these files into empty databases: make restore FROM=folder
 	@ENV='$(ENV)' LOCAL='$(LOCAL)' FROM='$(FROM)' node scripts/backup.ts restore
+
+reconcile: setup ## after Time Travel: have the watcher read the chain first, as make restore does by itself
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' node scripts/backup.ts reconcile
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

@@ -7,9 +7,9 @@ CREATE TABLE outbox (
     ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'payout', 'split',
       'settlement')),
   purpose TEXT NOT NULL,                         -- what it is for: its insert holds that one live entry stands for each
-  wallet TEXT,                                   -- the wallet of ours that built it; NULL for a payer's own
+  wallet TEXT,                                   -- the service's wallet that built it; NULL for a payer's own
   cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it; a payer's are not
-                                                 -- kept once it took no effect
+                                                 -- kept once it is refused or expired
   state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'included', 'refused', 'expired')),
   valid_until_slot INTEGER NOT NULL,             -- the first slot in which it is no longer valid
   attempts INTEGER NOT NULL CHECK (attempts >= 0), -- submissions since it was claimed that may have reached a node: the
@@ -17,12 +17,12 @@ CREATE TABLE outbox (
   provenance TEXT NOT NULL CHECK (provenance IN ('ours', 'foreign', 'unknown')), -- who handed it to the network first
   attempted_at_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
-  reason TEXT,                                   -- why it took no effect
+  reason TEXT,                                   -- why it was refused
   block_hash TEXT,
   block_height INTEGER,
   block_slot INTEGER,
   block_time_ms INTEGER,
-  absent INTEGER NOT NULL DEFAULT 0 CHECK (absent IN (0, 1)), -- a payment that took no effect, and that was in no block when
+  absent INTEGER NOT NULL DEFAULT 0 CHECK (absent IN (0, 1)), -- a refused or expired payment that was in no block when
                                                    -- it was asked for long after its end: it is looked for no more
   recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)), -- a rollback may have removed it: to be asked for again
   CHECK ((state = 'included') = (block_hash IS NOT NULL) AND (block_hash IS NULL) = (block_height IS NULL)
@@ -37,7 +37,7 @@ CREATE INDEX outbox_unsettled ON outbox (wallet) WHERE wallet IS NOT NULL AND st
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
 CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
 
--- Outputs that an entry spends or puts up: nobody else may build on them.
+-- Outputs that an entry spends or puts up: no other entry may use them.
 CREATE TABLE reservations (
   tx_in TEXT PRIMARY KEY,                        -- txHash#index, or payer:txHash#index of a payer's own: one entry for
                                                  -- each

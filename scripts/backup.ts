@@ -2,11 +2,16 @@
 //
 //   make backup [ENV=preview] [TO=folder]        the account's; LOCAL=.state/dev: those of a local stack
 //   make restore FROM=folder [ENV=...] [LOCAL=...]
+//   make reconcile [ENV=...] [LOCAL=...]         after Time Travel
+//
+// A restored database of the service is marked (`backup/restored.sql`): nothing is paid from it before the watcher has read
+// from the chain what happened since the backup.
 //
 // A backup is put into a database in memory before it is said to be one.
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type Query, readContents, readRows } from "./backup/reading.ts";
@@ -88,7 +93,16 @@ function tried(db: DatabaseSync, text: string): void {
   db.close();
 }
 
-/** Puts a backup into a database that is empty, or not there yet. */
+/** What says that a database was restored, and what of it that changes. */
+const RESTORED = join(root, "scripts/backup/restored.sql");
+const MARKED: ReadonlySet<string> = new Set(["restored", "unread_wallets", "sessions"]);
+
+/** Marks the service's database as restored. The arbiter's needs no mark: the ledger takes each settlement once. */
+export async function mark(place: Place): Promise<void> {
+  await place.target.wrangler(place.worker, "d1", "execute", "DB", ...where(place), "--yes", "--file", RESTORED);
+}
+
+/** Puts a backup into a database that is empty, or not there yet, and marks it as restored in the same go. */
 export async function restore(place: Place, file: string): Promise<Record<string, number>> {
   const { target, worker } = place;
   const { migrations, rows } = headingOf(readFileSync(file, "utf8"));
@@ -107,9 +121,17 @@ export async function restore(place: Place, file: string): Promise<Record<string
   const own = (name: string) => Number(made.prepare(`SELECT count(*) AS rows FROM ${name}`).get()?.rows);
   const filled = Object.entries(await count()).filter(([name, rows]) => rows > own(name));
   if (filled.length > 0) throw new Error(`the database is not empty: ${filled.map((one) => one.join(" ")).join(", ")}`);
-  await target.wrangler(worker, "d1", "execute", "DB", ...where(place), "--yes", "--file", file);
+  const folder = mkdtempSync(join(tmpdir(), "surety-restore-"));
+  try {
+    const whole = join(folder, "whole.sql");
+    const marked = worker.role === "api" ? readFileSync(RESTORED, "utf8") : "";
+    writeFileSync(whole, readFileSync(file, "utf8") + marked, { mode: 0o600 });
+    await target.wrangler(worker, "d1", "execute", "DB", ...where(place), "--yes", "--file", whole);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
   const after = await count();
-  const wrong = Object.entries(rows).filter(([name, rows]) => after[name] !== rows);
+  const wrong = Object.entries(rows).filter(([name, rows]) => after[name] !== rows && !MARKED.has(name));
   if (wrong.length > 0) throw new Error(`not all is there: ${wrong.map(([name]) => name).join(", ")}`);
   return after;
 }
@@ -125,6 +147,11 @@ async function run(): Promise<void> {
   const [what] = process.argv.slice(2);
   const target = new Target(environmentOf(ENV || undefined), DEPLOY_ROOT ?? root);
   const places = KEPT.map((worker): Place => ({ target, worker, ...(LOCAL && { local: LOCAL }) }));
+  if (what === "reconcile") {
+    for (const place of places.filter(({ worker }) => worker.role === "api")) await mark(place);
+    console.log("The watcher reads the chain since the backup, from five minutes from now on: see make status.");
+    return;
+  }
   const stamp = new Date().toISOString().replace(/[-:]/g, "").slice(0, 15);
   const folder = resolve(what === "restore" ? (FROM ?? "") : TO || join(target.root, ".deploy/backups", stamp));
   if (what === "restore" && !FROM) throw new Error("which backup: FROM=folder");

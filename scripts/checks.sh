@@ -7,6 +7,10 @@ source "$root/scripts/env.sh"
 source "$root/scripts/jobs.sh"
 cd "$root"
 
+# A quarter of the disk that target/ takes otherwise is for the next edit (incremental), and half of each test's program for a
+# debugger. A panic says its file and line without either.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG=0
+
 logs=$(mktemp -d)
 
 # step WHAT COMMAND...: says when it begins and ends; its output only if it fails.

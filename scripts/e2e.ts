@@ -1,6 +1,6 @@
 // The end-to-end tests, JOBS processes at a time: files that take longest have one of their own and begin first, so that none
 // is left alone at the end; of the others several share one, which reads its modules once for all of them.
-// Words after the name choose the files whose paths have one of them: node scripts/e2e.ts security chaos
+// Words after the name choose the files whose paths have one of them: node scripts/e2e.ts abuse chaos
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -12,20 +12,20 @@ const FOLDERS = ["devnet/test", "tests"];
 /** Files that take a minute and more, longest first: they wait more than they compute. */
 const LONG = [
   "tests/chaos/chaos.test.ts",
-  "tests/e2e/faults.test.ts",
-  "tests/security/watcher.test.ts",
+  "tests/http/provider-faults.test.ts",
+  "tests/abuse/watcher-flood.test.ts",
   "tests/accounts/faults.test.ts",
   "tests/accounts/operator.test.ts",
-  "tests/soak/soak.test.ts",
-  "tests/security/paying.test.ts",
+  "tests/chaos/soak.test.ts",
+  "tests/abuse/payment-costs.test.ts",
   "tests/pages/reading.test.ts",
   "tests/pages/purchase.test.ts",
-  "tests/security/clock.test.ts",
-  "tests/checkout/again.test.ts",
-  "tests/security/uploads.test.ts",
-  "tests/e2e/settlement.test.ts",
-  "tests/deploy/deploy.test.ts",
-  "tests/deploy/backup.test.ts",
+  "tests/abuse/chain-clock.test.ts",
+  "tests/http/paying-again.test.ts",
+  "tests/abuse/slow-uploads.test.ts",
+  "tests/http/settlement.test.ts",
+  "tests/operating/deploy.test.ts",
+  "tests/operating/backup.test.ts",
   "tests/pages/paywall.test.ts",
   "tests/scale/watcher.test.ts",
 ];

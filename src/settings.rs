@@ -27,7 +27,7 @@ pub struct Settings {
     pub quota: Quota,
     /// What the database can hold, in bytes.
     pub database_bytes: u64,
-    /// How far the chain's clock may be ahead of ours.
+    /// How far the chain's clock may be ahead of the worker's.
     pub lead: Lead,
 }
 

@@ -1,4 +1,4 @@
-//! The arbiter worker: `POST /disputes/resolve`, for whoever holds the token. The rules are in the crate `arbitration`.
+//! The arbiter worker: `POST /disputes/resolve`, for clients that hold the token. The rules are in the crate `arbitration`.
 
 mod settings;
 

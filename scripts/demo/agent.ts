@@ -2,10 +2,9 @@
 
 import { x402Client } from "@x402/core/client";
 import type { PaymentRequired } from "@x402/core/types";
-import { networkTime } from "../../tests/buyer/chain.ts";
-import { ExactCardanoScheme, methodOf } from "../../tests/buyer/scheme.ts";
-import { call, resultOf, stateless, type ToolResult } from "../../tests/mcp/endpoint.ts";
-import { signInAgent } from "../../tests/oauth/client.ts";
+import { ExactCardanoScheme, methodOf, networkTime } from "../../examples/js/x402-exact-cardano/index.js";
+import { call, resultOf, stateless, type ToolResult } from "../../tests/agents/endpoint.ts";
+import { signInAgent } from "../../tests/agents/sign-in.ts";
 import type { Wallet } from "../../tests/wallets/wallet.ts";
 import type { Stack } from "../stack.ts";
 import { type Listing, type Purchase, purchaseOf, timeline } from "./shop.ts";

@@ -1,5 +1,6 @@
 // Who buys in a soak, and who tries not to pay.
 
+import { Stranger } from "../../tests/abuse/stranger.ts";
 import { type Account, open as openAccount } from "../../tests/accounts/account.ts";
 import { fromOutside, fromServiceWallet, type Offered, patiently } from "../../tests/chaos/people.ts";
 import { type Answer, decode, post, send, usage } from "../../tests/helpers/http.ts";
@@ -15,7 +16,6 @@ import {
 } from "../../tests/helpers/payments.ts";
 import type { Random } from "../../tests/helpers/random.ts";
 import type { World } from "../../tests/helpers/world.ts";
-import { Stranger } from "../../tests/security/stranger.ts";
 import { seedHex } from "../../tests/wallets/keys.ts";
 import { unlockProof } from "../../tests/wallets/proof.ts";
 import type { Wallet } from "../../tests/wallets/wallet.ts";

@@ -104,6 +104,7 @@ impl From<Unavailable> for ApiError {
             Unavailable::Unconfirmed(_)
             | Unavailable::NoResult(_)
             | Unavailable::Refundable(_)
+            | Unavailable::Restoring
             | Unavailable::ChainBehind => UnlockError::NotNow(error).into(),
         }
     }

@@ -3,12 +3,11 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { Address, Transaction, TransactionHash } from "@evolution-sdk/evolution";
 import type { PaymentRequirements } from "@x402/core/types";
+import { type CardanoPayload, networkTime } from "../../examples/js/x402-exact-cardano/index.js";
 import { type Ledger, startLedger } from "../wallets/ledger.ts";
 import { type Wallet, walletNamed } from "../wallets/wallet.ts";
 import { payingFetch } from "./buyer.ts";
-import { networkTime } from "./chain.ts";
 import { CONTENT, type Seller, startSeller } from "./seller.ts";
-import type { CardanoPayload } from "./transaction.ts";
 
 describe("a buyer with the stock x402 client", () => {
   let ledger: Ledger;

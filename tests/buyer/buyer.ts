@@ -1,10 +1,13 @@
 // A buyer without an account: the stock x402 fetch, with a wallet behind it.
 import type { PaymentPayload } from "@x402/core/types";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import {
+  ExactCardanoScheme,
+  methodOf,
+  networkTime,
+  type TransferMethod,
+} from "../../examples/js/x402-exact-cardano/index.js";
 import type { Wallet } from "../wallets/wallet.ts";
-import { networkTime } from "./chain.ts";
-import type { TransferMethod } from "./method.ts";
-import { ExactCardanoScheme, methodOf } from "./scheme.ts";
 
 export interface BuyerOptions {
   /** Base address of a Blockfrost API, with `/api/v0`. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { transactionOf } from "../../devnet/cardano/transaction.ts";
-import { cheaper } from "../builder/tamper.ts";
+import { cheaper } from "../chain/tamper.ts";
 import { usage } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { purchaseOf, settlementOf } from "../helpers/payments.ts";

@@ -4,12 +4,12 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { open } from "../accounts/account.ts";
+import { signInAgent } from "../agents/sign-in.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import { json, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { signInAgent } from "../oauth/client.ts";
 import { sha256Hex } from "../wallets/proof.ts";
 import { assertQuiet, offered, visit } from "./world.ts";
 

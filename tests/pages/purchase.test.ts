@@ -5,13 +5,13 @@ import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { act, escrowIn } from "../../scripts/act.ts";
 import { open } from "../accounts/account.ts";
+import { lockUnposted } from "../escrow/sale.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import { json, send } from "../helpers/http.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
 import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { lockUnposted } from "../watcher/sale.ts";
 import { assertQuiet, offered, visit } from "./world.ts";
 
 interface Purchase {

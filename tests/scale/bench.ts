@@ -3,10 +3,10 @@
 // Milliseconds are this machine's. The last column counts in requests for /health, measured in the same run, and means
 // about the same everywhere: 1 is what any request costs that touches nothing.
 import type { SQLInputValue } from "node:sqlite";
+import { type Account, account } from "../escrow/sale.ts";
 import { json, post, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { type Account, account } from "../watcher/sale.ts";
 import { cpuOf, runtimeOf } from "./cpu.ts";
 import type { Order } from "./locks.ts";
 import { purchasesIn, Sales } from "./sales.ts";

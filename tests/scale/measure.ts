@@ -7,12 +7,12 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Measured, Purchase as MeasuredPurchase, Transaction, Use } from "../../scripts/scale/model.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
+import { type Account, account, passTo } from "../escrow/sale.ts";
 import { json, post, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import type { Purchase } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
-import { type Account, account, passTo } from "../watcher/sale.ts";
 import { cpuOf, runtimeOf } from "./cpu.ts";
 import { databaseOf } from "./rows.ts";
 import { Sales } from "./sales.ts";
@@ -211,7 +211,7 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
     ];
     tell("quiet ticks");
     // The first tick splits the platform's wallet, and is followed until its block is deep enough.
-    for (let tick = await world.tick(); tick.batches > 2; tick = await world.tick()) await world.ledger.block();
+    for (let tick = await world.tick(); tick.batches > 4; tick = await world.tick()) await world.ledger.block();
     const still = await meter.during(async () => {
       for (let i = 0; i < QUIET; i++) await world.tick();
     });

@@ -1,11 +1,11 @@
 // How SQLite goes about a statement: what it would go through from end to end.
 import type { DatabaseSync } from "node:sqlite";
 
-/** What may be gone through: single rows, blocks that a rollback can reach, lists in parameters, and indexes that hold nothing but what is looked for. */
+/** What may be gone through: single rows, wallets to be read after a restore, blocks that a rollback can reach, lists in parameters, and indexes that hold nothing but what is looked for. */
 const SMALL = [
   /^SCAN CONSTANT ROW$/,
   /^SCAN \S+ VIRTUAL TABLE/,
-  /^SCAN (chain_reading|chain_state|catalogue_version|chain_blocks)$/,
+  /^SCAN (chain_reading|chain_state|restored|unread_wallets|catalogue_version|chain_blocks)$/,
   // What a subquery found, in another order: how it finds that stands in the plan beside it, and is held to the same.
   /^SCAN \(subquery-\d+\)$/,
   /USING (COVERING )?INDEX (outbox_open|outbox_recheck|escrows_creator_due|chain_unread_by_trial)$/,

@@ -69,7 +69,7 @@ fn only_edge_and_the_workers_name_the_runtime() {
 }
 
 #[test]
-fn nobody_but_edge_and_the_tools_has_a_clock_a_network_or_randomness() {
+fn only_edge_and_the_tools_have_a_clock_a_network_or_randomness() {
     let free = |name: &str| name == "edge" || TOOLS.contains(&name);
     for member in members().iter().filter(|(name, _)| !free(name)) {
         let found = named(member, &OUTSIDE);

@@ -215,7 +215,7 @@ pub struct WalletView {
     pub daily_budget_lovelace: Lovelace,
     /// Of it, spent today.
     pub spent_today_lovelace: Lovelace,
-    /// Whether it is the demo wallet, which everybody shares.
+    /// Whether it is the demo wallet, which all clients share.
     pub shared_demo_wallet: bool,
     /// What to do next.
     pub next: String,

@@ -75,7 +75,7 @@ pub struct ConnectChallenge {
 pub enum ApprovalMode {
     /// The owner of a wallet: with `owner`, `key` and `signature`.
     Wallet,
-    /// Nobody: the shared demo wallet.
+    /// No owner: the shared demo wallet.
     Demo,
 }
 

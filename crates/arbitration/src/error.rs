@@ -17,7 +17,7 @@ pub enum ResolveError {
     /// It is no escrow of this arbiter's contract.
     #[error("ref names no escrow of this arbiter: {0}")]
     NotAnEscrow(#[from] NotOurs),
-    /// It goes back to nothing that a purchase could have locked: somebody only made it look like a dispute.
+    /// It goes back to nothing that a purchase could have locked: it was made to look like a dispute.
     #[error("ref names an escrow that no purchase locked")]
     NeverLocked,
     /// What it holds cannot be paid out as decided.

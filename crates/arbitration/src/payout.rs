@@ -23,7 +23,7 @@ use sql::{Database, exactly};
 
 use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, purpose, settlement};
 
-/// Waits for whoever is submitting a settlement: together as long as a submission is left unanswered.
+/// Waits for another request that submits the settlement: together as long as a submission may take.
 const ANSWER_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
 /// Waits before a settlement is built again, because another took its inputs first or has just spent them.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
@@ -62,7 +62,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Ok(award.paid(self.pay(disputed, &award).await?))
     }
 
-    /// What became of an escrow that is decided and spent: settled as signed, for a dispute ends in no other way; or it
+    /// How an escrow that is decided and spent ended: settled as signed, for a dispute ends in no other way; or it
     /// went on before the window, by its parties.
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<ResolveResult, ResolveError> {
         if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
@@ -78,7 +78,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         })
     }
 
-    /// Goes on with a settlement that stands: waits for whoever may be submitting it, then does what the chain asks for.
+    /// Goes on with a settlement that stands: waits for a request that may be submitting it, then does what the chain asks
+    /// for.
     /// `None` where it has ended without effect.
     async fn drive(
         &self,
@@ -104,7 +105,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
         let address = self.key.enterprise_address();
         let mut now = self.now;
-        // Nobody else looks after what earlier settlements hold of the wallet.
+        // Only this place frees outputs that earlier settlements reserved.
         let earlier = Entry::all(&self.database.run(open(&address, Kind::Settlement)).await?)?;
         self.outbox().close(earlier, &disputed.tip, now).await?;
         let parameters = self.chain.protocol_parameters().await?;

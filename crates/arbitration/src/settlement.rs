@@ -1,4 +1,4 @@
-//! Who gets what of a disputed escrow, to the last lovelace and token: nothing is left for whoever sends it.
+//! Who gets what of a disputed escrow, to the last lovelace and token: the sender of the transaction keeps nothing.
 
 use escrow::{
     AssetValue,
@@ -10,7 +10,7 @@ use escrow::{
 /// Hex digits of a policy id.
 const POLICY_HEX: usize = 56;
 
-/// What is signed for this winner. Tokens that somebody put into the escrow go to the winner. `None` where less is
+/// What is signed for this winner. Tokens that anyone put into the escrow go to the winner. `None` where less is
 /// locked than the buyer's collateral.
 #[must_use]
 pub fn settlement(escrow: &Escrow, winner: Winner) -> Option<(DisputeWithdrawal, Split)> {

@@ -92,7 +92,7 @@ fn what_was_written_down_before_the_arbiter_died_is_submitted() {
 }
 
 #[test]
-fn a_settlement_that_nobody_took_in_time_is_followed_by_another() {
+fn a_settlement_that_expired_is_followed_by_another() {
     let world = World::new(&[50 * ADA]);
     let request = world.dispute(1);
     world.open_window();
@@ -156,7 +156,7 @@ fn a_wallet_whose_only_coin_is_under_way_is_busy_until_its_transaction_ends() {
 }
 
 #[test]
-fn a_settlement_that_nobody_asks_about_any_more_is_noted_as_settled_with_the_next() {
+fn a_settlement_without_further_requests_is_noted_as_settled_with_the_next() {
     let world = World::new(&[50 * ADA; 2]);
     let [first, second] = [1, 2].map(|number| world.dispute(number));
     world.open_window();

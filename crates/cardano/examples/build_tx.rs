@@ -1,7 +1,7 @@
 //! Builds and signs transactions from scenarios, one JSON object per line in and one per line out.
 //!
 //! Out: `{"tx": {"cbor": hex, "tx_id", "fee", "inputs", "collateral", "outputs", "change"}}`, for a sweep with `sent`
-//! and `left`, or `{"error": text, "kind": name, "missing": lovelace}`. `tests/builder` gives the results to the ledger.
+//! and `left`, or `{"error": text, "kind": name, "missing": lovelace}`. `tests/chain` gives the results to the ledger.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -17,15 +17,15 @@ const TESTNET_HRP: Hrp = Hrp::parse_unchecked("addr_test");
 const MAINNET_HRP: Hrp = Hrp::parse_unchecked("addr");
 /// CIP-19, header type 8: the head of a list of two.
 const BYRON: u8 = 8;
-/// The same with the length written wider than need be, as the ledger takes it.
+/// [`BYRON`] with its length written in two bytes, which the ledger takes.
 const BYRON_WIDE: u8 = 9;
 
 /// Who spends from an address, or who delegates its stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Credential {
-    /// A key: whoever signs with it.
+    /// A key: its holder signs.
     Key(KeyHash),
-    /// A script: nobody signs for it.
+    /// A script: there is no signature for it.
     Script(ScriptHash),
 }
 
@@ -59,7 +59,7 @@ pub enum AddressError {
     /// An address of mainnet.
     #[error("not a preprod address: this address is for mainnet; switch the wallet to preprod")]
     WrongNetwork,
-    /// Payment credential is a script: nobody can sign with it.
+    /// The payment credential is a script, which cannot sign.
     #[error("not an address with a payment key: script addresses cannot sign")]
     Script,
     /// Stake, pointer or Byron address.

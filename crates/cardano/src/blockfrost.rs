@@ -1,4 +1,4 @@
-//! Blockfrost's answers as types of ours: pure parsing, so that it is tested natively and fuzzed without a network.
+//! Blockfrost's answers as this crate's types: pure parsing, so that it is tested natively and fuzzed without a network.
 //!
 //! Source: Blockfrost's OpenAPI description of the Cardano API (`/blocks/latest`, `/epochs/latest/parameters`,
 //! `/txs/{hash}`, `/cbor` and `/utxos` of it, `/addresses/{address}`, `/transactions` and `/utxos` of it). Every number

@@ -139,16 +139,17 @@ pub enum ChainError {
         /// Seconds between the clock and the block's time.
         ahead_s: u64,
     },
-    /// Whoever asks has cost the provider as much as they may for now.
+    /// The client used up its share of the provider's calls for now.
     #[error("asked for too often")]
     TooMany,
-    /// An answer that somebody made longer than what is left of this request's budget; another one may be had.
+    /// The answer is longer than this request's remaining budget, because of what others wrote into it. Other answers may
+    /// be shorter.
     #[error("an answer is too long for what is left of this request")]
     TooLong,
     /// This request's budget of outside calls is used up.
     #[error("this request needs more outside calls than it may make")]
     BudgetExhausted,
-    /// This request's time is over: nobody was asked.
+    /// This request's time is over: the provider was not asked.
     #[error("this request's time is over")]
     TimeOver,
 }

@@ -26,7 +26,7 @@ pub enum Evaluation {
     Refused(String),
 }
 
-/// The port to whoever runs scripts. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
+/// The port to a service that runs scripts. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Evaluate {
     /// Runs the scripts of a transaction, signed or not.

@@ -1,4 +1,4 @@
-//! Ed25519 keys: signing with ours, and the port through which everybody's signatures are verified.
+//! Ed25519 keys: signing with the service's keys, and the port that verifies all signatures.
 //!
 //! ```text
 //!   key, message, signature ──> strict::check ──> VerifyEd25519 ──> yes / no
@@ -28,7 +28,7 @@ pub const MIN_MASTER_BYTES: usize = 32;
 
 /// Separates wallet keys from anything else ever derived from the same master secret.
 const WALLET_DOMAIN: &[u8] = b"surety:wallet-key:v1\n";
-/// The same for the key that signs receipts.
+/// The domain of the key that signs receipts.
 const RECEIPT_DOMAIN: &[u8] = b"surety:receipt-key:v1\n";
 
 /// Verifies Ed25519 signatures, without the cofactor. Callers go through [`verify`], never straight to the port.
@@ -38,7 +38,7 @@ pub trait VerifyEd25519 {
     async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool;
 }
 
-/// Signs with a key of ours: the same bytes whoever does it (RFC 8032).
+/// Signs with a key of the service. Ed25519 is deterministic (RFC 8032), so every implementation gives the same bytes.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait SignEd25519 {
     /// The key's signature of a message.

@@ -110,7 +110,7 @@ impl PurchaseArgument {
     }
 }
 
-/// Prints what became of it, and what can be done.
+/// Prints the purchase's state, and what can be done.
 pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let mut told: Value = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
@@ -282,7 +282,7 @@ fn advised(failure: Failure, id: &TxHash) -> Failure {
     }
 }
 
-/// Whether the service itself says that this can be done now: then what was refused met somebody else's transaction.
+/// Whether the service itself says that this can be done now: then another party's transaction came first.
 fn is_open(shop: &Shop, id: &TxHash, what: Action) -> Result<bool, Failure> {
     let possible = possible(shop, id)?;
     let open = |one: &Value| says(one, "action") == what.name() && says(one, "timing") == "open";
@@ -291,7 +291,7 @@ fn is_open(shop: &Shop, id: &TxHash, what: Action) -> Result<bool, Failure> {
 
 /// Waits for the transaction that goes before ours, if there is one.
 fn moves(shop: &Shop, escrow: &Escrow) -> Result<bool, Failure> {
-    shop.tell.progress("waiting for what somebody else does with the escrow");
+    shop.tell.progress("waiting for another transaction that spends the escrow");
     let reference = escrow.utxo.reference;
     for _ in 0..MOVE_SECONDS {
         let outputs = shop.chain.outputs_of(&reference.tx)?.unwrap_or_default();

@@ -8,8 +8,8 @@
 //!            delivered: forget, print    cannot be on the chain any more: forget    else: keep, exit code 4
 //! ```
 //!
-//! A signed payment is money that somebody else can move until its validity ends. So it is written down before it is sent,
-//! and no other is made for the listing until the chain says what became of it.
+//! Anyone who has a signed payment can submit it until its validity ends. So it is written down before it is sent,
+//! and no other is made for the listing until the chain shows that it was paid or expired.
 
 use std::path::PathBuf;
 

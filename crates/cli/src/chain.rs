@@ -62,7 +62,7 @@ impl ChainClient {
     /// The local ledger's faucet.
     ///
     /// # Errors
-    /// The chain is nobody's to make money on.
+    /// The chain is a public one, without a faucet of its own.
     pub fn faucet(&self, wallet: &Address) -> Result<String, Failure> {
         if self.local
             && let Some(ledger) = self.provider.base().strip_suffix("/api/v0")

@@ -18,11 +18,11 @@ pub enum Failure {
     /// No answer, or one that says to come later.
     #[error("{0}")]
     Unreachable(String),
-    /// It is not known yet what became of it.
+    /// The outcome is not known yet.
     #[error("{0}")]
     Pending(String),
     /// What was to be signed is not what was asked for.
-    #[error("not signed: {0}. Nothing was paid; whoever answers at this address is not to be trusted with more")]
+    #[error("not signed: {0}. Nothing was paid. Do not trust the service at this address")]
     NotAsAsked(#[from] NotAsAsked),
 }
 
@@ -63,7 +63,7 @@ impl From<ProviderError> for Failure {
                 "the chain's provider does not answer: {error}. Is `make dev` running? For another one set BLOCKFROST_URL, and BLOCKFROST_PROJECT_ID"
             )),
             ProviderError::NotIncluded(..) => Self::Pending(error.to_string()),
-            // Blockfrost's answer to whoever has no project with it.
+            // Blockfrost's answer to a request without a project id.
             ProviderError::Call { why, .. } if why.starts_with("status 403") => Self::Usage(
                 "the chain's provider asks for a project id: put one (free at blockfrost.io) into BLOCKFROST_PROJECT_ID".into(),
             ),

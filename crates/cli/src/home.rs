@@ -1,4 +1,4 @@
-//! A wallet's folder: its key, its session, and the payments of which the end is not known. Nobody else may read it.
+//! A wallet's folder: its key, its session, and the payments whose outcome is not known. Only its owner may read it.
 //!
 //! ```text
 //! ~/.surety/NAME/key                   24 words, or a seed of earlier versions: 64 hexadecimal characters

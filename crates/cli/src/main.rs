@@ -42,7 +42,7 @@ use crate::{chain::ChainClient, failure::Failure, home::Home, service::Service, 
 
 const AFTER_HELP: &str = "\
 The first purchase on a local shop (`make dev` in another terminal):
-  surety wallet new                 makes a key in ~/.surety/default, which nobody else can read
+  surety wallet new                 makes a key in ~/.surety/default, readable by you alone
   surety fund 50                    test money of the local ledger
   surety browse                     what is for sale
   surety buy LISTING > prompt.md    pays the seller; with --protected into the escrow
@@ -100,7 +100,7 @@ enum Command {
     Buy(buying::BuyArguments),
     /// Prove with a signature that the wallet bought a listing, and print it again.
     Prove(redelivery::ProveArguments),
-    /// Show what became of a purchase, and what can be done with it.
+    /// Show the state of a purchase, and what can be done with it.
     Status(acting::PurchaseArgument),
     /// Ask for the money back (protected purchases); where there is a result, dispute it.
     RequestRefund(acting::PurchaseArgument),

@@ -66,7 +66,7 @@ fn derive(key: XPrv, path: &[u32]) -> XPrv {
 mod tests {
     use super::*;
 
-    /// A phrase that everybody knows, and what lucid-evolution 0.4.34 and Mesh 1.9.1 make of it on preprod.
+    /// A phrase that is public, and what lucid-evolution 0.4.34 and Mesh 1.9.1 make of it on preprod.
     const WORDS: &str = "test test test test test test test test test test test test test test test test test test test test test test test sauce";
     const ADDRESS: &str =
         "addr_test1qryvgass5dsrf2kxl3vgfz76uhp83kv5lagzcp29tcana68ca5aqa6swlq6llfamln09tal7n5kvt4275ckwedpt4v7q48uhex";

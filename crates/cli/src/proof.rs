@@ -18,7 +18,7 @@ pub fn of_purchase(key: &SigningKey, listing: &str) -> Result<String, Failure> {
     of_purchase_tagged(key, listing, "")
 }
 
-/// The same with these bytes (hex) before the signature: a tag of CBOR.
+/// A proof with these bytes (hex) before the signature: a tag of CBOR.
 ///
 /// # Errors
 /// None that a key of one's own can have.

@@ -20,7 +20,7 @@ use crate::{
 /// What is offered, and how.
 #[derive(Args)]
 pub struct SellArguments {
-    /// A text file: what the buyer gets, and nobody else.
+    /// A text file: what only buyers get.
     file: PathBuf,
     /// In ADA: at least 1, with protection at least 5.
     #[arg(long)]
@@ -28,7 +28,7 @@ pub struct SellArguments {
     /// By default the text's first heading, or the file's name.
     #[arg(long)]
     title: Option<String>,
-    /// By default the text's first line that is not a heading: it is shown to everybody.
+    /// By default the text's first line that is not a heading: it is public.
     #[arg(long)]
     description: Option<String>,
     /// One of the catalogue's categories, such as Hero or Portfolio.

@@ -71,7 +71,7 @@ impl Pending {
     }
 }
 
-/// What a purchase was of, and of which service: a proof for its listing is for nobody else.
+/// What a purchase was of, and of which service: a proof for its listing goes to no other service.
 #[derive(Deserialize, Serialize)]
 pub struct Purchased {
     pub api: String,
@@ -92,13 +92,13 @@ impl Purchased {
     }
 }
 
-/// What became of a payment, by the chain alone.
+/// The outcome of a payment, by the chain alone.
 enum Fate {
     /// The money moved.
     InBlock,
     /// It cannot move any more.
     Dead,
-    /// Nobody knows yet.
+    /// Not decided yet.
     Open,
 }
 

@@ -21,7 +21,7 @@ impl Tell {
     /// The result: JSON for programs, words for people.
     ///
     /// # Errors
-    /// Nobody reads it.
+    /// Standard output is closed.
     pub fn result(&self, json: &Value, words: &str) -> Result<(), Failure> {
         let text = if self.json { format!("{json:#}") } else { words.to_owned() };
         write(format!("{text}\n").as_bytes())
@@ -30,7 +30,7 @@ impl Tell {
     /// Bytes that were bought: as they are, but for a terminal, which must not obey them.
     ///
     /// # Errors
-    /// Nobody reads them.
+    /// Standard output is closed.
     pub fn content(&self, content: &[u8]) -> Result<(), Failure> {
         if !std::io::stdout().is_terminal() {
             return write(content);
@@ -57,7 +57,7 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::Refused(format!("cannot write the result: {error}")))
 }
 
-/// Somebody else's words on one line, without what a terminal would obey.
+/// Foreign words on one line, without what a terminal would obey.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! What is looked at before anything is signed. A draft comes from whoever answers at the service's address: it is
+//! What is checked before anything is signed. A draft comes from the service's address, which may lie: it is
 //! held against what was asked for and what the chain says the wallet owns, and its own words are not believed.
 //!
 //! ```text
@@ -58,14 +58,14 @@ pub enum NotAsAsked {
     /// Another key is to sign.
     #[error("the draft needs the signature of another key")]
     Signer,
-    /// Something of somebody else's is spent.
+    /// An output of another wallet is spent.
     #[error("the draft spends {0}, which is not this wallet's")]
     Input(TxRef),
     /// What was to be spent is not.
     #[error("the draft does not spend {0}")]
     NotSpent(TxRef),
     /// Money goes where it should not.
-    #[error("the draft sends {} to {address}, which nobody asked for", lovelace.display_tada())]
+    #[error("the draft sends {} to {address}, which you did not ask for", lovelace.display_tada())]
     Output {
         /// Where to.
         address: String,

@@ -10,7 +10,7 @@ use crate::{PlutusAddress, codec};
 pub const MAX_ADMINS: usize = 64;
 
 /// The contract's parameters, in the order in which they are applied. Other parameters make another script hash and
-/// so another trust domain: whoever holds the admin keys settles disputes.
+/// so another trust domain: the holders of the admin keys settle disputes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
@@ -22,7 +22,7 @@ pub struct Parameters {
     pub cooldown_period: Millis,
 }
 
-/// Why parameters would make an escrow whose disputes nobody, or anybody, could settle.
+/// Why parameters would make an escrow whose disputes no one, or anyone, could settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
     /// No arbiter, or none needed.

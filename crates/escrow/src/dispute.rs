@@ -80,7 +80,7 @@ pub fn output_reference(reference: &TxRef) -> PlutusData {
     constr(0, vec![bytes(reference.tx.as_bytes()), integer(reference.index.into())])
 }
 
-/// The output that this datum names, in whichever encoding: the contract compares data, not bytes, and whoever sends what
+/// The output that this datum names, in whichever encoding: the contract compares data, not bytes, and the sender of what
 /// the arbiters signed chooses how payouts are tagged.
 pub(crate) fn read_output_reference(cbor: &[u8]) -> Result<TxRef, NotOurs> {
     const TAG: &str = "output reference";

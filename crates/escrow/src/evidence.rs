@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_result_is_nobodys_output() {
+    fn an_empty_result_matches_no_output() {
         let evidence = Evidence {
             input_hash: &[1; 32],
             result_hash: &[],

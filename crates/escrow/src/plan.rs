@@ -119,7 +119,7 @@ impl Escrow {
     /// The escrow that this output is.
     ///
     /// # Errors
-    /// [`NotOurs`] for an output elsewhere, without the contract's datum, or that nobody can ever spend.
+    /// [`NotOurs`] for an output elsewhere, without the contract's datum, or that can never be spent.
     pub fn read(utxo: Utxo, deployment: &Deployment) -> Result<Self, NotOurs> {
         if utxo.address != deployment.address().to_string() {
             return Err(NotOurs::Shape("address"));
@@ -127,7 +127,7 @@ impl Escrow {
         Self::of(utxo)
     }
 
-    /// The same, wherever it is.
+    /// Reads an escrow at any address.
     pub(crate) fn of(utxo: Utxo) -> Result<Self, NotOurs> {
         let datum = Datum::from_cbor(utxo.inline_datum.as_deref().ok_or(NotOurs::Shape("datum"))?)?;
         if datum.reference_signature.len() < MIN_REFERENCE_SIGNATURE_BYTES {
@@ -207,7 +207,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The same plan with the units that an evaluation found for each escrow, and a margin, but never more than a
+    /// This plan with the units that an evaluation found for each escrow, and a margin, but never more than a
     /// transaction may use. An escrow without any keeps what it has.
     #[must_use]
     pub fn with_units(&self, mut plan: TxPlan, evaluated: &BTreeMap<TxRef, ExUnits>) -> TxPlan {

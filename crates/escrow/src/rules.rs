@@ -1,7 +1,7 @@
 //! The contract's rules as one table: who may do what, from which state, when, and what becomes of the escrow.
 //!
-//! The planner builds transactions from it, and the tests hold every compiled contract against it. Whoever wants to know
-//! when something can be done asks for a [`Window`].
+//! The planner builds transactions from it, and the tests hold every compiled contract against it. When an
+//! action is possible is a [`Window`].
 
 use cardano::{ContentHash, KeyHash, Lovelace, address::Credential, slots::Millis};
 
@@ -186,7 +186,7 @@ pub enum ContractRefusal {
     /// No rule for this action in this state with this result.
     #[error("not possible in this state")]
     State,
-    /// The party's address is a script's: nobody can sign.
+    /// The party's address is a script's, which cannot sign.
     #[error("the party is no key")]
     NoKey,
     /// The key that must sign did not.

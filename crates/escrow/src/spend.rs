@@ -1,4 +1,4 @@
-//! What became of an escrow, from the outputs of the transaction that spent it.
+//! How an escrow continued or ended, from the outputs of the transaction that spent it.
 //!
 //! The contract ends an escrow in one way only from each state, so neither redeemer nor signatures need to be asked for.
 
@@ -13,7 +13,7 @@ use crate::{
     rules::{Effect, PayoutRule, Rule},
 };
 
-/// What became of an escrow.
+/// How an escrow continued or ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// It goes on.
@@ -46,7 +46,7 @@ impl Ending {
 }
 
 impl Escrow {
-    /// What became of this escrow in the transaction with these outputs, which spent it and whose scripts succeeded.
+    /// How this escrow continued or ended in the transaction with these outputs, which spent it and whose scripts succeeded.
     #[must_use]
     pub fn spent_into(&self, outputs: &[Utxo]) -> Spent {
         let here = outputs.iter().filter(|output| output.address == self.utxo.address);

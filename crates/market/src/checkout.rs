@@ -62,7 +62,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub contents: &'a K,
     /// The platform as seller of record, where protected sales are configured.
     pub seller: Option<Seller<'a>>,
-    /// Whether the newest known block is too old for protected sales: none is paid for anew.
+    /// Whether this service must catch up with the chain before protected sales: none is paid for anew.
     pub behind: bool,
     /// The payment methods that are configured.
     pub options: &'a [PaymentOption<'a>],
@@ -121,12 +121,17 @@ pub enum Unavailable {
         "the payment {0} is locked, and its result is not in a block yet: try again in a minute; nothing is paid twice"
     )]
     NoResult(TxHash),
-    /// The newest known block is too old.
+    /// The newest known block is too old, or escrows since a backup are not read yet.
     #[error(
-        "protected purchases are paused: the newest known block is older than three minutes; nothing was paid; try again in \
-         a minute"
+        "protected purchases are paused while this service catches up with the chain; nothing was paid; try again in a minute"
     )]
     ChainBehind,
+    /// The database was restored, and the service wallet's purchases since the backup are not read from the chain yet.
+    #[error(
+        "this service was restored from a backup and reads from the chain what this wallet bought since; nothing was paid; \
+         try again in a minute"
+    )]
+    Restoring,
     /// No result of a lock was posted in time.
     #[error("no result of {0} was posted in time: the content is not delivered; take the money back")]
     Refundable(TxHash),
@@ -167,7 +172,7 @@ pub async fn quote(
 }
 
 /// What the creator gets of a sale under these terms: of an instant sale nothing is passed on.
-fn creator_part(mode: DeliveryMode, price: Lovelace) -> Lovelace {
+pub(crate) fn creator_part(mode: DeliveryMode, price: Lovelace) -> Lovelace {
     match mode {
         DeliveryMode::Instant => Lovelace::ZERO,
         DeliveryMode::Protected => creator_share(price),

@@ -30,6 +30,7 @@ pub mod room;
 pub mod sales;
 pub mod schema;
 pub mod state;
+mod subject;
 pub mod transitions;
 pub mod watch;
 pub mod withdraw;

@@ -1,4 +1,4 @@
-//! What the watcher believes while nodes are on two forks, or while a rollback is undone beside it: no sale is lost by it.
+//! Nodes on two forks, and rollbacks during a tick: whichever node answers, no sale is lost and no step is taken twice.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,10 +7,13 @@
     reason = "tests fail by panicking"
 )]
 
+use std::cell::RefCell;
+
 use crate::support::{block, entry, interrupted::Interrupted, one, person, sales::Sales};
 use cardano::{ScriptHash, TxHash};
 use escrow::Action;
-use sql::{Database, statement};
+use outbox::EntryState;
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 
 /// The newest entry of this kind that acts on a purchase.
 fn acting(sales: &Sales, purchase: &TxHash, kind: &str) -> TxHash {
@@ -133,4 +136,170 @@ fn a_sale_goes_on_as_it_is_while_another_deployment_takes_over() {
     sales.deployment.script_hash = ScriptHash::new([0xdd; 28]);
     let reports = sales.ticks(2);
     assert_eq!(sales.status(&lock), "ResultSubmitted", "{reports:#?}");
+}
+
+/// The buyer's step is in another node's fork, of this depth, from when the tick comes to this statement until it ends; the
+/// chain that stays never has it. What is told of the sale, in the tick and two hours later.
+fn shown_once(depth: usize, at: &'static str, action: Action) -> (String, TxHash, Sales) {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    if action == Action::AuthorizeWithdrawal {
+        sales.ticks(3);
+        sales.does(&lock, Action::SetRefundRequested);
+        sales.ticks(2);
+        sales.until(8);
+        sales.ticks(1);
+        assert_eq!(sales.status(&lock), "Disputed");
+    } else {
+        sales.ledger.mine();
+        sales.tick();
+    }
+    let ours = std::mem::take(&mut *sales.ledger.mempool.borrow_mut());
+    sales.does(&lock, action);
+    (0..depth).for_each(|_| sales.ledger.mine());
+    let theirs = sales.ledger.blocks.borrow().clone();
+    sales.ledger.roll_back(depth, 0);
+    sales.ledger.mempool.borrow_mut().clear();
+    for tx in ours {
+        sales.ledger.hand_in(tx);
+    }
+    (0..=depth).for_each(|_| sales.ledger.mine());
+    let stays = sales.ledger.blocks.borrow().clone();
+    sales.tick_on(&Interrupted::after(&sales.db, at, || drop(sales.ledger.blocks.replace(theirs))));
+    sales.ledger.blocks.replace(stays);
+    let told = sales.status(&lock);
+    for _ in 0..120 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick();
+    }
+    (told, lock, sales)
+}
+
+#[test]
+fn a_step_of_another_fork_is_taken_back() {
+    for depth in [1, 2, 3] {
+        for at in ["INSERT INTO chain_blocks", "UPDATE outbox SET recheck = 1"] {
+            let (told, lock, sales) = shown_once(depth, at, Action::SetRefundRequested);
+            assert_eq!(told, "RefundRequested", "{depth} deep, {at}: the tick believed it");
+            assert_eq!(sales.status(&lock), "withdrawn", "{depth} deep, {at}: the result was posted, and collected");
+            assert!(sales.open().is_empty());
+            let (told, lock, sales) = shown_once(depth, at, Action::AuthorizeWithdrawal);
+            assert_eq!(told, "withdrawing", "{depth} deep, {at}: the tick believed it");
+            assert_eq!(sales.status(&lock), "Disputed", "{depth} deep, {at}: as the chain has it");
+        }
+    }
+}
+
+#[test]
+fn a_step_of_the_chain_that_stays_is_sure_in_the_end() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.does(&lock, Action::SetRefundRequested);
+    let unsure = || one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrow_steps WHERE unsure = 1");
+    sales.ticks(2);
+    assert_eq!((sales.status(&lock).as_str(), unsure().as_str()), ("Disputed", "1"));
+    sales.ticks(8);
+    assert_eq!((sales.status(&lock).as_str(), unsure().as_str()), ("Disputed", "0"));
+}
+
+/// Once.
+type Once<'a> = RefCell<Option<Box<dyn FnOnce() + 'a>>>;
+
+/// A database behind which something happens when an entry is read by its id, and another thing when a step is written.
+struct Between<'a> {
+    db: &'a Sqlite,
+    after_entry: Once<'a>,
+    after_step: Once<'a>,
+}
+
+impl Database for Between<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let has = |part: &str| statements.iter().any(|statement| statement.sql.contains(part));
+        let (entry, step) = (has("FROM outbox WHERE tx_id = ?1"), has("INSERT INTO escrow_steps"));
+        let done = self.db.batch(statements).await;
+        let what = if step { &self.after_step } else { &self.after_entry };
+        if (step || entry)
+            && let Some(what) = what.borrow_mut().take()
+        {
+            what();
+        }
+        done
+    }
+}
+
+#[test]
+fn a_result_in_no_block_that_a_node_of_another_fork_shows_is_asked_for_again() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(1);
+    // Two blocks of one height: one with the result, and the one that stays, with the buyer's own step; another on top.
+    sales.ledger.mine();
+    let theirs = sales.ledger.blocks.borrow().clone();
+    assert!(sales.ledger.inclusion(&acting(&sales, &lock, "result")).is_some());
+    sales.ledger.roll_back(1, 0);
+    sales.does(&lock, Action::SetRefundRequested);
+    (0..2).for_each(|_| sales.ledger.mine());
+    let stays = sales.ledger.blocks.borrow().clone();
+    sales.tick_on(&Between {
+        db: &sales.db,
+        after_entry: RefCell::new(Some(Box::new(|| drop(sales.ledger.blocks.replace(theirs))))),
+        after_step: RefCell::new(Some(Box::new(|| drop(sales.ledger.blocks.replace(stays))))),
+    });
+    let reports = sales.ticks(45);
+    assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
+}
+
+#[test]
+fn a_block_that_one_node_shows_while_another_shows_what_replaced_it_is_asked_for_again() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(1);
+    sales.ledger.mine();
+    let posted = acting(&sales, &lock, "result");
+    sales.tick();
+    assert_eq!(
+        (sales.status(&lock).as_str(), entry(&sales.db, &posted).state),
+        ("ResultSubmitted", EntryState::Included)
+    );
+    let theirs = sales.ledger.blocks.borrow().clone();
+    sales.ledger.roll_back(1, 0);
+    sales.does(&lock, Action::SetRefundRequested);
+    (0..2).for_each(|_| sales.ledger.mine());
+    // The newest block comes from a node of the chain that stays; that the one before is there, from one that has it still.
+    sales.ledger.beside(theirs, 0b100);
+    sales.tick();
+    sales.ledger.agree();
+    let reports = sales.ticks(50);
+    assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
+}
+
+/// A database that loses one answer where an action that was overtaken is given up.
+struct LosesOne<'a>(&'a Sqlite, RefCell<bool>);
+
+impl Database for LosesOne<'_> {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        let gives_up = statements.iter().any(|statement| statement.sql.contains("SET state = 'refused'"));
+        if gives_up && !self.1.replace(true) {
+            return Err(DatabaseError("Network connection lost.".into()));
+        }
+        self.0.batch(statements).await
+    }
+}
+
+#[test]
+fn an_action_that_was_overtaken_is_given_up_by_the_next_tick_where_one_could_not() {
+    let sales = Sales::new();
+    let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
+    sales.ledger.mine();
+    sales.tick();
+    sales.ledger.mempool.borrow_mut().clear();
+    sales.does(&locks[0], Action::SetRefundRequested);
+    let loses = LosesOne(&sales.db, RefCell::new(false));
+    for _ in 0..3 {
+        (0..3).for_each(|_| sales.ledger.mine());
+        sales.tick_on(&loses);
+    }
+    assert!(*loses.1.borrow(), "an answer was lost");
+    assert!(locks.iter().skip(1).all(|lock| sales.status(lock) == "ResultSubmitted"));
 }

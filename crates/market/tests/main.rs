@@ -1,39 +1,38 @@
 //! What this crate promises, on SQLite, as one program: its tests go side by side, and what they share is compiled once.
-//! What measures a process's memory is a program of its own.
+//! `process_memory` is a program of its own.
 
-mod abandoned;
+mod abandoned_escrows;
 mod acting_at_random;
 mod alarms;
-mod another_fork;
-mod bounded;
-mod bucket;
-mod burned_terms;
 mod buying_at_random;
 mod catalogue;
-mod committed;
-mod copied;
-mod crowded;
+mod catalogue_query_cost;
+mod contents_at_once;
+mod contents_in_bucket;
+mod copied_payments;
+mod copied_quotes;
 mod discovery;
 mod drafts;
-mod ending;
-mod figures;
+mod expiring_locks;
 mod forks;
-mod handing_over;
-mod lasting;
+mod full_text_cost;
+mod kept_rows_cost;
 mod long_answers;
-mod memory;
-mod paid_reads;
-mod returning;
-mod rollbacks;
+mod redelivery;
+mod repeated_headers;
+mod request_commitments;
+mod restored;
+mod rollbacks_at_random;
 mod same_buyer;
 mod sign_in;
 mod spending;
 mod support;
-mod twice;
-mod two_nodes;
-mod watching;
+mod tokens_in_wallet;
+mod trigger_sums;
+mod unreadable_content;
+mod unseen_payments;
+mod watcher;
 mod wire;
-mod wordy;
 
 #[test]
 fn every_file_beside_this_one_is_run() {

@@ -1,4 +1,4 @@
-//! Whether a request comes from somebody who reads, or from a program (RFC 9110, 12.5.1).
+//! Whether a request comes from a browser or from a program (RFC 9110, 12.5.1).
 
 /// Whether `Accept` names `text/html`, and likes nothing that a program reads better. Programs that take anything, and say
 /// so or nothing, get JSON.

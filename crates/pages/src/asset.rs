@@ -18,7 +18,7 @@ pub struct Asset {
     pub text: Cow<'static, str>,
 }
 
-/// Characters of a hash in a name: enough that no two files of ours ever have the same.
+/// Characters of a hash in a name: enough that no two of the service's files share one.
 const HASH_CHARS: usize = 12;
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 

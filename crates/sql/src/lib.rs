@@ -47,7 +47,7 @@ impl From<i64> for Param {
     }
 }
 impl From<u64> for Param {
-    /// Numbers beyond the exact range saturate to a value that no time, slot or count of ours reaches.
+    /// Numbers beyond the exact range saturate to a value that no stored time, slot or count reaches.
     fn from(number: u64) -> Self {
         const MAX_EXACT: u64 = 1 << 53;
         Self::Integer(i64::try_from(number.min(MAX_EXACT)).unwrap_or(i64::MAX))

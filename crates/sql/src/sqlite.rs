@@ -1,10 +1,16 @@
 //! The database port on SQLite in memory: for tests.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    time::Duration,
+};
 
-use rusqlite::{Connection, StatementStatus, params_from_iter, types::Value};
+use rusqlite::{Connection, StatementStatus, backup::Backup, params_from_iter, types::Value};
 
 use crate::{Database, DatabaseError, Param, Rows, Statement};
+
+/// Pages that are copied at once.
+const PAGES: i32 = 1_000;
 
 /// An in-memory database.
 pub struct Sqlite {
@@ -24,6 +30,19 @@ impl Sqlite {
         for migration in migrations {
             connection.execute_batch(migration).map_err(failed)?;
         }
+        Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0), statements: Cell::new(0) })
+    }
+
+    /// A copy of it as it is now.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn copy(&self) -> Result<Self, DatabaseError> {
+        let mut connection = Connection::open_in_memory().map_err(failed)?;
+        Backup::new(&self.connection.borrow(), &mut connection)
+            .and_then(|backup| backup.run_to_completion(PAGES, Duration::ZERO, None))
+            .map_err(failed)?;
+        connection.execute_batch("PRAGMA foreign_keys = ON").map_err(failed)?;
         Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0), statements: Cell::new(0) })
     }
 

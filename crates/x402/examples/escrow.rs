@@ -1,5 +1,5 @@
 //! The escrow's quotes and locks for other programs, one JSON object a line: how the tests hold this crate against a
-//! buyer that somebody else could have written. Every request carries the sale; with a `transaction` (base64) the
+//! buyer that shares no code with it. Every request carries the sale; with a `transaction` (base64) the
 //! lock in it is verified against the `accepted` entry, without one a quote is issued.
 
 use std::io::{BufRead, Write, stdin, stdout};

@@ -1,5 +1,5 @@
 //! Prints generated payments, valid and nearly valid, with this crate's verdict on each: JSON lines for the
-//! differential test, which asks a ledger about the same transactions (`tests/differential`).
+//! differential test, which asks a ledger about the same transactions (`tests/chain`).
 //!
 //! ```text
 //! cargo run -p x402-cardano --example payments -- <parameters.json> <count> <seed>

@@ -51,7 +51,7 @@ pub struct VerifiedPayment {
     pub amount: Amount,
     /// The escrow that it makes, if it makes one.
     pub lock: Option<VerifiedLock>,
-    /// Whether a block has the transaction already, or the provider's mempool: somebody broadcast it before it came here.
+    /// Whether a block has the transaction already, or the provider's mempool: it was broadcast before it came here.
     /// What is public proves nothing about who sends it, so the caller must ask for the payer's signature.
     pub public: bool,
     /// The height of the newest block when it was looked at.
@@ -66,7 +66,7 @@ pub enum VerifyError {
     /// It is not valid. The buyer's to mend.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The chain could not be asked. Nobody's fault; the same request may succeed later.
+    /// The chain could not be asked. The same request may succeed later.
     #[error(transparent)]
     Chain(#[from] ChainError),
 }

@@ -213,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn canonical_text_is_the_librarys_whoever_writes_it(value in value()) {
+        fn canonical_text_equals_that_of_serde_jcs(value in value()) {
             prop_assert_eq!(canonical(&value), serde_jcs::to_vec(&value).ok());
         }
     }

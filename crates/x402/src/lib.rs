@@ -13,8 +13,8 @@
 //!
 //! Two transfer methods are behind one seam ([`method`]): `default`, straight to the seller, and `escrow` (`masumi` in the
 //! scheme's document), into the `vested_pay` contract. The crate does no I/O: the chain and the signature check are
-//! parameters, the clock and the randomness are values. It stores, submits and waits for nothing. Nothing is approved by
-//! default, and every refusal has a [`Refusal::code`] that stays and a message that says what to do.
+//! parameters, the clock and the randomness are values. It stores nothing, submits nothing and never waits. Nothing is
+//! approved by default, and every refusal has a [`Refusal::code`] that stays and a message that says what to do.
 //!
 //! # A paid request
 //!
@@ -86,7 +86,7 @@
 //! - `accepted` must equal what is offered in every byte of its canonical text (RFC 8785); `cip34:0-1` is another name
 //!   for `cardano:preprod`. No object of a header may have a name twice.
 //! - A signature that is not needed is allowed, one that does not verify is not: the ledger refuses it.
-//! - A payment that somebody already broadcast is told as such ([`exact::VerifiedPayment::public`]): what is public proves
+//! - A payment that was broadcast already is reported as such ([`exact::VerifiedPayment::public`]): what is public proves
 //!   nothing about who presents it, so the server asks for the payer's signature, unless the payment commits to its request
 //!   ([`request_commitment`]). The service that settles honours the same header until the content was delivered ([`settlement::NotSettled`]).
 #![warn(missing_docs)]

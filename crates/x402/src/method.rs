@@ -81,7 +81,7 @@ pub trait PaymentMethod {
     /// See [`OfferError`].
     fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError>;
 
-    /// The same, signed here where a signature is needed.
+    /// [`Self::draft`], signed here where a signature is needed.
     ///
     /// # Errors
     /// See [`OfferError`].

@@ -1,4 +1,4 @@
-//! How a settlement stands, and what the buyer is told about it. Getting a payment to the chain is somebody else's.
+//! How a settlement stands, and what the buyer is told about it. Getting a payment to the chain is the server's part.
 //!
 //! Source: the scheme document, rule 9, "Pending settlement" and "Duplicate Settlement Mitigation".
 
@@ -39,7 +39,7 @@ pub enum Settlement {
 refusals! {
     /// Why a verified payment delivers nothing now.
     pub enum NotSettled {
-        /// The same payment again, after it was delivered or by somebody else.
+        /// The same payment again, after it was delivered or from another client.
         #[error("this transaction was already used: a returning buyer sends X-Service-Proof instead of paying")]
         Duplicate => "duplicate_settlement",
         /// The transaction pays for another resource.

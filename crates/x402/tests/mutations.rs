@@ -293,7 +293,7 @@ fn mutations_of_the_transaction() -> Vec<(&'static str, PaymentChange, &'static 
             "invalid_exact_cardano_payload_input_reference_script",
         ),
         (
-            "an input of somebody who did not sign",
+            "an input whose owner did not sign",
             spends(|utxo| utxo.address = address(FRIEND).to_string()),
             MISSING_SIGNATURE,
         ),
@@ -481,7 +481,7 @@ fn mutations_of_the_transaction() -> Vec<(&'static str, PaymentChange, &'static 
             on(|p| p.signers.extend(100..132)),
             "invalid_exact_cardano_payload_too_many_signatures",
         ),
-        ("signed by somebody else only", on(|p| p.signers = vec![FRIEND]), MISSING_SIGNATURE),
+        ("signed by another key only", on(|p| p.signers = vec![FRIEND]), MISSING_SIGNATURE),
         (
             "a signature of something else",
             on(|p| {
@@ -639,7 +639,7 @@ fn every_change_that_does_not_matter_is_accepted() {
                 p.signers.push(FRIEND);
             }),
         ),
-        ("a signature that nobody needs", on(|p| p.signers.push(FRIEND))),
+        ("a signature that is not needed", on(|p| p.signers.push(FRIEND))),
         ("a required signer who signed", body(14, Cbor::Array(vec![bytes(key_hash(BUYER).as_bytes())]))),
         ("the other input as nonce", on(|p| p.nonce = p.inputs[1].reference.to_string())),
         ("a datum on an input", spends(|utxo| utxo.datum_hash = Some([1; 32]))),

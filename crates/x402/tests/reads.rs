@@ -144,7 +144,7 @@ fn inputs_that_a_stranger_made_up_cost_four_calls() {
     assert_eq!(chain.verify(), Err(Refusal::from(InvalidNonce::NotUnspent(made_up)).into()));
     assert_eq!(chain.calls.get(), 4, "the nonce's transaction, the mempool, the parameters, the newest block");
 
-    // Somebody else's money: there, but not signed for.
+    // Another owner's output: there, but not signed for.
     let mut payment = Payment::valid();
     payment.signers = vec![FRIEND];
     let chain = Asked::about(payment);
@@ -199,7 +199,7 @@ fn many_inputs_of_one_transaction_cost_one_call() {
 }
 
 #[test]
-fn a_provider_that_is_down_refuses_nobody_and_approves_nobody() {
+fn a_provider_that_is_down_causes_no_refusal_and_no_approval() {
     let chain = Asked { down: true, ..Asked::about(Payment::valid()) };
     assert_eq!(chain.verify(), Err(ChainError::Unavailable("down".into()).into()));
 }

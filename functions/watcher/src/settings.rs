@@ -25,7 +25,7 @@ pub struct WatcherSettings {
     pub calls_per_tick: u32,
     /// What the database can hold, in bytes.
     pub database_bytes: u64,
-    /// How far the chain's clock may be ahead of ours.
+    /// How far the chain's clock may be ahead of the worker's.
     pub lead: Lead,
     pub arbiter_token: Option<String>,
     /// Whether it answers over HTTP at all: a development setting.

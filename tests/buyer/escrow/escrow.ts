@@ -1,6 +1,11 @@
 // Method `escrow` (`masumi` upstream): the amount is locked under terms that the seller signed.
-import { commonTerms, require, type TransferMethod, validUntil } from "../method.ts";
-import { signPayment } from "../transaction.ts";
+import {
+  commonTerms,
+  require,
+  signPayment,
+  type TransferMethod,
+  validUntil,
+} from "../../../examples/js/x402-exact-cardano/index.js";
 import { collateralFor } from "./collateral.ts";
 import { escrowDatum, type Lock } from "./datum.ts";
 import { escrowAddress } from "./deployment.ts";

@@ -1,5 +1,5 @@
 // The escrow terms of a 402 (scheme document, "Masumi assetTransferMethod Schema"): closed objects, fixed formats.
-import { require } from "../method.ts";
+import { require } from "../../../examples/js/x402-exact-cardano/index.js";
 import type { Json } from "./jcs.ts";
 
 export interface Part {

@@ -4,13 +4,11 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { Address } from "@evolution-sdk/evolution";
 import type { PaymentRequirements } from "@x402/core/types";
+import { type CardanoPayload, ExactCardanoScheme, networkTime } from "../../../examples/js/x402-exact-cardano/index.js";
 import { type AddressKind, addressOf, keysNamed, seedHex } from "../../wallets/keys.ts";
 import { type Ledger, startLedger } from "../../wallets/ledger.ts";
 import { ask } from "../../wallets/ours.ts";
 import { type Wallet, walletNamed } from "../../wallets/wallet.ts";
-import { networkTime } from "../chain.ts";
-import { ExactCardanoScheme } from "../scheme.ts";
-import type { CardanoPayload } from "../transaction.ts";
 import { escrowAddress } from "./deployment.ts";
 import { payEscrow } from "./escrow.ts";
 

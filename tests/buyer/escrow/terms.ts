@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { Address } from "@evolution-sdk/evolution";
 import type { PaymentRequirements } from "@x402/core/types";
 import lz from "lz-string";
+import { require } from "../../../examples/js/x402-exact-cardano/index.js";
 import { type Checker, evolutionChecker } from "../../wallets/sign-data.ts";
-import { require } from "../method.ts";
 import type { Commitment, EscrowExtra, Part, Terms } from "./extra.ts";
 import { type Json, jcs } from "./jcs.ts";
 

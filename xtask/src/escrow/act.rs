@@ -1,6 +1,6 @@
 //! `cargo xtask escrow act`: one action on one escrow by its buyer or seller, by hand.
 //!
-//! For an operator whose watcher cannot act, and for whoever wants to see what the watcher does against a hostile one.
+//! For an operator whose watcher cannot act, and for developers who want to see what the watcher does against a hostile one.
 
 use std::{collections::BTreeSet, error::Error, path::PathBuf, process::ExitCode};
 

@@ -66,7 +66,7 @@ pub enum BlueprintError {
     /// `compiledCode` is not hex.
     #[error("the validator's compiledCode is not hexadecimal")]
     CodeNotHex,
-    /// The code and its hash disagree: somebody edited one of them.
+    /// The code and its hash disagree: one of them was edited.
     #[error("the validator's hash is {stated} in the blueprint, but its code hashes to {actual}")]
     HashMismatch {
         /// What the blueprint says.

@@ -124,7 +124,7 @@ fn publish(arguments: &DeployArguments, script: Script, parameters: Parameters) 
     let live = arguments.provider.protocol_parameters()?;
     let tip = arguments.provider.tip()?;
     let bytes = u32::try_from(script.cbor.len())?;
-    // At its own address nobody spends it: without a datum the contract releases nothing. The payer's wallet would.
+    // At its own address it stays: without a datum the contract releases nothing. The payer's wallet would spend it.
     let home = PaymentAddress::script(script.hash);
     let mut output = NewOutput { script: Some(script.cbor), ..NewOutput::pay(home, cardano::Lovelace::ZERO) };
     output.value.lovelace = output.min_lovelace(&live)?;

@@ -25,7 +25,7 @@ pub struct DeriveArguments {
     cooldown: i64,
 }
 
-/// Why a deployment's parameters are refused before an address exists: once funds are locked, nobody can repair it.
+/// Why a deployment's parameters are refused before an address exists: once funds are locked, it cannot be repaired.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParametersRefused {
     /// Not a key hash.
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_of_nobody_and_an_empty_admin_list_are_refused() {
+    fn a_threshold_of_zero_and_an_empty_admin_list_are_refused() {
         assert_eq!(parameters(0, &admins(1), 0), Err(ParameterError::Empty.into()));
         assert_eq!(parameters(1, &[], 0), Err(ParameterError::Empty.into()));
     }

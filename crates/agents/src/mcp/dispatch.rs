@@ -46,7 +46,7 @@ impl ToolResult {
         Self { structured: Some(for_models::told(&json!(view).to_string())), ..Self::default() }
     }
 
-    /// The same with members added.
+    /// The view with members added.
     pub(super) fn with(view: &impl Serialize, add: impl FnOnce(&mut Map<String, Value>)) -> Self {
         let mut value = json!(view);
         value.as_object_mut().map(add);

@@ -116,7 +116,7 @@ pub fn of(headers: &Headers<'_>, request: &RpcRequest) -> Result<Revision, RpcEr
         (Some(header), Some(body)) if header != body => {
             return Err(mismatch("MCP-Protocol-Version differs from the version in params._meta"));
         }
-        // Only the stateless revisions have this method: whoever calls it means them.
+        // Only the stateless revisions have this method: a client that calls it speaks one of them.
         (None, None) if request.method == "server/discover" => return Err(missing(META_VERSION)),
         (None, None) => Revision::V20250326,
         (Some(version), _) => Revision::named(version).ok_or_else(|| unsupported(version))?,

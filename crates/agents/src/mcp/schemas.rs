@@ -29,7 +29,8 @@ fn schema<T: JsonSchema>(input: bool) -> Value {
     schema
 }
 
-/// What is optional may be left out; nobody has to send null for it. Rust's number formats are nobody else's.
+/// Optional fields may be left out, so `null` goes from their types. Rust's own number formats go, too: clients do not know
+/// them.
 fn simplify(schema: &mut Value) {
     let null = json!({ "type": "null" });
     if let Value::Object(fields) = schema {

@@ -8,7 +8,7 @@ use market::{
 };
 use serde_json::Value;
 
-/// Everybody's side of the catalogue.
+/// The catalogue as every client sees it.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shelf {
     /// A page of listings, ranked where the filter has words.
@@ -141,7 +141,7 @@ pub enum ShopError {
     /// No such listing.
     #[error("There is no listing with this id. Call search_listings and use an id from its results.")]
     NoListing,
-    /// No such purchase, or somebody else's.
+    /// No such purchase, or another account's.
     #[error("This account has no purchase with this transaction. Call my_purchases for the ones it has.")]
     NoPurchase,
     /// Not offered this way.
@@ -183,7 +183,7 @@ pub enum ShopError {
     /// The purchase was refunded.
     #[error("This purchase was refunded, so its content is not available. Call get_purchase_status for its timeline.")]
     Refunded,
-    /// The demo wallet is everybody's.
+    /// All clients share the demo wallet.
     #[error(
         "The shared demo wallet cannot be withdrawn from. Nothing is to be done: its tADA stays for others to try."
     )]

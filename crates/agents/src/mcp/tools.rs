@@ -310,8 +310,9 @@ fn purchase_status(state: PurchaseState, purchase: Option<Purchase>, offset: u32
 
 fn wallet_view(wallet: WalletState) -> WalletView {
     let next = if wallet.is_demo {
-        "This demo wallet is shared by everybody, and its limits are the service's own: at most 10 tADA each, 30 a day, \
-            no withdrawal.".to_owned()
+        "All clients share this demo wallet, and its limits are the service's own: at most 10 tADA each, 30 a day, \
+            no withdrawal."
+            .to_owned()
     } else {
         format!("To fund it, the owner sends preprod tADA to {}.", wallet.address)
     };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   wallet   signs a challenge that was given for this consent request (`market::challenge`)
-//!   demo     nobody signs; the shared demo wallet's limits are fixed
+//!   demo     no signature; the shared demo wallet's limits are fixed
 //! ```
 //!
 //! One batch makes the account (with its service wallet on the first sign-in), sets its limits and writes the grant; all
@@ -38,12 +38,13 @@ use super::{
 pub const CODE_MS: u64 = 2 * 60 * 1_000;
 /// When a grant whose code was never redeemed is deleted, in ms: long after its consent request is over.
 const UNREDEEMED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Such grants that one approval deletes at most: each makes one, and whoever comes after many need not wait for all.
+/// Such grants that one approval deletes at most: each makes one, so they all go in time, and no approval waits for
+/// thousands.
 const MAX_CLEARED: u32 = 1_000;
 /// What one network may approve on one day (UTC). Each leaves a grant for 100 days, and the registration that it
 /// names: 14 kB at their longest.
 pub const MAX_APPROVED_A_DAY: u32 = 1_000;
-/// What the owner of an account that bought something may besides, whoever shares their network.
+/// What the owner of an account that bought something may besides, even where others used up their network's share.
 pub const MAX_APPROVED_OF_OWN: u32 = 20;
 /// Bytes of an answer's body that are read.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
@@ -129,7 +130,7 @@ pub async fn challenge(
 pub enum Approver {
     /// The owner of this wallet, who signed.
     Wallet(Address),
-    /// Whoever: the shared demo wallet pays.
+    /// No owner: the shared demo wallet pays.
     Demo,
 }
 
@@ -349,7 +350,7 @@ impl Writing<'_> {
 
     /// Makes the account, or sets its limits.
     fn account(&self, wallet: &NewWallet) -> Statement {
-        // The demo wallet is everybody's: nobody's form changes its limits.
+        // All clients share the demo wallet: no form changes its limits.
         let ((max_per_payment, daily_budget), on_conflict) = match self.approval.approver {
             Approver::Wallet(_) if self.approval.keeps_limits => {
                 ((self.approval.max_per_payment, self.approval.daily_budget), "DO NOTHING")

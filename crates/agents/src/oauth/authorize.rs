@@ -51,7 +51,7 @@ pub struct ConsentRequest {
     pub expires_at_ms: u64,
 }
 
-/// A consent request that is over, or none of ours.
+/// A consent request that expired, or that this service did not issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this sign-in request has expired: go back to your agent and connect again")]
 pub struct RequestExpired;

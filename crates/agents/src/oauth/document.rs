@@ -10,13 +10,13 @@ use super::{ErrorCode, OAuthError};
 
 /// Bytes of a document that are read. The draft suggests 5 kB; documents with many redirect URIs are a little larger.
 pub const MAX_DOCUMENT_BYTES: usize = 10 * 1_024;
-/// How long whoever fetches waits, in ms: clients give a whole sign-in step 10 s.
+/// How long a fetch may take, in ms: clients give a whole sign-in step 10 s.
 pub const FETCH_MS: u32 = 4_000;
 /// Bytes of a document's URL.
 pub const MAX_DOCUMENT_URL: usize = 512;
 /// A document is taken from the store for at least this long, in ms.
 const MIN_FRESH_MS: u64 = 5 * 60 * 1_000;
-/// ... and at most this long: keys that a client withdrew are forgotten, and nobody fills the store.
+/// ... and at most this long: keys that a client withdrew are forgotten, and the store stays small.
 const MAX_FRESH_MS: u64 = 60 * 60 * 1_000;
 
 /// Documents that are kept at once: strangers publish as many as they like, and what is not kept is fetched again.

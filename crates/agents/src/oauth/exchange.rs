@@ -218,7 +218,7 @@ fn without_keys(client: &ClientMetadata) -> Result<(), OAuthError> {
     }
 }
 
-/// A code that comes back after it was redeemed ends its grant (RFC 6749 section 4.1.2), whoever brings it.
+/// A code that comes back after it was redeemed ends its grant, whichever client sends it (RFC 6749 section 4.1.2).
 fn revoke_redeemed(claims: &Claims, now_ms: u64) -> Statement {
     statement!(
         "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",

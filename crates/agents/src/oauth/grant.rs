@@ -35,7 +35,7 @@ fn claims(authority: &Authority, access_token: &str, now_ms: u64) -> Option<Clai
     claims.filter(|claims| claims.expires_at_ms > now_ms)
 }
 
-/// The grant that an access token of ours names, as far as the token itself tells; `None` where it is not ours, or over.
+/// The grant that an access token names, by the token alone; `None` where this service did not issue it, or it expired.
 #[must_use]
 pub fn named_by(authority: &Authority, access_token: &str, now_ms: u64) -> Option<String> {
     Some(claims(authority, access_token, now_ms)?.grant.to_string())
@@ -100,7 +100,7 @@ pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Op
     Ok(owner.first().map(|_| format!("[{}]", grants.rows.join(","))))
 }
 
-/// What became of a wish to revoke.
+/// The outcome of a request to revoke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
     /// It is revoked, now or before.

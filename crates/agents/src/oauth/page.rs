@@ -51,7 +51,7 @@ fn who(request: &ConsentRequest) -> Markup {
                 (request.client_name)
                 @match &request.published_at {
                     Some(host) => { " (published by " strong { (host) } ")" }
-                    None => { " (its own name for itself: nobody has verified it)" }
+                    None => { " (its own name for itself: not verified)" }
                 }
             }
             dt { "Answer goes to" }
@@ -108,7 +108,7 @@ fn demo_wallet() -> Markup {
             legend { "Or just try it" }
             button.quiet #demo type="button" { "Use the shared demo wallet" }
             p.note {
-                "Everybody shares it: at most 10 tADA each and 30 tADA a day, whatever is set above. What it buys is not \
+                "All users share it: at most 10 tADA each and 30 tADA a day, whatever is set above. What it buys is not \
                  private."
             }
         }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn the_page_names_the_client_and_where_the_answer_goes() {
         let page = rendered("Shopper", true);
-        assert!(page.contains("<strong>Shopper</strong>") && page.contains("nobody has verified"));
+        assert!(page.contains("<strong>Shopper</strong>") && page.contains("not verified"));
         assert!(page.contains("<strong>127.0.0.1</strong>") && page.contains("this computer"));
         assert!(page.contains("id=\"demo\"") && !rendered("Shopper", false).contains("id=\"demo\""));
     }

@@ -24,7 +24,7 @@ fn fifty_uses_of_one_code_give_tokens_once() {
     let code = world.code(&client);
     let answers: Vec<_> = (0..50).map(|_| world.redeem(&client, &code)).collect();
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
-    // Somebody else had the code too: what it gave does not stay.
+    // Two clients had the code: the tokens it gave are revoked.
     assert_eq!(live_grants(&world), "0");
 }
 
@@ -104,7 +104,7 @@ fn long_approval(world: &World, which: u32) -> Result<(), ApprovalError> {
     let body = json!({ "client_name": "\u{1f3a8}".repeat(100), "redirect_uris": uris });
     let client = world.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned();
     let request = world.authorize(&query(&with(&authorization(&client), "redirect_uri", &callback))).unwrap();
-    // Nobody signs: the demo wallet is everybody's. Where there is none, a wallet made up for it signs.
+    // The shared demo wallet needs no signature. Where there is none, a new wallet signs.
     let body = json!({
         "request": request.seal(&world.authority), "mode": "demo", "maxPerPaymentAda": 10, "dailyBudgetAda": 30,
     });
@@ -167,7 +167,7 @@ fn approved_but(world: &World, left: u32) {
 }
 
 #[test]
-fn a_network_that_has_approved_all_it_may_keeps_out_nobody_else_and_itself_for_that_day() {
+fn a_network_that_used_up_its_approvals_waits_a_day_and_others_do_not() {
     let world = World::new();
     approved_but(&world, 0);
     let client = world.register(&[CALLBACK]);

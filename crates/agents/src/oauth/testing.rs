@@ -219,7 +219,7 @@ impl World {
         block_on(approve::grant(db, authority, approval, &wallet, network, random, self.now()))
     }
 
-    /// The code of a sign-in in which everybody does everything right.
+    /// The code of a sign-in in which every step is right.
     pub fn code(&self, client: &str) -> String {
         let request = self.consent(client);
         let approved = self.grant(&self.check(&self.approval(&request)).unwrap()).unwrap();
@@ -241,7 +241,7 @@ impl World {
         block_on(approve::challenge(&self.authority, &self.challenges, sealed, address, random, self.now()))
     }
 
-    /// The challenge for a request, signed by somebody's wallet.
+    /// The challenge for a request, signed by the wallet of this seed.
     pub fn signed(&self, request: &ConsentRequest, seed: u8) -> (Address, DataSignature) {
         let (key, address) = wallet(seed);
         let sealed = request.seal(&self.authority);
@@ -311,7 +311,7 @@ pub(super) fn redemption<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'
     ]
 }
 
-/// The same parameters with one of them changed, added or (with an empty value) taken away.
+/// These parameters with one of them changed, added or (with an empty value) taken away.
 pub(super) fn with<'a>(parameters: &[(&'a str, &'a str)], name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut changed: Vec<_> = parameters.iter().copied().filter(|(known, _)| *known != name).collect();
     if !value.is_empty() {

@@ -68,7 +68,7 @@ impl World {
         self.dispute_with(number, 0)
     }
 
-    /// The same, where the buyer disputes in a transaction that spends so many outputs of other scripts as well, each
+    /// A world in which the buyer disputes in a transaction that spends so many outputs of other scripts as well, each
     /// from a transaction of its own.
     pub fn dispute_with(&self, number: u8, others: u16) -> ResolveRequest {
         let content_hash = ContentHash::of(CONTENT.as_bytes());

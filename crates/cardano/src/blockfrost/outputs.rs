@@ -35,7 +35,7 @@ impl TransactionOutputs {
         Self { asked, answered: false, outputs: Vec::new(), bytes: 0, among: None }
     }
 
-    /// The same, of which only these are kept ([`crate::chain::Chain::outputs_among`]).
+    /// A reader that keeps only these outputs ([`crate::chain::Chain::outputs_among`]).
     #[must_use]
     pub fn among(asked: TxHash, named: BTreeSet<TxRef>, most_tokens: usize) -> Self {
         Self { among: Some((named, FewTokens::new(most_tokens))), ..Self::of(asked) }

@@ -18,7 +18,7 @@ use crate::{
 /// Outputs of one transaction or page that are read at most; the ledger's size limit keeps real ones far below.
 pub(super) const MAX_OUTPUTS: usize = 1_000;
 /// Different tokens in one output that are read at most. Anyone may send an output with as many as the ledger allows to
-/// any address, and one that is not read stops whoever must read it: 5,000 bytes of value (`maxValueSize`) hold fewer
+/// any address, and one that is not read stops its owner's payments: 5,000 bytes of value (`maxValueSize`) hold fewer
 /// than one for each 3 bytes.
 const MAX_ASSETS: usize = 2_000;
 
@@ -136,7 +136,7 @@ impl UnspentPage {
         Self { address: address.to_owned(), has_datums: true, page: UnspentOutputs::default() }
     }
 
-    /// The same without inline datums, of which a wallet may have megabytes: what a key spends needs none.
+    /// Reads no inline datums, of which a wallet may have megabytes: what a key spends needs none.
     #[must_use]
     pub fn without_datums(self) -> Self {
         Self { has_datums: false, ..self }
@@ -232,12 +232,12 @@ impl Holdings {
 }
 
 /// Lets go of the outputs with the least lovelace for each of their tokens, until not too many tokens are held. They are
-/// looked at again by whoever looks once others are spent.
+/// read again once others are spent.
 pub fn keep_the_best(utxos: &mut Vec<Utxo>) {
     keep_the_best_within(utxos, MAX_TOKENS);
 }
 
-/// The same, until no more than so many tokens are held.
+/// [`keep_the_best`], until at most this many tokens are held.
 pub fn keep_the_best_within(utxos: &mut Vec<Utxo>, most: usize) {
     let tokens = |utxo: &Utxo| utxo.value.assets.len();
     let mut held: usize = utxos.iter().map(tokens).sum();

@@ -99,7 +99,7 @@ pub enum Cip8Error {
     /// No 32-byte public key.
     #[error("the key has no public key of 32 bytes")]
     PublicKey,
-    /// The key carries a private part. Whoever sent it should stop using it.
+    /// The key carries a private part. Its owner should stop using it.
     #[error("the key contains a private key; never send it anywhere")]
     PrivatePart,
     /// The key is marked for something other than verifying.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::*;
 
 /// Signatures that verifiers disagree about, and who has to refuse each: [`strict::check`], or every port after it.
-/// The same file is put to WebCrypto (tests/wallets/webcrypto.test.ts).
+/// WebCrypto is asked about this file, too (tests/chain/webcrypto.test.ts).
 const CASES: &str = include_str!("../../tests/fixtures/cip8/strictness.json");
 
 #[derive(Deserialize)]
@@ -174,7 +174,7 @@ fn a_wallet_key_depends_on_master_version_and_owner_and_never_changes() {
     for other in [derive(&[2; 32], 1, "demo"), derive(&[1; 32], 2, "demo"), derive(&[1; 32], 1, "dem0")] {
         assert_ne!(one, other);
     }
-    // Wallets hold money: a change of this value is a change of everybody's address.
+    // Wallets hold money: a change of this value changes the address of every service wallet.
     assert_eq!(hex::encode(one), "7ba156a48c0729fc66c089165f364c6d93d2c8bc62890f4f00cf4210c18aa175");
 }
 

@@ -125,7 +125,7 @@ pub enum DecodeError {
     /// A field of another type, length or range than the ledger's.
     #[error("the {0} of the transaction is malformed")]
     Malformed(&'static str),
-    /// The same thing twice in a set.
+    /// One thing twice in a set.
     #[error("the transaction has the same {0} twice")]
     Duplicate(&'static str),
     /// A set or map that must not be empty.

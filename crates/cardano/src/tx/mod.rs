@@ -1,4 +1,4 @@
-//! Transactions: read from bytes that somebody else made ([`SignedTx::parse`]), and built ([`build`]); and what a wallet says
+//! Transactions: read from foreign bytes ([`SignedTx::parse`]), and built ([`build`]); and what a wallet says
 //! that it holds ([`read_unspent`]).
 
 pub mod build;

@@ -41,7 +41,7 @@ pub struct Draft {
     pub payment: Value,
 }
 
-/// A payment that is what was asked for, signed: nobody has it yet.
+/// A payment that is what was asked for, signed and not sent yet.
 pub struct Payment {
     pub tx: SignedTx,
     /// Where the money goes.

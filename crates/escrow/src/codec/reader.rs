@@ -1,7 +1,7 @@
 //! A strict reader of Plutus data: strict about the shape, and open to every encoding of it that the ledger takes.
 //!
-//! Whoever spends an escrow chooses how its next datum is encoded, and the contract compares data, not bytes. A datum that
-//! the ledger reads and we don't would look like the end of an escrow that goes on.
+//! The party that spends an escrow chooses how its next datum is encoded, and the contract compares data, not bytes. A
+//! datum that the ledger reads and we don't would look like the end of an escrow that goes on.
 
 use pallas_codec::minicbor::{Decoder, data::Type};
 

@@ -73,7 +73,7 @@ pub(crate) fn any_datum() -> impl Strategy<Value = Datum> {
     )
 }
 
-/// The same tree with every list in the other encoding.
+/// The tree with every list in the other encoding.
 fn definite(data: PlutusData) -> PlutusData {
     match data {
         PlutusData::Constr(mut c) => {
@@ -207,7 +207,7 @@ fn a_cooldown_beyond_all_times_is_never_and_still_an_escrow() {
     }
 }
 
-/// The same data in another encoding that the ledger takes (plutus-core, `Data.hs`: `decodeConstr`,
+/// Equal data in another encoding that the ledger takes (plutus-core, `Data.hs`: `decodeConstr`,
 /// `decodeBoundedBigInteger`, `decodeBoundedBytes`), chosen by one coin for each item.
 fn encoded(data: &PlutusData, coins: &mut impl Iterator<Item = u8>, out: &mut Vec<u8>) {
     let coin = coins.next().unwrap_or(0);

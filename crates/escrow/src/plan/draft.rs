@@ -29,7 +29,7 @@ pub enum DraftError {
 }
 
 impl DraftError {
-    /// Whether it is a refusal whose reason names this output: somebody else spends it.
+    /// Whether it is a refusal whose reason names this output: another transaction spends it.
     #[must_use]
     pub fn names(&self, output: &TxRef) -> bool {
         matches!(self, Self::Refused(reason) if reason.contains(&output.tx.to_string()))

@@ -13,7 +13,7 @@ use crate::{datum::Datum, redeemer::Action};
 /// When the contract permits an action, POSIX ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// From this time on; 0 where the action waits for nothing.
+    /// From this time on; 0 where the action can be done at once.
     pub opens: Millis,
     /// Before this time; `None` where it stays possible as long as the escrow is as it is.
     pub closes: Option<Millis>,

@@ -28,7 +28,7 @@ use crate::{
     limits::SpendRefused,
     listing::DeliveryMode,
     payment::{self, PaymentRecord},
-    purchase,
+    purchase, subject,
 };
 
 /// How long a payment of ours stays valid, in seconds: a dozen blocks of preprod. With one more for each try it stays
@@ -220,6 +220,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         match Blocked::read(&blocked)? {
             Some(Blocked::Owned { purchase }) => return self.owned(&purchase).await.map(Some),
             Some(Blocked::Paying { tx }) => return self.go_on(&tx).await,
+            Some(Blocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(Blocked::Unresolved) => {
                 let failed = payment::unresolved(&terms.id, &account.buyers(), Some(&wallet), now);
                 match checkout.look_for_earlier(&checkout.database.run(failed).await?).await? {
@@ -408,8 +409,11 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         // Each try makes another transaction, even of the same inputs.
         let now_slot = SlotConfig::PREPROD.slot_at(checkout.now).unwrap_or(0).max(view.tip.slot);
         let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(output.latest_end_slot);
+        // A lock's datum names the listing by itself.
+        let named = self.order.mode == DeliveryMode::Instant;
         let plan = TxPlan {
             outputs: vec![output.output],
+            auxiliary_data: named.then(|| subject::auxiliary_data(&self.order.terms.id)).flatten(),
             inputs: without,
             validity: Validity { from: None, until },
             ..TxPlan::default()

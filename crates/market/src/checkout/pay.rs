@@ -450,6 +450,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 Claim::Blocked(
                     Blocked::ContentMissing
                     | Blocked::Superseded
+                    | Blocked::Restoring
                     | Blocked::SignedOut
                     | Blocked::OverPerPayment { .. }
                     | Blocked::OverBudget { .. },

@@ -27,7 +27,7 @@ use super::{
     plan::{Judged, Task},
     tick::Tick,
 };
-use crate::{contents::Contents, platform};
+use crate::{contents::Contents, platform, subject};
 
 /// Outside calls for asking the arbiter: what became of the escrow, and the question.
 const CALLS_TO_ASK: u32 = 4;
@@ -181,6 +181,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         let plan = TxPlan {
             outputs: vec![NewOutput::pay(owed.creator, owed.share)],
+            auxiliary_data: subject::auxiliary_data(&owed.purchase.to_string()),
             inputs,
             validity: Validity { from: None, until: self.view.tip.slot.saturating_add(PAYOUT_SLOTS) },
             ..TxPlan::default()

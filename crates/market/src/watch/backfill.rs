@@ -18,6 +18,7 @@ use sql::{Database, Statement, statement};
 use super::{
     ArbiterClient, Keys, Ledger, TickError,
     reconcile::found_in,
+    restore::note_unknown,
     stored::{self, Unread},
     tick::Tick,
 };
@@ -200,6 +201,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 json!(utxos.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
             );
             if self.ports.database.run(ours).await?.first().is_none() {
+                if let (Some(deployment), Some(seller)) = (self.ports.deployment, &self.view.seller) {
+                    let unknown = note_unknown(&utxos, listed.time_ms, deployment, seller);
+                    if !unknown.is_empty() {
+                        self.ports.database.batch(unknown).await?;
+                    }
+                }
                 return Ok(Read::Passed);
             }
         }

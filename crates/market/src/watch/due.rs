@@ -126,7 +126,8 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
 }
 
 /// The statement that reads which creators are owed and have no payout under way, who were never paid or tried first: one
-/// whose earlier payout may be in a block has to wait, and keeps nobody else waiting.
+/// whose earlier payout may be in a block has to wait, and keeps nobody else waiting. None while payouts since a backup may
+/// not be read yet.
 pub(super) fn owed() -> Statement {
     statement!(
         "SELECT json_object('purchase', e.purchase_id, 'share', CAST(p.creator_lovelace AS TEXT), \
@@ -134,6 +135,8 @@ pub(super) fn owed() -> Statement {
          FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.creator_due = 1 \
            AND NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = 'payout:' || e.purchase_id \
              AND state IN ('claimed', 'submitted', 'included')) \
+           AND NOT EXISTS (SELECT 1 FROM restored WHERE only = 1 AND escrows_read = 0) \
+           AND NOT EXISTS (SELECT 1 FROM unread_wallets) \
          ORDER BY (SELECT max(created_at_ms) FROM outbox WHERE purpose = 'payout:' || e.purchase_id) LIMIT 4"
     )
 }

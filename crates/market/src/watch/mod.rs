@@ -21,6 +21,7 @@ mod housekeeping;
 mod plan;
 mod recheck;
 mod reconcile;
+mod restore;
 mod stored;
 mod sync;
 mod tick;

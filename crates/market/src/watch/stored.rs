@@ -10,6 +10,7 @@ use outbox::{Entry, Kind, open_of_kinds};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
+use super::restore;
 use crate::platform;
 
 /// Transactions that the provider did not hand out that one tick asks for again.
@@ -67,6 +68,8 @@ pub(super) struct Stored {
     pub known_to: u64,
     /// Transactions of the escrow address that the provider did not hand out.
     pub unread: Vec<Unread>,
+    /// Whether the chain has what only it may tell of: after a restore, or escrows that no entry made.
+    pub restores: bool,
     /// Actions whose end is not known.
     pub actions: Vec<Entry>,
     /// Payments and withdrawals whose end is not known.
@@ -83,6 +86,7 @@ impl Stored {
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
             unread(),
+            restore::is_wanted(),
             open_of_kinds(
                 &[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Payout, Kind::Split],
                 MAX_ACTIONS,
@@ -91,7 +95,7 @@ impl Stored {
             open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
         ];
-        let [progress, newest, unread, actions, locks, payments, withdrawals] =
+        let [progress, newest, unread, restores, actions, locks, payments, withdrawals] =
             exactly(database.batch(statements).await?)?;
         let progress: Option<Progress> = progress.first_json()?;
         let progress = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
@@ -103,6 +107,7 @@ impl Stored {
             newest,
             known_to: newest.map_or(0, |newest| newest.height),
             unread: unread.all_json()?,
+            restores: restores.first().is_some(),
             actions: Entry::all(&actions)?,
             open: open.concat(),
         })

@@ -12,7 +12,8 @@ use outbox::Outbox;
 use sql::{Database, Statement};
 
 use super::{
-    ArbiterClient, Keys, Ledger, Report, TickError, Watch, act::SellerWallet, plan::Plan, stored::Stored, sync::Synced,
+    ArbiterClient, Keys, Ledger, Report, TickError, Watch, act::SellerWallet, plan::Plan, restore::Restore,
+    stored::Stored, sync::Synced,
 };
 use crate::{contents::Contents, escrow_steps::write_each, transitions::Transitions};
 
@@ -83,11 +84,21 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     }
 
     async fn go_on(&mut self, synced: Synced) -> Result<(), TickError> {
-        let Synced { stored: Stored { actions, open, unread, next, .. }, doubtful, unsure } = synced;
+        let Synced { stored: Stored { actions, open, unread, next, restores, .. }, doubtful, unsure } = synced;
         self.reconcile(actions, doubtful, unsure, open).await?;
-        let Some(deployment) = self.ports.deployment else { return Ok(()) };
+        if restores {
+            self.restore().read_wallets(&mut self.report).await?;
+        }
+        let Some(deployment) = self.ports.deployment else {
+            if restores {
+                self.adopt().await?;
+            }
+            return Ok(());
+        };
         self.work(deployment).await?;
-        if self.backfill(deployment, next, unread).await? {
+        let found = self.backfill(deployment, next, unread).await?;
+        let adopted = restores && self.adopt().await?;
+        if found || adopted {
             self.view.looks_at_wallet = false;
             self.work(deployment).await?;
         }
@@ -99,6 +110,30 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         let Plan { tasks, needs, waiting } = self.plan().await?;
         self.act(deployment, tasks, needs).await?;
         self.follow_all(waiting).await
+    }
+
+    async fn adopt(&mut self) -> Result<bool, TickError> {
+        match self.restore().adopt_escrows(&mut self.report).await {
+            Err(TickError::Chain(error)) => {
+                self.report.note(&"an unknown escrow", &error);
+                Ok(false)
+            }
+            adopted => adopted,
+        }
+    }
+
+    fn restore(&self) -> Restore<'a, D, C> {
+        let ports = self.ports;
+        Restore {
+            database: ports.database,
+            chain: ports.chain,
+            deployment: ports.deployment,
+            seller: ports.keys.seller().filter(|_| ports.sells),
+            tip: self.view.tip,
+            clock: self.view.clock,
+            now: ports.now,
+            calls_left: ports.calls_left,
+        }
     }
 
     pub fn calls_left(&self) -> u32 {

@@ -142,7 +142,7 @@ pub(super) async fn seller_signature(
 }
 
 impl AuthorizedTerms {
-    /// Checks an entry that somebody issued for this deployment under this name: every rule of the scheme that does not
+    /// Checks an entry that any server issued for this deployment under this name: every rule of the scheme that does not
     /// need the transaction.
     ///
     /// # Errors

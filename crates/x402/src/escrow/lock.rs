@@ -61,7 +61,7 @@ pub enum LockError {
     #[error("the transaction must have exactly one output at the escrow address, and has {0}")]
     OutputCount(usize),
     /// The escrow output has no inline datum.
-    #[error("the escrow output has no inline datum: nobody could ever spend it")]
+    #[error("the escrow output has no inline datum: it could never be spent")]
     DatumMissing,
     /// The escrow output carries a script.
     #[error("the escrow output carries a reference script")]

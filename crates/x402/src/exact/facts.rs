@@ -48,7 +48,7 @@ pub enum InputState {
     Unspent(Utxo),
     /// Spent by another transaction.
     Spent(TxHash),
-    /// Spent by the very transaction that is judged: somebody broadcast it, and it is in a block.
+    /// Spent by the very transaction that is judged, which is in a block.
     SpentByPayment(Utxo),
     /// In no block that the provider knows: not made yet, or never.
     Unknown,

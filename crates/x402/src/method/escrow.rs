@@ -3,7 +3,7 @@
 //!
 //! Everything in a quote follows from the sale, the configuration, the time of issue and a random nonce. Signing is
 //! deterministic (RFC 8032), so the quote that an entry claims to be can be made again from the entry's own nonce and
-//! deadlines: if both are equal in every byte, it is ours, for nobody else can make the signature in it.
+//! deadlines: if both are equal in every byte, it is this server's: only its key makes the signature in it.
 //!
 //! The transaction keeps the rules of any payment here, with one exception: the output at the escrow's address, and no
 //! other, carries a datum. That output is judged by [`crate::escrow`].
@@ -41,7 +41,7 @@ use crate::{
 /// The least price that can be protected (service API, "Limits"): under it the fees and the least output eat the sale.
 pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
 
-/// Into the escrow. Whoever holds the seller's key is the seller of record of every sale.
+/// Into the escrow. The holder of the seller's key is the seller of record of every sale.
 #[derive(Clone, Debug)]
 pub struct EscrowMethod {
     deployment: Deployment,
@@ -129,6 +129,12 @@ impl UnsignedQuote<'_> {
     #[must_use]
     pub const fn key(&self) -> &SigningKey {
         &self.method.seller
+    }
+
+    /// The digest of its terms, which the signature carries.
+    #[must_use]
+    pub const fn terms_digest(&self) -> &TermsDigest {
+        &self.digest
     }
 
     /// The bytes that are signed.

@@ -22,7 +22,7 @@ pub struct Supported {
     pub kinds: Vec<SupportedKind>,
     /// The extensions that are understood, by name.
     pub extensions: Vec<&'static str>,
-    /// Who signs transactions on the clients' behalf, by network: nobody does on Cardano, so it is empty.
+    /// Who signs transactions on the clients' behalf, by network: on Cardano the clients sign, so it is empty.
     pub signers: Map<String, Value>,
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! PAYMENT-RESPONSE.extensions["offer-receipt"].info.receipt = { format: "jws", signature }
 //!     signature   compact JWS, EdDSA; kid: did:web:HOST#KEY; payload: Receipt in canonical JSON (RFC 8785)
-//! https://HOST/.well-known/did.json     the keys, so that whoever holds a receipt can verify it
+//! https://HOST/.well-known/did.json     the keys, so that any holder of a receipt can verify it
 //! ```
 //!
 //! Offers are not signed: the terms of a listing never change, and those of an escrow carry the seller's signature.

@@ -111,8 +111,8 @@ impl PaymentPayload {
     }
 }
 
-/// SHA-256 over the canonical text (RFC 8785) of the whole payload in a `PAYMENT-SIGNATURE` header, fields included that
-/// nobody reads: what an id is bound to.
+/// SHA-256 over the canonical text (RFC 8785) of the whole payload in a `PAYMENT-SIGNATURE` header, unread fields
+/// included: what an id is bound to.
 ///
 /// # Errors
 /// The header holds no JSON.

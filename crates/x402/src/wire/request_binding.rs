@@ -1,7 +1,7 @@
 //! The extension `request-binding`, of this service's own: a secret in each 402, which clients send back with their payment.
 //!
 //! Clients copy a 402's extensions into the payment that answers it. All else in a payment can be read from the chain as
-//! soon as a node has its transaction, or is the same for everybody; with the secret, the value of `PAYMENT-SIGNATURE` is
+//! soon as a node has its transaction, or is the same for all clients; with the secret, the value of `PAYMENT-SIGNATURE` is
 //! known to its sender and to us alone. It proves nothing by itself, and who leaves it out pays all the same.
 
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ pub fn offered(secret: &str) -> Map<String, Value> {
 }
 
 impl PaymentPayload {
-    /// Whether it came with a secret, so that nobody else can have made the same header.
+    /// Whether it came with a secret, so that no one else can have made the same header.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         let info = self.extensions.as_ref().and_then(|extensions| extensions.get(NAME)?.get("info"));

@@ -1,4 +1,4 @@
-//! `SettlementResponse`: what became of a payment.
+//! `SettlementResponse`: how a payment stands.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -325,7 +325,7 @@ impl Payment {
         verify_with_facts(&method(), &self.offered, payment, &self.facts(), &Native, moment()).now_or_never().unwrap()
     }
 
-    /// Has somebody hand it in elsewhere, and the next block come so many seconds from now.
+    /// Submits it elsewhere, and has the next block come so many seconds from now.
     pub fn public_after(&mut self, seconds: u64) {
         self.in_mempool = true;
         (self.tip_slot, self.tip_time_ms) = (now_slot() + seconds - 1, NOW_MS + (seconds - 1) * 1_000);

@@ -83,7 +83,7 @@ fn assertions_leave_nothing_for_codes_that_are_over_and_little_for_a_grant_that_
     }
     assert_eq!(rows(), 1, "the code was redeemed");
 
-    // Whoever knows a code, but not its verifier.
+    // An attacker who knows a code, but not its verifier.
     let (code, other) = (keyed.world.code(DOCUMENT), "x".repeat(VERIFIER.len()));
     let guess = || {
         let assertion = assertion();

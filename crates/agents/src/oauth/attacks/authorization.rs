@@ -50,7 +50,7 @@ fn a_request_without_redirect_uri_is_refused() {
 
 #[test]
 fn an_unknown_client_is_refused() {
-    assert_eq!(refused_with("client_id", "client_nobody"), ErrorCode::InvalidClient);
+    assert_eq!(refused_with("client_id", "client_unknown"), ErrorCode::InvalidClient);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn an_owner_may_allow_less_than_was_asked_and_never_more() {
 }
 
 #[test]
-fn a_request_made_up_by_somebody_else_is_none() {
+fn a_request_that_the_service_did_not_issue_is_refused() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let honest = world.consent(&client);
@@ -207,7 +207,7 @@ fn an_answer_of_thousands_of_values_is_refused() {
 }
 
 #[test]
-fn the_demo_wallets_limits_are_nobodys_to_change() {
+fn the_demo_wallets_limits_cannot_be_changed() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let request = world.consent(&client).seal(&world.authority);

@@ -9,12 +9,12 @@ fn a_revoked_agent_is_out_at_once() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
     let grant = world.caller(&tokens.access_token).unwrap().grant;
-    let (mine, theirs) = (session(&world, &wallet(1).1.to_string()), session(&world, "somebody else"));
+    let (mine, theirs) = (session(&world, &wallet(1).1.to_string()), session(&world, "another owner"));
 
-    let nobody = market::account::Token::new([9; 32]);
+    let signed_out = market::account::Token::new([9; 32]);
     let revoke = |session| block_on(grant::revoke(&world.db, session, &grant, world.now())).unwrap();
     assert_eq!(revoke(&theirs), Revocation::NotFound);
-    assert_eq!(revoke(&nobody), Revocation::SignedOut);
+    assert_eq!(revoke(&signed_out), Revocation::SignedOut);
     assert!(world.caller(&tokens.access_token).is_some());
     let listed = block_on(grant::list(&world.db, &mine, world.now())).unwrap().unwrap();
     let listed: Vec<Vec<Agent>> = check::complete(&[&listed]).unwrap();

@@ -1,4 +1,4 @@
-//! Registrations, and grants that nobody offers.
+//! Registrations, and grant types that the server does not offer.
 
 use super::*;
 

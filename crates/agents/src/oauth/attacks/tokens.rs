@@ -103,7 +103,7 @@ fn a_refresh_token_in_another_clients_hands_is_of_no_use() {
 }
 
 #[test]
-fn a_refresh_token_that_nobody_used_ends() {
+fn an_unused_refresh_token_expires() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
     world.wait(REFRESH_MS);

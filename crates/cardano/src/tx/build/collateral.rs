@@ -56,7 +56,7 @@ impl Pledge {
 /// Chooses collateral for this fee.
 ///
 /// One UTxO if one is enough: the smallest that is, of those listed first. `preferred` are inputs of the same
-/// transaction, which nobody else can spend meanwhile; others would have to be reserved in addition.
+/// transaction, which no other entry can spend meanwhile; others would have to be reserved in addition.
 pub(super) fn choose(
     preferred: &[&Source],
     others: &[&Source],

@@ -33,7 +33,7 @@ pub struct UnsignedTx {
     pub(super) facts: TxFacts,
 }
 
-/// What a transaction does, for whoever writes it down, reserves its inputs or spends its change.
+/// What a transaction does, for callers that write it down, reserve its inputs or spend its change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TxFacts {
     /// Its id.
@@ -42,7 +42,7 @@ pub struct TxFacts {
     pub fee: Lovelace,
     /// What it spends, in the ledger's order.
     pub inputs: Vec<TxRef>,
-    /// What it puts up for its scripts. Whoever reserves the inputs must reserve these, too.
+    /// What it puts up for its scripts. Reserve them together with the inputs.
     pub collateral: Vec<TxRef>,
     /// All that it makes, in order.
     pub outputs: Vec<Utxo>,
@@ -91,7 +91,7 @@ impl UnsignedTx {
     /// The signed transaction. Signers of no needed key are not asked.
     ///
     /// # Errors
-    /// [`BuildError::SignerMissing`] for the first key that nobody holds.
+    /// [`BuildError::SignerMissing`] for the first required key that is missing.
     pub fn sign(self, signers: &[&SigningKey]) -> Result<BuiltTx, BuildError> {
         let mut witnesses = Vec::with_capacity(self.keys.len());
         for key in &self.keys {

@@ -152,7 +152,7 @@ fn a_return_that_a_transaction_did_not_make_is_not_read() {
 
 /// Everything that a ledger takes and payments need not have: each must not keep anybody from reading what was done.
 #[test]
-fn parts_that_nobody_asks_for_are_passed_over() {
+fn parts_that_no_caller_asks_for_are_passed_over() {
     let parts = [
         (4, cbor!([[7, [0, vec![0u8; 28]], 2_000_000]]).unwrap()),
         (5, Cbor::Map(vec![(bytes(&[0xe0; 29]), int(5))])),
@@ -198,8 +198,8 @@ fn addresses_of_every_kind_are_told_in_the_chains_own_text() {
     for odd in [[vec![0x82], vec![0x40; 900]].concat(), vec![0x62; 29], vec![0x60; 300], vec![0xa2; 40]] {
         assert_eq!(made(map([(0, bytes(&odd)), (1, int(5))])).unwrap().address, hex::encode(&odd));
     }
-    for nothing in [map([(0, bytes(&[])), (1, int(5))]), map([(1, int(5))]), Cbor::Array(vec![bytes(&[]), int(5)])] {
-        assert!(made(nothing).is_err(), "nobody's");
+    for ownerless in [map([(0, bytes(&[])), (1, int(5))]), map([(1, int(5))]), Cbor::Array(vec![bytes(&[]), int(5)])] {
+        assert!(made(ownerless).is_err(), "no address");
     }
 }
 

@@ -16,7 +16,7 @@ pub const MAX_UNSPENT_OUTPUT: usize = MAX_TX_BYTES;
 #[error("not the CBOR of an unspent output, [input, output]")]
 pub struct NotAnUnspentOutput;
 
-/// Reads an unspent output. That it is on any chain, nobody has said: only the ledger knows.
+/// Reads an unspent output. That it is on the chain is only the wallet's claim: the ledger decides.
 ///
 /// # Errors
 /// See [`NotAnUnspentOutput`].

@@ -1,4 +1,4 @@
-//! What is signed of terms that somebody else signed: no more than what a service like ours would ask for now.
+//! Which terms the client signs: no more than what this service would ask for now.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -54,7 +54,7 @@ fn signed_under_terms_of(at: Millis) -> Result<Millis, NotAsAsked> {
     signed(at, false)
 }
 
-/// The same of a lock whose datum says of itself where refunds go, as drafts for other wallets than ours do.
+/// How far in the future the client signs a lock whose datum itself names the refund address, as drafts for other wallets do.
 fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
     let key = |seed: u8| SigningKey::from_seed(&[seed; 32]).unwrap();
     let blueprint = Blueprint::parse(BLUEPRINT).unwrap();

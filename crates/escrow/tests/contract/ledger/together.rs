@@ -66,7 +66,7 @@ fn creator(index: usize) -> Address {
 }
 
 #[test]
-fn as_many_as_the_watcher_takes_are_cheaper_together_and_everybody_is_paid() {
+fn as_many_as_the_watcher_takes_are_cheaper_together_and_each_party_is_paid() {
     let mut world = EscrowLedger::new();
     let mut alone: Option<(Lovelace, Lovelace)> = None;
     for count in [1_usize, 2, 4, 5] {

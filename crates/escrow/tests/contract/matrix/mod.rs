@@ -27,7 +27,7 @@ use evaluator::Evaluator;
 use judge::{Broken, broken};
 use scene::LIVE;
 
-/// MatrixCases that somebody thought of. A case that is added or taken away says so here.
+/// Cases written by hand. A case that is added or taken away says so here.
 const CASES: usize = 1_703;
 
 /// One case, judged by the rules and by the contract.
@@ -110,7 +110,7 @@ fn five_escrows_fit_one_transaction() {
 }
 
 #[test]
-fn the_contract_agrees_with_the_rules_on_what_nobody_thought_of() {
+fn the_contract_agrees_with_the_rules_on_random_transactions() {
     let judged = judge(&blueprint(), random::cases(number("RANDOM_CASES", 1_000), number("SEED", 7)));
     for judged in &judged {
         let (case, broken) = (&judged.case, &judged.broken);

@@ -1,4 +1,4 @@
-//! Transactions that nobody thought of: cases of the matrix with a few random edits. Whatever comes out, the rules and
+//! Random transactions: cases of the matrix with a few random edits. Whatever comes out, the rules and
 //! the contract must say the same.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxHash, TxRef};

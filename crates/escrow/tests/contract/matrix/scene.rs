@@ -113,7 +113,7 @@ impl Spending {
         Self::of(action, escrow(state))
     }
 
-    /// The same on this escrow. The time begins as early and ends as late as it may, in whole seconds.
+    /// The scene on this escrow. The time begins as early and ends as late as it may, in whole seconds.
     pub fn of(action: Action, datum: Datum) -> Self {
         let rule = Rule::find(action, &nearest(action, &datum)).unwrap();
         let Window { opens, closes } = rule.window(&datum);

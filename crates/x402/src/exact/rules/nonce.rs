@@ -16,7 +16,7 @@ refusals! {
         #[error("payload.nonce {0} is not an unspent output on the chain")]
         NotUnspent(TxRef) => "invalid_exact_cardano_payload_nonce_not_on_chain",
         /// The payer is the payee.
-        #[error("the payer and payTo are the same key: nobody is paid")]
+        #[error("the payer and payTo are the same key: no money would move")]
         SelfPayment => "invalid_exact_cardano_payload_self_payment",
     }
 }
@@ -51,7 +51,7 @@ pub fn payer(situation: &Situation<'_>) -> Result<Address, Refusal> {
     }
 }
 
-/// The payer is somebody else than `payTo`: the payment credentials differ.
+/// The payer is not `payTo`: the payment credentials differ.
 pub fn payer_is_not_payee(situation: &Situation<'_>) -> Result<(), Refusal> {
     let payer = payer(situation)?;
     let same = situation.case.pay_to.payment_key() == Some(payer.payment_key());

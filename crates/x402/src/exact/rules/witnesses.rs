@@ -24,7 +24,7 @@ refusals! {
         /// More signatures than a payment needs: each costs computing time before anything is asked.
         #[error("more than {MAX_SIGNATURES} signatures: spend outputs of fewer keys")]
         TooMany => "invalid_exact_cardano_payload_too_many_signatures",
-        /// A signature that does not verify, whoever's.
+        /// A signature of any key that does not verify.
         #[error("the signature by key {0} does not verify: sign exactly the transaction that you send")]
         BadSignature(KeyHash) => "invalid_exact_cardano_payload_invalid_signature",
         /// An owner of an input, or a required signer, did not sign.

@@ -49,8 +49,8 @@ impl QuoteParts {
 }
 
 impl EscrowMethod {
-    /// What all its quotes for this sale have in common. The marks follow from random bytes, so that nobody can have written
-    /// one of them into a title.
+    /// What all its quotes for this sale have in common. The marks follow from random bytes, so that no seller can have
+    /// written one of them into a title.
     ///
     /// # Errors
     /// Those of [`PaymentMethod::draft`].

@@ -248,7 +248,7 @@ fn a_script_is_paid_for_where_nothing_else_can_be_spent() {
     assert_eq!(built.facts().fee, lovelace(SIMPLE_FEE + 15 * script_bytes), "as large as its lovelace lets it be");
 }
 
-/// 1,000 outputs with scripts, each as poor as the ledger allows, from somebody who would like the wallet to stand still.
+/// 1,000 outputs with scripts, each as poor as the ledger allows, from an attacker who wants the wallet to stop paying.
 #[test]
 fn dust_with_scripts_does_not_freeze_a_wallet() {
     let utxos: Vec<Utxo> = (1..=1_000).map(|n| carrying_script(n, 1_250_000 + u64::from(n))).collect();

@@ -74,7 +74,7 @@ proptest! {
                 for input in &built.facts.inputs {
                     prop_assert!(!reserved.contains(input));
                 }
-                // Nobody else gets anything.
+                // There is no further output.
                 prop_assert_eq!(built.facts.outputs.len(), amounts.len() + built.facts.change.len());
                 if !built.facts.change.is_empty() {
                     prop_assert_eq!(built.facts.fee.get(), approved.min_fee);

@@ -130,9 +130,9 @@ fn a_published_script_is_where_its_hash_says() {
     let draft = build(&plan, &wallet(home(), &utxos), &preprod()).unwrap();
     let made = &draft.facts().outputs[0];
     let hash = made.reference_script.unwrap();
-    // The always-true Plutus V3 script, hashed by an unrelated library in `tests/builder`.
+    // The always-true Plutus V3 script, hashed by an unrelated library in `tests/chain`.
     assert_eq!(hash, ScriptHash::new(crate::hash::blake2b(&hex::decode("03450101002499").unwrap())));
-    // Nobody spends the published script by accident.
+    // The wallet does not count the published script as spendable change.
     assert_eq!(draft.facts().change.len(), 1);
 }
 
@@ -160,7 +160,7 @@ fn script_inputs_that_cannot_be_are_refused() {
     );
 }
 
-/// Whoever may say what a contract's output continues as could attach one.
+/// A party who chooses the continuing output could attach one.
 #[test]
 fn a_script_input_that_carries_a_script_is_spent_and_its_bytes_are_paid_for() {
     let utxos = [utxo(1, home(), 9_000_000, &[])];

@@ -112,7 +112,7 @@ fn instead(cases: &mut MatrixCases, name: &str, spending: &Spending, due: Plutus
     });
 }
 
-/// The same with a token in the escrow.
+/// Payouts with a token in the escrow.
 fn tokens(cases: &mut MatrixCases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
     let mut rich = spending.clone();
     rich.value.assets.insert(credits(0x70), 5);

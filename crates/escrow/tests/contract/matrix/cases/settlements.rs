@@ -46,14 +46,14 @@ fn with_admins(spending: &Spending, required_admins: u32, admins: &[u8]) -> Spen
 
 fn thresholds(cases: &mut MatrixCases, spending: &Spending) {
     let (one, three) = (with_admins(spending, 1, &[1]), with_admins(spending, 3, &[1, 2, 3]));
-    let nobody = with_admins(spending, 0, &[1, 2, 3]);
+    let none = with_admins(spending, 0, &[1, 2, 3]);
     let table: [(bool, &str, &Spending, &[u8]); 15] = [
         (true, "signed by two of three", spending, &[1, 2]),
         (true, "signed by the other two, in another order", spending, &[3, 1]),
         (true, "signed by all three", spending, &[1, 2, 3]),
         (true, "signed by two and by a stranger", spending, &[9, 1, 2]),
         (false, "signed by one of three", spending, &[1]),
-        (false, "signed by nobody", spending, &[]),
+        (false, "without a signature", spending, &[]),
         (false, "signed by one and by a stranger", spending, &[1, 9]),
         (false, "signed twice by one", spending, &[1, 1]),
         (false, "signed three times by one", spending, &[1, 1, 1]),
@@ -61,8 +61,8 @@ fn thresholds(cases: &mut MatrixCases, spending: &Spending) {
         (true, "one of one", &one, &[1]),
         (true, "three of three", &three, &[3, 2, 1]),
         (false, "two of three where three are needed", &three, &[1, 2]),
-        (false, "a threshold of nobody", &nobody, &[]),
-        (false, "a threshold of nobody, signed", &nobody, &[1, 2]),
+        (false, "a threshold of zero", &none, &[]),
+        (false, "a threshold of zero, signed", &none, &[1, 2]),
     ];
     for (enough, name, under, admins) in table {
         cases.decided(votes(enough), name, under, hands(spending.settlement(admins)));

@@ -1,4 +1,4 @@
-//! Who signs: the party, among others, and nobody else instead.
+//! Who signs: the party, alone or among others; no one else in its place.
 
 use cardano::ScriptHash;
 use escrow::{Credential, PlutusAddress, rules::Party};
@@ -11,12 +11,12 @@ use super::{
 pub(super) fn cases(cases: &mut MatrixCases) {
     for (name, spending, rule) in honest() {
         if rule.by == Party::Arbiters {
-            cases.permitted(format!("{name} signed by nobody"), &spending, |tx| tx.signers.clear());
+            cases.permitted(format!("{name} without a signature"), &spending, |tx| tx.signers.clear());
             cases.permitted(format!("{name} signed by a stranger"), &spending, |tx| tx.signers = vec![STRANGER]);
         } else {
             let (party, counterparty) = if rule.by == Party::Buyer { (BUYER, SELLER) } else { (SELLER, BUYER) };
             for (others, who) in
-                [(vec![], "nobody"), (vec![counterparty], "the counterparty"), (vec![STRANGER], "a stranger")]
+                [(vec![], "no one"), (vec![counterparty], "the counterparty"), (vec![STRANGER], "a stranger")]
             {
                 let name = format!("{name} signed by {who}");
                 cases.forbidden(Broken::Signed, name, &spending, |tx| tx.signers = others);

@@ -30,7 +30,7 @@ pub(super) fn cases(cases: &mut MatrixCases) {
     }
 }
 
-/// The same spending at the same time, of an escrow in which these moments are at another time.
+/// This spending at the same time, of an escrow in which these moments are at another time.
 fn with(spending: &Spending, moments: &[DatumTime], time: u64) -> Spending {
     let mut spending = spending.clone();
     let datum = &mut spending.datum;

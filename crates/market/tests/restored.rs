@@ -1,0 +1,268 @@
+//! A database that was restored from an older backup, and a chain that went on: nothing owned is paid for again, nobody is
+//! paid twice, and every escrow reaches its end.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+use cardano::{
+    Lovelace, TxHash,
+    chain::Utxo,
+    keys::SigningKey,
+    params::ProtocolParameters,
+    slots::SlotConfig,
+    tx::build::{TxPlan, Validity, Wallet, build},
+};
+use escrow::Action;
+use market::{
+    DeliveryMode, ListingId,
+    account::Account,
+    catalogue::{self, ListingTerms, Quota, Stored},
+    checkout::{Bought, BuyError, Order, Unavailable},
+    contents::InDatabase,
+    listing::NewListing,
+    state,
+};
+use serde_json::json;
+use sql::{Database, sqlite::Sqlite};
+use x402_cardano::{
+    escrow::TransferMethod,
+    method::{DefaultMethod, EscrowMethod, PaymentMethod},
+    wire::ConfirmationPolicy,
+};
+
+use crate::support::{
+    NOON, SELLER, block, checkout, fresh_escrow,
+    ledger::{Tx, faucets},
+    one, person,
+    provider::Meanwhile,
+    sales::{PRICE, Sales, creator, output, run},
+    sign_up,
+};
+
+/// What `make restore` runs after a backup is back.
+const MARK: &str = include_str!("../../../scripts/backup/restored.sql");
+/// Minutes after which a restored service reads the chain.
+const SETTLED: u64 = 6;
+
+/// A service wallet with 50 ADA on a chain of sales.
+struct Buyer {
+    account: Account,
+    key: SigningKey,
+}
+
+impl Buyer {
+    fn of(sales: &Sales) -> Self {
+        let (account, key) = sign_up(&sales.db, 1, NOON);
+        sales.puts(&[output(account.wallet_address.to_string(), Lovelace::from_ada(50), None)]);
+        sales.ledger.mine();
+        Self { account, key }
+    }
+
+    /// Orders a listing; a block comes with each look.
+    fn buys(&self, sales: &Sales, listing: &ListingId) -> Result<Bought, BuyError> {
+        sales.ledger.calls.set(0);
+        let method = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap();
+        let terms = terms_of(&sales.db, listing);
+        let order = Order {
+            account: &self.account,
+            key: &self.key,
+            terms: &terms,
+            mode: DeliveryMode::Instant,
+            nonce: [7; 32],
+        };
+        let (mines, contents) = (|| sales.ledger.mine(), InDatabase(&sales.db));
+        let sleep = Meanwhile(&mines);
+        let options: [(_, &dyn PaymentMethod); 1] = [(DeliveryMode::Instant, &method)];
+        let checkout = checkout(&sales.db, &sales.ledger, &sleep, &contents, &options, sales.now());
+        let bought = block(checkout.buy(&order));
+        sales.ledger.calls.set(0);
+        bought
+    }
+}
+
+fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
+    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+}
+
+/// A listing that is sold protected.
+fn list_protected(sales: &Sales, number: u8) -> ListingId {
+    let body = json!({
+        "title": format!("Listing {number}"), "description": "for sale", "priceLovelace": PRICE.to_string(),
+        "sellerAddress": SELLER, "modes": ["instant", "protected"], "content": format!("content {number}"),
+    });
+    let id = ListingId::new(NOON + u64::from(number), [number; 10]);
+    let offer = NewListing::read(body.to_string().as_bytes(), None).unwrap();
+    let contents = InDatabase(&sales.db);
+    let stored =
+        catalogue::store(&sales.db, &contents, &id, &offer, catalogue::Source::default(), Quota::default(), NOON);
+    assert!(matches!(block(stored).unwrap(), Stored::Listing { .. }));
+    id
+}
+
+/// Someone locks the price of a listing under a quote of now, and hands the lock to a node.
+fn locks(sales: &Sales, listing: &ListingId, buyer: &SigningKey) -> TxHash {
+    let policy = ConfirmationPolicy::new(2).unwrap();
+    let (deployment, seller) = (sales.deployment.clone(), sales.platform.seller.clone());
+    let method = EscrowMethod::new(deployment, seller, TransferMethod::Escrow, policy).unwrap();
+    let number = sales.unique();
+    let nonce = [u8::try_from(number % 256).unwrap(); 32];
+    let offered = method.offer(&terms_of(&sales.db, listing).sale(), sales.now(), nonce).unwrap();
+    let (address, parameters) = (buyer.enterprise_address(), ProtocolParameters::preprod());
+    let lock = method.output(&offered, &address, None, &parameters, &SlotConfig::PREPROD).unwrap();
+    let coin = Utxo { reference: faucets(number), ..output(address.to_string(), Lovelace::from_ada(100), None) };
+    let until = lock.latest_end_slot;
+    let plan = TxPlan { outputs: vec![lock.output], validity: Validity { from: None, until }, ..TxPlan::default() };
+    let wallet = Wallet { address, utxos: &[coin], reserved: &[].into() };
+    let built = build(&plan, &wallet, &parameters).unwrap().sign(&[buyer]).unwrap();
+    let tx = Tx::new(built.cbor, until);
+    let id = tx.id;
+    assert!(sales.ledger.hand_in(tx));
+    id
+}
+
+/// The database is lost, and this backup is put in its place now.
+fn restore(sales: &mut Sales, backup: Sqlite) {
+    sales.db = backup;
+    for statement in MARK.split_inclusive(";\n") {
+        run(sales, statement);
+    }
+    run(sales, &format!("UPDATE restored SET at_ms = {}", sales.now()));
+}
+
+/// Ticks, and blocks, for so many minutes more.
+fn pass(sales: &Sales, minutes: u64) -> Vec<market::watch::Report> {
+    sales.until(sales.now().saturating_sub(NOON) / 60_000 + minutes);
+    sales.ticks(3)
+}
+
+fn is_restoring(sales: &Sales) -> bool {
+    state::of(&block(sales.db.run(state::read())).unwrap()).unwrap().restoring
+}
+
+fn payments_to_creator(sales: &Sales) -> usize {
+    let to = creator().to_string();
+    sales.ledger.unspent().into_iter().filter(|utxo| utxo.address == to).count()
+}
+
+#[test]
+fn a_purchase_of_a_service_wallet_since_the_backup_is_not_paid_for_again() {
+    let mut sales = Sales::new();
+    let buyer = Buyer::of(&sales);
+    sales.ticks(1);
+    let backup = sales.db.copy().unwrap();
+    let bought = buyer.buys(&sales, &sales.listing).unwrap();
+    assert!(!bought.already_owned);
+    restore(&mut sales, backup);
+
+    let refused = buyer.buys(&sales, &sales.listing);
+    assert_eq!(refused, Err(BuyError::Unavailable(Unavailable::Restoring)), "before the chain is read");
+    let ticks = sales.ticks(2);
+    assert!(is_restoring(&sales), "what was sent before may still come into a block: {ticks:#?}");
+    let ticks = pass(&sales, SETTLED);
+    let again = buyer.buys(&sales, &sales.listing).unwrap();
+    assert!(again.already_owned, "{ticks:#?}");
+    assert_eq!(again.content, bought.content);
+    assert_eq!(payments_to_creator(&sales), 1);
+    let owner = one(&sales.db, "SELECT owner FROM payments");
+    assert_eq!(owner, buyer.account.owner, "it counts for the limits of its day");
+    let figures = "SELECT CAST(sales AS TEXT) FROM listings WHERE sales > 0";
+    assert_eq!(one(&sales.db, figures), "1", "and for the listing");
+    assert_eq!(one(&sales.db, "SELECT wallet FROM unread_wallets"), "", "nothing is left to read");
+}
+
+#[test]
+fn an_account_that_the_backup_lacks_does_not_pay_again_when_it_is_made_anew() {
+    let mut sales = Sales::new();
+    sales.ticks(1);
+    let backup = sales.db.copy().unwrap();
+    let buyer = Buyer::of(&sales);
+    let bought = buyer.buys(&sales, &sales.listing).unwrap();
+    restore(&mut sales, backup);
+    pass(&sales, SETTLED);
+    let (account, key) = sign_up(&sales.db, 1, NOON);
+    let buyer = Buyer { account, key };
+    let refused = buyer.buys(&sales, &sales.listing);
+    assert_eq!(refused, Err(BuyError::Unavailable(Unavailable::Restoring)));
+    let ticks = sales.ticks(1);
+    let again = buyer.buys(&sales, &sales.listing).unwrap();
+    assert!(again.already_owned, "{ticks:#?}");
+    assert_eq!((again.content, payments_to_creator(&sales)), (bought.content, 1));
+}
+
+#[test]
+fn an_escrow_since_the_backup_reaches_its_end_and_protected_sales_wait_for_it() {
+    let mut sales = Sales::new();
+    let listing = list_protected(&sales, 50);
+    sales.ticks(1);
+    let backup = sales.db.copy().unwrap();
+    let lock = locks(&sales, &listing, &person(11));
+    restore(&mut sales, backup);
+    sales.ticks(1);
+    assert!(is_restoring(&sales));
+    let ticks = pass(&sales, SETTLED);
+    assert!(!is_restoring(&sales), "{ticks:#?}");
+    assert_eq!(sales.status(&lock), "ResultSubmitted", "{ticks:#?}");
+    let ticks = pass(&sales, 30);
+    assert_eq!(sales.status(&lock), "withdrawn", "{ticks:#?}");
+    assert_eq!(payments_to_creator(&sales), 1);
+}
+
+#[test]
+fn an_escrow_that_ended_since_the_backup_is_a_purchase_with_its_timeline() {
+    let mut sales = Sales::new();
+    let listing = list_protected(&sales, 50);
+    sales.ticks(1);
+    let backup = sales.db.copy().unwrap();
+    let lock = locks(&sales, &listing, &person(11));
+    pass(&sales, SETTLED);
+    pass(&sales, 30);
+    assert_eq!(sales.status(&lock), "withdrawn", "a lock that its payer showed to no one is a purchase, too");
+    restore(&mut sales, backup);
+    let ticks = pass(&sales, SETTLED);
+    assert_eq!(sales.status(&lock), "withdrawn", "{ticks:#?}");
+    assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrow_steps"), "3");
+    assert_eq!(payments_to_creator(&sales), 1);
+    let alarms: Vec<String> = sales.ticks(2).into_iter().flat_map(|report| report.alarms).collect();
+    assert_eq!(alarms, Vec::<String>::new());
+}
+
+#[test]
+fn a_creator_who_was_paid_since_the_backup_is_not_paid_again() {
+    let mut sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.does(&lock, Action::SetRefundRequested);
+    sales.ticks(2);
+    sales.until(50);
+    sales.settles(&lock);
+    sales.ledger.mine();
+    let backup = sales.db.copy().unwrap();
+    let ticks = sales.ticks(3);
+    assert_eq!(payments_to_creator(&sales), 1, "{ticks:#?}");
+    restore(&mut sales, backup);
+    let ticks = [sales.ticks(2), pass(&sales, SETTLED), sales.ticks(3)].concat();
+    assert_eq!(payments_to_creator(&sales), 1, "{ticks:#?}");
+    assert_eq!(sales.status(&lock), "withdrawn");
+    assert_eq!(one(&sales.db, "SELECT state FROM outbox WHERE kind = 'payout'"), "included");
+}
+
+#[test]
+fn an_escrow_that_names_this_seller_and_is_no_purchase_raises_an_alarm_until_it_is_spent() {
+    let sales = Sales::new();
+    let lock = sales.puts(&[sales.escrow_of(&fresh_escrow(7))]);
+    let alarms = |ticks: Vec<market::watch::Report>| -> Vec<String> {
+        ticks.into_iter().flat_map(|report| report.alarms).filter(|alarm| alarm.contains(&lock.to_string())).collect()
+    };
+    assert_eq!(alarms(sales.ticks(2)), Vec::<String>::new(), "its payer may be about to show it");
+    sales.until(SETTLED);
+    let cried = alarms(sales.ticks(3));
+    assert_eq!(cried.len(), 3, "at every tick: {cried:?}");
+    assert!(cried[0].contains("names this seller and is no purchase: no listing here is sold by it"), "{cried:?}");
+    sales.lose(|utxo| utxo.reference.tx == lock);
+    sales.ticks(1);
+    assert_eq!(alarms(sales.ticks(2)), Vec::<String>::new());
+}

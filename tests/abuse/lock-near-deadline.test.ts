@@ -1,0 +1,74 @@
+// A lock that is left and taken up again when its time for a result is nearly over: its money could be taken back, so its
+// content waits for the result. Real workers, local ledger.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { payingFetch } from "../buyer/buyer.ts";
+import { payEscrow } from "../buyer/escrow/escrow.ts";
+import { rowsOf } from "../chaos/database.ts";
+import { offer, purchase } from "../escrow/sale.ts";
+import { type Answer, json, send } from "../helpers/http.ts";
+import { comeBack, present, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+
+const MINUTE_MS = 60_000;
+
+describe("a lock that was left", { timeout: 240_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: true, watcher: {} });
+  });
+  after(() => world?.stop());
+
+  const states = (): string[] =>
+    rowsOf<{ state: string }>(world.state, "payments", "SELECT state FROM outbox").map(({ state }) => state);
+  const sayNo = (answer: Answer, content: string): void => {
+    assert.equal(answer.status, 503, answer.text);
+    assert.ok(Number(answer.headers.get("retry-after")) > 0);
+    assert.equal(answer.text.includes(content), false);
+  };
+
+  it("gives its content with a result, and not before where little time is left", async () => {
+    const [listing, buyer] = [await offer(world, world.person("creator")), await world.buyer()];
+    const { blockfrost } = world.ledger;
+    const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
+    // Nothing makes a result.
+    await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });
+    // What the client sends, as it sends it.
+    let header = "";
+    const { fetch } = globalThis;
+    globalThis.fetch = (...request) => {
+      header = new Request(...request).headers.get("payment-signature") ?? header;
+      return fetch(...request);
+    };
+    const { fetch: pay } = payingFetch(buyer, { blockfrost, method: "escrow", methods });
+    globalThis.fetch = fetch;
+    const left = pay(unlockUrl(world, listing)).catch(() => undefined);
+    while (!states().includes("submitted")) await new Promise((resolve) => setTimeout(resolve, 50));
+    // Nobody waits for the block.
+    await world.stack.killWorkers();
+    await left;
+    await world.stack.startWorkers();
+    await world.ledger.block();
+
+    await world.tick();
+    const sale = json<{ id: string }[]>(await send(`${world.api}/purchases?seller=${listing.sellerAddress}`))[0];
+    assert.ok(sale, "the watcher found the lock");
+    const { deadlines } = (await purchase(world, sale.id)).escrow as { deadlines: { submitResult: string } };
+    const { time } = await world.ledger.tip();
+    const late = Number(deadlines.submitResult) - 7 * MINUTE_MS;
+    await world.ledger.advance(Math.ceil(late / 1_000) - time);
+    await world.tick();
+    for (const answer of [await present(world, listing, { header }), await comeBack(world, buyer, listing)]) {
+      sayNo(answer, listing.content);
+    }
+
+    await world.ledger.clearFaults();
+    for (let ticks = 0; ticks < 4; ticks++) {
+      await world.ledger.advance(60);
+      await world.tick();
+      await world.ledger.block();
+    }
+    assert.equal((await purchase(world, sale.id)).status, "ResultSubmitted");
+    assert.equal((await present(world, listing, { header })).text, listing.content);
+  });
+});

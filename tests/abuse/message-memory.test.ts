@@ -1,0 +1,168 @@
+// What messages hold of an isolate's memory that are small to send and large to have. Real workers, local ledger.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { write } from "../../devnet/cardano/cbor.ts";
+import { hex } from "../../devnet/cardano/hash.ts";
+import { encodeInput } from "../../devnet/ledger/emulator.ts";
+import { lock, offer } from "../escrow/sale.ts";
+import { errorOf, send } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
+import { makeOut, settle, unlockUrl } from "../helpers/payments.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { unlockProof } from "../wallets/proof.ts";
+import { output } from "./stranger.ts";
+
+/** Messages of one network that arrive at once: together less than its share of bodies. */
+const MESSAGES = 50;
+/** Several times as many as are read at once. */
+const DELIVERIES = 40;
+/** Of one network, in less than a minute's rate. */
+const DRAFTS = 120;
+/** Outputs of a wallet that somebody made up, of 1,100 tokens each. */
+const MADE_UP = 8;
+/** What these may take beside, with what arrives of them and the local database: each held a megabyte and a half of tokens. */
+const MOST_OF_DRAFTS_MB = 128;
+/** What they may take of the 128 MB that an isolate has. */
+const MOST_MB = 64;
+
+/** Seven bytes, which take some four hundred as a map with a member. */
+const junk = '{"":0},'.repeat(18_000);
+const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_listings","arguments":{},"_meta":{"x":[${junk}0]}}}`;
+
+/** A field of a process in /proc. */
+function field(pid: number | string, name: string): string | undefined {
+  try {
+    return new RegExp(`^${name}:\\s+(\\S+)`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  } catch {
+    return undefined; // It has ended.
+  }
+}
+
+/** Whether a process was started by this one, or by one that was. */
+const isOurs = (pid: number): boolean => pid === process.pid || (pid > 1 && isOurs(Number(field(pid, "PPid") ?? 0)));
+
+/** Megabytes that the workers of this test have. */
+function workersMemory(): number {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && field(name, "Name") === "workerd");
+  const ours = pids.filter((pid) => isOurs(Number(pid)));
+  return ours.reduce((sum, pid) => sum + Number(field(pid, "VmRSS") ?? 0), 0) / 1024;
+}
+
+/** A message all but whose last byte was sent. */
+class HeldMessage {
+  readonly socket: Socket;
+  constructor(api: string) {
+    this.socket = connect(Number(new URL(api).port), "127.0.0.1");
+    this.socket.on("error", () => {});
+    const headers = ["POST /mcp/open HTTP/1.1", "Host: x", "CF-Connecting-IP: 203.0.113.1"];
+    headers.push("Content-Type: application/json", `Content-Length: ${call.length}`);
+    this.socket.write(`${headers.join("\r\n")}\r\n\r\n${call.slice(0, -1)}`);
+  }
+
+  /** The status of its answer, when it was sent. */
+  finish(): Promise<number> {
+    const status = new Promise<number>((resolve) => {
+      this.socket.once("data", (answer) => resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(`${answer}`)?.[1])));
+      this.socket.once("close", () => resolve(0));
+    });
+    this.socket.write(call.slice(-1));
+    return status;
+  }
+}
+
+describe("messages that are small to send", { timeout: 240_000 }, () => {
+  let world: World;
+  const messages: HeldMessage[] = [];
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: false });
+  });
+  after(async () => {
+    for (const { socket } of messages) socket.destroy();
+    await world?.stop();
+  });
+
+  it("take no more memory than there is, though all are finished at once", async () => {
+    for (let n = 0; n < MESSAGES; n++) messages.push(new HeldMessage(world.api));
+    // What is sent before them is read before them.
+    for (let n = 0; n < 20; n++) assert.equal((await send(`${world.api}/listings`)).status, 200);
+    const before = workersMemory();
+    const statuses = await Promise.all(messages.map((message) => message.finish()));
+    const taken = workersMemory() - before;
+    assert.ok(taken < MOST_MB, `${MESSAGES} messages took ${Math.round(taken)} MB`);
+    assert.deepEqual([...new Set(statuses)], [400]);
+  });
+
+  it("are refused wherever their values are kept while others are asked", async () => {
+    const headers = { "content-type": "application/json" };
+    const body = `{"x":[${'{"":0},'.repeat(10_000)}0]}`;
+    for (const path of [
+      "/listings/lst_00000000000000000000000000/payment-draft",
+      `/purchases/${"0".repeat(64)}/action-draft`,
+    ]) {
+      const answer = await send(`${world.api}${path}`, { method: "POST", headers, body });
+      assert.match(errorOf(answer, 400), /values/, path);
+    }
+  });
+
+  it("are all answered with a long content, a few at a time", async () => {
+    const content = "x".repeat(1 << 20);
+    const listing = await list(world.api, world.person("seller"), { content });
+    const buyer = await world.buyer();
+    assert.equal((await settle(world, listing, await makeOut(world, buyer, listing))).status, 200);
+    const headers = { "x-service-proof": await unlockProof(buyer, listing.id) };
+    const ask = () => send(unlockUrl(world, listing), { headers });
+    const answers = await Promise.all(Array.from({ length: DELIVERIES }, ask));
+    assert.ok(answers.every(({ status, text }) => status === 200 && text === content));
+  });
+});
+
+/** An output full of tokens that nobody ever made, as CIP-30 gives it. */
+const madeUp = (index: number, address: string): string =>
+  hex(write.array([encodeInput({ txHash: "ab".repeat(32), index }), output({ address, lovelace: 30_000_000n }, 1)]));
+
+/** 30 kB that take eighty times as much as values: 48 chains of 124 maps in a field that nobody reads. */
+const chain = `${'{"":'.repeat(124)}0${"}".repeat(124)}`;
+const CHAINS = `[${Array.from({ length: 48 }, () => chain).join(",")}]`;
+
+describe("drafts for a wallet full of tokens that nobody has", { timeout: 240_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ escrow: true });
+  });
+  after(() => world?.stop());
+
+  const wallets: [string, (changeAddress: string) => string][] = [
+    ["of what nobody reads", () => `"utxos":[],"more":${CHAINS}`],
+    [
+      "full of tokens",
+      (owner) => `"utxos":${JSON.stringify(Array.from({ length: MADE_UP }, (_, index) => madeUp(index, owner)))}`,
+    ],
+  ];
+  for (const [what, wallet] of wallets)
+    it(`${what}, take no more memory than there is, and keep nobody else from buying`, async () => {
+      const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
+      const changeAddress = world.person("nobody").address;
+      const body = `{"action":"SetRefundRequested","changeAddress":"${changeAddress}",${wallet(changeAddress)}}`;
+      const headers = { "content-type": "application/json", "cf-connecting-ip": "203.0.113.9" };
+      const ask = () => send(`${world.api}/purchases/${id}/action-draft`, { method: "POST", headers, body });
+      assert.match(errorOf(await ask(), 403), /buyer/);
+      const listing = await list(world.api, world.person("seller"));
+      const payment = await makeOut(world, await world.buyer(), listing);
+      await world.ledger.fault({ endpoint: "/txs/**", latencyMs: 100 });
+      const before = workersMemory();
+      let most = before;
+      const watching = setInterval(() => {
+        most = Math.max(most, workersMemory());
+      }, 50);
+      const drafts = Promise.all(Array.from({ length: DRAFTS }, ask));
+      assert.equal((await settle(world, listing, payment)).status, 200);
+      const answers = await drafts;
+      clearInterval(watching);
+      await world.ledger.clearFaults();
+      // Who found no place for ten seconds is told to come back.
+      for (const { status, text } of answers) assert.ok(status === 403 || status === 429, text);
+      assert.ok(most - before < MOST_OF_DRAFTS_MB, `${DRAFTS} drafts took ${Math.round(most - before)} MB`);
+    });
+});

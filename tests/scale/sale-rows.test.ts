@@ -1,0 +1,54 @@
+// What recording the end of a sale costs the database, by the schema that the running workers have.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { json } from "../helpers/http.ts";
+import { list, offer, offerOf } from "../helpers/listings.ts";
+import { startWorld, type World } from "../helpers/world.ts";
+import { databaseOf } from "./rows.ts";
+
+const MANY = 120;
+
+describe("the end of an escrow", { timeout: 120_000 }, () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: true });
+  });
+  after(() => world?.stop());
+
+  /** Rows that each change of a purchase's status writes, of a seller with so many listings; undone afterwards. */
+  async function rowsWritten(listings: number): Promise<number[]> {
+    const seller = world.person("seller");
+    const changes = { priceLovelace: "5000000", modes: ["protected"] };
+    const { id } = await list(world.api, seller, changes);
+    const more = Array.from({ length: listings - 1 }, () => offerOf(seller, changes));
+    for (let at = 0; at < more.length; at += 20) {
+      const batch = more.slice(at, at + 20);
+      for (const answer of await Promise.all(batch.map((one) => offer(world.api, seller, one)))) json(answer, 201);
+    }
+    const db = databaseOf(world);
+    try {
+      db.exec("BEGIN IMMEDIATE");
+      const written = () => Number(Object.values(db.prepare("SELECT total_changes()").get() ?? {})[0]);
+      const tx = "ab".repeat(32);
+      db.prepare(
+        `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace,
+           status, bought_at_ms) VALUES (?, ?, 'protected', ?, 'addr_test1x', 5000000, 3500000, 'FundsLocked', 0)`,
+      ).run(tx, id, seller.address);
+      return ["ResultSubmitted", "withdrawn", "refunded"].map((status) => {
+        const before = written();
+        db.prepare("UPDATE purchases SET status = ? WHERE id = ?").run(status, tx);
+        return written() - before;
+      });
+    } finally {
+      db.exec("ROLLBACK");
+      db.close();
+    }
+  }
+
+  it(`writes as many rows for a seller of ${MANY} listings as for one of a single listing`, async (t) => {
+    const [one, many] = [await rowsWritten(1), await rowsWritten(MANY)];
+    t.diagnostic(`rows written by a result, a withdrawal, a refund: ${one}`);
+    assert.deepEqual(many, one);
+    assert.ok(Math.max(...one) <= 5, `${one}`);
+  });
+});
