@@ -11,11 +11,10 @@
 )]
 use crate::support::{
     NOON, SELLER, block, checkout,
+    idle::Idle,
     interrupted::Interrupted,
     ledger::{CALLS, Ledger, Tx, faucets},
-    list,
-    nobody::Nobody,
-    person,
+    list, person,
     provider::{Handing, Meanwhile, Provider},
     reread,
     sales::output,
@@ -241,7 +240,7 @@ impl World {
             now: self.now(),
             calls_left: &|| CALLS.saturating_sub(ledger.calls.get()),
         };
-        let _ = block(watch.tick(&Nobody, &Nobody));
+        let _ = block(watch.tick(&Idle, &Idle));
     }
     fn withdraw(&self) {
         self.provider.ledger.calls.set(0);
