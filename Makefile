@@ -28,7 +28,7 @@ test: ## everything that CI runs
 	@scripts/checks.sh
 	@$(RUN_E2E)
 
-lint: lint-workers lint-native ## formatting, lints, types, licences and origins of dependencies
+lint: lint-workers lint-native ## formatting, lints, types, retired words, licences and origins of dependencies
 
 lint-native:
 	cargo fmt --all --check
@@ -40,6 +40,7 @@ lint-workers:
 	cargo clippy --workspace --exclude xtask --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci .
 	npx tsc --noEmit
+	node scripts/words.ts
 	cargo deny --locked check licenses bans sources
 
 audit: setup ## known vulnerabilities of what we depend on, where there is a network; AUDIT=strict where there must be one

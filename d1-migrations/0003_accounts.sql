@@ -18,7 +18,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_expiry ON sessions (expires_at_ms);
 CREATE INDEX sessions_by_owner ON sessions (owner);
 
--- A challenge is answered once: whoever inserts its row first has answered it.
+-- A challenge is answered once: the request that inserts its row first has answered it.
 CREATE TABLE challenge_claims (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
   claimed_by TEXT NOT NULL,                      -- the hash of what the claim gave out

@@ -18,8 +18,8 @@ CREATE TABLE payments (
   owner TEXT REFERENCES accounts (owner),
   day INTEGER,
   CHECK ((owner IS NULL) = (day IS NULL)),
-  -- Signed terms belong to the first transaction of whoever signs it for ever, and to nobody else beside one that may take
-  -- effect.
+  -- Signed terms belong for ever to the first transaction of its signer. While that one may still enter a block, no other
+  -- payer's transaction may use them.
   UNIQUE (terms_digest, payer_key)
 ) STRICT, WITHOUT ROWID;
 

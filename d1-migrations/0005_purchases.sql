@@ -40,7 +40,7 @@ CREATE TABLE escrows (
   unlock_ms INTEGER NOT NULL,
   external_dispute_unlock_ms INTEGER NOT NULL,
   creator_due INTEGER NOT NULL DEFAULT 0 CHECK (creator_due IN (0, 1)), -- won, and the creator is still to be paid
-  next_at_ms INTEGER NOT NULL,                   -- when somebody may have to act, POSIX ms
+  next_at_ms INTEGER NOT NULL,                   -- when a party may have to act, POSIX ms
   failures INTEGER NOT NULL DEFAULT 0,           -- of the action that is due, since the chain last showed something new
   delivered_hash TEXT                            -- what was delivered, as a result of this lock, once it was read
 ) STRICT, WITHOUT ROWID;
@@ -62,7 +62,7 @@ CREATE TABLE escrow_steps (
   locked_lovelace INTEGER NOT NULL,
   result_hash TEXT,
   creator_paid INTEGER NOT NULL CHECK (creator_paid IN (0, 1)), -- whether it pays the creator as well
-  -- Whether its block may be another fork's: of a step that no entry of ours made, until it was asked for again.
+  -- Whether its block may be another fork's: of a step that no entry made, until it was asked for again.
   unsure INTEGER NOT NULL DEFAULT 0 CHECK (unsure IN (0, 1)),
   PRIMARY KEY (purchase_id, tx_id),              -- reading the same transaction again changes nothing
   UNIQUE (purchase_id, position)

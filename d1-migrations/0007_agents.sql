@@ -63,7 +63,7 @@ CREATE TABLE oauth_documents (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_documents_by_end ON oauth_documents (fresh_until_ms);
 
--- A client's assertion is used once, for a grant: whoever inserts its row first has used it.
+-- A client's assertion is used once, for a grant: the request that inserts its row first has used it.
 CREATE TABLE oauth_assertions (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
   grant_id TEXT NOT NULL CHECK (length(grant_id) = 32),

@@ -23,7 +23,7 @@ export async function escrowIn(ledger: string, address: string, tx: string): Pro
 }
 
 /**
- * Acts as the seller, or as whoever's seed (64 hexadecimal characters) is given, who also pays the fee from the
+ * Acts as the seller, or as the owner of the given seed (64 hexadecimal characters), who also pays the fee from the
  * enterprise address of that key. Resolves with the transaction's id when it is in a block.
  */
 export async function act(place: Place, action: string, escrow: string, more: string[] = [], seed?: string) {

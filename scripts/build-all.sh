@@ -9,7 +9,7 @@ cd "$root"
 
 say() { printf '  building %s\n' "$*"; }
 log=$(mktemp)
-# quietly WHAT COMMAND...: its output only if it fails, and a word now and then for whoever waits.
+# quietly WHAT COMMAND...: its output only if it fails, and a word now and then for the person who waits.
 quietly() {
   local what=$1 waited=0
   shift

@@ -21,9 +21,9 @@ async function story(stack: Stack, state: string): Promise<void> {
   const { blockfrost } = connect(stack.ledger);
   if (!stack.wallets) throw new Error("the escrow is not deployed");
   const books = new Books(stack.ledger);
-  const somebody = (name: string) => walletNamed(`demo ${name}`, { blockfrost, kind: "enterprise" });
-  const [seller, buyer, owner] = [somebody("seller"), somebody("buyer"), somebody("owner")];
-  const [patron, machine] = [somebody("patron"), somebody("machine")];
+  const person = (name: string) => walletNamed(`demo ${name}`, { blockfrost, kind: "enterprise" });
+  const [seller, buyer, owner] = [person("seller"), person("buyer"), person("owner")];
+  const [patron, machine] = [person("patron"), person("machine")];
   await books.fund("buyer", buyer.address, 100_000_000n);
   await books.open("creator", seller.address);
   await books.open("platform", stack.wallets.platform);
@@ -39,7 +39,7 @@ async function story(stack: Stack, state: string): Promise<void> {
 
   books.add("instant", await buyInstantly(stack, aurora, buyer));
 
-  chapter("Somebody signs in with a wallet and buys from the service wallet, within limits");
+  chapter("A person signs in with a wallet and buys from the service wallet, within limits");
   const account = await signIn(stack, owner, (wallet) => books.fund("service wallet", wallet, 90_000_000n));
   books.add("service wallet", await buyWithinLimits(account, aurora));
 
@@ -74,7 +74,7 @@ async function story(stack: Stack, state: string): Promise<void> {
   await untilEnter("the pages are open until you press Enter");
 }
 
-/** Waits for whoever watches; where nobody does, as in a test run, it goes on at once. */
+/** Waits for the person who watches; without a terminal, as in a test run, it goes on at once. */
 async function untilEnter(words: string): Promise<void> {
   if (!process.stdin.isTTY || !process.stdout.isTTY || process.env.CI) return;
   const lines = createInterface({ input: process.stdin, output: process.stdout });

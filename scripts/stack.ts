@@ -85,7 +85,7 @@ export interface Tick {
 export interface TickOptions {
   /** Whether to tell what each statement read. */
   reads?: boolean;
-  /** Whoever asks goes away with this. */
+  /** The request is given up with this. */
   signal?: AbortSignal;
 }
 
@@ -165,7 +165,7 @@ function workersOf(options: StackOptions, vars: Record<string, string>): Map<str
     config: resolve(options.config ?? at("wrangler.toml")),
     port: options.apiPort ?? 0,
     vars,
-    // Everybody here is one network, and the provider is the local ledger.
+    // All clients here are one network, and the provider is the local ledger.
     ...(options.config === undefined && {
       limits: { PROVIDER: UNLIMITED },
     }),

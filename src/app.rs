@@ -29,7 +29,7 @@ use crate::{
 
 /// Longest that a request asks the chain: purchases take 20 to 60 seconds.
 const MAX_REQUEST_MS: u64 = 60_000;
-/// The same for a tool call: clients give one up near 60 seconds, and an answer at 45 says what to do next.
+/// The most for a tool call, in ms: clients give one up near 60 seconds, and an answer at 45 says what to do next.
 pub const MAX_CALL_MS: u64 = 42_000;
 
 /// The setting that says where we are.
@@ -57,7 +57,7 @@ impl App {
         Self { env, usage, line, now_ms, max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
     }
 
-    /// The same for a tool call, which has less time.
+    /// This app for a tool call, which has less time.
     pub fn for_tool_call(&self) -> Self {
         Self { max_ms: MAX_CALL_MS, ..self.clone() }
     }
@@ -109,8 +109,8 @@ impl App {
         D1::new(&self.env, "DB", self.usage.clone())
     }
 
-    /// Whether the database has room for what comes in for nothing, by what it last said. An isolate that asked it for nothing
-    /// yet learns that by what it writes; where it has not, it is asked again, for an operator may have made room.
+    /// Whether the database has room for free writes, by what it last said. An isolate that has not asked yet
+    /// learns that by what it writes; where it has not, it is asked again, for an operator may have made room.
     pub async fn room(&self) -> Result<Room, ApiError> {
         let most = self.settings()?.database_bytes;
         if Room::of(edge::d1::size(), most) == Room::Short {
@@ -119,7 +119,7 @@ impl App {
         Ok(Room::of(edge::d1::size(), most))
     }
 
-    /// The same for what is written only where it has.
+    /// Whether there is room, for what is written only where there is.
     pub async fn ample_room(&self) -> Result<(), ApiError> {
         if self.room().await? == Room::Short { Err(ApiError::NoRoom) } else { Ok(()) }
     }
@@ -166,7 +166,7 @@ impl App {
         Ok(local.then(|| url.origin().ascii_serialization()).ok_or(unset)?)
     }
 
-    /// The same for documents that only say where things are: where it is not set, that of the request.
+    /// The origin for documents that only say where things are: where it is not set, that of the request.
     pub fn public_origin(&self, request: &Request) -> Result<String, ApiError> {
         match &self.settings()?.base_url {
             Some(base) => Ok(base.clone()),

@@ -27,7 +27,7 @@ pub enum FieldError {
     /// Not an object.
     #[error("body: must be a JSON object")]
     NoObject,
-    /// More values than any body of ours has.
+    /// More values than any body of the API has.
     #[error("body: has more than {0} values")]
     TooMany(usize),
     /// Not there, or empty.

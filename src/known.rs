@@ -83,8 +83,8 @@ impl<T> Default for Answers<T> {
 }
 
 impl<T: Clone> Answers<T> {
-    /// Keeps it, among no more characters than these. What has a name that is longer than any question is not kept: nobody
-    /// asks for it again.
+    /// Keeps it, among no more characters than these. What has a name that is longer than any question is not kept: it
+    /// is not asked for again.
     fn keep(&mut self, most: usize, name: &str, version: i64, chars: usize, it: &T) {
         if chars > MAX_ONE || name.len() > MAX_NAME {
             return;
@@ -102,12 +102,12 @@ impl<T: Clone> Answers<T> {
 
 thread_local! {
     static TOLD: Cell<Option<Told>> = const { Cell::new(None) };
-    /// When it was last asked for nothing whether what is kept is so still.
+    /// When it was last asked, free of charge, whether what is kept is current.
     static ASKED: Cell<Option<Millis>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
     /// The newest listings, in the state that was last asked for.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
-    /// The same as text here, for who puts it into something else.
+    /// These pages as text, for answers that contain them.
     static PAGES: RefCell<Answers<Rc<Page>>> = RefCell::default();
     static TERMS: RefCell<HashMap<String, (i64, Rc<ListingTerms>)>> = RefCell::default();
 }
@@ -119,8 +119,8 @@ fn fresh(now: Millis) -> Option<ShopState> {
     believed.then_some(told.state)
 }
 
-/// Whether nobody else asked for nothing within a second. However much is written here meanwhile: whoever has something
-/// written again and again must not open the database to everybody's questions.
+/// Whether no other request asked free of charge within a second. That holds however much is written meanwhile: a client
+/// that writes again and again must not open the database to every question.
 fn first_to_ask(now: Millis) -> bool {
     let first = ASKED.get().is_none_or(|at| now.saturating_sub(at) >= FRESH_MS);
     if first {
@@ -230,7 +230,7 @@ fn newest_kept(now: Millis) -> Option<KeptPage> {
 }
 
 /// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more. An isolate
-/// asks that once a second whoever wants to know; who asks beside another takes one from what the client may ask for.
+/// asks that once a second free of charge; a further question counts for its client.
 pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> {
     if let Some(kept) = newest_kept(app.now_ms()) {
         return Ok(kept);
@@ -324,8 +324,8 @@ mod tests {
         for length in [MAX_NAME / 2, MAX_NAME, 16_000] {
             let mut answers = Answers::<()>::default();
             for number in 0..2 * MAX_KEPT {
-                // A question with a parameter that nobody reads: nothing is found.
-                answers.keep(most, &format!("/listings?q=zzzz&nobody={number:0length$}"), 1, "[]".len(), &());
+                // A question with a parameter that the API does not read: nothing is found.
+                answers.keep(most, &format!("/listings?q=zzzz&unread={number:0length$}"), 1, "[]".len(), &());
             }
             let held: usize = answers.by_name.keys().map(|name| name.len() + "[]".len()).sum();
             assert!(held <= most, "{held} of {most}");

@@ -53,7 +53,7 @@ async fn answer(app: App, request: Request) -> Response {
         Resolved::Unknown => true,
         Resolved::Preflight(_) | Resolved::WrongMethod(_) | Resolved::Moved(_) => false,
     };
-    // Where there is nothing but a page, everybody gets it.
+    // Where there is only a page, every client gets it.
     let alone = matches!(&resolved, Resolved::Route(Endpoint::Home | Endpoint::Sell));
     let page = alone || varies && routes::pages::wanted(&request);
     app.line().note("method", &method);

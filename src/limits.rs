@@ -59,7 +59,7 @@ impl Class {
             Self::Auth => ("AUTH", 600, 60),
             // Payments and proofs by client; purchases and withdrawals by account.
             Self::Payment => ("PAYMENT", 1_200, 60),
-            // Calls of the chain's provider before anything is paid, of everybody: the provider allows ten a second.
+            // Calls of the chain's provider before anything is paid, of all clients: the provider allows ten a second.
             Self::Provider => ("PROVIDER", 100, PROVIDER_SECONDS),
             // Messages and tool calls, by agent; tool calls without an owner, by client.
             Self::Agent => ("AGENT", 600, 60),

@@ -73,7 +73,7 @@ impl Methods {
         std::iter::once(self.unquoted()).chain(protected).collect()
     }
 
-    /// The same for a listing: none where the operator hid it, for that is sold to nobody new.
+    /// The options for a listing: none where the operator hid it, for that has no new buyers.
     pub fn options_for(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
         if terms.hidden { vec![] } else { self.options() }
     }

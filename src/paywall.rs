@@ -37,7 +37,8 @@ pub async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Opti
     Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, now), behind }))
 }
 
-/// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of ours, sold protected or not.
+/// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of the worker's, sold protected
+/// or not.
 pub async fn clock(app: &App, database: &impl Database) -> Result<Millis, ApiError> {
     let lead = app.settings()?.lead;
     Ok(chain_state::clock(&database.run(chain_state::read_time()).await?, app.now_ms(), lead)?)

@@ -32,7 +32,7 @@ pub fn not_modified(request: &Request, etag: &str) -> Result<Option<Response>> {
     tagged(Response::empty()?.with_status(304), etag).map(Some)
 }
 
-/// The same with another path: 308 keeps method and body (RFC 9110, 15.4.9).
+/// A redirect to this address with another path: 308 keeps method and body (RFC 9110, 15.4.9).
 pub fn moved(request: &Request, path: &str) -> Result<Response> {
     let query = request.query().map(|query| format!("?{query}")).unwrap_or_default();
     let mut response = Response::empty()?.with_status(308);

@@ -39,7 +39,7 @@ impl MaybeSession {
     }
 }
 
-/// A token that was shown, in the shape of one; nobody has looked whether its session is live.
+/// A token in the shape of one; whether its session is live was not checked.
 pub struct Shown(Token);
 
 impl Shown {

@@ -86,8 +86,8 @@ export default {
       const answer = serve(request, request.method, request.url, env);
       if (answer instanceof Response) return answer;
       const done = answered(answer);
-      // Whoever hangs up must not cut off what is begun: the runtime would drop it where it waits. What a node said to a
-      // submission would be lost; and the program, which nobody tells, would keep all memory of the request for ever.
+      // A client that hangs up must not cut off what is begun: the runtime would drop it where it waits. A node's answer to a
+      // submission would be lost; and the program, which gets no notice, would keep all memory of the request for ever.
       ctx.waitUntil(done);
       return done;
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Where the devnet's coins come from: two outputs of one key that everybody may know, for nothing here has worth. */
+/** Where the devnet's coins come from: two outputs of one key, which is public: these coins have no worth. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 
 import { parseAddress } from "../cardano/address.ts";

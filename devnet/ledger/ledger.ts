@@ -179,7 +179,7 @@ export class Ledger {
     this.restart(waiting.filter((record) => !expired.includes(record)));
   }
 
-  /** What the block timer does. A tip ahead of the clock waits for it, unless somebody waits for a block. */
+  /** What the block timer does. A tip ahead of the clock waits for it, unless a client waits for a block. */
   tick(): void {
     if (this.pool.size > 0 || this.lead === 0) this.forge();
   }

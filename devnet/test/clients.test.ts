@@ -23,7 +23,7 @@ const { BlockfrostProvider, MeshTxBuilder, MeshWallet } = mesh();
 
 // The common wallet libraries as they are, each reading, paying and waiting over the API alone.
 
-/** A mnemonic that everybody knows; each library has an account of its own under it. */
+/** A public mnemonic; each library has an account of its own under it. */
 const words = `${"test ".repeat(23)}sauce`;
 /** The block time, in seconds: clients wait for blocks that come by themselves. */
 const BLOCK_TIME = 0.2;
@@ -183,7 +183,7 @@ test("mesh evaluates against outputs that only it knows", async () => {
   enough(action.budget.mem, action.budget.steps);
 });
 
-test("an input that nobody knows is said to be unknown, with status 200 as Ogmios' answers have", async () => {
+test("an unknown input is said to be unknown, with status 200 as Ogmios' answers have", async () => {
   const response = await fetch(`${api}/utils/txs/evaluate`, {
     method: "POST",
     headers: { "content-type": "application/cbor" },

@@ -35,7 +35,7 @@ export type Case = {
   /** The rule's name in the ledger, expected in the refusal. */
   readonly rule: string;
   readonly bad: (fixture: Fixture, coin: Input, other: Input) => Uint8Array;
-  /** The same transaction without its fault: accepted. Left out where the plain payment is that. */
+  /** The transaction without its fault: accepted. Left out where the plain payment is that. */
   readonly good?: (fixture: Fixture, coin: Input, other: Input) => Uint8Array;
   /** Whether the Emulator alone refuses it; where not, only the devnet's own rules do. */
   readonly emulator: boolean;

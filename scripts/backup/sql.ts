@@ -43,7 +43,7 @@ export function* contentInserts(hash: string, content: Buffer): Generator<string
   }
 }
 
-/** What ends it: an ETag that nobody was ever given. */
+/** What ends it: an ETag that no client was ever given. */
 export const NEW_CATALOGUE = "UPDATE catalogue_version SET version = max(version, unixepoch());";
 
 function bounded(statement: string): string {

@@ -1,4 +1,4 @@
-// Somebody who signs in with a wallet, and buys from the service wallet.
+// A person who signs in with a wallet, and buys from the service wallet.
 
 import type { Wallet } from "../../tests/wallets/wallet.ts";
 import type { Stack } from "../stack.ts";

@@ -18,7 +18,7 @@ function told<Told>(result: ToolResult): Told {
   return result.structuredContent as Told;
 }
 
-/** An agent of somebody who signs once; what it bought. */
+/** An agent of an owner who signs once; what it bought. */
 export async function shopForOwner(
   stack: Stack,
   owner: Wallet,
@@ -52,7 +52,7 @@ export async function shopForOwner(
   return purchase;
 }
 
-/** An agent that nobody signed in, with a wallet of its own; what it bought. */
+/** An agent without an owner, with a wallet of its own; what it bought. */
 export async function payInsideCall(stack: Stack, listing: Listing, wallet: Wallet): Promise<Purchase> {
   chapter("An agent with a wallet of its own pays inside the tool call, without an account");
   const open = `${stack.api}/mcp/open`;

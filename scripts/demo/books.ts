@@ -43,7 +43,7 @@ export class Books {
     this.#given.set(address, await this.#balance(address));
   }
 
-  /** Gives somebody money. */
+  /** Gives a participant money. */
   async fund(name: string, address: string, amount: bigint): Promise<void> {
     await connect(this.#ledger).faucet(address, amount);
     this.#names.set(address, name);

@@ -1,4 +1,4 @@
-// An instant purchase by somebody without an account: terms, payment with a stock client, proof.
+// An instant purchase without an account: terms, payment with a stock client, proof.
 
 import { payingFetch } from "../../tests/buyer/buyer.ts";
 import { unlockProof } from "../../tests/wallets/proof.ts";

@@ -59,7 +59,7 @@ export class Protected {
     throw new Error(`the purchase ${id} did not become ${event}`);
   }
 
-  /** Does this while the seller can post nothing: whoever runs scripts for its watcher is away. */
+  /** Does this while the seller can post nothing: the service that evaluates its scripts is away. */
   async #unserved<T>(what: () => Promise<T>): Promise<T> {
     const faults = `${this.#stack.ledger}/control/faults`;
     const body = JSON.stringify({ endpoint: "/utils/txs/evaluate**", status: 503 });
@@ -104,7 +104,7 @@ export class Protected {
 
   async wronglyDelivered(listing: Listing, account: Account): Promise<Purchase> {
     chapter(
-      "A wrong result: somebody with the seller's key posts another hash; the watcher disputes, the arbiter decides",
+      "A wrong result: a thief with the seller's key posts another hash; the watcher disputes, the arbiter decides",
     );
     const locked = await this.#unserved(() => lockUnserved(account, listing));
     const tx = await act(this.#place, "post-result", await this.#escrowOf(locked), ["--result", "66".repeat(32)]);

@@ -78,7 +78,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     must(openapi.startsWith("3.1"), `OpenAPI ${openapi}`);
     return `${Object.keys(paths).length} paths`;
   },
-  "the database answers (GET /purchases of nobody)": async (origin) => {
+  "the database answers (GET /purchases of an unknown id)": async (origin) => {
     await get(`${origin}/purchases/${"0".repeat(64)}`, 404);
     return "404, as it should";
   },
@@ -87,7 +87,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
 /** How long a new address may take until it is known everywhere. */
 const PATIENCE_MS = 90_000;
 
-/** Waits until somebody answers there, or for as long as that may take. */
+/** Waits until the service answers there, or for as long as that may take. */
 export async function untilReached(origin: string): Promise<void> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
     const reached = await fetch(`${origin}/health`)

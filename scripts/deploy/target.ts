@@ -89,7 +89,7 @@ export class Target {
   secret(name: string, worker?: WorkerOf): string | undefined {
     const file = this.own("env");
     const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
-    // The last one counts: whoever mends a value appends it.
+    // The last one counts: a corrected value is appended.
     const inFile = (wanted: string) =>
       lines.findLast((line) => line.startsWith(`${wanted}=`))?.slice(wanted.length + 1);
     const own = worker && `${name}_${worker.role.toUpperCase()}`;

@@ -45,7 +45,7 @@ function perPurchase({ purchases }: Measured): string {
   );
 }
 
-/** What a day takes when nobody buys. */
+/** What a day without purchases takes. */
 function perDay({ quietTick: { use, cpuMs } }: Measured): string {
   const row = (what: string, each: number): Cell[] => [what, each, each * TICKS_PER_DAY];
   return table(

@@ -43,7 +43,7 @@ export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Prom
   const miner = new Miner(world, randomOf(seed + 1), figures);
   try {
     const traffic = await Traffic.in(world, randomOf(seed), figures);
-    say("everybody is there");
+    say("all are there");
     const until = Date.now() + minutes * 60_000 * TRAFFIC_SHARE;
     await play({ world, random: randomOf(seed + 2), traffic, figures, miner, until, say });
     await traffic.doubtful();
@@ -110,7 +110,7 @@ async function play({ world, random, traffic, figures, miner, until, say }: Cour
       say(`${traffic.sales.length} sales; ${Math.ceil((until - told) / 60_000)} minutes to go`);
     }
     const kills = round % 9 === 5;
-    // A payment that the provider forgets is sent again after a minute, which nobody here has.
+    // A payment that the provider forgets is sent again after a minute, which is too long here.
     if (random.chance(0.5)) await faults.some({ forgetful: false });
     const work = [
       ...Array.from({ length: HONEST }, () => traffic.honest()),
@@ -123,7 +123,7 @@ async function play({ world, random, traffic, figures, miner, until, say }: Cour
       await world.stack.startWorkers();
     }
     await tick(world, traffic, figures);
-    // Nobody waits for a provider for ever.
+    // No request waits for a provider for ever.
     await Promise.race([Promise.all(work), pause(4_000)]);
     await faults.end();
     // A lock that a node refused at first gives its content with its result: the clock strikes while its buyer waits.
@@ -136,7 +136,7 @@ async function play({ world, random, traffic, figures, miner, until, say }: Cour
       if (waiting) await tick(world, traffic, figures);
     }
     await bought;
-    // Nobody waits longer: what is public is taken for an hour.
+    // No payer waits longer: what is public is taken for an hour.
     if (round % 10 === 0) await traffic.doubtful();
     await tick(world, traffic, figures);
     await world.ledger.advance(15 + random.below(40));
@@ -160,7 +160,7 @@ function peak(figures: Figures): void {
   figures[name] = Math.max(figures[name], peakMiB());
 }
 
-/** Asks as often as it takes: whoever reckons asks for more at once than a network may, and waits until it may. */
+/** Asks as often as it takes: the reckoning asks for more at once than a network may, and waits until it may. */
 async function patiently(ask: () => ReturnType<typeof send>): ReturnType<typeof send> {
   for (;;) {
     const answer = await ask();

@@ -45,9 +45,9 @@ export interface Sale {
 export class Traffic {
   readonly listings: Offered[] = [];
   readonly sales: Sale[] = [];
-  /** Contents that somebody was given, for a payment that was named. */
+  /** Contents that were delivered, for a payment that was named. */
   readonly delivered: { readonly listing: Offered; readonly id: string }[] = [];
-  /** Contents that somebody was given who had no claim to them. */
+  /** Contents that were delivered to a client who did not own them. */
   stolen = 0;
   attempts = 0;
   /** Outside calls of all requests and ticks. */
@@ -110,13 +110,13 @@ export class Traffic {
     this.delivered.push(sale);
   }
 
-  /** Somebody buys and pays, however often it takes. */
+  /** An honest buyer buys and pays, however often it takes. */
   honest(): Promise<void> {
     const ways = [() => this.#instant(), () => this.#instant(), () => this.#protected(), () => this.#service()];
     return this.#told("an honest purchase", this.#random.pick(ways)());
   }
 
-  /** Somebody tries something. What comes of it is seen in the reckoning; that it fails is no failure. */
+  /** An attacker tries something. The reckoning shows the outcome; that it fails is no failure. */
   hostile(): Promise<void> {
     this.#figures["hostile requests"] += 1;
     const ways = [
@@ -205,7 +205,7 @@ export class Traffic {
     console.error(`stolen: ${answer.url} ${settlementOf(answer).transaction}: ${new Error("by").stack}`);
   }
 
-  /** A payment seen on its way, presented by somebody else, who knows the transaction and not the header that came with it. */
+  /** A payment seen on its way, presented by a thief, who knows the transaction and not the header that came with it. */
   async #copies(): Promise<void> {
     const seen = this.#public.at(-1 - this.#random.below(Math.max(1, Math.min(5, this.#public.length))));
     if (!seen) return;
@@ -247,7 +247,7 @@ export class Traffic {
       await this.#world.ledger.submit(cbor).catch(() => undefined);
       if (await this.#world.ledger.tx(tx)) return;
     }
-    throw new Error(`nobody takes ${tx}`);
+    throw new Error(`no node takes ${tx}`);
   }
 
   /** The payer asks for what a payment bought, with a signature. */
@@ -270,7 +270,7 @@ export class Traffic {
     this.#tried(await present(this.#world, listing, payment), listing);
   }
 
-  /** The same money for two listings at once: who is given something has paid for it in the end. */
+  /** One coin for two listings at once: a buyer who gets something has paid for it in the end. */
   async #paysTwiceWithOneCoin(): Promise<void> {
     const wallet = await this.#buyer();
     const both = [this.#listing("instant"), this.#listing("instant")] as const;
@@ -294,7 +294,7 @@ export class Traffic {
   }
   readonly #doubtful: { readonly sale: Sale & { readonly wallet: Wallet }; readonly payment: Payment }[] = [];
 
-  /** Whoever was told nothing, or no, and whose payment a block has by now, asks again. */
+  /** Buyers without an answer, or with a refusal, whose payment a block has by now, ask again. */
   async doubtful(): Promise<void> {
     for (const doubt of this.#doubtful.splice(0)) {
       const { sale, payment } = doubt;
@@ -333,7 +333,7 @@ export class Traffic {
     await act(place, "request-refund", escrow, ["--no-wait"], seedHex(buyer.keys.payment));
   }
 
-  /** The same verdict again and again, by one for whom nobody acts. */
+  /** One verdict again and again, by a buyer without a service wallet. */
   async #judges(): Promise<void> {
     const sale = this.sales.findLast(({ mode, wallet }) => mode === "protected" && wallet);
     if (!sale?.wallet) return;

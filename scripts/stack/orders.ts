@@ -8,7 +8,7 @@ export type Told<Order> = { readonly order?: Order; readonly log?: string };
 /** What it says to each, with the number that came with it; of what it dropped there is nothing to say. */
 export type Said<Outcome> = { readonly id: number } & ({ readonly done?: Outcome } | { readonly failed: string });
 
-/** Takes orders from whoever forked this process, and ends with it. */
+/** Takes orders from the process that forked this one, and ends with it. */
 export function takeOrders<Order, Outcome>(obey: (order: Order) => Promise<Outcome>, stop: () => Promise<void>): void {
   const leave = () => void stop().finally(() => process.exit());
   process.on("SIGTERM", leave);

@@ -99,7 +99,7 @@ export async function dismiss(child: ChildProcess, logFile: string): Promise<voi
   idle.set(file, [...(idle.get(file) ?? []), child]);
 }
 
-/** Throws unless nobody listens at a port of this machine; `variable` is what sets it. */
+/** Throws where a program listens at this port already; `variable` is what sets it. */
 export async function mustBeFree(port: number, variable: string): Promise<void> {
   const server = createServer();
   const taken = await new Promise<boolean>((resolve) => {

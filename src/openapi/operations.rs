@@ -210,7 +210,7 @@ impl Operation {
         })
     }
 
-    /// For whoever prefers HTML, the same as a page.
+    /// For clients that prefer HTML, the same as a page.
     fn page(self, status: u16) -> Self {
         self.insert(&format!("/responses/{status}/content"), MARKUP, json!({ "schema": { "type": "string" } }))
     }
@@ -263,7 +263,7 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .tagged()
         .fails(&[400, 429]);
     let create = operation("createListing", "Catalogue", "Offer something for sale")
-        .more("What a seller, and everybody together on one day, may take up is limited: 400 and 503 say how. With a session its owner sells; without one the wallet of `sellerAddress` signs: sha256 of `service:listing:v1` LF sellerAddress LF sha256(content) LF priceLovelace LF timestamp.")
+        .more("What a seller, and all sellers together on one day, may take up is limited: 400 and 503 say how. With a session its owner sells; without one the wallet of `sellerAddress` signs: sha256 of `service:listing:v1` LF sellerAddress LF sha256(content) LF priceLovelace LF timestamp.")
         .set("/security", json!([{ "session": [] }, { "proof": [] }]))
         .body::<NewListing>(g, JSON)
         .answers::<Listing>(g, 201, "The listing.")
@@ -286,7 +286,7 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .path("id", "The listing's id.")
         .answers::<Listing>(g, 200, "The listing.")
         .fails(&[401, 403, 404, 429]);
-    let preview = operation("getPreview", "Catalogue", "A listing's recording, in a frame of ours")
+    let preview = operation("getPreview", "Catalogue", "A listing's recording, in the service's own frame")
         .path("id", "The listing's id.")
         .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
         .text(200, MARKUP, "A page that shows nothing else.")
@@ -319,7 +319,7 @@ fn paywall(g: &mut SchemaGenerator) -> Operations {
         .answers::<Error>(g, 402, "Payment is required, or was refused.")
         .page(402)
         .header(402, "PAYMENT-REQUIRED", "Base64 of an x402 PaymentRequired: `accepts`, and the code of the refusal.", true)
-        .header(402, "PAYMENT-RESPONSE", "What became of a payment that was tried.", false)
+        .header(402, "PAYMENT-RESPONSE", "How a payment that was tried stands.", false)
         .fails(&[400, 404, 409, 429]);
     let draft = operation("draftPayment", "Paid content", "Have a payment drafted, for a wallet to sign")
         .more("For clients that build no transactions: sign it, put it into `payment.payload.transaction`, and send that to the paywall.")
@@ -327,10 +327,8 @@ fn paywall(g: &mut SchemaGenerator) -> Operations {
         .body::<NewPaymentDraft>(g, JSON)
         .answers::<PaymentDraft>(g, 200, "The draft.")
         .fails(&[400, 404, 413, 429]);
-    let post = unlock
-        .clone()
-        .set("/operationId", json!("postUnlock"))
-        .set("/summary", json!("The same, for clients that post"));
+    let post =
+        unlock.clone().set("/operationId", json!("postUnlock")).set("/summary", json!("Buy, for clients that post"));
     vec![
         ("/listings/{id}/unlock", vec![("get", unlock), ("post", post)]),
         ("/listings/{id}/payment-draft", vec![("post", draft)]),
@@ -504,10 +502,10 @@ fn oauth(g: &mut SchemaGenerator) -> Operations {
     let mut metadata =
         |id: &str, summary: &str| operation(id, "OAuth", summary).answers::<Document>(g, 200, "The document.");
     let resource = metadata("resourceMetadata", "Which authorization server protects /mcp (RFC 9728)");
-    let resource_of_mcp = metadata("mcpResourceMetadata", "The same, for /mcp");
+    let resource_of_mcp = metadata("mcpResourceMetadata", "The metadata of /mcp");
     let server = metadata("serverMetadata", "The authorization server (RFC 8414)");
-    let server_of_mcp = metadata("mcpServerMetadata", "The same, where clients look that insert the resource's path");
-    let openid = metadata("openidConfiguration", "The same, where clients look that know OpenID Connect");
+    let server_of_mcp = metadata("mcpServerMetadata", "Server metadata under the resource's path");
+    let openid = metadata("openidConfiguration", "Server metadata for clients that look for OpenID Connect");
     vec![
         ("/oauth/register", vec![("post", register)]),
         ("/oauth/authorize", vec![("get", authorize)]),
@@ -597,7 +595,9 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         "llms.txt.",
     );
     let page = |id: &str, summary: &str| {
-        operation(id, "System", summary).text(200, MARKUP, "A page, for whoever prefers HTML.").fails(&[400, 404, 429])
+        operation(id, "System", summary)
+            .text(200, MARKUP, "A page, for clients that prefer HTML.")
+            .fails(&[400, 404, 429])
     };
     let home = page("home", "The catalogue for people");
     let sell = page("sell", "Offer something for sale, for people");

@@ -22,7 +22,7 @@ use crate::{
     session::Shown,
 };
 
-/// Why nobody is signed in.
+/// Why a request has no session.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
     /// Not a preprod key address, in this field.

@@ -31,7 +31,7 @@ use crate::{
 
 /// How far into the listings a page may begin.
 const MAX_OFFSET: u32 = 1_000_000;
-/// How far into what was found a page may begin: nobody reads on.
+/// How far into what was found a page may begin: readers do not go further.
 const MAX_CURSOR: u32 = 1_000;
 /// What each resource's 402 carries.
 const EXTENSIONS: [&str; 2] = [bazaar::NAME, payment_identifier::NAME];

@@ -1,4 +1,4 @@
-//! Transactions for wallets in somebody's browser or program, for their owners to sign.
+//! Transactions for wallets in browsers or programs, for their owners to sign.
 //!
 //! - `POST /listings/{id}/payment-draft`: a payment. The signed one comes to the paywall (`GET /listings/{id}/unlock`).
 //! - `POST /purchases/{id}/action-draft`: what a party can do with its escrow, and the transaction for it. The wallet submits
@@ -106,7 +106,7 @@ fn acted(error: &ActionError, text: String) -> ErrorAnswer {
     }
 }
 
-/// A payment for a listing. Asks nobody outside but for the protocol's parameters, where this isolate has none, and for the
+/// A payment for a listing. Asks the provider only for the protocol's parameters, where this isolate has none, and for the
 /// output that pays, where the body says `checkInputs`: pages do, so that a wallet on another network is told before it signs.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Draft, &request).await?;
@@ -150,7 +150,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
-/// Whether an output is there to be spent, as far as can be told: a provider that does not answer keeps nobody from signing.
+/// Whether an output is there to be spent, as far as can be told: a provider that does not answer does not prevent signing.
 async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
     match chain.outputs_among(&reference.tx, &BTreeSet::from([*reference]), 0).await {
         Ok(outputs) => outputs.iter().flatten().any(|output| output.spent_by.is_none()),
@@ -241,7 +241,7 @@ const PARTIES: [Action; 6] = [
     Action::Withdraw,
 ];
 
-/// What is nobody's fault is a fault of ours.
+/// What is not the client's fault is a fault of the service.
 impl From<ActionError> for ApiError {
     fn from(error: ActionError) -> Self {
         match error {

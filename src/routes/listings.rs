@@ -48,7 +48,7 @@ pub enum ListingError {
     /// Another address sells it.
     #[error("only its seller may take this listing off sale or put it back")]
     NotYours,
-    /// The same signature with other words around it.
+    /// A signature that was used with other words around it.
     #[error("this signature already made a listing with other words: sign the changed offer anew")]
     OfferChanged,
     /// The seller's quota, or the day's.
@@ -116,7 +116,7 @@ const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
 enum Seller {
     /// The owner of the session's account.
     Owner(Address),
-    /// Whoever signed: a recent proof, of which the signature is checked against what it is for.
+    /// The signer: a recent proof, of which the signature is checked against what it is for.
     Signer(Proof),
 }
 

@@ -75,7 +75,7 @@ pub async fn open(app: &App, request: Request) -> Result<Response, ApiError> {
 enum Visitor {
     /// The agent of an account.
     Agent(Box<Caller>),
-    /// Somebody with a wallet of their own, or none.
+    /// A client with a wallet of its own, or none.
     Anybody,
 }
 

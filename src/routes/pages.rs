@@ -41,7 +41,7 @@ pub fn varies(endpoint: &Endpoint, method: &str) -> bool {
     page && matches!(method, "GET" | "HEAD")
 }
 
-/// Whether somebody wants to read. Whoever pays, or proves a payment, is a program.
+/// Whether a browser asks. A client that pays, or proves a payment, is a program.
 pub fn wanted(request: &Request) -> bool {
     let headers = request.headers();
     let accept = headers.get("accept").ok().flatten();

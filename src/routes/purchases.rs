@@ -50,7 +50,7 @@ pub enum PurchaseError {
     /// A proof that proves nothing.
     #[error(transparent)]
     Proof(#[from] ProofError),
-    /// Signed by somebody else.
+    /// Signed by another address.
     #[error("only the address that paid may judge the purchase")]
     NotThePayer,
     /// Neither a proof nor a session.
@@ -125,7 +125,7 @@ async fn signed_by_payer(app: &App, header: &str, bought: &Owned) -> Result<(), 
     Ok(proof.check(&WebCrypto, &digest, app.now_ms()).await?)
 }
 
-/// Nobody but the service holds a service wallet's key: its account judges what it bought.
+/// Only the service holds a service wallet's key: its account judges what it bought.
 async fn paid_by_account(app: &App, request: &Request, bought: &Owned) -> Result<(), ApiError> {
     let MaybeSession(session) = MaybeSession::of(app, request).await?;
     let Session { account, .. } = session.ok_or(PurchaseError::NoProof)?;

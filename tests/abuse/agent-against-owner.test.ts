@@ -81,7 +81,7 @@ describe("an agent", { timeout: 120_000 }, () => {
     }
   });
 
-  it("can be removed while nobody can tell what the wallet holds", async () => {
+  it("can be removed while the wallet's balance is unknown", async () => {
     const { account } = await owned();
     await world.ledger.fault({ endpoint: `/addresses/${account.address}`, status: 500 });
     const html = { headers: { accept: "text/html" } };
@@ -122,7 +122,7 @@ describe("an agent", { timeout: 120_000 }, () => {
     assert.equal(await spentToday(account), "0");
   });
 
-  it("spends under its own name, whoever asks for the same afterwards", async () => {
+  it("spends under its own name, even where others ask for the same afterwards", async () => {
     const { wallet, account, token } = await owned();
     const listing = await list(world.api, world.person("seller"), { priceLovelace: "4000000" });
     const other = await signInAgent(world.api, wallet, LIMITS);

@@ -1,4 +1,4 @@
-// Whoever copies a payment that its payer handed to the network first cannot spend it on something else. Real workers,
+// A thief who copies a payment that its payer submitted elsewhere first cannot spend it on something else. Real workers,
 // local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

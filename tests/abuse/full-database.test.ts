@@ -34,7 +34,7 @@ describe("a database with little room", { timeout: 120_000 }, () => {
   });
   after(() => world?.stop());
 
-  it("takes nothing more for nothing, and goes on with what is paid for", async () => {
+  it("refuses free writes, and goes on with what is paid for", async () => {
     const [seller, buyer, newcomer] = [world.person("seller"), await world.buyer(), world.person("newcomer")];
     const listing = await list(world.api, seller);
     const week = await signIn(world.api, seller);

@@ -44,7 +44,7 @@ describe("a lock that was left", { timeout: 240_000 }, () => {
     globalThis.fetch = fetch;
     const left = pay(unlockUrl(world, listing)).catch(() => undefined);
     while (!states().includes("submitted")) await new Promise((resolve) => setTimeout(resolve, 50));
-    // Nobody waits for the block.
+    // No request waits for the block.
     await world.stack.killWorkers();
     await left;
     await world.stack.startWorkers();

@@ -1,4 +1,4 @@
-// What long answers cost everybody, asked for by one network again and again. Real workers, local ledger.
+// What long answers cost the service, asked for by one network again and again. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -11,7 +11,7 @@ import { startWorld, type World } from "../helpers/world.ts";
 /** Asked for at once. */
 const ASKED = 200;
 /**
- * What all of that may take of the machine's memory: the answers themselves, up to 2 MB each, until whoever asked has read
+ * What all of that may take of the machine's memory: the answers themselves, up to 2 MB each, until their client has read
  * them, and a few that are made. All made at once took 1,020 and 1,410 MB, four at a time 310 and 390.
  */
 const MOST_MB = 700;
@@ -66,7 +66,7 @@ function listed(world: World, { id }: Listed, count: number): void {
   });
 }
 
-/** Whole catalogues that are read at once, for as many as ask: whoever comes meanwhile has what others read. */
+/** Whole catalogues that are read at once, for as many as ask: a request that comes meanwhile gets what others read. */
 const READ_WHOLE = 8;
 
 /** One network asks for the newest listings again and again at once, after something was written: how often all were read. */

@@ -9,7 +9,7 @@ import { json } from "../helpers/http.ts";
 import { makeOut, present, refusalOf } from "../helpers/payments.ts";
 
 const ADA = 1_000_000n;
-/** Where amounts are told that somebody spends. */
+/** Where the provider tells the amounts of outputs. */
 const OUTPUTS = ["/txs/*/utxos", "/addresses/*/utxos"];
 const TOLD = { "too much": `${100n * ADA}`, "too little": "1500000" };
 

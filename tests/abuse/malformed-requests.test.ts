@@ -1,4 +1,4 @@
-// Requests that nobody would send by intent: whatever comes, the API answers with a status of its own and `{error}`, and
+// Malformed requests at random: whatever comes, the API answers with a status of its own and `{error}`, and
 // goes on working. ROBUSTNESS_SEED and ROBUSTNESS_REQUESTS choose another run.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

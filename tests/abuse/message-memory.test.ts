@@ -20,7 +20,7 @@ const MESSAGES = 50;
 const DELIVERIES = 40;
 /** Of one network, in less than a minute's rate. */
 const DRAFTS = 120;
-/** Outputs of a wallet that somebody made up, of 1,100 tokens each. */
+/** Outputs of a made-up wallet, of 1,100 tokens each. */
 const MADE_UP = 8;
 /** What these may take beside, with what arrives of them and the local database: each held a megabyte and a half of tokens. */
 const MOST_OF_DRAFTS_MB = 128;
@@ -118,15 +118,15 @@ describe("messages that are small to send", { timeout: 240_000 }, () => {
   });
 });
 
-/** An output full of tokens that nobody ever made, as CIP-30 gives it. */
+/** An output full of made-up tokens, as CIP-30 gives it. */
 const madeUp = (index: number, address: string): string =>
   hex(write.array([encodeInput({ txHash: "ab".repeat(32), index }), output({ address, lovelace: 30_000_000n }, 1)]));
 
-/** 30 kB that take eighty times as much as values: 48 chains of 124 maps in a field that nobody reads. */
+/** 30 kB that take eighty times as much as values: 48 chains of 124 maps in a field that the service does not read. */
 const chain = `${'{"":'.repeat(124)}0${"}".repeat(124)}`;
 const CHAINS = `[${Array.from({ length: 48 }, () => chain).join(",")}]`;
 
-describe("drafts for a wallet full of tokens that nobody has", { timeout: 240_000 }, () => {
+describe("drafts for a wallet full of made-up tokens", { timeout: 240_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ escrow: true });
@@ -134,16 +134,16 @@ describe("drafts for a wallet full of tokens that nobody has", { timeout: 240_00
   after(() => world?.stop());
 
   const wallets: [string, (changeAddress: string) => string][] = [
-    ["of what nobody reads", () => `"utxos":[],"more":${CHAINS}`],
+    ["of unread fields", () => `"utxos":[],"more":${CHAINS}`],
     [
       "full of tokens",
       (owner) => `"utxos":${JSON.stringify(Array.from({ length: MADE_UP }, (_, index) => madeUp(index, owner)))}`,
     ],
   ];
   for (const [what, wallet] of wallets)
-    it(`${what}, take no more memory than there is, and keep nobody else from buying`, async () => {
+    it(`${what}, take no more memory than there is, and keep no one else from buying`, async () => {
       const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
-      const changeAddress = world.person("nobody").address;
+      const changeAddress = world.person("newcomer").address;
       const body = `{"action":"SetRefundRequested","changeAddress":"${changeAddress}",${wallet(changeAddress)}}`;
       const headers = { "content-type": "application/json", "cf-connecting-ip": "203.0.113.9" };
       const ask = () => send(`${world.api}/purchases/${id}/action-draft`, { method: "POST", headers, body });

@@ -332,10 +332,10 @@ describe("what is stored and shown", { timeout: 120_000 }, () => {
   it("every 401 says how to sign in", async () => {
     const { api } = world;
     const seller = world.person("seller");
-    const bearer = { authorization: "Bearer nobody" };
+    const bearer = { authorization: "Bearer unknown" };
     const asked: Record<string, () => Promise<Answer>> = {
       "GET /me": () => send(`${api}/me`),
-      "GET /me with a token of nobody's": () => send(`${api}/me`, { headers: bearer }),
+      "GET /me with an unknown token": () => send(`${api}/me`, { headers: bearer }),
       "POST /me/buy": () => post(`${api}/me/buy`, {}),
       "PUT /me/agent-limits": () => post(`${api}/me/agent-limits`, {}, {}, "PUT"),
       "POST /me/wallet/withdraw": () => post(`${api}/me/wallet/withdraw`, {}),

@@ -12,7 +12,7 @@ import { type Listing, list } from "../helpers/listings.ts";
 import { makeOut, type Payment, refusalOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
-/** Calls of everybody before anything is paid, in this many ms. */
+/** Calls of all clients before anything is paid, in this many ms. */
 const WINDOW_MS = 10_000;
 
 const present = (world: World, listing: Listing, payment: Pick<Payment, "header">, network: string): Promise<Answer> =>
@@ -48,7 +48,7 @@ describe("calls before anything is paid", { timeout: 300_000 }, () => {
   it("are so many in ten seconds, by whatever door and from however many networks", async (t) => {
     const listing = await list(world.api, world.person("seller"));
     const accounts: Account[] = [];
-    for (let n = 0; n < 4; n++) accounts.push(await open(world.api, world.person("nobody")));
+    for (let n = 0; n < 4; n++) accounts.push(await open(world.api, world.person("newcomer")));
     const refused = await makeOut(world, await world.buyer(), listing, { ttl: 400 });
     const from = (n: number) => ({ "cf-connecting-ip": `203.0.113.${n}` });
     const one = (n: number) => ({ ...accounts[n % accounts.length]?.headers, ...from(n) });

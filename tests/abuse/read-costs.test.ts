@@ -1,4 +1,4 @@
-// What reads and offers of one stranger may cost everybody: the database's time, and its room. Real workers, local ledger.
+// What reads and offers of one stranger may cost all others: the database's time, and its room. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("are refused where they reach the database, and answered from memory for nothing", async () => {
+  it("are refused where they reach the database, and answered from memory free of charge", async () => {
     const listing = await list(world.api, world.person("seller"));
     const html = { headers: { accept: "text/html" } };
     const id = (n: number) => n.toString(16).padStart(64, "0");

@@ -14,7 +14,7 @@ import { list } from "../helpers/listings.ts";
 import { termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
-describe("a payment that somebody copies from the chain", { timeout: 360_000 }, () => {
+describe("a payment that a thief copies from the chain", { timeout: 360_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: true });
@@ -88,7 +88,7 @@ describe("a payment that somebody copies from the chain", { timeout: 360_000 }, 
       assert.deepEqual(
         stolen.filter((text) => text.includes(listing.content)),
         [],
-        `the content, for nothing: ${stolen}`,
+        `the content, unpaid: ${stolen}`,
       );
     });
 });

@@ -41,7 +41,7 @@ describe("content that comes with its result", { timeout: 600_000 }, () => {
     const blocks = setInterval(() => void world.ledger.block(), 700);
     return what().finally(() => clearInterval(blocks));
   };
-  /** Somebody locks the price: who, the answer, and what they sent, once they did. */
+  /** A new buyer locks the price: who, the answer, and what they sent, once they did. */
   const paying = async () => {
     const buyer = world.person("buyer", { kind: "enterprise" });
     await world.ledger.fund([buyer.address], 50_000_000n);
@@ -57,13 +57,13 @@ describe("content that comes with its result", { timeout: 600_000 }, () => {
     globalThis.fetch = fetch;
     return { buyer, answer: pay(unlockUrl(world, listing)), header: (): string => sent };
   };
-  /** Somebody locks the price while no result can be made: who, what they sent, and the lock. */
+  /** A new buyer locks the price while no result can be made: who, what they sent, and the lock. */
   const leave = async (): Promise<{ buyer: Wallet; header: string; id: string }> => {
     await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });
     const { buyer, answer, header } = await paying();
     const left = await withBlocks(() => answer);
     await world.ledger.clearFaults();
-    assert.equal(left.status, 503, "nobody can post its result");
+    assert.equal(left.status, 503, "its result cannot be posted");
     assert.equal((await left.text()).includes(listing.content), false);
     const sales = json<{ id: string; buyerAddress: string }[]>(
       await send(`${world.api}/purchases?seller=${listing.sellerAddress}`),
@@ -128,7 +128,7 @@ describe("content that comes with its result", { timeout: 600_000 }, () => {
       assert.equal(results(id), 0);
     }
     assert.equal(failures(id), before + 3, "each time it was tried, and once");
-    // Nobody holds anything.
+    // No step is held in the mempool.
     await world.ledger.advance(40);
     await world.tick();
     const given = await withBlocks(() => present(world, listing, { header }));

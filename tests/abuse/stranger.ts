@@ -1,4 +1,4 @@
-// Somebody who knows the ledger's rules and wants the service no good: transactions made by hand, with what ordinary
+// An attacker who knows the ledger's rules: transactions made by hand, with what ordinary
 // wallets never make: reference inputs by the hundred, outputs with scripts, chains of hundreds of payments.
 import { randomBytes } from "node:crypto";
 import { parseText } from "../../devnet/cardano/address.ts";
@@ -92,7 +92,7 @@ export class Stranger {
     this.secret = hex(blake2b256(new TextEncoder().encode(name)));
   }
 
-  /** Somebody with this much in one output. */
+  /** An attacker with this much in one output. */
   static async with(world: World, lovelace: bigint): Promise<Stranger> {
     const one = new Stranger(world);
     await world.ledger.faucet(one.address, lovelace);
@@ -147,7 +147,7 @@ export class Stranger {
     return build(FEE_PER_BYTE * (size + 2n) + FEE_FIXED + extraFee);
   }
 
-  /** The same, and the change becomes the purse. */
+  /** A signed transaction whose change becomes the purse. */
   make(draft: Draft): Made {
     const { change, ...made } = this.draft(draft);
     this.#purse = change;

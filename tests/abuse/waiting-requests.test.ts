@@ -103,7 +103,7 @@ describe("requests that wait for one payment's block", { timeout: 360_000 }, () 
       await world.ledger.block();
       assert.equal((await bought).status, 200, "another's purchase");
       assert.equal((await first).status, 200);
-      // Whoever still waits has no more calls of the provider's for this minute.
+      // A request that still waits has no more calls of the provider for this minute.
       ended.abort();
     });
 });

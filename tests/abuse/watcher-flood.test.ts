@@ -1,5 +1,5 @@
-// What strangers put at the escrow's address, and what buyers ask for, keeps no step of ours waiting: it costs the watcher
-// a bounded number of calls, and what is due is done first. Real workers, local ledger.
+// What strangers put at the escrow's address, and what buyers ask for, keeps no step of the watcher waiting: it costs the
+// watcher a bounded number of calls, and what is due is done first. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Data } from "@evolution-sdk/evolution";
@@ -72,7 +72,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     return report;
   };
 
-  it("a transaction whose outputs and references fill tens of MB delays nobody's step", async (t) => {
+  it("a transaction whose outputs and references fill tens of MB delays no step", async (t) => {
     const stranger = await Stranger.with(world, 1_000_000_000n);
     const heavy = await laden(world, stranger.address, LADEN);
     const attack = await stranger.sends({ outputs: [{ address: escrow, lovelace: 2_000_000n }], references: heavy });
@@ -139,12 +139,12 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     );
   });
 
-  it(`${JUDGED} purchases judged before each tick keep nobody else's result waiting`, async (t) => {
+  it(`${JUDGED} purchases judged before each tick keep no other result waiting`, async (t) => {
     const buyers = await world.buyers(JUDGED);
     const listing = await offer(world, world.person("creator"));
     const ids = await lockAll(world, listing, buyers);
     for (const id of ids) await until(world, id, "ResultSubmitted");
-    // What the flood left is read by now, and the newest blocks with entries of ours are asked for once more.
+    // What the flood left is read by now, and the newest blocks with own entries are asked for once more.
     for (let left = 40; left > 0 && (await tick()).read > 0; left--);
     await passTo(world, ids[0] ?? "", "unlock", -JUDGED_BEFORE_S);
     for (let newer = 0; newer <= UNSURE_BLOCKS; newer++) await world.ledger.nextBlock();

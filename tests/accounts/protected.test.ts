@@ -65,7 +65,7 @@ describe("protected purchases at once", () => {
     await balanced(world, account);
   });
 
-  it("of one listing are one purchase, locked once, and everybody gets the content", async () => {
+  it("of one listing are one purchase, locked once, and every request gets the content", async () => {
     const wanted = await offer();
     const account = await funded(20n * ADA, 20n * ADA, 20n * ADA);
     const answers = await Promise.all(

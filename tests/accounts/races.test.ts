@@ -77,7 +77,7 @@ describe("races", () => {
     await balanced(world, account);
   });
 
-  it("50 equal purchases at once are one purchase, paid once, and everybody gets the content", async () => {
+  it("50 equal purchases at once are one purchase, paid once, and every request gets the content", async () => {
     const wanted = await world.list();
     const account = await open(world.api, world.person("impatient owner"));
     // Several outputs, so that equal purchases could be paid from different inputs.

@@ -136,7 +136,7 @@ describe("challenges", () => {
     assert.match(errorOf(await verify(world.api, again), 401), /no live challenge/);
   });
 
-  it("somebody else's for my address, answered or not, leaves mine alone", async () => {
+  it("a stranger's for my address, answered or not, leaves mine alone", async () => {
     const [me, stranger] = [world.person("me"), world.person("stranger")];
     const mine = await challenge(world.api, me.address);
     const theirs = await challenge(world.api, me.address);
@@ -265,7 +265,7 @@ describe("sessions", () => {
     assert.equal((await two.me()).owner, wallet.address);
   });
 
-  it("ends everywhere where that is asked for, and for nobody else", async () => {
+  it("ends everywhere where that is asked for, and for no other owner", async () => {
     const wallet = world.person("robbed");
     const sessions = [await open(world.api, wallet), await open(world.api, wallet)] as const;
     const other = await open(world.api, world.person("stayer"));

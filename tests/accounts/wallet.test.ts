@@ -155,7 +155,7 @@ describe("POST /me/buy", () => {
     assert.ok(statements <= 40, `${statements} statements`);
   });
 
-  it("what is owned already comes again for nothing", async () => {
+  it("what is owned already comes again free of charge", async () => {
     const [listing, { account }] = [await world.list(), await owner(20n * ADA)];
     const first = await account.buy(listing.id);
     const { wallet, limits } = await account.me();
@@ -226,7 +226,7 @@ describe("POST /me/buy", () => {
     await bad({ listingId: protectedOnly.id, mode: "instant" }, /^mode: this listing does not offer instant/);
   });
 
-  it("nobody buys their own listing", async () => {
+  it("a seller cannot buy their own listing", async () => {
     const { wallet, account } = await owner(20n * ADA);
     const offer = { title: "Own", description: "Own", priceLovelace: "1000000", modes: ["instant"], content: "own" };
     const { id } = json<{ id: string }>(await account.post("/listings", offer), 201);

@@ -14,15 +14,15 @@ export interface World {
   readonly ledger: LedgerControl;
   /** Folder of the ledger's and the workers' state. */
   readonly state: string;
-  /** Somebody new, without money. */
+  /** A new person, without money. */
   person(what: string, options?: Partial<WalletOptions>): Wallet;
-  /** Somebody new with this much lovelace in one output, on the chain. */
+  /** A new person with this much lovelace in one output, on the chain. */
   rich(lovelace?: bigint, options?: Partial<WalletOptions>): Promise<Wallet>;
   /** A new listing of a new seller, instant, 2 tADA unless changed. */
   list(changes?: Partial<Offer>): Promise<Listed>;
   /** Rows of the workers' own database. */
   rows<Row = Record<string, unknown>>(sql: string, ...params: SQLInputValue[]): Row[];
-  /** Changes the workers' own database: what only time, or somebody else, could do. */
+  /** Changes the workers' own database: what only time, or another process, could do. */
   change(sql: string, ...params: SQLInputValue[]): void;
   /** Ends the workers without any warning. */
   kill(): Promise<void>;

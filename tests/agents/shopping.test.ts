@@ -204,7 +204,7 @@ describe("an agent with its owner's leave", () => {
     assert.equal((await legacy(mcp, agent, "ping")).status, 401);
   });
 
-  it("keeps what the operator hid, as its owner does, and nobody buys it any more", async () => {
+  it("keeps what the operator hid, as its owner does, and it has no new buyers", async () => {
     const owner = world.person("owner");
     const { tokens, agentAddress } = await signInAgent(world.api, owner, LIMITS);
     await world.ledger.faucet(agentAddress, 50_000_000n);

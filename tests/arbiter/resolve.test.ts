@@ -104,7 +104,7 @@ test("a ref that is no escrow which a purchase locked is refused", async () => {
   assert.match(errorOf(await ask(`${"00".repeat(32)}#0`), 400), /on the chain/);
   assert.match(errorOf(await ask(`${honest.lock}#9`), 400), /on the chain/);
   assert.match(errorOf(await ask(`${honest.lock}#1`), 400), /no escrow/);
-  // Whoever makes an output may write into it what he likes: only its past shows that there is a dispute.
+  // The maker of an output writes any datum into it: only its past shows that there is a dispute.
   assert.match(errorOf(await world.ask(forged, forged.content), 400), /no purchase locked/);
 });
 
@@ -131,7 +131,7 @@ test("before the window a decided dispute is signed, and says from when it is pa
 
 test("an output that the seller did not post decides nothing before the evidence deadline", async () => {
   const { silent } = sold;
-  const answer = await world.resolve(silent, "what nobody posted");
+  const answer = await world.resolve(silent, "never posted");
   assert.equal(answer.status, "no_verdict");
   assert.equal(answer.verdict.winner, null);
   assert.equal(answer.payout, undefined);
@@ -185,7 +185,7 @@ test("fifty requests at once pay once", async () => {
   assert.equal(new Set(all.map(({ tx }) => tx)).size, 1);
   const [first] = all as [ResolveResult];
   await settledAs(honest, first, { buyer: 1_500_000n, seller: 5_000_000n });
-  // Nothing is left for whoever sends it: the arbiter pays the fee and gets nothing else.
+  // The sender keeps nothing: the arbiter pays the fee and gets nothing else.
   assert.equal(before - (await world.balance(world.wallet)), await world.feeOf(first.tx ?? ""));
   assert.deepEqual(await world.resolve(honest, "whatever is said now"), first);
 });
@@ -221,7 +221,7 @@ test("a submission whose answer was lost is not made twice", async () => {
   assert.equal((await world.ledger.txs()).length, known + 1);
 });
 
-test("a provider that is down is no verdict and nobody's fault", async () => {
+test("a provider that is down gives no verdict and blames no party", async () => {
   const id = await world.ledger.fault({ endpoint: "/txs/**", status: 500 });
   const answer = await world.ask(sold.kept, sold.kept.content);
   await world.ledger.clearFault(id);
@@ -241,10 +241,10 @@ test("payouts of different escrows do not get in each other's way", async () => 
 
 test("without evidence the buyer wins at the evidence deadline", async () => {
   const { silent } = sold;
-  const still = await world.resolve(silent, "what nobody posted");
+  const still = await world.resolve(silent, "never posted");
   assert.equal(still.status, "no_verdict", "the window is open, and evidence may still come");
   await world.moveTo(silent.opens + 10 * MINUTE + 1_000);
-  const answer = await world.resolve(silent, "what nobody posted");
+  const answer = await world.resolve(silent, "never posted");
   assert.equal(answer.status, "paid");
   assert.equal(answer.verdict.winner, "buyer");
   await settledAs(silent, answer, { buyer: 5_000_000n, seller: 0n });

@@ -1,5 +1,5 @@
-// The catalogue after a sale that nobody here was told of, of 1,000 and of 10,000 listings: one request at a time, with the
-// time before it in which everybody forgets what they knew. Ours reads what changed since it last read it all, which it has
+// The catalogue after a sale that this isolate did not see, of 1,000 and of 10,000 listings: one request at a time, with the
+// time before it in which every cache expires. Ours reads what changed since it last read it all, which it has
 // to do once in an isolate's life.
 import { setTimeout as sleep } from "node:timers/promises";
 import { send } from "../helpers/http.ts";

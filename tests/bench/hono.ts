@@ -1,4 +1,4 @@
-// The same shop as a Hono developer would write it: TypeScript, Hono, D1, and the same catalogue, schema and features (the
+// This shop as a Hono developer would write it: TypeScript, Hono, D1, and the same catalogue, schema and features (the
 // public routes, version as ETag, answers in memory for at most a second, CORS, a request id, a line of JSON for each request).
 // What ours is compared with.
 //

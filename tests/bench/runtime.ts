@@ -97,7 +97,7 @@ export async function startBench(): Promise<Bench> {
       resourcePersistencePath: state,
       log: new Log(LogLevel.WARN),
       logRequests: false,
-      // A line for each request: they are written, and read by nobody here.
+      // A line for each request: they are written, and dropped here.
       handleStructuredLogs: ({ level, message }) => {
         if (level === "error") console.error(message);
       },

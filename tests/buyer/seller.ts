@@ -16,7 +16,7 @@ export interface Seller {
 
 export const CONTENT = "a prompt that was paid for";
 
-/** Serves the terms with 402, and the content to whoever sends any payload. */
+/** Serves the terms with 402, and the content to a client that sends any payload. */
 export async function startSeller(offers: () => PaymentRequirements[]): Promise<Seller> {
   const received: PaymentPayload[] = [];
   const server: Server = createServer((request: IncomingMessage, response: ServerResponse) => {

@@ -130,7 +130,7 @@ test("the ledger accepts each payment, takes not a lovelace less, and all balanc
   assert.ok(accepted >= WALLETS * 0.8 && tally.refusedBelow > 0);
 });
 
-/** The same wallet with one more UTxO of what was said to be missing. */
+/** The wallet with one more UTxO of what was said to be missing. */
 function toppedUp({ name, owner, scenario }: Case, missing: number): Scenario {
   return {
     ...scenario,

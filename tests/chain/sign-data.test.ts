@@ -12,7 +12,7 @@ const kinds = ["base", "enterprise"] as const;
 const fresh = () => ({ keys: keysNamed(randomBytes(16).toString("hex")), payload: randomBytes(32).toString("hex") });
 
 describe("CIP-8 with live wallets", () => {
-  it("the service accepts what each library signs, and for nobody else", async () => {
+  it("the service accepts what each library signs, and for no other address", async () => {
     const requests: object[] = [];
     const expected: { name: string; verdict: RegExp }[] = [];
     for (const [name, sign] of Object.entries({ ...signers, ...general })) {

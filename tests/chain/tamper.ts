@@ -1,4 +1,4 @@
-/** The same transaction with one lovelace less of fee and one more of change, signed again: the fee's other side. */
+/** The transaction with one lovelace less of fee and one more of change, signed again: the fee's other side. */
 import { hex } from "../../devnet/cardano/hash.ts";
 import { transactionOf } from "../../devnet/cardano/transaction.ts";
 import { signWith } from "../../devnet/ledger/genesis.ts";
@@ -32,7 +32,7 @@ export function cheaper(cbor: string, to: number): string {
   return cbor.replace(hex(tx.body.raw), body);
 }
 
-/** The same, signed again. */
+/** The transaction with a lower fee, signed again. */
 export function underpaid(cbor: string, to: number, owners: readonly Owner[]): Uint8Array {
   let signed = cheaper(cbor, to);
   const { signatures, hash } = transactionOf(bytes(signed));

@@ -24,7 +24,7 @@ export interface Behaviour {
   readonly end: "withdrawn" | "refunded";
 }
 
-/** How long before a deadline nobody begins anything any more. */
+/** How long before a deadline parties begin nothing any more. */
 const MARGIN_MS = 5 * 60_000;
 
 const went = (story: Story, state: State): boolean => story.steps.some((step) => step.state === state);

@@ -77,7 +77,7 @@ export interface Book {
   readonly fees: Flows;
 }
 
-/** Addresses that belong to nobody in particular, and what was on the chain before. */
+/** Addresses that belong to no participant, and what was on the chain before. */
 export interface Wallets {
   readonly escrow: string;
   readonly platform: string;

@@ -175,7 +175,7 @@ export function demanded({ steps }: Story, right: string): "withdrawn" | "refund
     case "RefundRequested":
     case "RefundAuthorized":
       return "refunded";
-    // Nobody objected in time, or the buyer gave in.
+    // The buyer did not object in time, or the buyer gave in.
     case "ResultSubmitted":
     case "WithdrawAuthorized":
       return "withdrawn";

@@ -18,7 +18,7 @@ import { Drive } from "./drive.ts";
 import { gather, type Purchase, rightResult } from "./people.ts";
 import { print } from "./report.ts";
 
-/** The same course of events each time; another by SEED=n, any by SEED=any. */
+/** One course of events each time; another by SEED=n, any by SEED=any. */
 const SEED = process.env.SEED === "any" ? randomInt(1, 1_000_000) : Number(process.env.SEED ?? 1);
 const LEAST_PURCHASES = 60;
 
@@ -213,7 +213,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     assert.deepEqual(
       [...all].filter((address) => !known.has(address)),
       [],
-      "nobody else has anything",
+      "no other address has anything",
     );
     const total = (addresses: Iterable<string>, flows: Flows) =>
       [...addresses].reduce((sum, address) => sum + flows.of(address), 0n);

@@ -65,7 +65,7 @@ async function lastSubmitDeadline(drive: Drive, purchases: readonly Purchase[]):
   return Math.max(...stories.map((story) => story?.steps[0]?.deadlines.submitResult ?? 0));
 }
 
-/** Purchases in which somebody still has to act before it is too late, in words. */
+/** Purchases in which a party still has to act before it is too late, in words. */
 async function unanswered(drive: Drive, purchases: readonly Purchase[]): Promise<string | undefined> {
   const waiting: string[] = [];
   for (const { id = "", behaviour, listing } of purchases) {

@@ -1,5 +1,5 @@
 // The course of events: purchases, actions by hand, ticks, faults, blocks, rollbacks and time, in an order that the seed
-// decides. What it may not do is to take a party's last chance: nobody could keep promises then.
+// decides. What it may not do is to take a party's last chance: no promise could be kept then.
 import assert from "node:assert/strict";
 import { json, post, send } from "../helpers/http.ts";
 import type { Random } from "../helpers/random.ts";
@@ -41,7 +41,7 @@ export class Drive {
     "actions by hand": 0,
     "actions by hand that failed": 0,
   };
-  /** What happened, for whoever looks for the reason of a failure. */
+  /** What happened, to find the reason of a failure. */
   readonly log: string[] = [];
   readonly escrow: string;
   readonly #random: Random;
@@ -117,7 +117,7 @@ export class Drive {
       if (Date.now() > faultsEnd) {
         await this.faults.end();
         faultsEnd = Date.now() + 700;
-        // A payment that a provider forgot is sent again after a minute, which nobody here has.
+        // A payment that a provider forgot is sent again after a minute, which is too long here.
         if (this.#random.chance(0.5)) this.note(`  faults ${await this.faults.some({ forgetful: false })}`);
       }
       if (Date.now() > killsAt) {
@@ -134,7 +134,7 @@ export class Drive {
     await this.world.ledger.block();
   }
 
-  /** Everybody does by hand what is possible and not done. Whether there was anything. */
+  /** All parties do by hand what is possible and not done. Whether there was anything. */
   async hands(): Promise<boolean> {
     const now = await this.now();
     const todo: (() => Promise<void>)[] = [];
@@ -166,7 +166,7 @@ export class Drive {
     return all > 0;
   }
 
-  /** Evidence that proves nothing, from somebody who got hold of the token. */
+  /** Evidence that proves nothing, from a thief of the token. */
   async #lie(purchase: Purchase, ref: string): Promise<void> {
     const { arbiter } = this.world.stack;
     assert.ok(arbiter);
@@ -178,7 +178,7 @@ export class Drive {
     purchase.lied = true;
   }
 
-  /** Hands and blocks until nobody has anything to do. */
+  /** Hands and blocks until no party has anything to do. */
   async handsDone(): Promise<void> {
     for (let tries = 0; tries < 8 && (await this.hands()); tries++) await this.world.ledger.block();
   }
@@ -253,7 +253,7 @@ export class Drive {
     await over;
   }
 
-  /** Undoes blocks, unless that took somebody's last chance to act. */
+  /** Undoes blocks, unless that took a party's last chance to act. */
   async rollback(blocks: number, keep: boolean): Promise<void> {
     if (await this.#mayRollBack(blocks)) await this.#rollBack(blocks, keep);
   }

@@ -51,9 +51,9 @@ export interface Purchase {
 export interface People {
   readonly listings: readonly Offered[];
   readonly purchases: readonly Purchase[];
-  /** Who pays the fee of what the seller does by hand, by purchase; where nobody does, the seller's wallet itself. */
+  /** Who pays the fee of what the seller does by hand, by purchase; by default the seller's wallet itself. */
   readonly helpers: readonly (Wallet | undefined)[];
-  /** Everybody's addresses, by kind. */
+  /** All addresses, by kind. */
   readonly wallets: Readonly<Record<"buyers" | "service" | "creators" | "helpers", readonly string[]>>;
 }
 
@@ -63,7 +63,7 @@ export const rightResult = (id: string, { content }: { content: string }): strin
   createHash("sha256").update(`${id};${content}`).digest("hex");
 export const wrongResult = (id: string): string => createHash("sha256").update(`${id};something else`).digest("hex");
 
-/** Makes everybody, with money, listings and plans. */
+/** Makes all people, with money, listings and plans. */
 export async function gather(world: World, random: Random): Promise<People> {
   const creators = Array.from({ length: LISTINGS }, () => world.person("creator"));
   const listings: Offered[] = [];
@@ -96,7 +96,7 @@ export async function gather(world: World, random: Random): Promise<People> {
     const buy = () => fromOutside(world, wallet, listing);
     return { number, behaviour, listing, buyer: wallet.address, secret: seedHex(wallet.keys.payment), buy, byHand: [] };
   });
-  // The same key in two hands: the watcher's view of the seller's wallet is sometimes wrong.
+  // One key in two hands: the watcher's view of the seller's wallet is sometimes wrong.
   const helpers = purchases.map(({ number }) =>
     number % 3 === 0 ? undefined : world.person("helper", { kind: "enterprise" }),
   );
@@ -124,7 +124,7 @@ export function shuffled<T>(all: readonly T[], random: Random): T[] {
   return all.map(() => left.splice(random.below(left.length), 1)[0] as T);
 }
 
-/** How long somebody tries to buy. */
+/** How long a buyer tries to buy. */
 const BUYING_MS = 90_000;
 
 export async function patiently<T>(what: string, once: () => Promise<T | string>): Promise<Exclude<T, string>> {
@@ -209,7 +209,7 @@ export async function actByHand(
   else if (helper) args.push("--payer", "HELPER");
   const env = {
     ...process.env,
-    // The seller's key, as whoever stole it would use it.
+    // The seller's key, as a thief would use it.
     ...secretsOf(world.state),
     BLOCKFROST_URL: world.ledger.blockfrost,
     ...(helper && { HELPER: seedHex(helper.keys.payment) }),

@@ -43,7 +43,7 @@ export function print({ seed, seconds, drive, chain, sold, book, wallets }: Run)
   ];
   const fees = sum([...groups.flatMap(([, addresses]) => addresses), ...wallets.faucets], book.fees);
   const given = -sum([...wallets.faucets], book.flows);
-  table("lovelace: what the faucet gave is what everybody holds in the end, and the fees", [
+  table("lovelace: what the faucet gave is what all hold in the end, and the fees", [
     ["given", given],
     ...groups.map(([name, addresses]) => [name, sum(addresses, book.flows)] as const),
     ["fees", fees],

@@ -1,4 +1,4 @@
-// The client as a person runs it, and somebody between it and the service.
+// The client as a person runs it, and a proxy between it and the service.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, request } from "node:http";
@@ -22,17 +22,17 @@ export interface Running {
   kill(): void;
 }
 
-/** Somebody's folder of wallets, with the service and the ledger that they use. */
+/** A person's folder of wallets, with the service and the ledger that they use. */
 export interface Client {
   readonly folder: string;
   readonly env: Record<string, string>;
   /** `surety ...` to its end. */
   surety(...args: string[]): Promise<Ran>;
-  /** The same, while it runs. */
+  /** Starts the client, and returns while it runs. */
   start(...args: string[]): Running;
-  /** The same, which must succeed; its output. */
+  /** Runs the client, which must succeed; its output. */
   done(...args: string[]): Promise<string>;
-  /** The same in JSON. */
+  /** Runs the client, which must succeed; its JSON. */
   json<T>(...args: string[]): Promise<T>;
   stop(): void;
 }

@@ -1,4 +1,4 @@
-// After a protected purchase, from a shell: what its buyer may do, when, and against somebody who acts at the same time.
+// After a protected purchase, from a shell: what its buyer may do, when, and against another party who acts at the same time.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { shownSoon } from "../helpers/http.ts";

@@ -1,4 +1,4 @@
-// A client on a bad day: answers get lost, money lacks, nobody is there. It says what to do, and never pays twice.
+// A client on a bad day: answers get lost, money lacks, the service is down. It says what to do, and never pays twice.
 import assert from "node:assert/strict";
 import { chmodSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -174,15 +174,15 @@ describe("an error says what to do", () => {
     await fails(["buy", listing.id], 1, /no such listing/);
   });
 
-  test("where nobody answers, or somebody who is busy", async () => {
-    const nobody = `http://127.0.0.1:${await freePort()}`;
+  test("where no server answers, or a busy one", async () => {
+    const unused = `http://127.0.0.1:${await freePort()}`;
     await fails(
-      ["--api", nobody, "browse"],
+      ["--api", unused, "browse"],
       3,
       /does not answer .*: start it with `make dev`, or name another with --api/,
     );
-    await fails(["--blockfrost", `${nobody}/api/v0`, "wallet", "show"], 3, /provider does not answer.* `make dev`/);
-    await fails(["--blockfrost", `${nobody}/api/v0`, "fund"], 3, /ledger does not answer .*: start it with `make dev`/);
+    await fails(["--blockfrost", `${unused}/api/v0`, "wallet", "show"], 3, /provider does not answer.* `make dev`/);
+    await fails(["--blockfrost", `${unused}/api/v0`, "fund"], 3, /ledger does not answer .*: start it with `make dev`/);
     proxy.instead = () => ({ status: 503, error: "busy" });
     await fails(["browse"], 3, /come later: busy/);
     proxy.instead = () => ({ status: 301, error: "" });
@@ -217,7 +217,7 @@ describe("an error says what to do", () => {
   });
 
   test("where there is no wallet, one is there already, or others may read it", async () => {
-    await fails(["--wallet", "nobody", "wallet", "show"], 2, /make one with `surety --wallet nobody wallet new`/);
+    await fails(["--wallet", "missing", "wallet", "show"], 2, /make one with `surety --wallet missing wallet new`/);
     await fails(["wallet", "new"], 2, /there is a wallet default already/);
     await fails(["--wallet", "../x", "wallet", "new"], 2, /a name has 1 to 32 of/);
     const key = join(client.folder, "default/key");
@@ -227,7 +227,7 @@ describe("an error says what to do", () => {
     await fails(["wallet", "show"], 2, /others may read .*: chmod 600/);
   });
 
-  test("where nobody is signed in, and where the session is of another service", async () => {
+  test("where the wallet is not signed in, and where the session is of another service", async () => {
     await fails(["purchases"], 1, /not signed in at .*: `surety sign-in`/);
     await client.done("sign-in");
     assert.equal(await client.done("purchases"), "nothing was bought yet");

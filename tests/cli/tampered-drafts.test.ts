@@ -1,4 +1,4 @@
-// Whoever answers at the service's address may not mean well: each draft here is changed on its way, in one thing. The client
+// The service's address may answer with malice: each draft here is changed on its way, in one thing. The client
 // signs none of them.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -33,7 +33,7 @@ interface Tampered {
 const HELD = 40_000_000n;
 /** How a payment's draft ends: no signatures, valid, and the commitment to its request. */
 const END = /(?<witnesses>a0)f5(?<metadata>d90103a100a1190192a2617066687474703a3161685820[0-9a-f]{64})$/;
-/** A script's address that nobody knows. */
+/** A script's address that is no contract. */
 const ELSEWHERE = `70${"ab".repeat(28)}`;
 
 let world: World;
@@ -138,7 +138,7 @@ async function refused(args: string[], path: string, change: Change, says: RegEx
 }
 
 const payment: Tampered = {
-  "spends what is somebody else's": [
+  "spends another owner's output": [
     edit((tx) => replaced(tx, read(tx).body.inputs[0]?.txHash ?? "", "ab".repeat(32))),
     /spends (ab)+#\d+, which is not this wallet's/,
   ],
@@ -185,7 +185,7 @@ const payment: Tampered = {
     },
     /has metadata, which it does not need/,
   ],
-  "is signed by somebody": [
+  "is signed by another key": [
     edit((tx) => tx.replace(END, `a100d9010281825820${"ab".repeat(32)}5840${"cd".repeat(64)}f5$<metadata>`)),
     /has signatures/,
   ],
@@ -276,7 +276,7 @@ const action: Tampered = {
     /something else with the escrow/,
   ],
   "burns money as a fee": [edit((tx) => feeing(paying(tx, 1, -5_000_000n), 5_000_000n)), /the fee is 5\.\d+ tADA/],
-  "puts up somebody else's collateral": [
+  "puts up another owner's collateral": [
     edit((tx) => {
       const [input] = read(tx).body.collateral;
       assert.ok(input);
@@ -303,7 +303,7 @@ describe("an action is not signed that", () => {
   for (const [what, [change, says]] of Object.entries(action)) {
     test(what, () => refused(["request-refund", purchase], "/action-draft", change, says));
   }
-  test("nobody changed: that one is", async () => {
+  test("unchanged: that one is signed", async () => {
     const told = await client.json<{ txHash: string }>("request-refund", purchase);
     assert.equal((await world.ledger.tx(told.txHash))?.state, "block");
   });

@@ -28,7 +28,7 @@ interface Sale {
   readonly creator: string;
 }
 
-/** Somebody new with a wallet of this library locks the price by a draft. */
+/** A new buyer with a wallet of this library locks the price by a draft. */
 async function locked(library = "mesh"): Promise<Sale> {
   const buyer = await libraries[library]?.(world.ledger.blockfrost);
   assert.ok(buyer);

@@ -27,7 +27,7 @@ export interface Cip30 {
   signTx(transaction: string, partialSign: true): Promise<string>;
 }
 
-/** A mnemonic that everybody knows. */
+/** A public mnemonic. */
 const words = `${"test ".repeat(23)}sauce`;
 let accounts = 0;
 
@@ -95,7 +95,7 @@ async function blaze(blockfrost: string): Promise<Cip30> {
   };
 }
 
-/** Somebody new with a wallet of each library, over a Blockfrost API. */
+/** A new person with a wallet of each library, over a Blockfrost API. */
 export const libraries: Readonly<Record<string, (blockfrost: string) => Promise<Cip30>>> = {
   "evolution-sdk": evolution,
   "lucid-evolution": lucidEvolution,

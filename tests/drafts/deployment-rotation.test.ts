@@ -1,4 +1,4 @@
-// What docs/deploying.md ("Other keys", step 1) does to whoever has money in the escrow: the API sells nothing protected any
+// What docs/deploying.md ("Other keys", step 1) does to buyers with money in the escrow: the API sells nothing protected any
 // more, and the watcher goes on.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Wallets as nobody has them: everything that a draft is asked with is somebody's word.
+// Made-up wallets: everything that a draft is asked with is only the client's claim.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Address } from "@evolution-sdk/evolution";
@@ -24,11 +24,11 @@ before(async () => {
     modes: ["instant", "protected"],
     priceLovelace: `${PRICE}`,
   });
-  wallet = await somebody();
+  wallet = await newcomer();
 });
 after(() => world.stop());
 
-async function somebody(): Promise<Cip30> {
+async function newcomer(): Promise<Cip30> {
   const made = await libraries.mesh?.(world.ledger.blockfrost);
   assert.ok(made);
   await world.ledger.faucet(made.address, 50_000_000n);
@@ -131,7 +131,7 @@ test("too little money is told with the amount, and enough of it is enough", asy
   assert.match(errorOf(many, 400), /too many small outputs/);
 });
 
-test("money that is made up makes a draft that nobody takes", async () => {
+test("money that is made up makes a draft that the ledger refuses", async () => {
   const draft: PaymentDraft = json(await ask({ utxos: [madeUp(3), madeUp(4)] }));
   const transaction = await wallet.signTx(draft.transaction, true).then(() => signed(draft, wallet));
   const submitted = await world.ledger.submit(transaction);

@@ -21,8 +21,8 @@ before(async () => {
 });
 after(() => world.stop());
 
-/** Somebody new, with a little money in each of a few outputs. */
-async function somebody(library: string, outputs = 3): Promise<Cip30> {
+/** A new person, with a little money in each of a few outputs. */
+async function newcomer(library: string, outputs = 3): Promise<Cip30> {
   const wallet = await libraries[library]?.(world.ledger.blockfrost);
   assert.ok(wallet);
   for (let n = 0; n < outputs; n++) await world.ledger.faucet(wallet.address, HELD / BigInt(outputs));
@@ -63,7 +63,7 @@ function assertTold(draft: PaymentDraft, wallet: Cip30): void {
 for (const library of Object.keys(libraries)) {
   for (const mode of ["instant", "protected"]) {
     test(`${library} signs a draft, ${mode}: it is paid and delivered at the exact minimum fee`, async () => {
-      const [listing, wallet] = [await offered(), await somebody(library)];
+      const [listing, wallet] = [await offered(), await newcomer(library)];
       const draft = await drafted(world, listing, wallet, mode);
       assertTold(draft, wallet);
       await assertTight(draft, wallet);
@@ -81,8 +81,8 @@ for (const library of Object.keys(libraries)) {
   }
 }
 
-test("a draft asks nobody outside once the parameters are known", async () => {
-  const [listing, wallet] = [await offered(), await somebody("evolution-sdk")];
+test("a draft makes no outside call once the parameters are known", async () => {
+  const [listing, wallet] = [await offered(), await newcomer("evolution-sdk")];
   const body = { utxos: await wallet.getUtxos(), changeAddress: await wallet.getChangeAddress() };
   await paymentDraft(world, listing, { ...body, mode: "instant" });
   for (const mode of ["instant", "protected"]) {

@@ -1,4 +1,4 @@
-// Another master secret for new wallets: nobody's wallet, and nobody's protection, is lost with it.
+// Another master secret for new wallets: no wallet and no protection is lost with it.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { appendFileSync } from "node:fs";

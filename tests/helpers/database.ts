@@ -16,7 +16,7 @@ export function inDatabase<T>({ state }: { state: string }, use: (db: DatabaseSy
   }
 }
 
-/** A purchase of a listing by somebody, as if it were in a block. */
+/** A purchase of a listing, as if it were in a block. */
 export function bought(
   world: { state: string },
   listing: { id: string; sellerAddress: string },

@@ -1,4 +1,4 @@
-// The local ledger's control API beyond what `wallets/ledger.ts` needs: faults, rollbacks, and what became of a
+// The local ledger's control API beyond what `wallets/ledger.ts` needs: faults, rollbacks, and the state of a
 // transaction.
 import { connect, type Ledger } from "../wallets/ledger.ts";
 import { json, post, send } from "./http.ts";
@@ -31,7 +31,7 @@ export interface TxState {
 }
 
 export interface LedgerControl extends Ledger {
-  /** What became of a transaction; `undefined` for one that the ledger never accepted. */
+  /** The state of a transaction; `undefined` for one that the ledger never accepted. */
   tx(hash: string): Promise<TxState | undefined>;
   /** Every transaction that the ledger ever accepted. */
   txs(): Promise<TxState[]>;

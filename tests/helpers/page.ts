@@ -12,7 +12,7 @@ import { PATIENCE_MS } from "./wait.ts";
 const AXE = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8");
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 900 };
-/** Somebody's recording: dusk over water. */
+/** A seller's recording: dusk over water. */
 const RECORDING = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 10" preserveAspectRatio="none">
   <linearGradient id="a" x2="0" y2="1"><stop stop-color="#1b2a6b"/><stop offset=".6" stop-color="#d9577a"/><stop offset="1"
   stop-color="#f6b26b"/></linearGradient><path fill="url(#a)" d="M0 0h16v6.5H0z"/><path fill="#141c45" d="M0 6.5h16V10H0z"/>

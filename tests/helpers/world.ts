@@ -14,9 +14,9 @@ export interface World {
   readonly ledger: LedgerControl;
   /** Its parts, to be ended and started. */
   readonly stack: Stack;
-  /** Somebody new, without money. */
+  /** A new person, without money. */
   person(what: string, options?: Partial<WalletOptions>): Wallet;
-  /** Somebody new with this much lovelace in one output, on the chain. */
+  /** A new person with this much lovelace in one output, on the chain. */
   buyer(lovelace?: bigint, options?: Partial<WalletOptions>): Promise<Wallet>;
   /** Several such people, in one block. */
   buyers(count: number, lovelace?: bigint): Promise<Wallet[]>;

@@ -35,7 +35,7 @@ describe("contents", { concurrency: true }, () => {
 
       const database = <T>(use: (db: DatabaseSync) => T): T => inDatabase(world, use);
 
-      it("are kept once, whoever sells them, and delivered byte for byte", async () => {
+      it("are kept once where two sell them, and delivered byte for byte", async () => {
         const sellers = [world.person("one"), world.person("two")];
         const listings = [];
         for (const seller of sellers) listings.push(await list(world.api, seller, { content: CONTENT }));
@@ -52,7 +52,7 @@ describe("contents", { concurrency: true }, () => {
         }
       });
 
-      it("that are hidden are found by nobody but who bought them", async () => {
+      it("that are hidden are found only by who bought them", async () => {
         const seller = world.person("seller");
         const listing = await list(world.api, seller);
         const payer = await world.buyer();
@@ -60,7 +60,7 @@ describe("contents", { concurrency: true }, () => {
         const waiting = await makeOut(world, await world.buyer(), listing);
         const present = () => send(unlockUrl(world, listing), { headers: { "payment-signature": waiting.header } });
         const cut = present().catch(() => undefined);
-        // What became of it is known: before that, who presents it again has to sign.
+        // Its outcome is known: before that, a client that presents it again has to sign.
         const known = () =>
           database((db) => db.prepare("SELECT 1 FROM outbox WHERE tx_id = ? AND state = 'submitted'").get(waiting.tx));
         while (known() === undefined) await pause(20);

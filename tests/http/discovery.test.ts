@@ -154,7 +154,7 @@ describe("being found", () => {
         { network: "!!!" },
         { extensions: "sign-in-with-x" },
         { payTo: "0x0000000000000000000000000000000000000001" },
-        { payTo: world.person("nobody").address },
+        { payTo: world.person("newcomer").address },
       ]) {
         assert.deepEqual(await everything(20, filter), { items: [], total: 0 }, JSON.stringify(filter));
       }
@@ -206,7 +206,7 @@ describe("being found", () => {
         resources.map(({ resource }) => resource),
         [unlockUrl(world, instant)],
       );
-      for (const filter of [{ type: "mcp" }, { network: "eip155:8453" }, { payTo: world.person("nobody").address }]) {
+      for (const filter of [{ type: "mcp" }, { network: "eip155:8453" }, { payTo: world.person("newcomer").address }]) {
         assert.deepEqual((await directory().search({ query, ...filter })).resources, [], JSON.stringify(filter));
       }
       for (const [asked, name] of [

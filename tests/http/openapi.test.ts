@@ -1,4 +1,4 @@
-// The running service held to its own description, by somebody else's generator of requests (Schemathesis): no 5xx, no
+// The running service held to its own description, by an independent generator of requests (Schemathesis): no 5xx, no
 // status, type, header or field that is not described.
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -25,7 +25,7 @@ const PROGRAM = `
     const { pathname } = new URL(url);
     if (pathname === "/panic") panic();
     if (pathname === "/later") return Promise.resolve().then(() => panic());
-    // For something outside, as a request of ours does.
+    // For something outside, as a request of the API does.
     if (pathname === "/wait") return scheduler.wait(60_000);
     if (pathname === "/soon") return scheduler.wait(1).then(() => new Response(""));
     globalThis.surety.keep(0, "content-type:text/plain\\n");
@@ -33,7 +33,7 @@ const PROGRAM = `
   }
 `;
 
-/** What the runtime would start, and how often something was to be kept for whoever hung up. */
+/** What the runtime would start, and how often something was to be kept for clients that hung up. */
 const AROUND = `
   import entry from "./entry.js";
   let kept = 0;
@@ -78,7 +78,7 @@ async function fails(answer: Promise<{ status: number; json(): Promise<unknown> 
 
 // A client that hangs up ends its request where nothing is kept, and the program is not told: not in this runtime, but where
 // it is deployed.
-test("what waits for something goes on for whoever hangs up, and what is answered at once needs nothing", async () => {
+test("what waits for something goes on for a client that hangs up, and what is answered at once needs nothing", async () => {
   const kept = async () => Number(await (await ask("/kept")).text());
   const before = await kept();
   await instance();

@@ -39,7 +39,7 @@ describe("paying again", () => {
     const answer = await send(`${world.ledger.blockfrost}/addresses/${seller.address}/transactions`);
     return answer.status === 404 ? 0 : json<unknown[]>(answer).length;
   };
-  /** The same payment with the client's own name for it. */
+  /** A payment with the client's own name for it. */
   const named = (payment: Payment, id: string, description?: string): { header: string } => {
     const { payload } = payment;
     const resource = description === undefined ? payload.resource : { ...payload.resource, description };

@@ -172,7 +172,7 @@ describe("whatever the chain provider does, a payment is delivered, paid once an
     const said: string[] = [];
     const started = Date.now();
     for (let attempt = 0; attempt < 10; attempt++) {
-      // A node that refused what it had passed on makes the payment one that somebody else may have handed in.
+      // A node that refused what it had passed on makes the payment one that a stranger may have submitted.
       const proof = said.at(-1)?.includes("payment_public") && (await unlockProof(payer, listing.id));
       const headers = { "payment-signature": payment.header, ...(proof && { "x-service-proof": proof }) };
       const answer = await send(unlockUrl(world, listing), { headers });

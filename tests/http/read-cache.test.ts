@@ -52,7 +52,7 @@ describe("what an isolate knows", () => {
       [`/creators/${seller.address}`, 2, 4],
       [`/listings/${both.id}/unlock`, 2, 3],
     ] as const) {
-      await list(world.api, world.person("somebody else"));
+      await list(world.api, world.person("stranger"));
       const { batches, statements, calls } = usage(await get(path));
       assert.ok(batches <= asked && statements <= most, `${path}: ${batches} batches, ${statements} statements`);
       assert.equal(calls, 0);
@@ -64,7 +64,7 @@ describe("what an isolate knows", () => {
     const headers = quotes.map((answer) => answer.headers.get("payment-required"));
     assert.equal(new Set(headers).size, quotes.length);
     const [first, second] = [await get(`/listings/${instant.id}/unlock`), await get(`/listings/${instant.id}/unlock`)];
-    // What nobody signs is the same, but for the secret in it.
+    // Unsigned terms are the same, but for the secret in it.
     assert.deepEqual(termsOf(first).accepts, termsOf(second).accepts);
     assert.notDeepEqual(termsOf(first).extensions, termsOf(second).extensions);
   });

@@ -57,7 +57,7 @@ describe("a payment", () => {
     leaving.abort();
     await assert.rejects(left);
   };
-  /** Whoever comes back has it, or it went to the request that was left: the runtime does not always tell that nobody hears. */
+  /** A buyer who comes back has it, or it went to the request that was left: the runtime does not always tell that it was. */
   const assertGivenOnce = async (answer: Answer, { listing, payment, payer }: Case): Promise<void> => {
     if (answer.status === 402) assert.equal(refusalOf(answer), "duplicate_settlement");
     else await assertSettled(world, answer, { listing, payment, payer });
@@ -117,7 +117,7 @@ describe("a payment", () => {
       });
     }
 
-    it("is nobody else's to resume, while it is pending", async () => {
+    it("is its payer's alone to resume, while it is pending", async () => {
       const { payload } = of("patient").payment;
       const changed = { ...payload, resource: { ...payload.resource, description: "mine" } };
       const header = Buffer.from(JSON.stringify(changed)).toString("base64");
@@ -240,14 +240,14 @@ describe("a payment", () => {
       const it = await caseOf(payer);
       const { listing, payment } = it;
       await leaveDuring(it);
-      // The request that was left goes on looking for its block: nobody sees this one.
+      // The request that was left goes on looking for its block: none sees this one.
       const unseen = await world.ledger.fault({ endpoint: "/txs/**", status: 503 });
       await world.ledger.block();
       await world.ledger.rollback(1, true);
       await world.ledger.clearFault(unseen);
       assert.equal(refusalOf(await comeBack(world, payer, listing)), "not_owned");
       await world.ledger.block();
-      // Whoever looks first: the request that was left may be it.
+      // The request that was left may have found it first.
       await assertGivenOnce(await present(world, listing, payment), it);
       assert.equal((await comeBack(world, payer, listing)).text, listing.content);
       assert.equal(await paidTo(it), 1);

@@ -98,6 +98,6 @@ describe("the feed", () => {
     const ids = [...answer.text.matchAll(/<id>[^<]*\/listings\/(lst_\w+)<\/id>/g)].map(([, id]) => id);
     assert.deepEqual(ids, [newer.id, older.id]);
     assert.ok((await feed()).text.includes("Of another seller"));
-    errorOf(await feed("?seller=somebody"), 400);
+    errorOf(await feed("?seller=unknown"), 400);
   });
 });

@@ -124,7 +124,7 @@ export class Account {
       resourcePersistencePath: this.#storage,
       log: new Log(LogLevel.ERROR),
       logRequests: false,
-      // The workers' lines in the log are nobody's business here.
+      // The workers' lines in the log are of no interest here.
       handleStructuredLogs: () => {},
       cf: false,
       workers: [gate, ...names.map((name) => this.#worker(name))],

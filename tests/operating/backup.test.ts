@@ -104,7 +104,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     await loseAndRestore();
 
     assert.deepEqual(await shown(), before);
-    assert.notEqual((await send(`${world.api}/listings`)).headers.get("etag"), etag, "nobody has this one yet");
+    assert.notEqual((await send(`${world.api}/listings`)).headers.get("etag"), etag, "no client has this one yet");
     const db = databaseOf(world);
     const { kept, counted } = figures(db);
     db.close();

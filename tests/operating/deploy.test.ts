@@ -99,7 +99,7 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
   });
 
   it("names an unusable secret, a worker that is not built, and the funds that are missing, with their address", async () => {
-    account.subdomain = `nobody-${randomBytes(6).toString("hex")}`;
+    account.subdomain = `unused-${randomBytes(6).toString("hex")}`;
     made("SELLER_SECRET", "ARBITER_SECRET", "WALLET_MASTER_SECRET");
     appendFileSync(join(folder, ".deploy/production.env"), "ARBITER_TOKEN=too-short\n");
     renameSync(join(folder, "arbiter/build"), join(folder, "arbiter/away"));

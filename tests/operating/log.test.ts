@@ -20,9 +20,9 @@ interface Line {
 describe("the log", () => {
   let world: World;
   before(async () => {
-    // A provider that nobody is: what needs the chain fails.
-    const nobody = "http://127.0.0.1:9/api/v0";
-    world = await startWorld({ blockTime: 0, escrow: true, watcher: {}, vars: { BLOCKFROST_URL: nobody } });
+    // There is no provider: what needs the chain fails.
+    const unused = "http://127.0.0.1:9/api/v0";
+    world = await startWorld({ blockTime: 0, escrow: true, watcher: {}, vars: { BLOCKFROST_URL: unused } });
   });
   after(() => world?.stop());
 

@@ -16,7 +16,7 @@ let otherPort: number;
 let ledger: Ledger;
 
 before(async () => {
-  other = createServer((_, response) => response.end("somebody else"));
+  other = createServer((_, response) => response.end("another program"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   otherPort = (other.address() as { port: number }).port;
   ledger = await startLedger();
@@ -54,7 +54,7 @@ for (const variable of VARIABLES) {
   });
 }
 
-test("somebody else's ledger is not taken for one's own", async () => {
+test("another program's ledger is not taken for one's own", async () => {
   const port = Number(new URL(ledger.url).port);
   const { code, told } = await dev({ LEDGER_PORT: port });
   assert.equal(code, 1);

@@ -22,7 +22,7 @@ describe("/docs", () => {
     desktop: { width: 1280, height: 900 },
     phone: { width: 390, height: 844 },
   })) {
-    it(`shows every operation, to everybody, on a ${name}`, async () => {
+    it(`shows every operation, accessibly, on a ${name}`, async () => {
       const page = await browser.newPage({ viewport });
       const problems: string[] = [];
       page.on("console", (message) => problems.push(message.text()));

@@ -305,7 +305,7 @@ describe("the paywall's page", () => {
     await bare.close();
   });
 
-  it("gives the content for a payment that somebody else handed in: it names its request", async () => {
+  it("gives the content for a payment that a stranger submitted: it names its request", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await page.route("**/unlock", async (route) => {

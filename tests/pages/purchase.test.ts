@@ -40,7 +40,7 @@ after(async () => {
 
 const purchaseOf = async (id: string): Promise<Purchase> => json(await send(`${world.api}/purchases/${id}`));
 
-/** Something bought with protection by somebody's own program. */
+/** Something bought with protection by the buyer's own program. */
 async function bought(title: string): Promise<{ buyer: Wallet; id: string }> {
   const [listing, buyer] = [await offered(world, { title }), await world.buyer(undefined, { kind: "enterprise" })];
   const [id = ""] = await lockUnposted(world, listing, [buyer]);

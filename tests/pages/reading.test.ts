@@ -38,7 +38,7 @@ async function open(path: string, options = {}) {
 }
 
 describe("the pages that are read", () => {
-  it("are readable by everybody, on a desk and on a phone, in light and dark", async () => {
+  it("are readable and accessible, on a desk and on a phone, in light and dark", async () => {
     const seller = world.person("artist");
     const samples = [
       [

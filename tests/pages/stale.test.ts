@@ -48,7 +48,7 @@ describe("an order from a Surety balance that was given up", () => {
     await page.goto(`${world.api}/`);
     await page.unroute("**/me/buy");
     assert.equal(await spends(world, account.address), 0, "it never came to the service");
-    // A day later, in the same tab, or another one in which somebody signs in.
+    // A day later, in the same tab, or another one in which the owner signs in.
     await page.clock.setFixedTime(Date.now() + DAY_MS);
     const calls: string[] = [];
     page.on("request", (request) => calls.push(new URL(request.url()).pathname));

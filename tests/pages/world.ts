@@ -12,7 +12,7 @@ export const offered = (
 ): Promise<Listing & { content: string }> =>
   list(world.api, world.person("seller"), { priceLovelace: "6000000", modes: ["instant", "protected"], ...changes });
 
-/** A page of the service, with somebody's wallet in it. */
+/** A page of the service, with a person's wallet in it. */
 export async function visit(
   world: World,
   browser: Browser,

@@ -110,12 +110,12 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     assert.deepEqual(
       unseen.filter(({ tx }) => known(tx) !== 1),
       [],
-      "payments that nobody recorded are purchases now",
+      "unrecorded payments are purchases now",
     );
     assert.deepEqual(
       [...strangers].filter(({ tx }) => known(tx) !== 0),
       [],
-      "and what nobody sold is none",
+      "and foreign escrows are none",
     );
   });
 
@@ -136,7 +136,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     assert.deepEqual(many, [], "nor does a statement read more rows");
   });
 
-  it("asks again for all of ours that a rollback took, some in each tick, and tells the truth in the end", async () => {
+  it("asks again for all own entries that a rollback took, some in each tick, and tells the truth in the end", async () => {
     const { height } = await world.ledger.tip();
     const locks = await sales.sell(30);
     const before = await sales.untilQuiet(tick);

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { DataSignature } from "./sign-data.ts";
 
-/** Whoever signs a proof. */
+/** A signer of proofs. */
 export interface Prover {
   readonly address: string;
   signData(payloadHex: string): Promise<DataSignature>;

@@ -45,5 +45,5 @@ export class Wallet {
   }
 }
 
-/** The wallet of somebody by name: the same one in every run. */
+/** The wallet of a name: the same one in every run. */
 export const walletNamed = (name: string, options: WalletOptions): Wallet => new Wallet(keysNamed(name), options);

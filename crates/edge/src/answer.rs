@@ -14,7 +14,7 @@ use crate::{
     settings::SettingError,
 };
 
-/// Seconds after which a client may try again when something of ours did not answer.
+/// Seconds after which a client may try again when a part of the service did not answer.
 const RETRY_AFTER: u64 = 5;
 
 /// Seconds in which questions to the chain's provider are counted.
@@ -28,7 +28,7 @@ pub fn json(text: String) -> Result<Response> {
     Ok(Response::json(text))
 }
 
-/// A JSON text that nobody may keep.
+/// A JSON text that no cache may keep.
 ///
 /// # Errors
 /// The runtime makes no response.
@@ -38,7 +38,7 @@ pub fn private_json(text: String) -> Result<Response> {
     Ok(response)
 }
 
-/// Plain text that nobody but its reader may keep.
+/// Plain text that no shared cache may keep.
 ///
 /// # Errors
 /// The runtime makes no response.
@@ -122,7 +122,7 @@ impl ErrorAnswer {
         Self::unavailable_for(RETRY_AFTER, text)
     }
 
-    /// The same, where it is known for how many seconds.
+    /// 503 with the seconds after which to try again.
     pub fn unavailable_for(seconds: u64, text: impl Into<Cow<'static, str>>) -> Self {
         Self { header: Some(("retry-after", seconds.to_string().into())), ..Self::with(503, text) }
     }
@@ -153,7 +153,7 @@ impl ErrorAnswer {
     }
 }
 
-/// Something of ours failed: never the client's fault. The text is for our log; it holds no secret.
+/// A part of the service failed: never the client's fault. The text is for our log; it holds no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The database does not answer.

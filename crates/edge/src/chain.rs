@@ -41,7 +41,7 @@ const MAX_ANSWER: usize = 1 << 20;
 /// that names 450 outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each) and 11 kB of datum.
 const MAX_STREAMED: usize = 96 << 20;
 /// Bytes of them that count as one outside call more of a request or a tick: reading the largest takes a second and a half of
-/// computing time, and whoever has several of them read must not leave nothing for what is to be done.
+/// computing time, and a client that has several of them read must leave time for what is to be done.
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
 /// How long the largest of them may take to arrive.
 const STREAM_TIME: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
 /// Unspent outputs on one page, the most that Blockfrost gives.
 const PAGE: usize = 100;
-/// Pages of unspent outputs that are read at most from each end: 1,000 outputs in all. Somebody who fills them with as
+/// Pages of unspent outputs that are read at most from each end: 1,000 outputs in all. An attacker who fills them with as
 /// little as the ledger allows has given the wallet 900 ADA to spend.
 const MAX_PAGES_AT_AN_END: usize = 5;
 /// Where transactions are handed over.
@@ -61,20 +61,20 @@ const SUBMIT: &str = "/tx/submit";
 /// Bytes of a refusal's reason that are kept.
 const MAX_REASON: usize = 2_000;
 
-/// Bytes of an answer that count as one call of whoever asks: what is read of them takes some milliseconds, and who chooses
+/// Bytes of an answer that count as one call of the client: reading them takes some milliseconds, and a client that chooses
 /// what is asked for chooses how many there are. An ordinary answer has a tenth.
 const BYTES_PER_CALL: usize = 128 << 10;
 
 /// Who decides how long an answer is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
-    /// Whoever made a transaction, for a fee.
+    /// The maker of a transaction, for a fee.
     AsMade,
-    /// Whoever gave a wallet what it tells of, for good.
+    /// A sender of outputs to a wallet, who gives them away for good.
     AsGiven,
 }
 
-/// Whether whoever asks may cost the provider something more.
+/// Whether the client may cost the provider one more call.
 type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
 
 /// A Blockfrost-compatible provider.
@@ -84,7 +84,7 @@ pub struct Blockfrost {
     usage: Usage,
     newest: Cell<Option<Tip>>,
     until_ms: u64,
-    /// What is left for answers that somebody made long, in ms.
+    /// What is left for answers that others made long, in ms.
     length_ms: Cell<u64>,
     lead: Lead,
     admit: Option<Box<dyn Fn() -> Admission>>,
@@ -134,14 +134,15 @@ impl Blockfrost {
     }
 
     /// Asks nothing more after this time, POSIX ms, and waits for no answer longer, but for that to a submission: a provider
-    /// that hangs must not hold a request for minutes. What somebody made long may take half of the time that is left until then.
+    /// that hangs must not hold a request for minutes. Answers that others made long may take half of the time that is left
+    /// until then.
     #[must_use]
     pub fn until(self, until_ms: u64) -> Self {
         let length_ms = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
         Self { until_ms, length_ms, ..self }
     }
 
-    /// Gives what somebody made long so much time, in ms, instead.
+    /// Gives answers that others made long this much time, in ms, instead.
     #[must_use]
     pub fn lasting(self, length_ms: u64) -> Self {
         Self { length_ms: Cell::new(length_ms), ..self }
@@ -362,7 +363,7 @@ impl Chain for Blockfrost {
             let order = end.order();
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
             let read = match self.collect(&path, Length::AsGiven, || UnspentPage::at(address).without_datums()).await {
-                // Whoever asks may have no more of it now: what is known by then can be spent.
+                // The client used up its share: what is known by then can be spent.
                 Err(ChainError::TooMany) if !holdings.utxos().is_empty() => break,
                 read => read?,
             };

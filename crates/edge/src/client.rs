@@ -7,7 +7,7 @@ use worker::Result;
 
 use crate::serve::Request;
 
-/// The network of whatever Cloudflare's Workers ask, everybody's: `CF-Worker` says whose one is.
+/// The network from which all customers' Workers ask: `CF-Worker` says whose one is.
 const WORKERS: &str = "2a06:98c0:3600::/64";
 
 /// Where a request comes from, as Cloudflare says: an IPv4 address, an IPv6 /64, or who owns the Worker that asks.
@@ -20,8 +20,8 @@ pub fn client(request: &Request) -> Result<String> {
     Ok(if network == WORKERS { format!("worker {}", header("cf-worker")?) } else { network })
 }
 
-/// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's; nobody for
-/// that of the machine itself, where a local stack has everybody.
+/// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's; `None` for
+/// that of the machine itself, where all clients of a local stack are.
 fn network(address: &str) -> Option<String> {
     match address.trim().parse().ok().filter(|address: &IpAddr| !address.is_loopback())? {
         IpAddr::V4(address) => Some(address.to_string()),

@@ -30,7 +30,7 @@ pub enum BodyError {
     /// It took too long to arrive.
     #[error("the body did not arrive within {} seconds", BODY_TIME.as_secs())]
     Slow,
-    /// The isolate holds as much as it may, of this client's or of everybody's.
+    /// The isolate holds as much as it may, of this client's or of all clients'.
     #[error("too much is sent, or waits, at once: try again in {CROWDED_SECONDS} seconds")]
     Crowded,
 }
@@ -43,7 +43,7 @@ pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<
     Ok(hold_request(request, limit).await?.0)
 }
 
-/// The same, and what its client is counted for until that is dropped: for bodies that wait.
+/// [`read_request`] with a permit that counts for its client until it is dropped: for bodies that wait.
 ///
 /// # Errors
 /// As [`read_request`].
@@ -123,10 +123,10 @@ pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answ
     .await
 }
 
-/// The same to another worker, over its service binding.
+/// [`call`] to another worker, over its service binding.
 ///
 /// # Errors
-/// As [`call`]. What it began goes on without whoever asked.
+/// As [`call`]. What it began goes on when the client has gone.
 pub async fn ask(service: &Fetcher, request: Request, time: Duration, limit: usize) -> Result<Answer, CallError> {
     within(time, async |_| {
         answer(service.fetch_request(request).await.map_err(|_| CallError::Connection)?, limit).await

@@ -40,7 +40,7 @@ fn secret_name(version: u32) -> Cow<'static, str> {
 
 type Master = Zeroizing<Vec<u8>>;
 
-/// Keys as the operator configured them. A secret that is missing or unusable is an error of whoever needs it alone.
+/// Keys as the operator configured them. A secret that is missing or unusable is an error only where it is needed.
 pub struct KeyStore {
     masters: BTreeMap<u32, Result<Master, SettingError>>,
     current: Result<u32, SettingError>,
@@ -82,7 +82,7 @@ impl KeyStore {
         self.current.is_ok() && self.seller.is_ok() && self.masters.values().all(usable)
     }
 
-    /// The versions whose secrets are there, for whoever waits for one: `0,1,2`.
+    /// The versions whose secrets are there, for operators who add one: `0,1,2`.
     #[must_use]
     pub fn versions(&self) -> String {
         let there = self.masters.iter().filter(|(_, master)| master.is_ok()).map(|(version, _)| version.to_string());

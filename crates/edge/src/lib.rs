@@ -51,8 +51,8 @@ pub async fn sleep(time: Duration) {
     again(worker::Delay::from(time)).await;
 }
 
-/// A timer that is set when it is polled for the second time. The runtime's wakes whoever polled it first, and the first poll
-/// of a request ([`serve::serve`]) has nobody to wake.
+/// A timer that is set when it is polled for the second time. The runtime's own wakes the task that polled it first, and
+/// the first poll of a request ([`serve::serve`]) has no task to wake.
 async fn again<T>(timer: impl Future<Output = T>) -> T {
     let mut polled = false;
     poll_fn(|context| {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_wakes_who_waits_whoever_polled_first() {
+    fn a_timer_wakes_the_task_that_waits_and_not_the_first_that_polled() {
         let kept = Cell::new(None);
         let timer = poll_fn(|context| {
             kept.set(Some(kept.take().unwrap_or_else(|| context.waker().clone())));

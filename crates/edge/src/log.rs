@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A line is written when the last clone of it is dropped: an answer that is a stream is over then. It says what was asked
-//! for by the route's template and by what somebody noted; never a token, a signature, a header, a body or a content.
+//! for by the route's template and by what was noted; never a token, a signature, a header, a body or a content.
 
 use std::{
     cell::{Cell, RefCell},
@@ -18,7 +18,7 @@ use worker::{console_error, console_log};
 
 use crate::usage::Usage;
 
-/// Characters of a note: causes may carry what somebody else answered.
+/// Characters of a note: causes may carry what other services answered.
 const MAX_NOTE: usize = 500;
 
 thread_local! {
@@ -111,7 +111,7 @@ impl Line {
         self.alarm();
     }
 
-    /// The line is one that somebody has to look at.
+    /// The line is one that an operator must look at.
     pub fn alarm(&self) {
         self.0.failed.set(true);
     }

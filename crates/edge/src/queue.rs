@@ -67,8 +67,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Waits for this client's turn; whether it came within thirty seconds. A local stack, where everybody is one client, waits for
-/// nothing.
+/// Waits for this client's turn; whether it came within thirty seconds. On a local stack, where all are one client, there are
+/// no turns.
 pub async fn turn(client: &str) -> bool {
     if client == UNKNOWN {
         return true;

@@ -1,7 +1,7 @@
 //! One semaphore for an isolate's memory: what requests hold is counted in bytes, for the client that sent them.
 //!
 //! A client may hold half of what others leave: a second one gets half of the rest, and so on. What is small does not wait
-//! and counts for its client alone. On a local stack, where everybody is one client, all of it may be held.
+//! and counts for its client alone. On a local stack, where all are one client, all of it may be held.
 
 use std::{cell::RefCell, time::Duration};
 

@@ -28,7 +28,7 @@ extern "C" {
     /// entry.js makes a `Response` of a status, the headers of this place, lines of others, and a text.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
     fn respond_text(status: u16, place: u32, own: &str, body: &str) -> JsValue;
-    /// The same with bytes, a stream, a text that JavaScript keeps, or nothing.
+    /// A response of bytes, a stream, a text that JavaScript keeps, or nothing.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
     fn respond_value(status: u16, place: u32, own: &str, body: &JsValue) -> JsValue;
 }
@@ -99,7 +99,7 @@ impl Request {
         Headers(self.raw.headers())
     }
 
-    /// The same request, for who only looks at its headers.
+    /// This request, for functions that only read its headers.
     #[must_use]
     pub fn headers_only(&self) -> Self {
         Self { raw: Clone::clone(&self.raw), method: String::new(), url: String::new() }
@@ -174,7 +174,7 @@ impl HeaderList {
 
 /// The headers that JavaScript keeps, lines each, in their places.
 ///
-/// Most answers have the same few again and again. Places are given in turn: whoever comes back to one replaces what was
+/// Most answers have the same few again and again. Places are given in turn: a new text replaces the one that was
 /// kept there.
 #[derive(Default)]
 struct Places {
@@ -292,25 +292,25 @@ impl Response {
         }
     }
 
-    /// The same with another status.
+    /// This response with another status.
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
-    /// The same with another text.
+    /// This response with another text.
     #[must_use]
     pub fn with_text(self, text: impl Into<Cow<'static, str>>) -> Self {
         Self { body: Body::Text(text.into()), ..self }
     }
 
-    /// The same with a request's id (`X-Request-Id`).
+    /// This response with a request's id (`X-Request-Id`).
     #[must_use]
     pub fn with_id(self, id: &str) -> Self {
         Self { id: id.to_owned(), ..self }
     }
 
-    /// The same without its body.
+    /// This response without its body.
     #[must_use]
     pub fn without_body(self) -> Self {
         Self { body: Body::Empty, ..self }
@@ -355,14 +355,14 @@ impl Response {
     }
 }
 
-/// Runs what answers a request: a `Response`, where it waits for nothing; a promise of one otherwise, and `waits` says what is
+/// Runs what answers a request: a `Response` where it does not wait; a promise of one otherwise, and `waits` says what is
 /// to be kept meanwhile, or what is answered instead where no more may wait: then what was begun is dropped.
 pub fn serve<H: 'static>(
     answer: impl Future<Output = Response> + 'static,
     waits: impl FnOnce() -> std::result::Result<H, Response>,
 ) -> JsValue {
     let mut answer: Pin<Box<dyn Future<Output = Response>>> = Box::pin(answer);
-    // Whoever waits is polled again, with a waker that wakes it, as soon as this returns.
+    // A future that waits is polled again, with a waker that wakes it, as soon as this returns.
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(response) => response.into_js(),
         Poll::Pending => match waits() {

@@ -41,7 +41,7 @@ impl Usage {
         self.0.most.unwrap_or(MAX_OUTSIDE_CALLS)
     }
 
-    /// Whether somebody wants to know what statements read.
+    /// Whether the rows that statements read are to be reported.
     #[must_use]
     pub fn wants_reads(&self) -> bool {
         self.0.reads.is_some()
@@ -99,7 +99,7 @@ impl Usage {
         allowed
     }
 
-    /// The same for more of an answer that somebody else made long: not of the second half of the budget.
+    /// Takes one call for more of an answer that others made long: not from the second half of the budget.
     #[must_use]
     pub fn call_for_length(&self) -> bool {
         self.calls_left() > self.most().div_euclid(2) && self.call()

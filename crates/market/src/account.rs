@@ -1,7 +1,7 @@
 //! Accounts: sign-in by wallet, sessions, limits, and what an account looks like.
 //!
 //! A challenge is a digest that only the owner's wallet can sign ([`crate::challenge`]). Asking for challenges in
-//! somebody's name disturbs nobody; the first answer claims one by an insert.
+//! an owner's name changes nothing for the owner; the first answer claims one by an insert.
 
 use api_types::{Limits, SellerFigures, Wallet};
 pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
@@ -125,10 +125,10 @@ const CLAIM_MS: u64 = 60 * 60 * 1_000;
 
 /// Live sessions of an account that bought something: one more ends the one that would end first. All of them end in one statement.
 pub const MAX_SESSIONS: usize = 64;
-/// Of one that bought nothing, which costs nobody anything to have.
+/// Of an account that bought nothing, which is free to have.
 pub const MAX_SESSIONS_UNPAID: usize = 8;
 
-/// Why nobody is signed in.
+/// Why a sign-in fails.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSignedIn {
     /// The challenge was answered before.

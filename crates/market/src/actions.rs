@@ -1,4 +1,4 @@
-//! What the parties of an escrow can do with it themselves, with wallets that nobody here holds.
+//! What the parties of an escrow can do with it themselves, with wallets of their own.
 //!
 //! ```text
 //! purchase ──> its escrow as the chain has it now ──> possible: what, by whom, until when, for about which fee
@@ -246,7 +246,7 @@ impl LockedPurchase {
     }
 }
 
-/// Who acts as this party; nobody for arbiters, and for a script.
+/// Who acts as this party; `None` for arbiters, and for a script.
 fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
     match by {
         Party::Buyer => escrow.datum.buyer.key_address(),

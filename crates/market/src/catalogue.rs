@@ -151,7 +151,7 @@ pub struct ListingTerms {
     pub content_hash: cardano::ContentHash,
     /// How it may be bought.
     pub modes: Vec<DeliveryMode>,
-    /// Whether the operator took it out of sale: who bought it keeps it, nobody else finds it.
+    /// Whether the operator took it out of sale: its buyers keep it, others do not find it.
     pub hidden: bool,
 }
 

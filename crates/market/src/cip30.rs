@@ -1,6 +1,6 @@
-//! A wallet in somebody's browser or program, as it describes itself (CIP-30): nobody here holds its keys.
+//! A wallet in a browser or a program, as it describes itself (CIP-30): the service does not hold its keys.
 //!
-//! What it says is taken as it comes. What is not true gives a draft that the ledger refuses, and costs nobody anything.
+//! What it says is taken as it comes. What is not true gives a draft that the ledger refuses, and costs no one anything.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -26,13 +26,13 @@ pub const MAX_ADDRESSES: usize = 200;
 /// Outputs that one draft spends at most: with many tokens in each, trying more would take long.
 pub const MAX_SPENT: usize = 32;
 
-/// A wallet that somebody else signs with.
+/// A wallet whose keys the service does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cip30Wallet {
     /// Where change goes.
     pub change: Address,
     /// What it may spend: outputs of keys. Those that carry scripts stay where they are, for their bytes would cost a
-    /// fee that nobody can tell exactly, and a paywall takes no such input.
+    /// fee that cannot be known exactly, and a paywall takes no such input.
     pub utxos: Vec<Utxo>,
     /// What it set aside as collateral.
     pub collateral: Vec<Utxo>,

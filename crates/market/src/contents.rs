@@ -1,4 +1,4 @@
-//! What is sold, under the SHA-256 of its bytes: equal contents are kept once, whoever sells them.
+//! What is sold, under the SHA-256 of its bytes: equal contents of different sellers are kept once.
 
 use cardano::{ContentHash, TxHash};
 use sql::{Database, DatabaseError, Statement, statement};
@@ -12,7 +12,7 @@ pub enum ContentsError {
     /// The store outside the database cannot be asked.
     #[error("the store of contents: {0}")]
     Store(String),
-    /// Whoever asks had as much as they may.
+    /// The client read as much as it may for now.
     #[error("too much content was read: try again in a minute")]
     TooMuch,
 }
@@ -30,14 +30,14 @@ pub trait Contents {
     /// The text of a hash; `None` where there is none.
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
 
-    /// The same for whom this payment bought it for: some of it whatever their network read.
+    /// The content for the buyer of this payment: some of it whatever their network read.
     async fn bought(&self, hash: &ContentHash, _: &TxHash) -> Result<Option<String>, ContentsError> {
         self.get(hash).await
     }
 }
 
-/// Bytes of a content that whoever pays holds while a block is waited for: of a longer one, many requests of one network would
-/// take more than an isolate has, each for a fee, where who buys sells.
+/// Bytes of a content that a payment's request holds while it waits for a block: of a longer one, many requests of one
+/// network would take more than an isolate has, each for a fee, where who buys sells.
 pub const MOST_HELD: usize = 64 << 10;
 
 /// Contents in a table beside the catalogue: nothing else to configure, up to D1's 2 MB a row.

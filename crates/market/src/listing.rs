@@ -194,8 +194,8 @@ impl NewListing {
     #[must_use]
     pub fn said(&self) -> ContentHash {
         // Of no id, at no time.
-        let nobody = ListingId(String::new());
-        ContentHash::of(self.card(&nobody, 0).as_bytes())
+        let no_id = ListingId(String::new());
+        ContentHash::of(self.card(&no_id, 0).as_bytes())
     }
 
     /// The public JSON of all that never changes: a Listing without `sales` and `sellerReputation`.
@@ -278,7 +278,7 @@ fn modes(sent: Texts) -> Result<Modes, InvalidField> {
     if modes.instant || modes.protected { Ok(modes) } else { invalid("modes", RULE) }
 }
 
-/// The URL as its standard writes it, so that whoever shows it meets no character that ends an attribute or a line.
+/// The URL as its standard writes it, so that a page that shows it meets no character that ends an attribute or a line.
 fn preview<const MAX: usize>(sent: Text<MAX>) -> Result<Option<String>, InvalidField> {
     const FIELD: &str = "previewMedia";
     const RULE: &str = "must be an https URL ending in .mp4, .webm, .webp or .gif, of at most 2048 characters";

@@ -6,7 +6,7 @@ use cardano::{ContentHash, slots::Millis};
 
 use crate::limits::day;
 
-/// Where a request comes from that nobody says of: on a local stack everybody's.
+/// The network of a request without a client's address: on a local stack, of all.
 pub const UNKNOWN: &str = "unknown";
 
 /// Whose share of what there is for all a network takes: of an IPv6 /64 the site's, a /48, for one customer may have all of
@@ -19,7 +19,7 @@ pub fn site(network: &str) -> Cow<'_, str> {
     })
 }
 
-/// A client's site as it is kept: the same for a day, and then nobody can tell who it was.
+/// A client's site as it is kept: the same for a day, and not traceable afterwards.
 #[must_use]
 pub fn kept(network: &str, now: Millis) -> ContentHash {
     ContentHash::of(format!("{}\n{}", day(now), site(network)).as_bytes())

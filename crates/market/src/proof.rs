@@ -19,7 +19,7 @@ use serde::Deserialize;
 pub const MAX_HEADER: usize = 4_096;
 /// How old a proof may be, in ms.
 pub const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
-/// How far a signer's clock may be ahead of ours, in ms.
+/// How far a signer's clock may be ahead of the service's, in ms.
 pub const MAX_AHEAD_MS: u64 = 60 * 1_000;
 
 /// Base64 of either alphabet, with or without padding: browsers and libraries differ.

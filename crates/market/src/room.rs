@@ -1,9 +1,9 @@
-//! Whether the database has room for what comes in for nothing.
+//! Whether the database has room for what is written free of charge.
 //!
 //! A database that is full takes nothing any more, and what was paid for would be lost with what was not. So the last part of
 //! it is kept for purchases and for what the watcher notes; strangers' listings, accounts and agents have to wait.
 
-/// Of a hundred parts, those that may be taken up before nothing more is taken for nothing.
+/// Of a hundred parts, those that may be taken up before free writes are refused.
 const FOR_ALL: u64 = 80;
 /// Of a hundred parts, those from which on an operator must know.
 const WORTH_AN_ALARM: u64 = 60;

@@ -37,8 +37,8 @@ fn payment(entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseErr
     })
 }
 
-/// The purchase that a payment made; of a lock, with the escrow to watch. The bytes may be the block's, in which whoever
-/// handed it in first has chosen how the signatures are written.
+/// The purchase that a payment made; of a lock, with the escrow to watch. The bytes may be the block's, in which the
+/// first to submit it has chosen how the signatures are written.
 fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, DatabaseError> {
     let broken = || DatabaseError(format!("the payment {} cannot be read", entry.tx));
     let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid).ok_or_else(broken)?;
@@ -108,7 +108,7 @@ fn unmade(tx: &TxHash) -> Statement {
     )
 }
 
-/// What an action does shows in the purchases that it acts on; one that took no effect is due again.
+/// What an action does shows in the purchases that it acts on; one that was refused or expired is due again.
 fn action(tx: &TxHash, step: &Decision) -> Vec<Statement> {
     if matches!(step, Decision::Wait | Decision::Submit) {
         return vec![];

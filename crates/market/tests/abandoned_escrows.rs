@@ -1,4 +1,4 @@
-//! Escrows on which nobody acts any more, hours old, by the hundred: a fresh sale has its result before they are looked through.
+//! Escrows without further actions, hours old, by the hundred: a fresh sale has its result before they are looked through.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -22,7 +22,7 @@ fn a_fresh_sale_has_its_result_before_what_is_hours_old_however_much_that_is() {
         let old = sales.sell(&person(40));
         sales.ledger.mine();
         sales.includes(&old);
-        // The same again, as rows.
+        // Many like it, as rows.
         let n = numbers(abandoned - 1);
         run(
             &sales,

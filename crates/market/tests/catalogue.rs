@@ -374,7 +374,7 @@ fn the_whole_catalogue_takes_at_most_two_megabytes() {
 }
 
 #[test]
-fn what_the_operator_hides_is_shown_to_nobody_and_still_known_to_its_buyers() {
+fn what_the_operator_hides_is_not_listed_and_still_known_to_its_buyers() {
     let (db, ids) = market();
     let before = block(Newest::read(&db)).unwrap().version();
     block(db.run(statement!("UPDATE listings SET hidden_at_ms = ?1 WHERE id = ?2", NOW, ids[1].as_str()))).unwrap();

@@ -140,7 +140,7 @@ fn pages_far_into_the_resources_are_those_that_counting_one_by_one_would_show_an
 }
 
 #[test]
-fn whoever_follows_the_cursors_of_short_pages_sees_all_that_is_meant() {
+fn following_the_cursors_of_short_pages_shows_all_that_matches() {
     let db = full();
     let rare = "UPDATE listings SET category = 'Wellness' WHERE seq % 7001 = 1";
     block_on(db.run(statement!(rare))).unwrap();

@@ -115,7 +115,7 @@ fn results_are_posted_by_ticks_whatever_strangers_have_open() {
     assert_eq!(have(&sales, &sold, &["ResultSubmitted"]), 12);
 }
 
-/// Whoever turns verdicts round has escrows of their own looked at in every tick: that reads nothing that was read before.
+/// A buyer who changes a verdict has their escrow judged in every tick: that reads nothing that was read before.
 #[test]
 fn what_is_sold_is_collected_however_often_verdicts_are_turned_round() {
     let mut sales = Sales::new();

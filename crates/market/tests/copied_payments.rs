@@ -41,7 +41,7 @@ const PRICE: u64 = 5_000_000;
 /// Longer than any request takes.
 const LATER_MS: u64 = 80_000;
 
-/// A payer's transaction for a listing, and the header under which whoever has its bytes presents it.
+/// A payer's transaction for a listing, and the header under which any holder of its bytes presents it.
 struct World {
     db: Sqlite,
     provider: Provider,
@@ -79,7 +79,7 @@ impl World {
         self.built.facts.tx_id
     }
 
-    /// The payer gives it to somebody else.
+    /// The payer submits it elsewhere.
     fn broadcast(&self) {
         assert!(self.provider.ledger.hand_in(Tx::new(self.built.cbor.clone(), self.built.facts.valid_until_slot)));
     }
@@ -104,7 +104,7 @@ impl World {
         first
     }
 
-    /// The same in a process that dies meanwhile.
+    /// The payer's request in a process that dies meanwhile.
     fn dies_waiting(&self, handing: Handing) {
         drop(self.waiting(handing));
     }
@@ -189,7 +189,7 @@ fn what_the_provider_was_not_given_is_its_payers_where_a_block_has_it_after_all(
 }
 
 #[test]
-fn nobody_is_faster_than_the_answer_of_the_node() {
+fn no_thief_is_faster_than_the_answer_of_the_node() {
     let world = World::new();
     world.broadcast();
     let first = world.waiting(Handing::Outstanding);
@@ -431,7 +431,7 @@ fn a_copy_that_claimed_first_and_waits_while_its_payer_signs_opens_nothing() {
     }
 }
 
-/// The same, where it looks while its payer's submission is on its way to the node.
+/// The watcher looks while the payer's submission is on its way to the node.
 #[test]
 fn a_copy_that_claimed_first_and_looks_while_its_payers_is_on_its_way_opens_nothing() {
     let world = World::new();
@@ -454,8 +454,8 @@ fn a_copy_that_claimed_first_and_looks_while_its_payers_is_on_its_way_opens_noth
     assert!(first.is_err(), "{first:?}; its payer: {payer:?}");
 }
 
-/// A node refuses what it has from somebody else. The same header again, while the index shows nothing yet, does not make it
-/// unheard of: not even where the answer of one try is lost.
+/// A node refuses what another client submitted before. The same header again, while the index shows nothing yet, does not
+/// make it unheard of: not even where the answer of one try is lost.
 #[test]
 fn what_a_node_refused_once_is_not_forgotten_however_often_a_thief_asks() {
     let world = World::new();
@@ -496,7 +496,7 @@ fn what_a_thief_presents_for_another_listing_binds_its_payer_to_nothing() {
 }
 
 #[test]
-fn nobody_is_told_to_pay_anew_while_a_thief_waits_with_another_listing() {
+fn no_payer_is_told_to_pay_anew_while_a_thief_waits_with_another_listing() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     world.broadcast();
@@ -552,7 +552,7 @@ fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
 }
 
 #[test]
-fn a_thief_who_presents_for_another_listing_what_the_provider_passed_on_makes_nobody_pay_twice() {
+fn a_thief_who_presents_for_another_listing_what_the_provider_passed_on_makes_no_payer_pay_twice() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     world.provider.handing.set(Handing::Denied);
@@ -676,7 +676,7 @@ fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it(
 }
 
 #[test]
-fn what_nobody_is_known_to_have_handed_in_is_its_payers_though_its_time_was_over() {
+fn a_payment_that_no_one_is_known_to_have_submitted_is_its_payers_after_its_validity() {
     for (handing, asker) in
         [(Handing::Limited, 0), (Handing::Outstanding, 0), (Handing::Limited, 1), (Handing::Limited, 2)]
     {

@@ -1,4 +1,4 @@
-//! A quote that somebody else reads off a lock which its payer broadcast: what they make under it binds nobody but them.
+//! A quote that a thief reads off a lock which its payer broadcast: what the thief makes under it binds only the thief.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -67,7 +67,7 @@ impl World {
         Self { db, provider, method, terms }
     }
 
-    /// Money of somebody's in a block.
+    /// An owner's output in a block.
     fn coin(&self, owner: &SigningKey, number: u32) -> Utxo {
         let coin = output(owner.enterprise_address().to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(number.into(), &[faucets(number)], std::slice::from_ref(&coin), u64::MAX);
@@ -116,7 +116,7 @@ impl World {
 }
 
 #[test]
-fn a_lock_that_no_block_will_have_keeps_its_quote_from_nobody() {
+fn a_lock_that_no_block_will_have_leaves_its_quote_to_others() {
     for burned in [false, true] {
         let world = World::new();
         let (payer, thief) = (person(9), person(8));
@@ -125,7 +125,7 @@ fn a_lock_that_no_block_will_have_keeps_its_quote_from_nobody() {
         let now = world.provider.ledger.tip().time_ms;
         let offered = world.method.offer(&world.terms.sale(), now, [5; 32]).unwrap();
         let (lock, header) = world.lock(&offered, &payer, &coin);
-        // The payer hands it in elsewhere. Its datum tells the quote to everybody.
+        // The payer hands it in elsewhere. Its datum makes the quote public.
         assert!(world.provider.ledger.hand_in(Tx::new(lock.cbor.clone(), lock.facts.valid_until_slot)));
         if burned {
             // A lock of money that is spent elsewhere at the same time: the node refuses it, nothing is locked.

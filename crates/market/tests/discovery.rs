@@ -106,8 +106,8 @@ fn a_question_finds_what_has_its_words_the_rarest_first_and_no_character_of_it_i
     assert_eq!(found("A hero section with an Aurora, please!").first().unwrap(), "aurora hero");
     assert_eq!(found("hero").len(), 3);
     assert_eq!(found("LEDGER NOT \"hero\" AND (title:x* ^").first().unwrap(), "ledger");
-    for nothing in ["", "?!", "nowhere"] {
-        assert!(found(nothing).is_empty(), "{nothing}");
+    for absent in ["", "?!", "nowhere"] {
+        assert!(found(absent).is_empty(), "{absent}");
     }
     assert_eq!(asked("hero", Paid::Any, false, (9, 0)).0.len(), 2);
     assert_eq!(asked("hero", Paid::IntoEscrow, true, (9, 0)).0.len(), 2);

@@ -294,7 +294,7 @@ fn what_no_key_spends_is_left_out_and_what_is_on_mainnet_refused_by_its_place() 
 
 /// Each as full as the ledger lets it be; the wallet's page hands over all that it has.
 #[test]
-fn outputs_full_of_a_stranger_s_tokens_keep_nobody_from_a_draft() {
+fn outputs_full_of_a_stranger_s_tokens_prevent_no_draft() {
     let laden = |place: u8, lovelace: u64, tokens: u16| {
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes);
@@ -344,7 +344,7 @@ fn who_lacks_something_is_told_what() {
     assert_eq!(seller, DraftError::OwnListing);
     let dust: Vec<Utxo> = (0..40).map(|tx| utxo(tx, 0, 1, 400_000, &[])).collect();
     assert!(matches!(error(dust), DraftError::Scattered { .. }));
-    // The same in outputs of few transactions is no dust.
+    // As much in outputs of few transactions is no dust.
     let gathered: Vec<Utxo> = (0..24).map(|index| utxo(index % 4, index, 1, 400_000, &[])).collect();
     let wallet = wallet(gathered);
     judge(DeliveryMode::Instant, &drafted(DeliveryMode::Instant, &wallet).unwrap(), &wallet);

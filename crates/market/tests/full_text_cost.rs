@@ -32,7 +32,7 @@ fn page(db: &Sqlite, words: &str) -> String {
 }
 
 #[test]
-fn how_often_a_listing_has_a_word_counts_for_nothing() {
+fn how_often_a_listing_has_a_word_does_not_count() {
     let often = "x ".repeat(1_000);
     let db = listed(&["x y", "x", &often, "nothing of it"]);
     let found = |words: &str| {

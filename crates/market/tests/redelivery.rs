@@ -143,7 +143,7 @@ fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_conte
     }
 }
 
-/// The same transaction with its set of witnesses in the ledger's other form, of no written length: no signature says which.
+/// The transaction with its set of witnesses in the ledger's other form, of no written length: no signature says which.
 fn with_other_witnesses(cbor: &[u8]) -> Vec<u8> {
     let body = TransactionUtxos::read(cbor).unwrap().id;
     let behind = (1..cbor.len()).find(|end| TxHash::of_body(&cbor[1..*end]) == body).unwrap();
@@ -183,7 +183,7 @@ fn a_lock_gives_its_content_again_with_its_result_and_never_without() {
     assert!(ask(end + 1).unwrap().is_some());
 }
 
-/// A buyer of the listing presents another payment for it, of this output, which nobody has seen; this happens while that
+/// A buyer of the listing presents another payment for it, of this output, not submitted yet; this happens while that
 /// is made sure of.
 fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &dyn Fn()) -> Result<Paid, PayError> {
     let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
@@ -277,7 +277,7 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
 fn a_lock_that_was_given_up_while_another_request_waited_for_its_block_gets_its_result() {
     for end in [EntryState::Refused, EntryState::Expired] {
         let (sales, buyer) = (Sales::new(), person(9));
-        // Its buyer gives it to somebody else as well.
+        // Its buyer submits it elsewhere as well.
         let lock = sales.sell(&buyer);
         let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &Transitions };
         let (mut first, mut beside) = (entry(&sales.db, &lock), entry(&sales.db, &lock));

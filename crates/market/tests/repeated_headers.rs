@@ -84,7 +84,7 @@ fn what_a_node_refused_for_one_request_opens_nothing_for_an_equal_one() {
         panic!("it is new")
     };
     let first = RefCell::new(first);
-    // Its payer gave it to somebody else.
+    // Its payer submitted it elsewhere.
     assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
     let meanwhile = || {
         let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };

@@ -22,10 +22,9 @@ use std::{
 
 use crate::support::{
     SELLER, block, entry, fresh_escrow,
+    idle::Idle,
     ledger::{CALLS, Ledger, Tx, faucets},
-    list_by,
-    nobody::Nobody,
-    one, person, step,
+    list_by, one, person, step,
 };
 use cardano::{
     Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
@@ -58,14 +57,14 @@ use serde_json::Value;
 /// What happens.
 #[derive(Clone, Debug)]
 enum ChainEvent {
-    /// Somebody pays; `lasts` says for how many blocks the payment may wait.
+    /// A buyer pays; `lasts` says for how many blocks the payment may wait.
     Pay {
         listing: u8,
         payer: u8,
         protected: bool,
         lasts: u64,
     },
-    /// Somebody takes an escrow further, by one of the ways that there are; `share` is the buyer's part of a settlement.
+    /// A party takes an escrow further, by one of the ways that there are; `share` is the buyer's part of a settlement.
     Step {
         escrow: usize,
         way: usize,
@@ -165,7 +164,7 @@ impl World {
         self.count
     }
 
-    /// Somebody pays, unless they own the listing, or are paying for it already.
+    /// This payer pays, unless they own the listing, or are paying for it already.
     fn pay(&mut self, listing: u8, payer: u8, protected: bool, lasts: u64) {
         let number = self.unique();
         let listing = usize::from(listing);
@@ -232,7 +231,7 @@ impl World {
         self.takes(&escrow.clone(), action, share, pays_creator);
     }
 
-    /// Somebody takes the only open escrow further.
+    /// A party takes the only open escrow further.
     fn does(&mut self, action: Action, share: u64) {
         let open = self.ledger.unspent().into_iter().find_map(|utxo| Escrow::read(utxo, &self.deployment).ok());
         self.takes(&open.unwrap(), action, share, false);
@@ -244,7 +243,7 @@ impl World {
         (0..=blocks).for_each(|_| self.ledger.mine());
     }
 
-    /// An entry of ours that changes no escrow, handed in.
+    /// An entry that changes no escrow, submitted.
     fn sends(&self, kind: Kind, purpose: &str) -> TxHash {
         let until = self.ledger.tip().slot + 10_000;
         let tx = Tx::unsigned(0, &[faucets(900)], &[], until);
@@ -326,8 +325,8 @@ impl World {
             database: &database,
             chain: &self.ledger,
             contents: &InDatabase(&database),
-            keys: &Nobody,
-            arbiter: &Nobody,
+            keys: &Idle,
+            arbiter: &Idle,
             deployment: Some(&self.deployment),
             sells: false,
             lead: Lead::Bounded,
@@ -512,7 +511,7 @@ fn a_creator_is_due_only_while_the_sale_is_won() {
     assert_eq!(due(&world), "1", "a rollback took the payout");
     world.forks(2 * SETTLED_BLOCKS + 2, 0);
     world.tick(u32::MAX, u32::MAX, 0);
-    assert_eq!(due(&world), "0", "and the sale's end: nobody is to be paid for it");
+    assert_eq!(due(&world), "0", "and the sale's end: no payout is due for it");
 }
 
 #[test]
@@ -536,7 +535,7 @@ fn a_rollback_takes_back_a_refund_and_the_purchase_that_came_after_it() {
 }
 
 #[test]
-fn payments_that_get_nowhere_keep_no_action_of_ours_waiting() {
+fn payments_that_get_nowhere_keep_no_action_of_the_watcher_waiting() {
     let mut world = World::new();
     for payer in 0..20 {
         world.pay(0, payer, false, 2);

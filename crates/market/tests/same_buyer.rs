@@ -1,5 +1,5 @@
-//! An account's service wallet and its owner's own wallet are one buyer, whichever pays first, and however many payments of
-//! theirs took no effect before.
+//! An account's service wallet and its owner's own wallet are one buyer, whichever pays first, and however many of
+//! their payments were refused or expired before.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -196,12 +196,12 @@ impl World {
         self.provider.ledger.mempool.borrow_mut().clear();
     }
 
-    /// The same with the owner's second coin.
+    /// A refused payment from the owner's second coin.
     fn fails(&self) {
         self.is_lost(|world| world.own_wallet_with(&world.coins[1..], false, None).unwrap_err().to_string());
     }
 
-    /// The same from the service wallet.
+    /// A refused payment from the service wallet.
     fn service_fails(&self) {
         self.is_lost(|world| world.service_wallet(false).unwrap_err().to_string());
     }

@@ -1,4 +1,4 @@
-//! Sign-in on SQLite: a challenge opens one session, whoever asks how often.
+//! Sign-in on SQLite: a challenge opens one session, however often it is used.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -101,7 +101,7 @@ fn a_session_is_live_until_its_last_millisecond() {
 }
 
 #[test]
-fn where_room_is_short_nobody_new_comes_in_and_sessions_are_short() {
+fn where_room_is_short_no_new_account_is_made_and_sessions_are_short() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (owner, _) = sign_up(&db, 1, NOON);
     let sign_in = |number: u8, place: u8, shown: u8| {

@@ -203,7 +203,7 @@ fn who_owns_a_listing_leaves_a_few_names_and_no_more() {
 }
 
 #[test]
-fn a_name_for_what_nobody_claimed_is_not_kept() {
+fn a_name_without_a_claim_is_not_kept() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let terms = Some(ContentHash::new([7; 32]));
@@ -228,7 +228,7 @@ fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     assert!(refuse(&db, &one.tx()));
     assert!(is_new(&same.claim(&db, NOON)), "what was refused holds nothing");
     assert!(matches!(other.claim(&db, NOON), Claim::Blocked(Blocked::Paying { .. })));
-    // What a stranger names holds nothing of a wallet of ours.
+    // What a stranger names reserves no output of a service wallet.
     let own = Paying { checked: 1, ..paying(&account, &key, &first, 1, 4 * ADA) };
     assert!(is_new(&own.claim(&db, NOON)));
 }
@@ -338,7 +338,7 @@ fn terms_that_belong_to_another_payment_grant_nothing() {
 }
 
 #[test]
-fn a_payment_that_was_given_up_is_given_up_for_everybody() {
+fn a_payment_that_was_given_up_is_given_up_for_all_requests() {
     let (db, account, key) = market(5, 5);
     let listing = list(&db, 1, 5 * ADA);
     let it = paying(&account, &key, &listing, 1, 5 * ADA);
@@ -472,7 +472,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_wallet_of_ours_paid_counts_for_its_account_whoever_presents_it() {
+fn what_a_service_wallet_paid_counts_for_its_account_whichever_client_presents_it() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let own = paying(&account, &key, &listing, 1, 2 * ADA);

@@ -1,4 +1,4 @@
-//! The platform's wallet among outputs that pay for nothing: what tokens hold stays with them.
+//! The platform's wallet among outputs that cannot pay: what tokens hold stays with them.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -33,7 +33,7 @@ fn a_wallet_behind_outputs_full_of_tokens_is_read_until_it_pays() {
     // Each result spends an older one of the wallet's own: what it has left of them is shown behind the others.
     let before = sell(&sales, 20..30);
     sales.tick();
-    // An hour in which nothing is bought: nothing of ours is remembered.
+    // An hour in which nothing is bought: no entry is in the snapshot.
     block(sales.db.run(statement!("UPDATE outbox SET created_at_ms = created_at_ms - 3960000"))).unwrap();
     let after = sell(&sales, 60..63);
     sales.ticks(2);
@@ -43,7 +43,7 @@ fn a_wallet_behind_outputs_full_of_tokens_is_read_until_it_pays() {
     assert!(before.iter().chain(&after).all(|lock| sales.status(lock) == "withdrawn"));
 }
 
-/// Outputs that hold what they must and no more pay for nothing, and three of them fill a transaction.
+/// Outputs that hold only their minimum cannot pay, and three of them fill a transaction.
 #[test]
 fn change_that_is_on_its_way_pays_where_outputs_full_of_tokens_do_not_fit() {
     let sales = Sales::new();

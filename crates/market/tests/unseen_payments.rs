@@ -112,7 +112,7 @@ impl World {
         block(withdraw(&self.db, &self.provider, &self.account, &self.key, ledger.tip().time_ms))
     }
 
-    /// Somebody sends the wallet so many ADA.
+    /// Sends the wallet this many ADA.
     fn fund(&self, ada: u32) {
         let coin = output(self.account.wallet_address.to_string(), Lovelace::from_ada(ada), None);
         let number = u32::try_from(self.provider.ledger.blocks.borrow().len()).unwrap();
@@ -217,7 +217,7 @@ fn what_spent_change_of_an_expired_payment_is_not_paid_again() {
     for listing in [0, 1] {
         assert!(matches!(world.buy(listing), Err(BuyError::Expired)));
     }
-    // Of the second, nobody shows what it spent.
+    // The provider does not show what the second spent.
     let again = world.buy(1);
     assert!(matches!(again, Err(BuyError::Ledger(_))), "{again:?}");
     world.mine();
@@ -235,7 +235,7 @@ fn what_spent_change_that_no_block_has_and_was_refused_is_paid_again_from_the_sa
         if !passed_on {
             drop(world.provider.ledger.mempool.borrow_mut().pop());
         }
-        // Nobody has to wait for a block: one of the two is in none.
+        // No request has to wait for a block: one of the two is in none.
         let again = world.buy(1);
         let expected = if passed_on {
             matches!(again, Err(BuyError::Ledger(_)))
@@ -270,11 +270,11 @@ fn who_was_refused_again_and_again_has_what_was_passed_on_as_soon_as_a_block_has
 }
 
 #[test]
-fn who_was_refused_again_and_again_for_nothing_buys_a_little_later() {
+fn a_buyer_refused_again_and_again_without_cause_buys_a_little_later() {
     let world = World::new(&[20], &[5]);
     world.provider.handing.set(Handing::Denied);
     let mut refused = 0;
-    // Half an hour of a node that is behind, and somebody who asks each two seconds.
+    // Half an hour of a node that is behind, and a client that asks each two seconds.
     for second in (0..1_800).step_by(2) {
         match world.buy_at(0, second) {
             Err(BuyError::Ledger(_)) => refused += 1,
@@ -333,7 +333,7 @@ fn what_was_refused_on_a_chain_of_payments_that_ended_is_paid_again_at_once() {
     assert!(matches!(bought, Err(BuyError::Pending(_))), "{bought:?}");
 }
 
-/// A wallet of two coins, of whose payment for the first listing nobody shows anything.
+/// A wallet of two coins, whose payment for the first listing the provider does not show.
 fn one_expired() -> World {
     let world = World::new(&[9, 10], &[6, 5]);
     world.provider.ledger.stand_still();
@@ -392,7 +392,7 @@ fn who_waits_for_another_payment_while_an_equal_one_is_refused_pays_nothing_besi
 }
 
 #[test]
-fn what_the_owners_own_wallet_paid_and_took_no_effect_as_far_as_is_known_is_not_paid_again_from_the_service_wallet() {
+fn what_the_owners_own_wallet_paid_and_seems_refused_is_not_paid_again_from_the_service_wallet() {
     let refused = || Decision::Refuse("no".into());
     for (end, in_block) in [(refused(), true), (refused(), false), (Decision::Expire, true)] {
         let world = World::new(&[20], &[5]);
@@ -450,7 +450,7 @@ fn one_passed_on_and_three_refused() -> World {
     assert!(matches!(world.buy(1), Err(BuyError::Ledger(_))));
     world.provider.handing.set(Handing::Answered);
     let public = one(&world.db, "SELECT count(*) || '' FROM outbox WHERE provenance <> 'ours'");
-    assert_eq!(public, "0", "nobody else has what our own wallet signed");
+    assert_eq!(public, "0", "only the service has what its wallet signed");
     for listing in [2, 3, 4] {
         // A block that does not have it yet.
         let waits = std::mem::take(&mut *world.provider.ledger.mempool.borrow_mut());

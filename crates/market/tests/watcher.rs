@@ -156,7 +156,7 @@ fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
     sales.does(&known, Action::SetRefundRequested);
     let reports = sales.ticks(6);
     assert_eq!(sales.status(&known), "Disputed", "{reports:#?}");
-    assert_eq!(sales.status(&hidden), "ResultSubmitted", "nobody says what became of it");
+    assert_eq!(sales.status(&hidden), "ResultSubmitted", "no result for it was read");
     assert_eq!(reports.iter().map(|report| report.skipped).max(), Some(10), "all at once");
     let later = sales.sell(&person(13));
     sales.ticks(3);
@@ -211,7 +211,7 @@ fn longest_byron_address() -> Vec<u8> {
     [vec![0x82, 0xd8, 24, 0x59], length.to_vec(), address, vec![0x1a], (!crc).to_be_bytes().to_vec()].concat()
 }
 
-/// The same transaction with collateral whose rest would go to this address. No script sees where: a transaction that runs
+/// The transaction with collateral whose rest would go to this address. No script sees where: a transaction that runs
 /// one may name an address of Byron's there, and nowhere else.
 fn with_collateral_return(tx: &Tx, to: &[u8]) -> Tx {
     let length = u16::try_from(to.len()).unwrap().to_be_bytes();
@@ -220,7 +220,7 @@ fn with_collateral_return(tx: &Tx, to: &[u8]) -> Tx {
     with_fields(tx, &[collateral, rest])
 }
 
-/// The same transaction with these fields of its body behind the others.
+/// The transaction with these fields of its body behind the others.
 fn with_fields(tx: &Tx, fields: &[Vec<u8>]) -> Tx {
     let body_end = tx.cbor.len() - 3;
     let mut cbor = [&tx.cbor[..body_end], &fields.concat(), &tx.cbor[body_end..]].concat();
@@ -271,13 +271,13 @@ fn raises_an_alarm(field: Vec<u8>, why: &str) {
 fn a_step_that_cannot_be_read_raises_an_alarm_and_keeps_nothing_else_waiting() {
     let text_for_a_slot = vec![8, 0x61, b'a'];
     raises_an_alarm(text_for_a_slot, "validity start");
-    // As if it spent in a field that is known some day: of its inputs, which the last field counts, none is of ours.
+    // As if it spent in a field that is known some day: of its inputs, which the last field counts, none is an own escrow.
     let other_inputs = [&[0, 0x81, 0x82, 0x58, 32][..], &[0xfa; 32], &[0x19, 0xff, 0xff]].concat();
     raises_an_alarm(other_inputs, "does not name the output that it spent");
 }
 
 #[test]
-fn what_overtakes_an_action_of_ours_is_recorded_and_the_action_given_up() {
+fn a_step_before_an_own_action_is_recorded_and_the_action_given_up() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ledger.mine();
@@ -376,7 +376,7 @@ fn a_block_from_the_future_moves_no_clock() {
 }
 
 #[test]
-fn purchases_that_their_buyers_judge_before_each_tick_starve_nobody() {
+fn purchases_that_their_buyers_judge_before_each_tick_delay_no_other() {
     let sales = Sales::new();
     let (account, key) = sign_up(&sales.db, 1, NOON);
     let mut sales = sales;
@@ -407,7 +407,7 @@ fn purchases_that_their_buyers_judge_before_each_tick_starve_nobody() {
 }
 
 #[test]
-fn escrows_without_a_key_of_ours_are_in_nobodys_way() {
+fn escrows_of_foreign_keys_delay_no_other() {
     let sales = Sales::new();
     let strangers: Vec<TxHash> = (0..140)
         .map(|number| {
@@ -426,7 +426,7 @@ fn escrows_without_a_key_of_ours_are_in_nobodys_way() {
     for lock in &strangers {
         sales.includes(lock);
     }
-    // Their seller is somebody else.
+    // Their seller is a stranger.
     let datum =
         hex::encode(escrow::Datum { seller: person(9).enterprise_address().into(), ..fresh_escrow(1) }.to_cbor());
     run(&sales, &format!("UPDATE escrows SET datum = '{datum}'"));
@@ -438,7 +438,7 @@ fn escrows_without_a_key_of_ours_are_in_nobodys_way() {
 
 /// The hardest that buyers can make it: each one's own step comes into a block before the result of its sale.
 #[test]
-fn as_many_results_as_may_wait_are_posted_in_time_whoever_comes_before_them() {
+fn as_many_results_as_may_wait_are_posted_in_time_behind_any_others() {
     let sales = Sales::new();
     (0..2).for_each(|_| sales.fund(1_000));
     let locks: Vec<TxHash> = (0..20).map(|number| sales.sell_another(&person(20 + number))).collect();
@@ -789,7 +789,7 @@ fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
     sales.ledger.stand_still();
     let first = acting(&sales, &ids[1].parse().unwrap(), "payout").tx;
     sales.ticks(14);
-    // What the other's payout would spend is spent, though nobody shows it.
+    // What the other's payout would spend is spent, though the provider does not show it.
     run(&sales, "UPDATE escrows SET creator_due = 1");
     sales.ticks(16);
     assert_eq!(entry(&sales.db, &first).state, EntryState::Expired);
@@ -813,7 +813,7 @@ fn payouts_that_have_to_wait_for_earlier_ones_keep_no_other_creator_waiting() {
     ids.sort();
     sales.ticks(3);
     won(&sales);
-    // Of each but the last, more payouts took no effect than can be followed back.
+    // Of each but the last, more payouts were refused than can be followed back.
     run(
         &sales,
         "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, provenance, \

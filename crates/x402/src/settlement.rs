@@ -39,7 +39,7 @@ pub enum Settlement {
 refusals! {
     /// Why a verified payment delivers nothing now.
     pub enum NotSettled {
-        /// The same payment again, after it was delivered or from another client.
+        /// A payment again, after it was delivered or from another client.
         #[error("this transaction was already used: a returning buyer sends X-Service-Proof instead of paying")]
         Duplicate => "duplicate_settlement",
         /// The transaction pays for another resource.

@@ -700,7 +700,7 @@ fn an_amount_in_another_asset_needs_exactly_that_asset() {
 }
 
 #[test]
-fn requirements_of_ours_that_make_no_sense_are_our_fault_and_refuse_everything() {
+fn own_requirements_that_make_no_sense_are_the_servers_fault_and_refuse_everything() {
     let verdict = |change: &dyn Fn(&mut Payment)| {
         let mut payment = Payment::valid();
         change(&mut payment);

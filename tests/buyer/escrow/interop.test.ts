@@ -87,7 +87,7 @@ describe("the service's escrow quotes and an unrelated buyer", () => {
     }
   });
 
-  it("a lock under one quote is not taken for another, nor for somebody else", async () => {
+  it("a lock under one quote is not taken for another, nor for another payer", async () => {
     const now = await networkTime(ledger.blockfrost)();
     const [one, two] = [
       { ...sale(5_000_000n), now },

@@ -82,7 +82,7 @@ describe("the terms of an escrow offer", () => {
     });
   }
 
-  it("are refused when somebody else signed them", async () => {
+  it("are refused when another key signed them", async () => {
     await assert.rejects(check(await sign(prover("stranger"), offer)), /signature/);
   });
 

@@ -57,7 +57,7 @@ export function browsing(world: () => World): void {
       assert.deepEqual(own(await listings("?q=QUARTZ%20dash")), ["Quartz dashboard"]);
       assert.deepEqual(own(await listings("?q=tester&category=AI")), ["Obsidian quartzite"]);
       assert.deepEqual(own(await listings("?q=%C3%BCber-gradient")), ["Über-Gradient"]);
-      assert.deepEqual(await listings("?q=nobodywrotethis"), []);
+      assert.deepEqual(await listings("?q=unwrittenword"), []);
       assert.deepEqual(await listings("?q="), []);
     });
 
@@ -136,7 +136,7 @@ export function browsing(world: () => World): void {
       }
     });
 
-    it("is the whole for parameters that nobody knows", async () => {
+    it("is the whole for unknown parameters", async () => {
       assert.deepEqual(await listings("?utm_source=x"), await listings());
     });
 
@@ -206,12 +206,12 @@ export function browsing(world: () => World): void {
     });
 
     it("shows an empty page for a creator who has nothing, and 400 for what is no preprod address", async () => {
-      const nobody = world().person("nobody").address;
-      assert.deepEqual(json(await get(`/creators/${nobody}`)), { address: nobody, listings: [], sales: 0 });
+      const newcomer = world().person("newcomer").address;
+      assert.deepEqual(json(await get(`/creators/${newcomer}`)), { address: newcomer, listings: [], sales: 0 });
       for (const address of [
         "x",
         "addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8",
-        `${nobody}x`,
+        `${newcomer}x`,
         "stake_test1",
       ]) {
         errorOf(await get(`/creators/${address}`), 400);

@@ -55,7 +55,7 @@ export function front(world: () => World): void {
       }
     });
 
-    it("shows everybody its two pages, whatever they accept", async () => {
+    it("shows every client its two pages, whatever they accept", async () => {
       for (const path of ["/", "/sell"]) {
         for (const accept of ["application/json", "*/*", "text/html"]) {
           const answer = await at(path, { headers: { accept } });

@@ -168,7 +168,7 @@ export function offers(world: () => World): void {
       assert.equal((await accepted({ priceLovelace: "0002000000" })).priceLovelace, "2000000");
     });
 
-    it("may leave out what is optional, say null instead, and carry fields that nobody knows", async () => {
+    it("may leave out what is optional, say null instead, and carry unknown fields", async () => {
       const changes = { previewMedia: null, category: null, colour: "red", id: "lst_mine", sales: 99 };
       const listing = await accepted(changes as unknown as Partial<Offer>);
       assert.equal(listing.sales, 0);

@@ -78,7 +78,7 @@ export function proofs(world: () => World): void {
       assert.match(await refused(await offered(encode(await parts(it_, Number.MAX_SAFE_INTEGER)))), /future/);
     });
 
-    it("is refused with a proof of somebody else", async () => {
+    it("is refused with another signer's proof", async () => {
       const theirs = offerOf(stranger);
       const proof = await listingProof(stranger, theirs);
       assert.match(
@@ -224,7 +224,7 @@ export function proofs(world: () => World): void {
       assert.equal(json<Listing>(answer, 201).sellerAddress, seller.address);
     });
 
-    it("is refused where the token is nobody's", async () => {
+    it("is refused where the token is unknown", async () => {
       for (const authorization of ["Bearer x", `Bearer ${"0".repeat(64)}`, "Bearer", "Basic eDp5"]) {
         const answer = await post(`${world().api}/listings`, it_, { authorization });
         assert.equal(answer.status, 401, authorization);

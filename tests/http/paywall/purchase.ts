@@ -20,7 +20,7 @@ import type { World } from "../../helpers/world.ts";
 import { sha256Hex, unlockProof } from "../../wallets/proof.ts";
 
 export function purchase(world: () => World): void {
-  /** A listing, and somebody who paid for it and got it. */
+  /** A listing, and a buyer who paid for it and got it. */
   const bought = async () => {
     const seller = world().person("seller");
     const listing = await list(world().api, seller);
@@ -96,7 +96,7 @@ export function purchase(world: () => World): void {
       }
     });
 
-    it("is refused to whoever copies the transaction from the chain", async () => {
+    it("is refused to a thief who copies the transaction from the chain", async () => {
       const { listing, payment } = await bought();
       const { payload } = payment;
       const copied = { ...payload, resource: { ...payload.resource, description: "mine" } };
@@ -156,7 +156,7 @@ export function purchase(world: () => World): void {
       const first = await Promise.all(answers);
       const refused = first.findIndex(({ status }) => status !== 200);
       assert.deepEqual(first.map(({ status }) => status).toSorted(), [200, 402]);
-      // Whose claim it is may not be known yet: nobody is told to pay anew before.
+      // Whose claim it is may not be known yet: no payer is told to pay anew before.
       const told = [
         refusalOf(first[refused] as Answer),
         refusalOf(await present(world(), listings[refused] as Listing, payment)),
@@ -225,7 +225,7 @@ export function purchase(world: () => World): void {
       }
     });
 
-    it("is asked to pay where the proof is somebody else's", async () => {
+    it("is asked to pay where the proof is another signer's", async () => {
       const { listing, seller } = await bought();
       for (const who of [world().person("stranger"), seller]) {
         const answer = await comeBack(world(), who, listing);

@@ -38,7 +38,7 @@ export function purchases(world: () => World): void {
     });
 
     it("are none for who sold nothing", async () => {
-      assert.deepEqual(await purchasesOf(world(), world().person("nobody")), []);
+      assert.deepEqual(await purchasesOf(world(), world().person("newcomer")), []);
     });
 
     it("are not to be had without the seller's preprod address", async () => {
@@ -55,11 +55,11 @@ export function purchases(world: () => World): void {
       };
       const [one, two, three] = sold.map(({ payer, tx }) => ({ tx, address: payer.address }));
       assert.ok(one && two && three);
-      const nobody = world().person("nobody").address;
+      const newcomer = world().person("newcomer").address;
       assert.deepEqual(await ids(two.address), [two.tx]);
-      assert.deepEqual(await ids(nobody, one.address, three.address), [three.tx, one.tx]);
-      assert.deepEqual(await ids(nobody), []);
-      assert.deepEqual(await ids(...Array(99).fill(nobody), one.address), [one.tx]);
+      assert.deepEqual(await ids(newcomer, one.address, three.address), [three.tx, one.tx]);
+      assert.deepEqual(await ids(newcomer), []);
+      assert.deepEqual(await ids(...Array(99).fill(newcomer), one.address), [one.tx]);
       for (const refused of [["x"], [one.address, ""], Array(101).fill(one.address)]) {
         const query = new URLSearchParams([["seller", seller.address], ...refused.map((buyer) => ["buyer", buyer])]);
         assert.match(errorOf(await send(`${world().api}/purchases?${query}`), 400), /^buyer:/);
@@ -96,7 +96,7 @@ export function purchases(world: () => World): void {
       });
     }
 
-    it("that nobody knows is 400", async () => {
+    it("that is unknown is 400", async () => {
       const { tx, payer, listing } = first();
       const proof = await unlockProof(payer, listing.id);
       for (const body of [

@@ -48,7 +48,7 @@ export function refusals(world: () => World): void {
       `${PREFIX}_amount_insufficient`,
       () => ({ outputs: ({ payTo }) => [to(payTo, 1_000_000n), to(payTo, 1_000_000n)] }),
     ],
-    "somebody else": [`${PREFIX}_recipient_mismatch`, () => ({ outputs: () => [to(stranger(), 2_000_000n)] })],
+    "another payee": [`${PREFIX}_recipient_mismatch`, () => ({ outputs: () => [to(stranger(), 2_000_000n)] })],
     "too long a time to live": [`${PREFIX}_ttl_too_far`, () => ({ ttl: 400 })],
     "an amount that the buyer chose": [
       `${PREFIX}_accepted_mismatch`,

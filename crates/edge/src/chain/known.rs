@@ -4,7 +4,7 @@ use cardano::{chain::Tip, params::ProtocolParameters, slots::Millis};
 
 /// How old a block may be that still counts as the newest, ms: blocks come every 20 seconds on average.
 const RECENT_MS: Millis = 2_000;
-/// How long parameters are kept at most, ms. They change with an epoch only; this is for what nobody thought of.
+/// How long parameters are kept at most, ms. They change with an epoch only; this bounds how long a wrong value is kept.
 const PARAMETERS_MS: Millis = 10 * 60 * 1_000;
 
 /// What a provider told lately.

@@ -63,7 +63,7 @@ fn creator(amount: u64) -> Step {
 }
 
 #[test]
-fn an_output_that_is_no_escrow_of_ours_is_not_read() {
+fn a_foreign_output_is_not_read() {
     let good = utxo(&published());
     let read = |utxo: Utxo| Escrow::read(utxo, &deployment()).map(|escrow| escrow.datum);
     assert_eq!(read(good.clone()), Ok(published()));

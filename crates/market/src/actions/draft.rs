@@ -82,7 +82,7 @@ pub enum ActionError {
         /// Until when, POSIX ms.
         until: Millis,
     },
-    /// Somebody else's to do.
+    /// Another party's to do.
     #[error(
         "{} is for the {party} to sign, {address}: connect that wallet; where it has several addresses, send them as \
          addresses (CIP-30's getUsedAddresses)", action.name()

@@ -1,4 +1,4 @@
-//! What an action does, for whoever is about to sign it.
+//! What an action does, for the person who is about to sign it.
 
 use cardano::slots::Millis;
 use escrow::{Action, plan::Escrow, rules::Party};

@@ -1,4 +1,4 @@
-//! The newest listings as whoever shows them again and again keeps them: read whole once, and then what changed.
+//! The newest listings as a cache keeps them: read whole once, and then only what changed.
 //!
 //! ```text
 //! new listing        a greater seq
@@ -62,7 +62,7 @@ impl Newest {
         Ok(Self { state: state_of(&state)?, bytes: listings.iter().map(|kept| kept.bytes).sum(), listings, more })
     }
 
-    /// The same as it is now: only what changed is read, where that can be said.
+    /// These listings as they are now: only what changed is read, where the database can tell.
     ///
     /// # Errors
     /// The database cannot be asked.

@@ -201,7 +201,7 @@ impl Filter {
         wanted.join(" AND ")
     }
 
-    /// SQL: behind the cursor. Of a listing that nobody made, its number stands for its seller's newest.
+    /// SQL: behind the cursor. A cursor that names no listing has a number, which stands for its seller's newest.
     fn behind(&self, bound: &mut Bound) -> String {
         let Some(cursor) = self.cursor else { return "TRUE".into() };
         let seq = bound.name(cursor.seq);

@@ -62,7 +62,7 @@ pub enum NoRoom {
          or ask the operator for more"
     )]
     Bytes(u64),
-    /// Too many bytes of everybody's on this day.
+    /// Too many bytes of all sellers on this day.
     #[error(
         "new listings have taken as much today as the service keeps in a day, {bytes} bytes, or your network its 64th part: offer it \
          again after 00:00 UTC, or ask the operator for more"
@@ -75,7 +75,7 @@ pub enum NoRoom {
     },
 }
 
-/// What became of an offer.
+/// The outcome of an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The listing: new, or made by the same offer before.
@@ -84,7 +84,7 @@ pub enum Stored {
         /// The listing as JSON.
         json: String,
     },
-    /// The same signature came before with other words around it.
+    /// This signature came before with other words around it.
     OfferChanged,
     /// All that may be taken up is.
     NoRoom(NoRoom),
@@ -115,7 +115,7 @@ struct Offer<'a> {
 /// word for word.
 ///
 /// What is sold is kept before the listing: there is none whose content is missing. Room of the day is taken before that, and
-/// given back to nobody: however many offers come at once, no more is written.
+/// never given back: however many offers come at once, no more is written.
 ///
 /// # Errors
 /// The database or the store of contents cannot be asked.
@@ -224,8 +224,8 @@ impl Offer<'_> {
         Statement { sql: format!("SELECT {ROOM}").into(), params: self.conditions() }
     }
 
-    /// The statement that takes room of the day, everybody's and the network's, where the offer is to make a listing: of two at
-    /// once for the last of it, one has it. It returns rows if there was room.
+    /// The statement that takes room of the day, all sellers' and the network's, where the offer is to make a listing: of
+    /// two at once for the last of it, one has it. It returns rows if there was room.
     fn take(&self) -> Statement {
         let sql = format!(
             "INSERT INTO listed_days (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \

@@ -78,7 +78,7 @@ pub struct Block {
 pub struct Ledger {
     pub blocks: RefCell<Vec<Block>>,
     pub mempool: RefCell<Vec<Tx>>,
-    /// Every transaction whose bytes somebody may hand in again.
+    /// Every transaction whose bytes may be submitted again.
     pub known: RefCell<BTreeMap<TxHash, Tx>>,
     /// Blocks that were ever made: slots and time only go forward.
     made: Cell<u64>,

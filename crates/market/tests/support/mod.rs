@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
+pub mod idle;
 pub mod interrupted;
 pub mod ledger;
-pub mod nobody;
 pub mod provider;
 pub mod sales;
 
@@ -42,7 +42,7 @@ pub fn block<F: std::future::Future>(future: F) -> F::Output {
     futures_lite::future::block_on(future)
 }
 
-/// The key of somebody's own wallet.
+/// The key of a person's own wallet.
 pub fn person(number: u8) -> SigningKey {
     SigningKey::from_seed(&[number; 32]).unwrap()
 }
@@ -68,7 +68,7 @@ pub fn challenge(owner: Address, random: u8, now: u64) -> Challenge {
     block(give(&Given, Purpose::SignIn, owner, [random; 32], now)).unwrap()
 }
 
-/// Signs somebody in for the first time.
+/// Signs a person in for the first time.
 pub fn sign_up(db: &Sqlite, number: u8, now: u64) -> (Account, SigningKey) {
     let owner = person(number).enterprise_address();
     let key = derive_wallet_key(&MASTER, 1, &owner.to_string()).unwrap();
@@ -219,7 +219,7 @@ pub fn inclusion(height: u64) -> Inclusion {
     Inclusion { block: TxHash::new([9; 32]), height, slot: height * 20, time_ms: NOON + height * 20_000, valid: true }
 }
 
-/// A payment's header as from a client that echoes nothing of its 402: whoever reads the chain can make it again.
+/// A payment's header as from a client that echoes nothing of its 402: any reader of the chain can make it again.
 pub fn without_echoes(header: &str) -> String {
     let mut payload: serde_json::Value = serde_json::from_slice(&STANDARD.decode(header).unwrap()).unwrap();
     payload.as_object_mut().unwrap().remove("extensions");

@@ -39,7 +39,7 @@ pub struct Provider {
     pub lags: Cell<bool>,
     /// Whether its index has a mempool.
     pub shows_mempool: Cell<bool>,
-    /// Whether whoever asks may ask no more which block has something.
+    /// Whether the client may ask no more which block has something.
     pub used_up: Cell<bool>,
 }
 

@@ -128,7 +128,7 @@ impl Sales {
         self.ledger.mine();
     }
 
-    /// Somebody gives the platform an output with so many tokens, and as much lovelace as it must hold.
+    /// A stranger gives the platform an output with so many tokens, and as much lovelace as it must hold.
     pub fn give_tokens(&self, tokens: u32) {
         let to = self.platform.seller.enterprise_address();
         let number = self.unique();
@@ -142,7 +142,7 @@ impl Sales {
         assert!(self.ledger.hand_in(tx));
     }
 
-    /// Somebody makes these outputs.
+    /// A stranger makes these outputs.
     pub fn puts(&self, made: &[Utxo]) -> TxHash {
         let number = self.unique();
         let tx = Tx::unsigned(number.into(), &[faucets(number)], made, u64::MAX);
@@ -151,19 +151,19 @@ impl Sales {
         id
     }
 
-    /// Somebody buys; the lock is handed in.
+    /// A buyer buys; the lock is submitted.
     pub fn sell(&self, buyer: &SigningKey) -> TxHash {
         self.sell_listing(&self.listing, buyer)
     }
 
-    /// Somebody buys what nobody bought before.
+    /// A buyer buys a new listing.
     pub fn sell_another(&self, buyer: &SigningKey) -> TxHash {
         self.listings.set(self.listings.get() + 1);
         let listing = list(&self.db, self.listings.get(), PRICE);
         self.sell_listing(&listing, buyer)
     }
 
-    /// Somebody hands in a payment that is valid for so many slots, and spends its money elsewhere meanwhile: no block will
+    /// A stranger submits a payment that is valid for so many slots, and spends its money elsewhere meanwhile: no block will
     /// ever have it.
     pub fn pays_in_vain(&self, buyer: &SigningKey, mode: DeliveryMode, slots: u64) -> TxHash {
         let number = self.unique();
@@ -192,7 +192,7 @@ impl Sales {
         tx
     }
 
-    /// A payment that is to be written down, of an output that nobody else has.
+    /// A payment that is to be written down, of an output of its own.
     fn claim(
         &self,
         listing: &ListingId,
@@ -231,7 +231,7 @@ impl Sales {
         (claim, built)
     }
 
-    /// Outputs are spent by whoever else has their key.
+    /// Outputs are spent by another holder of their key.
     pub fn lose(&self, which: impl Fn(&Utxo) -> bool) {
         let lost: Vec<TxRef> =
             self.ledger.unspent().into_iter().filter(|utxo| which(utxo)).map(|utxo| utxo.reference).collect();
@@ -260,7 +260,7 @@ impl Sales {
         assert!(self.settle(&self.escrow(lock)));
     }
 
-    /// The same of an escrow; whether the ledger takes it.
+    /// Settles an escrow; whether the ledger takes it.
     pub fn settle(&self, escrow: &Escrow) -> bool {
         let (buyer, seller) = (Lovelace::from_ada(1), Lovelace::new(PRICE - 1_000_000).unwrap());
         let intent = DisputeWithdrawal::new(escrow.utxo.reference, Split { buyer, seller });
@@ -311,7 +311,7 @@ impl Sales {
         self.try_tick_at(database, now).unwrap()
     }
 
-    /// The same, which may be killed.
+    /// A tick that may be killed.
     pub fn try_tick_at(&self, database: &impl Database, now: Millis) -> Result<Report, TickError> {
         self.watch(database, now)
     }

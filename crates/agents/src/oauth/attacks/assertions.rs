@@ -223,7 +223,7 @@ fn a_withdrawn_key_is_forgotten_and_a_new_one_found() {
 }
 
 #[test]
-fn nothing_is_fetched_for_who_brings_no_code_or_token_of_ours() {
+fn nothing_is_fetched_for_a_client_without_a_code_or_token() {
     let keyed = Keyed::new(ClientKey::es256());
     let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
     let error = keyed.redeem("surety_code_made_up", &assertion).unwrap_err();

@@ -3,10 +3,10 @@
 use cardano::keys::SigningKey;
 use market::watch::{ArbiterClient, Dispute, Holder, Keys};
 
-/// Nobody acts.
-pub struct Nobody;
+/// Takes no action.
+pub struct Idle;
 
-impl Keys for Nobody {
+impl Keys for Idle {
     fn seller(&self) -> Option<&SigningKey> {
         None
     }
@@ -15,8 +15,8 @@ impl Keys for Nobody {
     }
 }
 
-impl ArbiterClient for Nobody {
+impl ArbiterClient for Idle {
     async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
-        Err("nobody is asked".into())
+        Err("no arbiter is asked".into())
     }
 }
