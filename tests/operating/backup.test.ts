@@ -116,7 +116,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     await until(world, open, "withdrawn");
   });
 
-  it("pay for nothing again that was bought since the backup, and bring escrows since then to their end", async () => {
+  it("pay nothing twice that was bought since the backup, and bring escrows since then to their end", async () => {
     const owner = world.person("owner");
     const account = await signedIn(world.api, owner);
     await world.ledger.faucet(account.address, 60_000_000n);
