@@ -162,7 +162,9 @@ describe("reading a database that is larger than a page", () => {
     };
   const filled = (): DatabaseSync => {
     const db = migrated(folder);
-    const insert = db.prepare("INSERT INTO accounts VALUES (?, ?, 1, 1000000, 1000000, ?)");
+    const insert =
+      db.prepare(`INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms)
+       VALUES (?, ?, printf('%056d', 1), 1, 1000000, 1000000, ?)`);
     for (let i = 0; i < 4_500; i++) insert.run(`owner '${i}'`, `wallet ${i}\0${i}`, 2 ** 53 + 2 * i);
     return db;
   };
