@@ -2,12 +2,15 @@
 -- The wallet's key is derived from a master secret, the key version and the owner; nothing of it is stored.
 CREATE TABLE accounts (
   owner TEXT PRIMARY KEY,                        -- the address signed in with; 'demo' for the shared demo wallet
+  owner_key TEXT CHECK (length(owner_key) = 56), -- the payment key in that address; NULL for the demo wallet's
   wallet_address TEXT NOT NULL UNIQUE,
+  wallet_key TEXT NOT NULL CHECK (length(wallet_key) = 56), -- the payment key in that one
   key_version INTEGER NOT NULL,
   max_per_payment INTEGER NOT NULL CHECK (max_per_payment BETWEEN 1000000 AND 100000000),
   daily_budget INTEGER NOT NULL CHECK (daily_budget BETWEEN max_per_payment AND 500000000),
   created_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX accounts_by_key ON accounts (owner_key, wallet_key);
 
 -- Sessions, by the SHA-256 of their token.
 CREATE TABLE sessions (

@@ -6,7 +6,7 @@ CREATE TABLE payments (
   listing_id TEXT NOT NULL REFERENCES listings (id),
   mode TEXT NOT NULL CHECK (mode IN ('instant', 'protected')),
   payer TEXT NOT NULL,                           -- who owns the output that pays: the buyer
-  payer_key TEXT NOT NULL CHECK (length(payer_key) = 56), -- the payment key in that address: who signs
+  payer_key TEXT NOT NULL CHECK (length(payer_key) = 56), -- the payment key in that address: who signs, and owns
   amount_lovelace INTEGER NOT NULL CHECK (amount_lovelace > 0),
   creator_lovelace INTEGER NOT NULL CHECK (creator_lovelace BETWEEN 0 AND amount_lovelace),
                                                  -- what the creator gets of a protected sale, by the fees of this day
@@ -23,7 +23,7 @@ CREATE TABLE payments (
   UNIQUE (terms_digest, payer_key)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX payments_by_payer ON payments (payer, listing_id);
+CREATE INDEX payments_by_payer ON payments (payer_key, listing_id);
 CREATE INDEX payments_of_a_day ON payments (owner, day) WHERE owner IS NOT NULL;
 
 -- Identifiers that clients gave their payments (x402's extension payment-identifier), for each listing: the first payload

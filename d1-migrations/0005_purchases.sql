@@ -5,7 +5,8 @@ CREATE TABLE purchases (
   listing_id TEXT NOT NULL REFERENCES listings (id),
   mode TEXT NOT NULL CHECK (mode IN ('instant', 'protected')),
   seller_address TEXT NOT NULL,
-  buyer_address TEXT NOT NULL,
+  buyer_address TEXT NOT NULL,                   -- as the payment names it
+  buyer_key TEXT NOT NULL CHECK (length(buyer_key) = 56), -- the payment key in that address: who owns what was bought
   price_lovelace INTEGER NOT NULL,
   creator_lovelace INTEGER NOT NULL,             -- what the creator gets of a protected sale, fixed when it was paid
   status TEXT NOT NULL CHECK (status IN ('FundsLocked', 'ResultSubmitted', 'RefundRequested', 'Disputed',
@@ -15,8 +16,8 @@ CREATE TABLE purchases (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX purchases_by_seller ON purchases (seller_address, bought_at_ms);
-CREATE INDEX purchases_between ON purchases (seller_address, buyer_address, bought_at_ms);
-CREATE INDEX purchases_by_buyer ON purchases (buyer_address, listing_id);
+CREATE INDEX purchases_between ON purchases (seller_address, buyer_key, bought_at_ms);
+CREATE INDEX purchases_by_buyer ON purchases (buyer_key, listing_id);
 
 -- For which purchases an entry of the outbox acts: one transaction may act on several escrows.
 CREATE TABLE outbox_purchases (

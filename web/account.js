@@ -8,6 +8,7 @@ import {
   element,
   fail,
   kept,
+  named,
   offerCopies,
   offerWallets,
   request,
@@ -152,8 +153,9 @@ offerWallets(
   "Sign in",
   () => {},
   async (wallet) => {
-    const { owner, digest } = await ask("/auth/challenge", { address: wallet.addresses[0]?.text });
-    const { token, account } = await ask("/auth/verify", { owner, ...(await sign(wallet, digest)) });
+    const [address, ...others] = named(wallet);
+    const { owner, digest } = await ask("/auth/challenge", { address, others });
+    const { token, account } = await ask("/auth/verify", { owner, ...(await sign(wallet, digest, owner)) });
     session(token);
     kept("balance-address", account.walletAddress);
     kept("owner", account.owner);

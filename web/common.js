@@ -135,10 +135,11 @@ async function connect(wallet) {
       (await list?.call(api).catch(() => null)) ?? [];
     const all = new Set([
       ...(await listed(api.getUsedAddresses)),
-      await api.getChangeAddress(),
+      ...(await listed(async () => [await api.getChangeAddress()])),
       ...(await listed(api.getUnusedAddresses)),
     ]);
     const keys = [...all].filter((hex) => KEY_ADDRESS.test(hex));
+    if (keys.length === 0) fail(`${name} shows no address. Open it, choose an account, and try again.`);
     const known = kept("owner");
     const addresses = keys.map((hex) => ({ hex, text: bech32(hex) }));
     addresses.sort((one, other) => Number(other.text === known) - Number(one.text === known));
@@ -168,13 +169,24 @@ function bech32(hex) {
   return `addr_test1${[...data, ...check].map((digit) => DIGITS[digit]).join("")}`;
 }
 
+/** Addresses of a wallet by which its account is looked for. */
+const MOST_NAMED = 21;
+
+/**
+ * The addresses of a wallet by which its account is looked for.
+ * @param {import("./types.d.ts").Connected} wallet
+ */
+export const named = ({ addresses }) => addresses.slice(0, MOST_NAMED).map(({ text }) => text);
+
 /**
  * The wallet's signature over a digest.
  * @param {import("./types.d.ts").Connected} wallet
  * @param {string} digest Hex.
+ * @param {string} [address] By which of its addresses, in bech32.
  */
-export function sign({ name, api, addresses }, digest, by = addresses[0]) {
+export function sign({ name, api, addresses }, digest, address = addresses[0]?.text) {
   say(`Sign the message in ${name}. It moves no money.`);
+  const by = addresses.find(({ text }) => text === address);
   return askWallet(REFUSED.data, () => api.signData(by?.hex ?? "", digest));
 }
 
@@ -307,11 +319,18 @@ export const base64Json = (value) => base64(encoded(JSON.stringify(value)));
  * @param {import("./types.d.ts").Connected} wallet
  * @param {(address: string, timestamp: number) => (string | number)[]} lines For the address in bech32.
  */
-export async function proof(wallet, lines, by = wallet.addresses[0]) {
-  const [address, timestamp] = [by?.text ?? "", Date.now()];
-  const signed = await sign(wallet, await sha256(lines(address, timestamp).join("\n")), by);
+export async function proof(wallet, lines, address = wallet.addresses[0]?.text ?? "") {
+  const timestamp = Date.now();
+  const signed = await sign(wallet, await sha256(lines(address, timestamp).join("\n")), address);
   return { "x-service-proof": base64Json({ address, timestamp, ...signed }) };
 }
+
+/**
+ * The payment key in an address, but for its last three bits: the same in each address of that key (CIP-19). The service
+ * compares all of it.
+ * @param {string} address Bech32, of a test network.
+ */
+export const keyIn = (address) => address.slice(11, 56);
 
 /**
  * The proof that a wallet's address bought a listing, for its content or a verdict.
@@ -320,8 +339,8 @@ export async function proof(wallet, lines, by = wallet.addresses[0]) {
  * @param {string | undefined} buyer Bech32.
  */
 export async function buyersProof(wallet, listing, buyer) {
-  const by = wallet.addresses.find(({ text }) => text === buyer);
-  return by && proof(wallet, (address, timestamp) => ["service:unlock:v1", `${listing}`, address, timestamp], by);
+  const by = wallet.addresses.find(({ text }) => keyIn(text) === keyIn(`${buyer}`));
+  return by && proof(wallet, (address, timestamp) => ["service:unlock:v1", `${listing}`, address, timestamp], by.text);
 }
 
 /**

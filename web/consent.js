@@ -1,6 +1,6 @@
 // @ts-check
 // The consent page: asks the owner's wallet for a signature, and sends the owner's answer.
-import { ask, complain, doing, element, fail, offerWallets, Problem, say, sign } from "./common.js";
+import { ask, complain, doing, element, fail, named, offerWallets, Problem, say, sign } from "./common.js";
 
 const page = element("main");
 const sealed = page.dataset.request ?? "";
@@ -34,9 +34,14 @@ async function approve(answer) {
 }
 
 offerWallets("Approve", limits, async (wallet, form) => {
-  const query = new URLSearchParams({ request: sealed, address: `${wallet.addresses[0]?.text}` });
+  const [address, ...others] = named(wallet);
+  const query = new URLSearchParams([
+    ["request", sealed],
+    ["address", `${address}`],
+    ...others.map((other) => ["other", other]),
+  ]);
   const { owner, digest } = await ask(`/oauth/challenge?${query}`);
-  return approve({ mode: "wallet", owner, ...form, ...(await sign(wallet, digest)) });
+  return approve({ mode: "wallet", owner, ...form, ...(await sign(wallet, digest, owner)) });
 });
 element("demo")?.addEventListener("click", () => doing(limits, (form) => approve({ mode: "demo", ...form })));
 setTimeout(() => {

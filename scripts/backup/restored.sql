@@ -1,5 +1,5 @@
 -- Marks a database that was restored, from a file or by Time Travel. Until the watcher has read from the chain what happened
--- since, service wallets pay for nothing and no protected sale is quoted. Running it again changes nothing but the time.
+-- since, service wallets make no payment and no protected sale is quoted. Running it again changes nothing but the time.
 INSERT INTO restored (only, height, at_ms)
 -- No rollback reaches further back than 2,160 blocks.
 SELECT 1, max(0, coalesce((SELECT tip_height FROM chain_state), 0) - 2160), unixepoch() * 1000 WHERE true

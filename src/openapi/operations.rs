@@ -483,6 +483,7 @@ fn oauth(g: &mut SchemaGenerator) -> Operations {
     let challenge = operation("connectChallenge", "OAuth", "What the owner's wallet is to sign")
         .parameter("query", "request", true, "The sealed request of the page.", text())
         .parameter("query", "address", true, "Hexadecimal, as CIP-30 gives it.", text())
+        .query("other", "More addresses of the same wallet, up to 20: as in POST /auth/challenge.", text())
         .answers::<ConnectChallenge>(g, 200, "sha256 of `service:connect:v1` LF owner LF nonce.")
         .fails(&[400, 429]);
     let approve = operation("approve", "OAuth", "The owner's answer")

@@ -22,9 +22,15 @@ use crate::{
     session::Shown,
 };
 
+/// Addresses that are looked at beside the first.
+const MAX_OTHERS: usize = 20;
+
 /// Why a request has no session.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
+    /// More addresses than are looked at.
+    #[error("others: at most {MAX_OTHERS} addresses")]
+    TooManyOthers,
     /// Not a preprod key address, in this field.
     #[error("{0}: {1}")]
     Address(&'static str, AddressError),
@@ -39,7 +45,7 @@ pub enum SignInError {
 impl Refused for SignInError {
     fn answer(&self) -> ErrorAnswer {
         match self {
-            Self::Address(..) => ErrorAnswer::bad_request(self.to_string()),
+            Self::Address(..) | Self::TooManyOthers => ErrorAnswer::bad_request(self.to_string()),
             Self::Signature(_) | Self::NoChallenge => ErrorAnswer::unauthorized(self.to_string()),
         }
     }
@@ -48,11 +54,24 @@ impl Refused for SignInError {
 /// A challenge for an address.
 pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Challenge, &request).await?;
-    let ChallengeRequest { address } = body::read(&mut request).await?;
-    let owner = parsed("address", &address)?;
+    let ChallengeRequest { address, others } = body::read(&mut request).await?;
+    let owner = owner_among(app, &address, &others).await?;
     let Challenge { owner, nonce, digest, expires_at } =
         challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms()).await?;
     respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
+}
+
+/// Who signs in with a wallet that has these addresses: wallets list them in any order.
+pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> Result<Address, ApiError> {
+    if others.len() > MAX_OTHERS {
+        return Err(SignInError::TooManyOthers.into());
+    }
+    let first = parsed("address", address)?;
+    let others = others.iter().map(|other| parsed("others", other)).collect::<Result<Vec<_>, _>>()?;
+    if others.is_empty() {
+        return Ok(first);
+    }
+    Ok(account::known_among(&app.database(), &first, &others).await?.unwrap_or(first))
 }
 
 fn parsed(field: &'static str, address: &str) -> Result<Address, SignInError> {

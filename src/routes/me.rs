@@ -119,13 +119,10 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     let Session { account, .. } = Session::of(app, request).await?;
     let id: TxHash = id.parse().map_err(|_| AccountError::UnknownPurchase)?;
     let database = app.database();
-    let [bought, time] = exactly(database.batch(vec![purchase::owner(&id), chain_state::read_time()]).await?)?;
+    let [bought, time] =
+        exactly(database.batch(vec![purchase::owned_purchase(&id, &account.keys()), chain_state::read_time()]).await?)?;
     let bought: Option<Owned> = bought.first_json()?;
     let bought = bought.ok_or(AccountError::UnknownPurchase)?;
-    let buyer = bought.buyer_address;
-    if buyer != account.wallet_address && buyer.to_string() != account.owner {
-        return Err(AccountError::UnknownPurchase.into());
-    }
     if bought.status == Status::Refunded {
         return Err(AccountError::Refunded.into());
     }

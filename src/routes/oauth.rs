@@ -24,6 +24,7 @@ use crate::{
     app::App,
     error::{ApiError, Refused},
     limits::{Counted, Weight},
+    routes::auth,
     session::Shown,
 };
 
@@ -145,6 +146,8 @@ pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiErro
         value.ok_or(AgentError::Missing(name))
     };
     let (sealed, address) = (parameter("request")?, parameter("address")?);
+    let others = url.query_pairs().filter(|(name, _)| name == "other").map(|(_, value)| value.into_owned());
+    let address = auth::owner_among(app, &address, &others.collect::<Vec<_>>()).await?.to_string();
     let asked =
         approve::challenge(&authority, &app.challenges()?, &sealed, &address, edge::random()?, app.now_ms()).await;
     let challenge = asked.map_err(AgentError::from)?;

@@ -83,7 +83,8 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
         url.query_pairs().filter_map(move |(name, value)| (name == wanted).then(|| value.parse::<Address>()))
     };
     let seller = named("seller").next().ok_or(PurchaseError::NoSeller)?.map_err(PurchaseError::Seller)?;
-    let buyers: Vec<Address> = named("buyer").collect::<Result<_, _>>().map_err(PurchaseError::Buyer)?;
+    let buyers: Result<Vec<_>, _> = named("buyer").map(|buyer| buyer.map(|address| *address.payment_key())).collect();
+    let buyers = buyers.map_err(PurchaseError::Buyer)?;
     if buyers.len() > MAX_BUYERS {
         return Err(PurchaseError::Buyers.into());
     }
@@ -118,7 +119,7 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
 
 async fn signed_by_payer(app: &App, header: &str, bought: &Owned) -> Result<(), PurchaseError> {
     let proof = Proof::recent(header, app.now_ms())?;
-    if proof.address != bought.buyer_address {
+    if proof.address.payment_key() != bought.buyer_address.payment_key() {
         return Err(PurchaseError::NotThePayer);
     }
     let digest = proof.unlock_digest(&bought.listing_id);

@@ -333,7 +333,7 @@ impl Gate<'_> {
     async fn returning(&self, buyer: &Address) -> Result<Response, ApiError> {
         let ports = Ports::of(self.app, self.request, &SCHEDULE)?;
         let checkout = ports.checkout(&[], &self.priced, &|| false)?;
-        match checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await? {
+        match checkout.redeliver(&self.priced.terms, &[*buyer.payment_key()]).await? {
             None => self.ask(&Ask::new("not_owned", "this address has not bought this listing: pay for it")).await,
             Some(found) => {
                 let mut response = answer::private_text(found.content)?;

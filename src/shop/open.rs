@@ -138,7 +138,7 @@ impl OpenSale<'_> {
     async fn again(&self, buyer: &Address) -> Result<Unlocked, ShopError> {
         let ports = self.counter.ports()?;
         let checkout = ports.checkout(&[], &self.priced, &|| false).map_err(unavailable)?;
-        let found = checkout.redeliver(&self.priced.terms, &[buyer.to_string()]).await.map_err(unavailable)?;
+        let found = checkout.redeliver(&self.priced.terms, &[*buyer.payment_key()]).await.map_err(unavailable)?;
         match found {
             None => self.ask("this address has not bought this listing: pay for it").await,
             Some(found) => Ok(Unlocked::Delivered {

@@ -73,7 +73,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
-        let owned = purchase::owned_by(id.as_str(), &self.caller.account.buyers());
+        let owned = purchase::owned_by(id.as_str(), &self.caller.account.keys());
         self.app().database().run(owned).await.map_err(unavailable)?.first_json().map_err(unavailable)
     }
 
@@ -128,20 +128,24 @@ impl Shop for OwnerShop<'_> {
             return Err(ShopError::NoPurchase);
         }
         let database = self.app().database();
-        let page = purchase::of_buyers(&database, &self.caller.account.buyers(), after).await.map_err(unavailable)?;
+        let page = purchase::of_buyers(&database, &self.caller.account.keys(), after).await.map_err(unavailable)?;
         titled(&database, page).await
     }
 
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
         self.limit(Counted::Account).await?;
         let database = self.app().database();
-        let reads = vec![purchase::owner(tx), purchase::read(tx), payment::record(tx), chain_state::read_time()];
+        let buyers = self.caller.account.keys();
+        let reads = vec![
+            purchase::owned_purchase(tx, &buyers),
+            purchase::read(tx),
+            payment::record_of(tx, &buyers),
+            chain_state::read_time(),
+        ];
         let answers = database.batch(reads).await.map_err(unavailable)?;
         let [owned, shown, record, time] = exactly(answers).map_err(unavailable)?;
-        let buyers = self.caller.account.buyers();
         let Some(owned) = owned.first_json::<Owned>().map_err(unavailable)? else {
             let record = payment::all(&record).map_err(unavailable)?.into_iter().next();
-            let record = record.filter(|record| buyers.contains(&record.payer.to_string()));
             let record = record.ok_or(ShopError::NoPurchase)?;
             if !record.entry.state.is_open() {
                 return Err(ShopError::PaymentFailed("the transaction took no effect".into()));
@@ -149,9 +153,6 @@ impl Shop for OwnerShop<'_> {
             let listed_hash = self.content_hash(&record.listing_id).await?;
             return Ok(PurchaseState { purchase: None, listed_hash, content: None });
         };
-        if !buyers.contains(&owned.buyer_address.to_string()) {
-            return Err(ShopError::NoPurchase);
-        }
         if with_content && owned.status == Status::Refunded {
             return Err(ShopError::Refunded);
         }

@@ -40,8 +40,9 @@ function sold(world: World, { id: listing, sellerAddress }: Listed): void {
   const many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1000) ";
   const id = "printf('%064d', n)";
   inDatabase(world, (db) => {
-    db.exec(`INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace,
-      status, bought_at_ms) ${many} SELECT ${id}, '${listing}', 'protected', '${sellerAddress}', '${sellerAddress}',
+    db.exec(`INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace,
+      creator_lovelace, status, bought_at_ms) ${many} SELECT ${id}, '${listing}', 'protected', '${sellerAddress}',
+      '${sellerAddress}', printf('%056d', n),
       10000000, 9000000, 'withdrawn', 1700000000000 + n FROM n`);
     db.exec(`INSERT INTO escrows (purchase_id, address, datum, locked_lovelace, input_hash, result_hash, pay_by_ms,
       submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) ${many} SELECT ${id}, '${sellerAddress}',

@@ -81,6 +81,29 @@ describe("challenges", () => {
     assert.notEqual(one.account.walletAddress, two.account.walletAddress);
   });
 
+  it("finds a wallet's account by any of its addresses, in any order", async () => {
+    const [owner, second, third] = [world.person("owner"), world.person("second"), world.person("third")];
+    const asked = async (first: Wallet, ...others: Wallet[]) => {
+      const body = { address: first.addressHex, others: others.map(({ addressHex }) => addressHex) };
+      return json<Challenge>(await post(`${world.api}/auth/challenge`, body));
+    };
+    assert.equal((await asked(second, owner, third)).owner, second.address, "nobody has an account");
+    await signIn(world.api, owner);
+    const found = await asked(second, third, owner);
+    assert.equal(found.owner, owner.address);
+    const { account } = json<SignedIn>(await verify(world.api, await answerOf(owner, found)));
+    assert.equal(account.owner, owner.address);
+    assert.equal((await asked(second, third)).owner, second.address);
+    const many = Array.from({ length: 21 }, () => third);
+    const refused = await post(`${world.api}/auth/challenge`, {
+      address: owner.address,
+      others: many.map((it) => it.address),
+    });
+    assert.match(errorOf(refused, 400), /^others: at most 20/);
+    const broken = await post(`${world.api}/auth/challenge`, { address: owner.address, others: [MAINNET] });
+    assert.match(errorOf(broken, 400), /^others: .*mainnet/);
+  });
+
   it("a challenge is a digest of the owner and a nonce, live for 5 minutes, different every time", async () => {
     const { address, addressHex } = world.person("asker");
     const before = Date.now();

@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { payingFetch } from "../buyer/buyer.ts";
-import { type Answer, decode, errorOf, json, send, usage } from "../helpers/http.ts";
-import type { Wallet } from "../wallets/wallet.ts";
+import { type Answer, decode, errorOf, json, post, send, usage } from "../helpers/http.ts";
+import { unlockProof } from "../wallets/proof.ts";
+import { signers } from "../wallets/sign-data.ts";
+import { Wallet } from "../wallets/wallet.ts";
 import { type Account, type Bought, open } from "./account.ts";
 import { balanced, holdings, paidTo, spentFrom } from "./chain.ts";
 import { startWorld, type World } from "./world.ts";
@@ -49,6 +51,40 @@ describe("GET /me", () => {
     const cost = usage(answer);
     console.log(`GET /me: ${cost.batches} D1 batch, ${cost.statements} statements, ${cost.calls} outside call`);
     assert.ok(cost.batches <= 2 && cost.calls <= 1);
+  });
+
+  it("shows what its owner bought from any address of its payment key, whichever wallet library signs", async () => {
+    for (const [name, signer] of Object.entries(signers)) {
+      const buyer = await world.rich();
+      const other = new Wallet(buyer.keys, { blockfrost: world.ledger.blockfrost, kind: "enterprise", signer });
+      const { id } = await world.list();
+      const { fetch: pay } = payingFetch(buyer, { blockfrost: world.ledger.blockfrost });
+      const paid = await pay(`${world.api}/listings/${id}/unlock`);
+      const content = await paid.text();
+      const { transaction } = decode(paid.headers.get("payment-response")) as { transaction: string };
+
+      const headers = { "x-service-proof": await unlockProof(other, id) };
+      const again = await send(`${world.api}/listings/${id}/unlock`, { headers });
+      assert.deepEqual([again.status, again.text], [200, content], name);
+      assert.equal(again.headers.get("x-service-purchase"), transaction);
+      const judged = await post(`${world.api}/purchases/${transaction}/verification`, { verification: "ok" }, headers);
+      assert.equal(json<{ verification: string }>(judged).verification, "ok");
+      const query = `seller=${json<{ sellerAddress: string }>(await send(`${world.api}/listings/${id}`)).sellerAddress}`;
+      const sold = await send(`${world.api}/purchases?${query}&buyer=${other.address}`);
+      assert.deepEqual(
+        json<{ id: string }[]>(sold).map((purchase) => purchase.id),
+        [transaction],
+      );
+
+      const account = await open(world.api, other);
+      assert.deepEqual(
+        (await account.me()).purchases.map((purchase) => purchase.id),
+        [transaction],
+      );
+      assert.equal((await account.content(transaction)).text, content);
+      const owned = await account.buy(id);
+      assert.deepEqual([owned.alreadyOwned, owned.content, owned.purchase.id], [true, content, transaction]);
+    }
   });
 
   it("lists what the account sells, its sales, and what the owner's own wallet bought", async () => {

@@ -1,8 +1,10 @@
-/** Every payment and sweep that the builder makes from a generated wallet is accepted by the ledger, and tight. */
+/** Every payment and sweep that the builder makes from a generated wallet is accepted by the ledger, tight, and signed by
+ * hardware wallets. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { parseAddress } from "../../devnet/cardano/address.ts";
+import { refusedByHardware } from "../outsiders/hardware.ts";
 import { type Built, buildAll, type Scenario, type Utxo } from "./builder.ts";
 import { underpaid } from "./tamper.ts";
 import { Dice, type Owner, ownerOf, utxo, utxosOf } from "./wallets.ts";
@@ -71,6 +73,7 @@ function judge({ name, owner, scenario }: Case, built: Built, tally: { exact: nu
     assert.deepEqual(rules, ["FeeTooSmallUTxO"], name);
     if (emulator?.includes("FeeTooSmallUTxO")) tally.refusedBelow += 1;
   }
+  assert.deepEqual(refusedByHardware(bytes(built.cbor)), [], name);
   const { tx, minimumFee } = world.apply(bytes(built.cbor));
   assert.equal(tx.hash, built.tx_id, name);
   assert.ok(tx.body.fee * 100n <= minimumFee * 101n, `${name}: fee ${tx.body.fee}, at least ${minimumFee}`);

@@ -15,18 +15,3 @@ export function inDatabase<T>({ state }: { state: string }, use: (db: DatabaseSy
     db.close();
   }
 }
-
-/** A purchase of a listing, as if it were in a block. */
-export function bought(
-  world: { state: string },
-  listing: { id: string; sellerAddress: string },
-  buyer: string,
-  id: string,
-): void {
-  inDatabase(world, (db) => {
-    db.prepare(
-      `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status,
-        bought_at_ms) VALUES (?1, ?2, 'instant', ?3, ?4, 10000000, 0, 'settled', 1700000000000)`,
-    ).run(id, listing.id, listing.sellerAddress, buyer);
-  });
-}

@@ -116,7 +116,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     await until(world, open, "withdrawn");
   });
 
-  it("pay for nothing again that was bought since the backup, and bring escrows since then to their end", async () => {
+  it("pay nothing twice that was bought since the backup, and bring escrows since then to their end", async () => {
     const owner = world.person("owner");
     const account = await signedIn(world.api, owner);
     await world.ledger.faucet(account.address, 60_000_000n);
@@ -162,7 +162,9 @@ describe("reading a database that is larger than a page", () => {
     };
   const filled = (): DatabaseSync => {
     const db = migrated(folder);
-    const insert = db.prepare("INSERT INTO accounts VALUES (?, ?, 1, 1000000, 1000000, ?)");
+    const insert =
+      db.prepare(`INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms)
+       VALUES (?, ?, printf('%056d', 1), 1, 1000000, 1000000, ?)`);
     for (let i = 0; i < 4_500; i++) insert.run(`owner '${i}'`, `wallet ${i}\0${i}`, 2 ** 53 + 2 * i);
     return db;
   };

@@ -6,6 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { open } from "../accounts/account.ts";
 import { signInAgent } from "../agents/sign-in.ts";
 import { startBrowser } from "../helpers/browser.ts";
+import type { Cip30 } from "../helpers/cip30.ts";
 import { json, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
@@ -69,6 +70,34 @@ describe("the page to sell", () => {
 });
 
 describe("the account's page", () => {
+  it("finds the account by any of the wallet's addresses, whatever the wallet names, in whatever order", async () => {
+    const [owner, next] = [world.person("owner"), world.person("next")];
+    await open(world.api, owner);
+    const fails = () => Promise.reject(new Error("the wallet's own trouble"));
+    const both = async () => [next.addressHex, owner.addressHex];
+    const quirks: Readonly<Record<string, Cip30>> = {
+      "another order": {},
+      "no change address": { getChangeAddress: fails },
+      "null for used ones": { getUsedAddresses: async () => null, getUnusedAddresses: both },
+      "no used ones": { getUsedAddresses: async () => [], getUnusedAddresses: both },
+      "trouble with used ones": { getUsedAddresses: fails, getUnusedAddresses: both },
+    };
+    for (const [what, quirk] of Object.entries(quirks)) {
+      const injected = { wallet: next, others: [owner], quirks: () => quirk };
+      const { page, errors } = await visit(world, browser, "/me", injected);
+      await signIn(page).click();
+      await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+      assert.equal(await page.evaluate(() => localStorage.getItem("surety:owner")), owner.address, what);
+      assertQuiet(errors);
+      await page.close();
+    }
+    const none: Cip30 = { getUsedAddresses: async () => null, getUnusedAddresses: fails, getChangeAddress: fails };
+    const { page } = await visit(world, browser, "/me", { wallet: next, quirks: () => none });
+    await signIn(page).click();
+    await page.getByRole("alert").filter({ hasText: "Test wallet shows no address" }).waitFor();
+    await page.close();
+  });
+
   it("lets the owner in by a signature, shows the wallet, and changes limits", async () => {
     const wallet = world.person("owner");
     const { page, errors } = await visit(world, browser, "/me", { wallet });

@@ -64,8 +64,8 @@ export class Books {
        WHERE tx_id = ?`,
     );
     const buy = this.database.prepare(
-      `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status,
-         bought_at_ms) VALUES (?, ?, 'protected', ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace,
+         status, bought_at_ms) VALUES (?, ?, 'protected', ?, ?, '${"00".repeat(28)}', ?, ?, ?, ?)`,
     );
     const open = this.database.prepare(
       `INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, input_hash, pay_by_ms, submit_result_ms,

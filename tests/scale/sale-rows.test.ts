@@ -31,8 +31,8 @@ describe("the end of an escrow", { timeout: 120_000 }, () => {
       const written = () => Number(Object.values(db.prepare("SELECT total_changes()").get() ?? {})[0]);
       const tx = "ab".repeat(32);
       db.prepare(
-        `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace,
-           status, bought_at_ms) VALUES (?, ?, 'protected', ?, 'addr_test1x', 5000000, 3500000, 'FundsLocked', 0)`,
+        `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace,
+           creator_lovelace, status, bought_at_ms) VALUES (?, ?, 'protected', ?, 'addr_test1x', '${"00".repeat(28)}', 5000000, 3500000, 'FundsLocked', 0)`,
       ).run(tx, id, seller.address);
       return ["ResultSubmitted", "withdrawn", "refunded"].map((status) => {
         const before = written();

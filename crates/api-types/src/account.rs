@@ -19,6 +19,11 @@ pub struct ChallengeRequest {
     /// Bech32, or hexadecimal as CIP-30 gives it.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub address: String,
+    /// More addresses of the same wallet, in any order. Where `address` has no account and one of them has, the challenge is
+    /// for the oldest of those: `owner` tells which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 20)))]
+    pub others: Vec<String>,
 }
 
 /// What the wallet is to sign (CIP-30 `signData`).

@@ -22,8 +22,11 @@ struct Session {
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let (key, address) = signer(shop)?;
     let ask = |body| Ask { body: Some(body), ..Ask::default() };
-    let challenge: Challenge =
-        shop.service.json("POST", "/auth/challenge", ask(json!(ChallengeRequest { address: address.to_string() })))?;
+    let challenge: Challenge = shop.service.json(
+        "POST",
+        "/auth/challenge",
+        ask(json!(ChallengeRequest { address: address.to_string(), others: vec![] })),
+    )?;
     if challenge.owner != address {
         return Err(Failure::Refused(format!("the service's challenge is for another wallet, {}", challenge.owner)));
     }

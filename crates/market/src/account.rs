@@ -5,13 +5,13 @@
 
 use api_types::{Limits, SellerFigures, Wallet};
 pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
-use cardano::{Address, ContentHash, Lovelace};
+use cardano::{Address, ContentHash, KeyHash, Lovelace};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{
-    catalogue,
+    buyer, catalogue,
     challenge::Challenge,
     limits::{Authorization, DAY_MS, day, spent_on},
     purchase::PURCHASE_JSON,
@@ -99,10 +99,11 @@ pub struct Account {
 }
 
 impl Account {
-    /// The addresses under which it may own something: its service wallet's, and its owner's.
+    /// The payment keys under which it may own something: its service wallet's, and its owner's.
     #[must_use]
-    pub fn buyers(&self) -> Vec<String> {
-        vec![self.wallet_address.to_string(), self.owner.clone()]
+    pub fn keys(&self) -> Vec<KeyHash> {
+        let owner = self.owner.parse::<Address>().ok();
+        [Some(self.wallet_address), owner].iter().flatten().map(|address| *address.payment_key()).collect()
     }
 }
 
@@ -142,6 +143,24 @@ pub enum NotSignedIn {
     Database(#[from] DatabaseError),
 }
 
+/// The address among a wallet's with which its owner signed in before: the first, or else the oldest account's.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn known_among(
+    db: &impl Database,
+    first: &Address,
+    others: &[Address],
+) -> Result<Option<Address>, DatabaseError> {
+    let known = statement!(
+        "SELECT json_quote(owner) FROM accounts WHERE owner = ?1 OR owner IN (SELECT value FROM json_each(?2)) \
+         ORDER BY owner <> ?1, created_at_ms, owner LIMIT 1",
+        first,
+        json!(others).to_string()
+    );
+    db.run(known).await?.first_json()
+}
+
 /// Opens a session for the first answer to a challenge, with the account on the first sign-in. An owner with an account comes in
 /// however little room there is, and a refusal leaves nothing.
 ///
@@ -166,8 +185,9 @@ pub async fn sign_in(
         owner.as_str(),
     );
     let account = statement!(
-        "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
-         SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6 \
+        "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms, owner_key, \
+           wallet_key) \
+         SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6, ?9, ?10 \
          WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?7 AND claimed_by = ?8) ON CONFLICT DO NOTHING",
         owner.as_str(),
         wallet.address.to_string(),
@@ -177,6 +197,8 @@ pub async fn sign_in(
         now_ms,
         digest.as_str(),
         hash.as_str(),
+        challenge.owner.payment_key(),
+        wallet.address.payment_key(),
     );
     let session = statement!(
         "INSERT INTO sessions (token_hash, owner, expires_at_ms) SELECT ?1, ?2, ?3 \
@@ -342,10 +364,12 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
     let hash = token.hash();
     let spent = format!("SELECT CAST({} AS TEXT)", spent_on(SESSION_OWNER, "?3"));
     let purchases = format!(
-        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases WHERE buyer_address IN ({SESSION_OWNER}, \
-           (SELECT wallet_address FROM accounts WHERE owner = {SESSION_OWNER})) \
+        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases WHERE buyer_key IN {} \
            ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_SHOWN}) \
-         SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC"
+         SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC",
+        buyer::keys(&format!(
+            "(SELECT json_array(wallet_key, coalesce(owner_key, wallet_key)) FROM accounts WHERE owner = {SESSION_OWNER})"
+        ))
     );
     let listings = catalogue::newest(&format!("seller_address = {SESSION_OWNER}"));
     let figures = catalogue::seller_figures(SESSION_OWNER);

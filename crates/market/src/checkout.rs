@@ -19,7 +19,7 @@ mod settle;
 
 pub use buy::{Bought, BuyError, Order};
 use cardano::{
-    Lovelace, TxHash,
+    KeyHash, Lovelace, TxHash,
     chain::{Chain, ChainError, Inclusion},
     evaluation::Evaluate,
     keys::SignEd25519,
@@ -184,12 +184,16 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: SlotConfig::PREPROD }
     }
 
-    /// The content again, for a buyer who proved to be one, by any of these addresses: of the purchase on record, or of a
+    /// The content again, for a buyer who proved to be one, by any of these payment keys: of the purchase on record, or of a
     /// payment that is in a block by now, recorded with that. `None` where there is none.
     ///
     /// # Errors
     /// Something cannot be asked.
-    pub async fn redeliver(&self, terms: &ListingTerms, buyers: &[String]) -> Result<Option<Redelivered>, Unavailable> {
+    pub async fn redeliver(
+        &self,
+        terms: &ListingTerms,
+        buyers: &[KeyHash],
+    ) -> Result<Option<Redelivered>, Unavailable> {
         let reads = vec![purchase::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers)];
         let [owned, paid] = exactly(self.database.batch(reads).await?)?;
         let mut found = owned.first_json::<Owned>()?;

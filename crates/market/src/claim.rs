@@ -15,14 +15,17 @@ use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
     account::Account,
+    buyer,
     limits::{Authorization, SpendRefused, day, spent_on},
     listing::DeliveryMode,
     payment::{self, PaymentRecord},
 };
 
-/// What blocks a claim, as JSON; NULL where nothing does. `?1` is [`NewPayment::facts`], `{spent}` is [`spent_on`].
-static CONDITIONS: LazyLock<String> =
-    LazyLock::new(|| include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day")));
+/// What blocks a claim, as JSON; NULL where nothing does. `?1` is [`NewPayment::facts`], `{spent}` is [`spent_on`], `{buyer}` [`buyer::keys`].
+static CONDITIONS: LazyLock<String> = LazyLock::new(|| {
+    let sql = include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day"));
+    sql.replace("{buyer}", &buyer::keys("(SELECT buyers FROM facts)"))
+});
 /// Client names that are kept for one transaction at most.
 const MAX_IDENTIFIERS: u32 = 8;
 
@@ -140,7 +143,7 @@ impl Blocked {
 #[must_use]
 pub fn conditions(account: &Account, listing_id: &str, amount: Lovelace, now: Millis) -> Statement {
     let facts = json!({ "tx": "", "listing": listing_id, "amount": amount, "checked": 0 });
-    conditions_of(&with_account(facts, account, account.wallet_address, now))
+    conditions_of(&with_account(facts, account, now))
 }
 
 fn conditions_of(facts: &serde_json::Value) -> Statement {
@@ -151,10 +154,10 @@ fn conditions_of(facts: &serde_json::Value) -> Statement {
 }
 
 /// The facts of an account that pays.
-fn with_account(mut facts: serde_json::Value, account: &Account, payer: Address, now: Millis) -> serde_json::Value {
+fn with_account(mut facts: serde_json::Value, account: &Account, now: Millis) -> serde_json::Value {
     let authorization = account.authorization.as_ref();
     if let Some(facts) = facts.as_object_mut() {
-        facts.insert("buyers".into(), json!([payer, account.owner]));
+        facts.insert("buyers".into(), json!(account.keys()));
         facts.insert("wallet".into(), json!(account.wallet_address));
         facts.insert("since".into(), now.saturating_sub(MAX_LATE_MS).into());
         facts.insert("owner".into(), json!(account.owner));
@@ -176,7 +179,7 @@ impl NewPayment<'_> {
         let facts = json!({
             "tx": self.tx,
             "listing": self.listing_id,
-            "buyers": [self.payer],
+            "buyers": [self.payer.payment_key()],
             "payerKey": self.payer.payment_key(),
             "termsDigest": self.terms_digest,
             "identifier": self.identifier.as_ref().map(|identifier| &identifier.id),
@@ -187,7 +190,7 @@ impl NewPayment<'_> {
             "excluded": self.excluded,
         });
         match self.account {
-            Some(account) => with_account(facts, account, self.payer, now),
+            Some(account) => with_account(facts, account, now),
             None => facts,
         }
     }
@@ -259,7 +262,7 @@ impl NewPayment<'_> {
             self.terms_digest,
             self.account.map(|account| account.owner.as_str()),
             self.account.map(|_| day(now)),
-            self.payer.payment_key().to_string(),
+            self.payer.payment_key(),
         )
     }
 

@@ -8,21 +8,18 @@ WITH facts AS MATERIALIZED (
     ?1 ->> '$.checked' AS checked, ?1 ->> '$.excluded' AS excluded, ?1 ->> '$.wallet' AS wallet,
     ?1 ->> '$.since' AS since
 ),
--- The buyer: the addresses given, and the service wallets of the accounts that they sign in to.
-buyer AS MATERIALIZED (
-  SELECT value AS address FROM facts, json_each(facts.buyers)
-  UNION SELECT wallet_address FROM facts, json_each(facts.buyers) JOIN accounts ON accounts.owner = value
-),
+-- The buyer's payment keys.
+buyer AS MATERIALIZED (SELECT value AS key FROM {buyer}),
 -- The buyer's payments for the listing, but for this one.
 earlier AS MATERIALIZED (
   SELECT p.tx_id, o.state, o.absent, o.wallet, o.created_at_ms FROM facts CROSS JOIN buyer
-    CROSS JOIN payments p ON p.payer = buyer.address AND p.listing_id = facts.listing
+    CROSS JOIN payments p ON p.payer_key = buyer.key AND p.listing_id = facts.listing
     JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id <> facts.tx
 ),
 -- The purchase by which the buyer owns the listing, if there is one.
 owned AS MATERIALIZED (
   SELECT id FROM facts CROSS JOIN buyer CROSS JOIN purchases INDEXED BY purchases_by_buyer
-    ON buyer_address = buyer.address AND listing_id = facts.listing
+    ON buyer_key = buyer.key AND listing_id = facts.listing
   WHERE status <> 'refunded' ORDER BY bought_at_ms LIMIT 1
 ),
 -- The account that pays, if one does, and what it has spent today (`limits.rs`).

@@ -1,9 +1,8 @@
 //! Payments that were claimed, and the statements that read them.
 
-use cardano::{Address, ContentHash, TxHash, slots::Millis, slots::SlotConfig};
+use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis, slots::SlotConfig};
 use outbox::{ENTRY_JSON, Entry, MAX_ENDED, MAX_LAG_MS, MAX_LATE_MS};
 use serde::Deserialize;
-use serde_json::json;
 use sql::{DatabaseError, Rows, Statement, statement};
 
 use crate::{
@@ -65,6 +64,12 @@ pub fn record(tx: &TxHash) -> Statement {
     statement!(records() + "p.tx_id = ?1", tx)
 }
 
+/// The statement that reads the payment by a transaction, where one of these buyers made it, as [`PaymentRecord`].
+#[must_use]
+pub fn record_of(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
+    statement!(records() + "p.tx_id = ?1 AND p.payer_key IN " + &buyer::keys("?2"), tx, buyer::parameter(buyers))
+}
+
 /// All rows as [`PaymentRecord`]s.
 ///
 /// # Errors
@@ -76,16 +81,16 @@ pub fn all(rows: &Rows) -> Result<Vec<PaymentRecord>, DatabaseError> {
 /// The statement that reads the buyer's payments for a listing that may be in a block by now, open ones first, as
 /// [`PaymentRecord`]s. A ledger's refusal proves little: others may have handed the payment in.
 #[must_use]
-pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
+pub fn maybe_included(listing: &str, buyers: &[KeyHash]) -> Statement {
     statement!(
         format!(
-            "{} p.listing_id = ?1 AND p.payer IN {} AND outbox.state <> 'included' AND outbox.absent = 0 \
+            "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state <> 'included' AND outbox.absent = 0 \
                ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {ENDS_FIRST} LIMIT {MAX_CHECKED}",
             records(),
-            buyer::addresses("?2")
+            buyer::keys("?2")
         ),
         listing,
-        json!(buyers).to_string()
+        buyer::parameter(buyers)
     )
 }
 
@@ -94,17 +99,17 @@ pub fn maybe_included(listing: &str, buyers: &[String]) -> Statement {
 /// within the last hour, which the next payment excludes by spending what they spend ([`ended_lately`]). One more than
 /// [`MAX_CHECKED`] tells that there are too many.
 #[must_use]
-pub fn unresolved(listing: &str, buyers: &[String], wallet: Option<&Address>, now: Millis) -> Statement {
+pub fn unresolved(listing: &str, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
     statement!(
         format!(
-            "{} p.listing_id = ?1 AND p.payer IN {} AND outbox.state IN ('refused', 'expired') AND outbox.absent = 0 \
+            "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state IN ('refused', 'expired') AND outbox.absent = 0 \
                AND NOT (?3 IS NOT NULL AND outbox.wallet IS ?3 AND outbox.created_at_ms > ?4) \
              ORDER BY {ENDS_FIRST} LIMIT {MAX_CHECKED} + 1",
             records(),
-            buyer::addresses("?2")
+            buyer::keys("?2")
         ),
         listing,
-        json!(buyers).to_string(),
+        buyer::parameter(buyers),
         wallet.copied(),
         now.saturating_sub(MAX_LATE_MS)
     )
@@ -116,11 +121,11 @@ pub fn unresolved(listing: &str, buyers: &[String], wallet: Option<&Address>, no
 pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
     statement!(
         format!(
-            "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer = ?1 \
+            "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
                AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
                AND outbox.created_at_ms > ?3 ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1"
         ),
-        wallet,
+        wallet.payment_key(),
         listing,
         now.saturating_sub(MAX_LATE_MS)
     )

@@ -1,7 +1,7 @@
 //! Purchases: what was bought, by whom, and how it stands. They exist once a block has their transaction.
 
 pub use api_types::{PurchaseStatus as Status, Verification};
-use cardano::{Address, Lovelace, TxHash, chain::Inclusion};
+use cardano::{Address, KeyHash, Lovelace, TxHash, chain::Inclusion};
 use escrow::Datum;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
@@ -40,9 +40,10 @@ pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, '
 /// Recording it again changes nothing.
 pub(crate) fn record(tx: &TxHash, block: &Inclusion, status: Status) -> Statement {
     statement!(
-        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, \
-           status, bought_at_ms) \
-         SELECT p.tx_id, p.listing_id, p.mode, l.seller_address, p.payer, p.amount_lovelace, p.creator_lovelace, ?2, ?3 \
+        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
+           creator_lovelace, status, bought_at_ms) \
+         SELECT p.tx_id, p.listing_id, p.mode, l.seller_address, p.payer, p.payer_key, p.amount_lovelace, \
+           p.creator_lovelace, ?2, ?3 \
          FROM payments p JOIN outbox o ON o.tx_id = p.tx_id JOIN listings l ON l.id = p.listing_id \
          WHERE p.tx_id = ?1 AND o.state = 'included' ON CONFLICT (id) DO NOTHING",
         tx,
@@ -171,17 +172,17 @@ pub fn read(id: &TxHash) -> Statement {
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[Address]) -> Result<String, DatabaseError> {
+pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash]) -> Result<String, DatabaseError> {
     let (index, to) = match buyers {
         [] => ("purchases_by_seller", "?2 IS NULL"),
-        [_, ..] => ("purchases_between", "buyer_address IN (SELECT value FROM json_each(?2))"),
+        [_, ..] => ("purchases_between", "buyer_key IN (SELECT value FROM json_each(?2))"),
     };
     let sql = format!(
         "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases INDEXED BY {index} \
            WHERE seller_address = ?1 AND {to} ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}) \
          SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC"
     );
-    let buyers = (!buyers.is_empty()).then(|| serde_json::json!(buyers).to_string());
+    let buyers = (!buyers.is_empty()).then(|| buyer::parameter(buyers));
     let rows = db.run(statement!(sql, seller, buyers)).await?.rows;
     Ok(format!("[{}]", rows.join(",")))
 }
@@ -195,18 +196,19 @@ const BUYERS_PAGE: usize = 20;
 /// The database cannot be asked.
 pub async fn of_buyers(
     db: &impl Database,
-    buyers: &[String],
+    buyers: &[KeyHash],
     after: Option<(u64, TxHash)>,
 ) -> Result<Page, DatabaseError> {
     let sql = format!(
         "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases \
-           WHERE buyer_address IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
+           WHERE buyer_key IN {} AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
            ORDER BY bought_at_ms DESC, id DESC LIMIT {}) \
          SELECT bought_at_ms || '.' || id || ' ' || {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which \
          ORDER BY bought_at_ms DESC, id DESC",
+        buyer::keys("?1"),
         BUYERS_PAGE + 1
     );
-    let buyers = serde_json::json!(buyers).to_string();
+    let buyers = buyer::parameter(buyers);
     let rows = db.run(statement!(sql, buyers, after.map(|(at, _)| at), after.map(|(_, id)| id))).await?.rows;
     let shown: Vec<(&str, &str)> = rows.iter().take(BUYERS_PAGE).filter_map(|row| row.split_once(' ')).collect();
     let next = shown.last().filter(|_| rows.len() > BUYERS_PAGE).map(|(cursor, _)| (*cursor).to_owned());
@@ -215,12 +217,15 @@ pub async fn of_buyers(
 
 /// The statement that reads the newest purchase by which one of these buyers owns a listing, as a JSON string.
 #[must_use]
-pub fn owned_by(listing: &str, buyers: &[String]) -> Statement {
+pub fn owned_by(listing: &str, buyers: &[KeyHash]) -> Statement {
     statement!(
-        "SELECT json_quote(id) FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
-           AND buyer_address IN (SELECT value FROM json_each(?2)) ORDER BY bought_at_ms DESC LIMIT 1",
+        format!(
+            "SELECT json_quote(id) FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
+               AND buyer_key IN {} ORDER BY bought_at_ms DESC LIMIT 1",
+            buyer::keys("?2")
+        ),
         listing,
-        serde_json::json!(buyers).to_string(),
+        buyer::parameter(buyers),
     )
 }
 
@@ -255,16 +260,23 @@ pub fn owner(id: &TxHash) -> Statement {
     statement!(format!("SELECT {} FROM purchases WHERE id = ?1", owned_json()), id)
 }
 
+/// The statement that reads a purchase as [`Owned`], where one of these buyers made it.
+#[must_use]
+pub fn owned_purchase(id: &TxHash, buyers: &[KeyHash]) -> Statement {
+    let sql = format!("SELECT {} FROM purchases WHERE id = ?1 AND buyer_key IN {}", owned_json(), buyer::keys("?2"));
+    statement!(sql, id, buyer::parameter(buyers))
+}
+
 /// The statement that reads the oldest purchase of a listing by one of these buyers that was not refunded, as [`Owned`].
 #[must_use]
-pub fn owned(listing: &str, buyers: &[String]) -> Statement {
+pub fn owned(listing: &str, buyers: &[KeyHash]) -> Statement {
     let sql = format!(
         "SELECT {} FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
-         AND buyer_address IN {} ORDER BY bought_at_ms LIMIT 1",
+         AND buyer_key IN {} ORDER BY bought_at_ms LIMIT 1",
         owned_json(),
-        buyer::addresses("?2")
+        buyer::keys("?2")
     );
-    statement!(sql, listing, serde_json::json!(buyers).to_string())
+    statement!(sql, listing, buyer::parameter(buyers))
 }
 
 /// Records a buyer's verdict and answers the purchase as JSON. A purchase from a service wallet that turns out to be

@@ -27,9 +27,9 @@ fn a_fresh_sale_has_its_result_before_what_is_hours_old_however_much_that_is() {
         run(
             &sales,
             &format!(
-                "{n} INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, \
+                "{n} INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
                    creator_lovelace, status, bought_at_ms) SELECT printf('%064x', i), listing_id, mode, seller_address, \
-                   buyer_address || i, price_lovelace, creator_lovelace, status, bought_at_ms FROM purchases, n WHERE id = '{old}'"
+                   buyer_address || i, buyer_key, price_lovelace, creator_lovelace, status, bought_at_ms FROM purchases, n WHERE id = '{old}'"
             ),
         );
         run(

@@ -453,7 +453,7 @@ fn what_a_payer_signs_for_is_not_hidden_by_retries() {
         let (sleep, contents) = (Meanwhile(&none), InDatabase(&world.db));
         let again = block(
             Checkout { schedule: &[], ..checkout(&world.db, &world.provider, &sleep, &contents, &[], world.now()) }
-                .redeliver(&world.terms[0], std::slice::from_ref(&world.account.owner)),
+                .redeliver(&world.terms[0], &world.account.keys()[1..]),
         )
         .unwrap();
         assert!(again.is_some(), "after {retries} retries");

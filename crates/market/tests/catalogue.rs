@@ -74,8 +74,8 @@ fn market() -> (Sqlite, Vec<ListingId>) {
 
 fn purchase(db: &Sqlite, listing: &ListingId, number: u8, status: &str) {
     let insert = statement!(
-        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status, bought_at_ms) \
-         VALUES (?1, ?2, 'protected', ?3, ?3, 5000000, 3500000, ?4, ?5)",
+        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace, status, \
+           bought_at_ms) VALUES (?1, ?2, 'protected', ?3, ?3, substr(?1, 1, 56), 5000000, 3500000, ?4, ?5)",
         format!("{number:064x}"),
         listing.as_str(),
         SELLER,

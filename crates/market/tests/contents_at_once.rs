@@ -30,8 +30,8 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
         let datum = crate::support::fresh_escrow(u32::from(number));
         let buyer = person(1).enterprise_address().to_string();
         let purchase = statement!(
-            "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, \
-               status, bought_at_ms) VALUES (?1, ?2, 'protected', ?3, ?3, 5000000, 3500000, 'FundsLocked', ?4)",
+            "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
+               creator_lovelace, status, bought_at_ms) VALUES (?1, ?2, 'protected', ?3, ?3, substr(?1, 1, 56), 5000000, 3500000, 'FundsLocked', ?4)",
             id.as_str(),
             listing.as_str(),
             buyer,

@@ -189,6 +189,20 @@ fn what_the_provider_was_not_given_is_its_payers_where_a_block_has_it_after_all(
 }
 
 #[test]
+fn a_payer_may_sign_by_any_address_of_the_key_that_paid() {
+    let world = World::new();
+    world.broadcast();
+    world.provider.handing.set(Handing::Late);
+    assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+    world.mine();
+    let stake = cardano::address::Credential::Key(*person(7).enterprise_address().payment_key());
+    let thief = Address::base(*person(8).enterprise_address().payment_key(), stake);
+    assert!(block(world.pay(LATER_MS, Some(thief))).is_err());
+    let other = Address::base(*world.payer.payment_key(), stake);
+    assert_eq!(block(world.pay(LATER_MS, Some(other))).unwrap().content, "content 1");
+}
+
+#[test]
 fn no_thief_is_faster_than_the_answer_of_the_node() {
     let world = World::new();
     world.broadcast();
@@ -332,7 +346,7 @@ fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_
                 now,
             )
         }
-        .redeliver(&world.terms, &[world.payer.to_string()]),
+        .redeliver(&world.terms, &[*world.payer.payment_key()]),
     );
     assert_eq!(again, Ok(None));
 }

@@ -41,8 +41,8 @@ fn long_past(db: &Sqlite, listing: &str, platform: &str) {
     );
     run(&payments, vec![SALES.into(), listing.into()]);
     let purchases = format!(
-        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status, \
-           bought_at_ms) {many} SELECT 'a' || printf('%063d', n), ?2, 'protected', ?3, 'buyer' || n, 10000000, 0, 'withdrawn', n \
+        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace, \
+           status, bought_at_ms) {many} SELECT 'a' || printf('%063d', n), ?2, 'protected', ?3, 'buyer' || n, printf('%056d', n), 10000000, 0, 'withdrawn', n \
          FROM n"
     );
     run(&purchases, vec![SALES.into(), listing.into(), SELLER.into()]);
@@ -64,7 +64,7 @@ fn no_question_costs_more_the_longer_the_past_is() {
         told.borrow_mut().push((what.to_owned(), steps));
     };
     let run = |statements: Vec<Statement>| drop(block(db.batch(statements)).unwrap());
-    let buyers = account.buyers();
+    let buyers = account.keys();
     cost("the platform's wallet", &|| run(outbox::snapshot(&platform, SALES.into(), NOON).into()));
     cost("what is open of the platform's", &|| run(vec![outbox::open(&platform, outbox::Kind::Withdrawal)]));
     cost("what is over of the platform's", &|| run(vec![outbox::overdue(&platform, SALES.into())]));
@@ -82,7 +82,7 @@ fn no_question_costs_more_the_longer_the_past_is() {
     cost("a buyer's page", &|| drop(block(purchase::of_buyers(&db, &buyers, None)).unwrap()));
     let seller = SELLER.parse().unwrap();
     cost("a buyer's purchases of a seller", &|| {
-        drop(block(purchase::of_seller(&db, &seller, &[person(5).enterprise_address()])).unwrap());
+        drop(block(purchase::of_seller(&db, &seller, &[*person(5).enterprise_address().payment_key()])).unwrap());
     });
     let dear: Vec<_> = told.into_inner().into_iter().filter(|(_, steps)| *steps > MOST).collect();
     assert_eq!(dear, [], "dearer than {MOST} steps");
@@ -106,8 +106,8 @@ fn nor_does_a_claim_of_who_bought_much_themselves() {
                  SELECT id, '{other}', 'instant', '{payer}', '{signer}', 5000000, 0, 'x'"
             ),
             format!(
-                "purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, status, \
-                   bought_at_ms) SELECT id, '{other}', 'instant', '{SELLER}', '{payer}', 5000000, 0, 'settled', n"
+                "purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace, \
+                   status, bought_at_ms) SELECT id, '{other}', 'instant', '{SELLER}', '{payer}', '{signer}', 5000000, 0, 'settled', n"
             ),
         ] {
             let many = "WITH RECURSIVE m (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM m WHERE n < ?1), \
@@ -172,11 +172,12 @@ fn an_account_with_a_long_past_of_its_own_is_read_without_going_through_what_is_
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, 10_000_000);
         let (account, _) = sign_up(&db, 5, NOON);
-        let many = "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, \
+        let many = "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
               creator_lovelace, status, bought_at_ms) \
             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
-            SELECT printf('%064d', n), ?2, 'instant', ?3, ?4, 10000000, 0, 'settled', n FROM n";
-        block(db.run(statement!(many, bought, listing.as_str(), SELLER, account.owner.as_str()))).unwrap();
+            SELECT printf('%064d', n), ?2, 'instant', ?3, ?4, ?5, 10000000, 0, 'settled', n FROM n";
+        block(db.run(statement!(many, bought, listing.as_str(), SELLER, account.owner.as_str(), account.keys()[1])))
+            .unwrap();
         let before = db.steps();
         let shown = block(account::view(&db, &token(5), NOON)).unwrap().unwrap().purchases;
         assert_eq!(shown.matches("\"listingId\"").count(), 1_000);

@@ -20,7 +20,7 @@ use crate::support::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    Lovelace, TxHash, TxRef,
+    Address, Lovelace, TxHash, TxRef,
     chain::{Chain, Utxo},
     keys::SigningKey,
     params::ProtocolParameters,
@@ -62,7 +62,7 @@ struct Claimed {
     tx: TxHash,
     cbor: Vec<u8>,
     terms: ListingTerms,
-    buyer: String,
+    buyer: Address,
 }
 
 /// As it is claimed by a request that saw this much of the chain.
@@ -75,14 +75,14 @@ fn claimed() -> Claimed {
     let paying = Paying { account: None, provenance, ..paying_for(&account, &listing, &built, PRICE) };
     assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
     let terms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
-    Claimed { tx: paying.tx(), cbor: built.cbor.clone(), buyer: account.wallet_address.to_string(), db, ledger, terms }
+    Claimed { tx: paying.tx(), cbor: built.cbor.clone(), buyer: account.wallet_address, db, ledger, terms }
 }
 
 fn again(
     db: &Sqlite,
     ledger: &Ledger,
     terms: &ListingTerms,
-    buyer: &str,
+    buyer: &Address,
     wanted: u64,
 ) -> Result<Option<Redelivered>, Unavailable> {
     again_at(NOON, db, ledger, terms, buyer, wanted)
@@ -93,7 +93,7 @@ fn again_at(
     db: &Sqlite,
     ledger: &Ledger,
     terms: &ListingTerms,
-    buyer: &str,
+    buyer: &Address,
     wanted: u64,
 ) -> Result<Option<Redelivered>, Unavailable> {
     ledger.calls.set(0);
@@ -104,7 +104,7 @@ fn again_at(
             confirmations: wanted,
             ..checkout(db, ledger, &NoSleep, &InDatabase(db), &[], NOON)
         }
-        .redeliver(terms, &[buyer.to_owned()]),
+        .redeliver(terms, &[*buyer.payment_key()]),
     )
 }
 
@@ -173,7 +173,7 @@ fn a_lock_gives_its_content_again_with_its_result_and_never_without() {
     sales.ledger.mine();
     let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
     let end = sales.escrow(&lock).datum.deadlines.submit_result;
-    let address = buyer.enterprise_address().to_string();
+    let address = buyer.enterprise_address();
     let ask = |clock| again_at(clock, &sales.db, &sales.ledger, &terms, &address, 0);
     assert_eq!(ask(sales.now()), Err(Unavailable::NoResult(lock)));
     assert_eq!(ask(end), Err(Unavailable::Refundable(lock)), "the money can be taken back");

@@ -1,4 +1,4 @@
-//! A database that was restored from an older backup, and a chain that went on: nothing owned is paid for again, nobody is
+//! A database that was restored from an older backup, and a chain that went on: nothing owned is paid for again, no one is
 //! paid twice, and every escrow reaches its end.
 
 #![allow(

@@ -1,7 +1,9 @@
-//! An account's service wallet and its owner's own wallet are one buyer, whichever pays first, and however many of
-//! their payments were refused or expired before.
+//! An account's service wallet and its owner's own wallet are one buyer, whichever pays first, under whatever address
+//! their payment key is known, and however many of their payments were refused or expired before.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
+
+use std::slice;
 
 use crate::support::{
     NOON, SELLER, block, checkout,
@@ -10,11 +12,12 @@ use crate::support::{
     provider::{Handing, Meanwhile, Provider},
     reread,
     sales::output,
-    sign_up,
+    sign_up, sign_up_as, token,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, Lovelace, TxRef,
+    address::Credential,
     chain::Utxo,
     keys::{Native, SigningKey},
     params::ProtocolParameters,
@@ -22,7 +25,7 @@ use cardano::{
 };
 use market::{
     DeliveryMode,
-    account::Account,
+    account::{self, Account},
     catalogue::{self, ListingTerms},
     checkout::{Bought, BuyError, Checkout, Order, Paid, PayError, Presented, Redelivered, Unavailable},
     contents::InDatabase,
@@ -43,8 +46,12 @@ struct World {
     terms: ListingTerms,
     account: Account,
     key: SigningKey,
+    /// The account that the owner has by another address of the payment key.
+    sibling: (Account, SigningKey),
     /// Outputs of the owner's own wallet.
     coins: [Utxo; 2],
+    /// One at that other address.
+    elsewhere: Utxo,
 }
 
 impl World {
@@ -52,9 +59,14 @@ impl World {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let (account, key) = sign_up(&db, 1, NOON);
         let own = output(person(1).enterprise_address().to_string(), Lovelace::from_ada(50), None);
-        let service = output(account.wallet_address.to_string(), Lovelace::from_ada(20), None);
-        let funds = Tx::unsigned(1, &[faucets(1)], &[own.clone(), own.clone(), service], u64::MAX);
+        let of_sibling = output(base().to_string(), Lovelace::from_ada(50), None);
+        let sibling = sign_up_as(&db, base(), SIBLING, NOON);
+        let [service, other] = [account.wallet_address, sibling.0.wallet_address]
+            .map(|wallet| output(wallet.to_string(), Lovelace::from_ada(20), None));
+        let made = [own.clone(), own.clone(), of_sibling.clone(), service, other];
+        let funds = Tx::unsigned(1, &[faucets(1)], &made, u64::MAX);
         let coins = [0, 1].map(|index| Utxo { reference: TxRef { tx: funds.id, index }, ..own.clone() });
+        let elsewhere = Utxo { reference: TxRef { tx: funds.id, index: 2 }, ..of_sibling };
         assert!(ledger.hand_in(funds));
         ledger.mine();
         let listing = list(&db, 1, PRICE);
@@ -63,7 +75,7 @@ impl World {
         let account = reread(&db, 1, NOON);
         let provider = Provider::new(ledger);
         provider.shows_mempool.set(true);
-        Self { db, provider, method, terms, account, key, coins }
+        Self { db, provider, method, terms, account, key, sibling, coins, elsewhere }
     }
 
     fn with<T>(&self, mines: bool, run: impl FnOnce(&Door<'_>) -> T) -> T {
@@ -87,13 +99,11 @@ impl World {
 
     /// `POST /me/buy`, or an agent's `buy_listing`.
     fn service_wallet(&self, mines: bool) -> Result<Bought, BuyError> {
-        let order = Order {
-            account: &self.account,
-            key: &self.key,
-            terms: &self.terms,
-            mode: DeliveryMode::Instant,
-            nonce: [7; 32],
-        };
+        self.service_wallet_of((&self.account, &self.key), mines)
+    }
+
+    fn service_wallet_of(&self, (account, key): (&Account, &SigningKey), mines: bool) -> Result<Bought, BuyError> {
+        let order = Order { account, key, terms: &self.terms, mode: DeliveryMode::Instant, nonce: [7; 32] };
         self.with(mines, |checkout| block(checkout.buy(&order)))
     }
 
@@ -110,7 +120,8 @@ impl World {
             validity: Validity { from: None, until: self.provider.ledger.tip().slot + 200 },
             ..TxPlan::default()
         };
-        let wallet = Wallet { address: key.enterprise_address(), utxos: coins, reserved: &[].into() };
+        let address = coins.first().unwrap().address.parse().unwrap();
+        let wallet = Wallet { address, utxos: coins, reserved: &[].into() };
         let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[&key]).unwrap();
         let header = json!({
             "x402Version": 2,
@@ -128,7 +139,7 @@ impl World {
     }
 
     fn owner_proves(&self) -> Result<Option<Redelivered>, Unavailable> {
-        self.with(false, |checkout| block(checkout.redeliver(&self.terms, std::slice::from_ref(&self.account.owner))))
+        self.with(false, |checkout| block(checkout.redeliver(&self.terms, &[*self.account.keys().last().unwrap()])))
     }
 
     /// Payments for the listing, in blocks or waiting for one.
@@ -142,6 +153,76 @@ impl World {
 }
 
 type Door<'a> = Checkout<'a, Sqlite, Provider, Native, Meanwhile<'a>, InDatabase<'a, Sqlite>>;
+
+/// The token's number of the other account.
+const SIBLING: u8 = 2;
+
+/// Another address of the owner's payment key.
+fn base() -> Address {
+    let (payment, stake) = (person(1).enterprise_address(), person(9).enterprise_address());
+    Address::base(*payment.payment_key(), Credential::Key(*stake.payment_key()))
+}
+
+/// Whatever address the payment key goes by, it owns the listing, and pays with none of these outputs.
+fn is_owned_by_every_address(world: &World, unspent: &[&[Utxo]]) {
+    assert_eq!(world.owner_proves().unwrap().unwrap().content, "content 1");
+    for (account, key) in [(&world.account, &world.key), (&world.sibling.0, &world.sibling.1)] {
+        assert!(world.service_wallet_of((account, key), true).unwrap().already_owned, "{}", account.owner);
+    }
+    for coins in unspent {
+        assert_eq!(world.own_wallet_with(coins, true, None).unwrap().content, "content 1");
+    }
+    world.provider.ledger.mine();
+    assert_eq!(world.paid(), 1);
+    let views = [1, SIBLING].map(|number| block(account::view(&world.db, &token(number), NOON)).unwrap().unwrap());
+    assert!(views.iter().all(|view| view.purchases.matches("\"listingId\"").count() == 1));
+}
+
+#[test]
+fn what_one_address_of_a_payment_key_bought_is_owned_by_every_other() {
+    let world = World::new();
+    world.own_wallet(true, None).unwrap();
+    is_owned_by_every_address(&world, &[&world.coins[1..], slice::from_ref(&world.elsewhere)]);
+    let world = World::new();
+    world.own_wallet_with(slice::from_ref(&world.elsewhere), true, None).unwrap();
+    is_owned_by_every_address(&world, &[&world.coins[..1]]);
+}
+
+#[test]
+fn what_one_account_of_a_payment_key_bought_is_owned_by_the_other() {
+    for first in [1, SIBLING] {
+        let world = World::new();
+        let (account, key) =
+            if first == 1 { (&world.account, &world.key) } else { (&world.sibling.0, &world.sibling.1) };
+        assert!(!world.service_wallet_of((account, key), true).unwrap().already_owned);
+        is_owned_by_every_address(&world, &[&world.coins[..1], slice::from_ref(&world.elsewhere)]);
+    }
+}
+
+#[test]
+fn a_payment_on_its_way_from_one_address_is_not_made_again_from_another() {
+    let world = World::new();
+    assert!(world.own_wallet(false, None).is_err(), "no block has it");
+    for _ in 0..2 {
+        assert!(world.service_wallet_of((&world.sibling.0, &world.sibling.1), false).is_err());
+        assert!(world.own_wallet_with(slice::from_ref(&world.elsewhere), false, None).is_err());
+    }
+    assert_eq!(world.paid(), 1);
+    world.provider.ledger.mine();
+    is_owned_by_every_address(&world, &[&world.coins[1..], slice::from_ref(&world.elsewhere)]);
+}
+
+#[test]
+fn a_stranger_owns_nothing_by_a_stake_part_that_is_the_buyers() {
+    let world = World::new();
+    world.own_wallet_with(slice::from_ref(&world.elsewhere), true, None).unwrap();
+    let franken = Address::base(*person(3).enterprise_address().payment_key(), *base().stake().unwrap());
+    let keys = [*franken.payment_key()];
+    assert_eq!(world.with(false, |checkout| block(checkout.redeliver(&world.terms, &keys))), Ok(None));
+    let (stranger, _) = sign_up_as(&world.db, franken, 3, NOON);
+    assert_eq!(block(account::view(&world.db, &token(3), NOON)).unwrap().unwrap().purchases, "[]");
+    assert_ne!(stranger.wallet_address, world.sibling.0.wallet_address);
+}
 
 #[test]
 fn what_the_owners_own_wallet_bought_is_not_paid_again_from_the_service_wallet() {

@@ -45,6 +45,26 @@ fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
 }
 
 #[test]
+fn a_wallets_account_is_found_by_any_of_its_addresses_in_any_order() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let of = |number: u8| person(number).enterprise_address();
+    let known = |first: u8, others: &[u8]| {
+        let others: Vec<_> = others.iter().map(|number| of(*number)).collect();
+        block(account::known_among(&db, &of(first), &others)).unwrap()
+    };
+    assert_eq!(known(1, &[2, 3]), None);
+    sign_up(&db, 2, NOON + 1);
+    for (first, others) in [(2, &[][..]), (2, &[1, 3]), (1, &[2, 3]), (3, &[1, 2]), (3, &[2])] {
+        assert_eq!(known(first, others), Some(of(2)), "{first}, {others:?}");
+    }
+    assert_eq!(known(1, &[3]), None);
+    // Of two accounts it is the one that is asked for, or else the older one.
+    sign_up(&db, 3, NOON);
+    assert_eq!([known(2, &[3]), known(3, &[2])], [Some(of(2)), Some(of(3))]);
+    assert_eq!([known(1, &[2, 3]), known(1, &[3, 2])], [Some(of(3)), Some(of(3))]);
+}
+
+#[test]
 fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (first, _) = sign_up(&db, 1, NOON);

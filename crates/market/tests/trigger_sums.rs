@@ -106,8 +106,8 @@ fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, mad
             *made += 1;
             let tx = format!("{made:064x}");
             run(statement!(
-                "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, \
-                   creator_lovelace, status, bought_at_ms) VALUES (?1, ?2, 'instant', ?3, ?3, 5000000, 0, ?4, ?5)",
+                "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
+                   creator_lovelace, status, bought_at_ms) VALUES (?1, ?2, 'instant', ?3, ?3, substr(?1, 1, 56), 5000000, 0, ?4, ?5)",
                 tx.as_str(),
                 id.as_str(),
                 seller.as_str(),

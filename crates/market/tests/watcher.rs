@@ -686,7 +686,11 @@ fn what_refused_and_expired_payments_leave_goes_away() {
 #[test]
 fn what_signing_in_leaves_goes_away_once_it_is_over() {
     let sales = Sales::new();
-    run(&sales, "INSERT INTO accounts VALUES ('owner', 'wallet', 1, 1000000, 1000000, 0)");
+    run(
+        &sales,
+        "INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms) \
+           VALUES ('owner', 'wallet', printf('%056d', 0), 1, 1000000, 1000000, 0)",
+    );
     for (place, end) in [(1, NOON - 1), (2, NOON + 24 * 60 * 60 * 1_000)] {
         run(&sales, &format!("INSERT INTO sessions VALUES (printf('%064d', {place}), 'owner', {end})"));
         run(&sales, &format!("INSERT INTO challenge_claims VALUES (printf('%064d', {place}), '', {end})"));
@@ -723,7 +727,11 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     client("stranger", NOON - 1);
     client("approved", NOON - 1);
     client("new", NOON + day);
-    run(&sales, "INSERT INTO accounts VALUES ('owner', 'wallet', 1, 1000000, 1000000, 0)");
+    run(
+        &sales,
+        "INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms) \
+           VALUES ('owner', 'wallet', printf('%056d', 0), 1, 1000000, 1000000, 0)",
+    );
     let grant = |id: &str, client: &str, rotated: u64, revoked: &str| {
         run(
             &sales,

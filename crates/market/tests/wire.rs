@@ -97,7 +97,7 @@ fn a_purchase_has_every_field_wherever_it_is_shown() {
     assert_eq!(shown.events.last().unwrap().status, "creator_paid");
     let seller = person(OWNER).enterprise_address();
     check::complete::<Vec<Purchase>>(&[&block(purchase::of_seller(&sales.db, &seller, &[])).unwrap()]).unwrap();
-    let buyers = [person(BUYER).enterprise_address().to_string()];
+    let buyers = [*person(BUYER).enterprise_address().payment_key()];
     let page = block(purchase::of_buyers(&sales.db, &buyers, None)).unwrap().json;
     check::complete::<Vec<Purchase>>(&[&page]).unwrap();
 }

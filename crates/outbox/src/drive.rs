@@ -17,7 +17,7 @@ use crate::{
 
 /// Entries of one wallet whose time is over that are closed at once.
 const MAX_OVERDUE: u32 = 3;
-/// How long change of ours counts though no provider shows it, in slots.
+/// How long a wallet's own change counts though no provider shows it, in slots.
 const LATELY_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Open entries of one wallet and kind that are read at once.
 const MAX_OPEN: u32 = 3;
@@ -83,7 +83,7 @@ pub enum TxStatus {
         /// Whether a node took it.
         submitted: bool,
     },
-    /// It took no effect and never will, for this reason.
+    /// It is refused for good, for this reason.
     Refused(String),
     /// It was in no block before its validity ended.
     Expired,
@@ -451,7 +451,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// Closes entries whose time is over and whose end is not known, so that what they hold is given back, and looks for
-    /// those that took no effect for all that was known: a provider may have passed one on before, or been behind
+    /// entries that were given up: a provider may have passed one on before, or been behind
     /// ([`overdue`]). Whether one of these is in a block.
     ///
     /// # Errors
@@ -473,7 +473,7 @@ fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<TxStatus> {
 }
 
 /// The statement that reads the entries of a wallet whose time was over at this slot and whose end is not known, and the
-/// newest that took no effect lately, for all that was known: one that is in a block all the same has spent what its wallet
+/// newest that were given up lately: one that is in a block all the same has spent what its wallet
 /// would spend again.
 #[must_use]
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {

@@ -18,7 +18,7 @@ use crate::{
     wallet::{MAX_SENT, WalletSnapshot},
 };
 
-/// How many transactions of ours that built on each other are followed back: as many as a wallet's change is known of.
+/// How many own transactions that built on each other are followed back: as many as a wallet's change is known of.
 const MAX_BACK: usize = MAX_SENT;
 /// Questions to the provider about all of them. They spend much the same: each next one spends what an earlier one spent.
 const MAX_ASKED: usize = 24;
@@ -35,8 +35,8 @@ pub enum Earlier {
     ReplacementInputs(Vec<Utxo>),
     /// This one is in a block.
     InBlock(TxHash),
-    /// Nothing keeps this one out for now: the next one has to wait. It spends what another of ours holds whose end is not
-    /// known, or what the provider does not show.
+    /// Nothing keeps this one out for now: the next one has to wait. It spends what another own entry reserves whose end is
+    /// not known, or what the provider does not show.
     Unresolved(TxHash),
 }
 
@@ -48,14 +48,14 @@ enum Fate {
     Input(Utxo),
     /// It is in a block.
     InBlock,
-    /// Nobody can say.
+    /// The provider cannot say.
     Unknown,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// What the next transaction of a wallet must spend so that these earlier ones cannot be in a block besides. `shown` is
     /// what the provider shows of the wallet. Asks for the first output that an earlier one spends only where nothing
-    /// else says what became of it.
+    /// else shows how it ended.
     ///
     /// # Errors
     /// The database or the chain cannot be asked.
@@ -89,7 +89,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(unresolved.map_or(Earlier::ReplacementInputs(without), Earlier::Unresolved))
     }
 
-    /// Where nobody shows what it spends, what spends the same as one that it builds on keeps it out as well.
+    /// Where the provider does not show what it spends, what spends the same as one that it builds on keeps it out as well.
     async fn fate(
         &self,
         entry: &Entry,
@@ -125,7 +125,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 Some(TracedOutput { spent_by: None, .. }) => return Ok(Fate::Unknown),
                 None => {}
             }
-            // Change of ours that is in no block yet, or in one that is not shown.
+            // Own change that is in no block yet, or in one that is not shown.
             if let Some(utxo) = known.change.iter().chain(&known.doubted).find(free) {
                 return Ok(Fate::Input(utxo.clone()));
             }

@@ -200,7 +200,7 @@ pub struct Draft {
     /// Who handed it to the network first, as far as is known when it is claimed. [`Provenance::Unknown`] where nothing
     /// shows that its payer asks: then one that was refused before is claimed again for the same purpose only.
     pub provenance: Provenance,
-    /// Outputs that it spends and that nobody else may build on.
+    /// Outputs that it spends and that no other entry may spend.
     pub spends: Vec<TxRef>,
     /// Outputs that it only puts up.
     pub collateral: Vec<TxRef>,

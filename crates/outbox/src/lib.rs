@@ -1,4 +1,4 @@
-//! The outbox: every transaction that we hand to the network, whoever asked for it, from the moment it is written down
+//! The outbox: every transaction that we hand to the network, for any client, from the moment it is written down
 //! to its end.
 //!
 //! ```text
@@ -19,9 +19,9 @@
 //!   that are written in one batch with it.
 //!
 //! An entry is given up only when no submission can have taken effect: the ledger refused the one and only attempt, or the
-//! transaction's validity has ended; or when a block has a payer's that nobody is known to have handed in from here. What comes
-//! next for the same is kept apart from what was given up ([`Earlier`]), for providers err. Attempts are counted in the database, so that no two requests both believe that
-//! theirs was the only one.
+//! transaction's validity has ended; or when a block has a payer's that was not submitted from here, as far as is known.
+//! What comes next for the same is kept apart from what was given up ([`Earlier`]), for providers err. Attempts are counted
+//! in the database, so that no two requests both believe that theirs was the only one.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

@@ -21,7 +21,7 @@ const MAX_HELD: usize = 32;
 pub const MAX_ENDED: usize = 32;
 
 /// The names under which outputs are held. A payer's own are kept apart: what a stranger's transaction names must not
-/// hold anything of ours.
+/// hold any own output.
 fn held(draft: &Draft, references: &[&TxRef]) -> String {
     let names: Vec<String> = match draft.wallet {
         Some(_) => references.iter().map(ToString::to_string).collect(),
@@ -96,7 +96,7 @@ pub fn live_for(purpose: &str) -> Statement {
     )
 }
 
-/// The statement that reads the entries for a purpose that took no effect lately, for all that is known
+/// The statement that reads the entries for a purpose that were given up lately
 /// ([`crate::Earlier`]), oldest first.
 #[must_use]
 pub fn ended_for(purpose: &str, now: Millis) -> Statement {
@@ -180,7 +180,7 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
 }
 
 /// The statements that give up entries of payers, as for each of them where no block has it by then: of many that were over
-/// long ago, and that nobody has asked for. `which` is SQL that selects such, over `?1`.
+/// long ago, and that no client has asked for. `which` is SQL that selects such, over `?1`.
 #[must_use]
 pub fn give_up(which: &str, over_since: u64) -> [Statement; 2] {
     [
@@ -197,8 +197,8 @@ pub fn give_up(which: &str, over_since: u64) -> [Statement; 2] {
     ]
 }
 
-/// The statement that notes that these, which took no effect, were in no block long after their end: nobody looks for them any
-/// more.
+/// The statement that notes that these, which were given up, were in no block long after their end: they are not looked for
+/// again.
 #[must_use]
 pub fn absent(txs: &[TxHash]) -> Statement {
     statement!(

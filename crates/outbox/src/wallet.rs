@@ -1,10 +1,10 @@
-//! What a wallet of ours may spend.
+//! What an own wallet may spend.
 //!
 //! ```text
 //! on the chain  +  change of what we sent lately  -  inputs of what we sent  =  what may be spent
 //! ```
 //!
-//! Nobody but us spends from these wallets, and every spend is written down with its inputs first, so this sum holds
+//! Only this service spends from these wallets, and every spend is written down with its inputs first, so this sum holds
 //! however late the provider's view is. Change is spendable once a node has taken the transaction that makes it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,15 +23,15 @@ use crate::{
     entry::{ENTRY_JSON, Entry, EntryState},
 };
 
-/// How far back a provider's view may be, in ms: transactions of ours that are older are in every view.
+/// How far back a provider's view may be, in ms: own transactions that are older are in every view.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
-/// How long after it was written down a transaction of a wallet of ours may come to light, in ms: it is valid for less than five
-/// minutes of these.
+/// How long after it was written down an own wallet's transaction may show up in a block, in ms: it is valid for less than
+/// five minutes of these.
 pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
 /// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
 /// older ones spend is reserved, and what they made is spent once it is shown.
 pub(crate) const MAX_SENT: usize = 32;
-/// Transactions that took no effect lately, for all that is known, that are read, the oldest first: what later ones spend is
+/// Transactions given up lately that are read, the oldest first: what later ones spend is
 /// refused for what one of these spent.
 const MAX_DOUBTED: usize = 32;
 /// Transactions that are sent again for one that depends on them.
@@ -40,14 +40,14 @@ const MAX_PARENTS: usize = 16;
 /// What the database knows of a wallet's money.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WalletSnapshot {
-    /// Outputs that transactions of ours spend or put up.
+    /// Outputs that own transactions spend or put up.
     pub reserved: BTreeSet<TxRef>,
     /// Of these, what blocks have spent, and by what.
     spent: BTreeMap<TxRef, TxHash>,
     /// Change of lately sent transactions that none of these spends, whether or not the provider shows it yet, with few tokens:
     /// each of them may have carried on heaps, and requests by the dozen wait with it.
     pub change: Vec<Utxo>,
-    /// Of such change, what one spends that took no effect for all that is known, and may yet: the next one for the same may
+    /// Of such change, what one spends that was given up and may still be in a block: the next one for the same purpose may
     /// spend it, and nothing else.
     pub(crate) doubted: Vec<Utxo>,
     /// Whether a transaction was written down that no node has confirmed to have: its change will be spendable soon.
@@ -56,8 +56,8 @@ pub struct WalletSnapshot {
     waiting: Vec<(TxHash, Vec<u8>)>,
 }
 
-/// The statements that read a [`WalletSnapshot`]: what was sent, what is reserved, and what took no effect lately for all that
-/// is known. `tip_slot` is the newest known block's: change of what can be in no
+/// The statements that read a [`WalletSnapshot`]: what was sent, what is reserved, and what was given up
+/// lately. `tip_slot` is the newest known block's: change of what can be in no
 /// block any more is on the chain, where the provider shows it, or will never be.
 #[must_use]
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 3] {
@@ -140,18 +140,18 @@ impl WalletSnapshot {
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
 
-    /// Whether this was made by a transaction of ours that no block is known to have, whatever the provider shows.
+    /// Whether this was made by an own transaction that no block is known to have, whatever the provider shows.
     #[must_use]
     pub fn is_on_its_way(&self, output: &TxRef) -> bool {
         self.waiting.iter().any(|(tx, _)| *tx == output.tx)
     }
 
-    /// Knows from now on that a block has this transaction of ours.
+    /// Knows from now on that a block has this own transaction.
     pub fn arrived(&mut self, tx: &TxHash) {
         self.waiting.retain(|(waiting, _)| waiting != tx);
     }
 
-    /// Whether a block has a transaction of ours that spends this output, and that is not this one.
+    /// Whether a block has an own transaction that spends this output, and that is not this one.
     pub(crate) fn is_spent_in_block(&self, output: &TxRef, unless: &TxHash) -> bool {
         self.spent.get(output).is_some_and(|by| by != unless)
     }

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef};
+use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef};
 use serde::de::DeserializeOwned;
 
 #[cfg(feature = "sqlite")]
@@ -72,7 +72,7 @@ macro_rules! as_text {
         }
     )*};
 }
-as_text!(Address, ContentHash, Lovelace, TxHash, TxRef);
+as_text!(Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef);
 impl From<u32> for Param {
     fn from(number: u32) -> Self {
         Self::Integer(number.into())

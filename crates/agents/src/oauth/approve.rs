@@ -351,6 +351,10 @@ impl Writing<'_> {
     /// Makes the account, or sets its limits.
     fn account(&self, wallet: &NewWallet) -> Statement {
         // All clients share the demo wallet: no form changes its limits.
+        let owner_key = match &self.approval.approver {
+            Approver::Wallet(owner) => Some(owner.payment_key()),
+            Approver::Demo => None,
+        };
         let ((max_per_payment, daily_budget), on_conflict) = match self.approval.approver {
             Approver::Wallet(_) if self.approval.keeps_limits => {
                 ((self.approval.max_per_payment, self.approval.daily_budget), "DO NOTHING")
@@ -362,8 +366,9 @@ impl Writing<'_> {
             Approver::Demo => ((DEFAULT_MAX_PER_PAYMENT, DEFAULT_DAILY_BUDGET), "DO NOTHING"),
         };
         let sql = format!(
-            "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms) \
-             SELECT ?5, ?6, ?7, CAST(?8 AS INTEGER), CAST(?9 AS INTEGER), ?10 WHERE {COUNTED} AND NOT {GRANTED} \
+            "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms, \
+               owner_key, wallet_key) \
+             SELECT ?5, ?6, ?7, CAST(?8 AS INTEGER), CAST(?9 AS INTEGER), ?10, ?11, ?12 WHERE {COUNTED} AND NOT {GRANTED} \
              ON CONFLICT (owner) {on_conflict}"
         );
         self.statement(
@@ -375,6 +380,8 @@ impl Writing<'_> {
                 max_per_payment.into(),
                 daily_budget.into(),
                 self.now_ms.into(),
+                owner_key.into(),
+                wallet.address.payment_key().into(),
             ],
         )
     }

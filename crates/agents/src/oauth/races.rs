@@ -211,8 +211,8 @@ fn an_owner_who_bought_something_has_approvals_of_their_own_whatever_others_of_t
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })));
     claim_payments(&world);
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })), "what is only claimed may be in no block");
-    let bought = "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, price_lovelace, creator_lovelace, \
-        status, bought_at_ms) SELECT tx_id, listing_id, mode, '', payer, amount_lovelace, 0, 'settled', 1 FROM payments";
+    let bought = "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
+        creator_lovelace, status, bought_at_ms) SELECT tx_id, listing_id, mode, '', payer, payer_key, amount_lovelace, 0, 'settled', 1 FROM payments";
     block_on(world.db.run(statement!(bought))).unwrap();
     assert!((0..MAX_APPROVED_OF_OWN).all(|_| approve().is_ok()));
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })));

@@ -222,7 +222,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Some(Blocked::Paying { tx }) => return self.go_on(&tx).await,
             Some(Blocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(Blocked::Unresolved) => {
-                let failed = payment::unresolved(&terms.id, &account.buyers(), Some(&wallet), now);
+                let failed = payment::unresolved(&terms.id, &account.keys(), Some(&wallet), now);
                 match checkout.look_for_earlier(&checkout.database.run(failed).await?).await? {
                     EarlierPayments::NotFound(count) => checked = count,
                     EarlierPayments::Found => return Ok(None),
@@ -272,7 +272,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// The content of a purchase that the account owns; a lock's, once its result is in a block.
     async fn owned(&self, purchase: &TxHash) -> Result<Bought, BuyError> {
         let (checkout, terms) = (self.checkout, self.order.terms);
-        let buyers = self.order.account.buyers();
+        let buyers = self.order.account.keys();
         let owned = checkout.redeliver(terms, &buyers).await?;
         let owned = owned.ok_or_else(|| DatabaseError(format!("the purchase {purchase} is gone")))?;
         let purchase = purchase::one(checkout.database, &owned.purchase).await?;

@@ -213,7 +213,7 @@ impl Attempt<'_> {
         let same = same && (!record.delivered || self.presented.identifier.is_some());
         let since = record.entry.block.map(|block| block.time_ms.saturating_add(REPLAY_WINDOW_MS));
         let same = same && (self.presented.is_secret || since.is_none_or(|end| self.now < end));
-        if !(same || identified || self.proven == Some(record.payer)) {
+        if !(same || identified || self.is_proven(&record.payer)) {
             return Err(NotSettled::Duplicate.into());
         }
         // One whose answer is not known yet goes on: how it was handed in is looked at before it delivers.
@@ -243,7 +243,12 @@ impl Attempt<'_> {
 
     /// Whether this payer asks: by a signature over the request, or by the salt of a commitment in the transaction.
     fn is_payer(&self, payer: &Address) -> bool {
-        self.presented.is_committed || self.proven == Some(*payer)
+        self.presented.is_committed || self.is_proven(payer)
+    }
+
+    /// Whether the payment key of this payer signed the request, under whatever address.
+    fn is_proven(&self, payer: &Address) -> bool {
+        self.proven.is_some_and(|signer| signer.payment_key() == payer.payment_key())
     }
 
     /// Who handed the payment to the network first, as far as is known before it is submitted.
@@ -434,7 +439,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                     }
                 }
                 Claim::Blocked(Blocked::Unresolved) => {
-                    let failed = payment::unresolved(&terms.id, &[payer.to_string()], None, self.now);
+                    let failed = payment::unresolved(&terms.id, &[*payer.payment_key()], None, self.now);
                     match self.look_for_earlier(&self.database.run(failed).await?).await? {
                         EarlierPayments::NotFound(checked) => new.checked = checked,
                         EarlierPayments::Found => {}

@@ -70,7 +70,11 @@ pub fn challenge(owner: Address, random: u8, now: u64) -> Challenge {
 
 /// Signs a person in for the first time.
 pub fn sign_up(db: &Sqlite, number: u8, now: u64) -> (Account, SigningKey) {
-    let owner = person(number).enterprise_address();
+    sign_up_as(db, person(number).enterprise_address(), number, now)
+}
+
+/// Signs this owner in for the first time, with the token of this number.
+pub fn sign_up_as(db: &Sqlite, owner: Address, number: u8, now: u64) -> (Account, SigningKey) {
     let key = derive_wallet_key(&MASTER, 1, &owner.to_string()).unwrap();
     let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
     let challenge = challenge(owner, 0, now);

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pallas_codec::utils::NonEmptySet;
+use pallas_codec::{
+    minicbor::{self, Encode},
+    utils::NonEmptySet,
+};
 use pallas_primitives::{
     ExUnits as LedgerExUnits, Hash, Set, TransactionInput,
-    conway::{
-        LanguageViews, RedeemerTag, Redeemers, RedeemersKey, RedeemersValue, ScriptData, TransactionBody,
-        TransactionOutput,
-    },
+    conway::{LanguageViews, RedeemerTag, Redeemers, RedeemersKey, RedeemersValue, ScriptData},
 };
 
 use super::{
     collateral::Collateral,
     error::BuildError,
-    output::cbor,
+    output::{Output, cbor},
     signing,
     sources::{Checked, ScriptSource},
 };
@@ -27,9 +27,40 @@ use crate::{
 /// Plutus V3 in the ledger's numbering of languages.
 const PLUTUS_V3: u8 = 2;
 
+/// What a transaction of ours says (Conway's CDDL, `transaction_body`). The encoder writes the fields in this order, which is
+/// the canonical one: hardware wallets sign no other (CIP-21).
+#[derive(Encode)]
+#[cbor(map)]
+struct Body {
+    #[n(0)]
+    inputs: Set<TransactionInput>,
+    #[n(1)]
+    outputs: Vec<Output>,
+    #[n(2)]
+    fee: u64,
+    #[n(3)]
+    ttl: u64,
+    #[n(7)]
+    auxiliary_data_hash: Option<Hash<32>>,
+    #[n(8)]
+    validity_interval_start: Option<u64>,
+    #[n(11)]
+    script_data_hash: Option<Hash<32>>,
+    #[n(13)]
+    collateral: Option<NonEmptySet<TransactionInput>>,
+    #[n(14)]
+    required_signers: Option<NonEmptySet<Hash<28>>>,
+    #[n(16)]
+    collateral_return: Option<Output>,
+    #[n(17)]
+    total_collateral: Option<u64>,
+    #[n(18)]
+    reference_inputs: Option<NonEmptySet<TransactionInput>>,
+}
+
 /// A transaction that still lacks its fee, its change and its collateral.
 pub(super) struct Frame<'a> {
-    body: TransactionBody<'a>,
+    body: Body,
     planned_outputs: usize,
     redeemers: Option<Redeemers>,
     script_bytes: u64,
@@ -57,27 +88,19 @@ impl<'a> Frame<'a> {
         let read = plan.reference_inputs.iter().map(|input| input.reference).collect::<BTreeSet<_>>();
         let signers = plan.required_signers.iter().copied().collect::<BTreeSet<_>>();
         let signers = signers.iter().map(|key| Hash::new(*key.as_bytes())).collect();
-        let body = TransactionBody {
+        let body = Body {
             inputs: Set::from(inputs.iter().map(input).collect::<Vec<_>>()),
             outputs: checked.outputs.clone(),
             fee: 0,
-            ttl: Some(plan.validity.until),
-            certificates: None,
-            withdrawals: None,
+            ttl: plan.validity.until,
             auxiliary_data_hash: plan.auxiliary_data.as_deref().map(|data| Hash::new(blake2b(data))),
             validity_interval_start: plan.validity.from,
-            mint: None,
             script_data_hash: redeemers.as_ref().map(|redeemers| script_data_hash(redeemers, params)).transpose()?,
             collateral: None,
             required_signers: NonEmptySet::from_vec(signers),
-            network_id: None,
             collateral_return: None,
             total_collateral: None,
             reference_inputs: NonEmptySet::from_vec(read.iter().map(input).collect()),
-            voting_procedures: None,
-            proposal_procedures: None,
-            treasury_value: None,
-            donation: None,
         };
         Ok(Self { body, planned_outputs: checked.outputs.len(), redeemers, script_bytes, checked, params })
     }
@@ -96,7 +119,7 @@ impl<'a> Frame<'a> {
     pub(super) fn write(
         &mut self,
         fee: u64,
-        change: Vec<TransactionOutput<'a>>,
+        change: Vec<Output>,
         collateral: Option<Collateral>,
         signatures: usize,
     ) -> Result<Written, BuildError> {

@@ -1,9 +1,8 @@
 //! Lovelace and native assets in the ledger's own form, with checked sums.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
-use pallas_codec::utils::PositiveCoin;
-use pallas_primitives::{Bytes, Hash, conway};
+use pallas_codec::minicbor::{Encoder, encode};
 
 use super::error::BuildError;
 use crate::{
@@ -16,8 +15,25 @@ const POLICY_HEX: usize = 56;
 /// Hex digits of the longest asset name: 32 bytes.
 const MAX_NAME_HEX: usize = 64;
 
+/// A native asset's name. Shorter ones come first: so CBOR's canonical form orders the keys of a map, and hardware wallets
+/// sign no other (RFC 7049, section 3.9; CIP-21).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TokenName(pub(super) Vec<u8>);
+
+impl Ord for TokenName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.len().cmp(&other.0.len()).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for TokenName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// A native asset: policy id and name.
-pub(super) type TokenId = ([u8; 28], Vec<u8>);
+pub(super) type TokenId = ([u8; 28], TokenName);
 
 /// What outputs hold, alone or together. No asset has a quantity of zero.
 ///
@@ -77,17 +93,39 @@ impl Bundle {
         Ok(Value { lovelace: Lovelace::new(self.lovelace).ok_or(BuildError::OutOfRange)?, assets })
     }
 
-    pub(super) fn to_ledger(&self) -> Result<conway::Value, BuildError> {
-        if self.assets.is_empty() {
-            return Ok(conway::Value::Coin(self.lovelace));
-        }
-        let mut policies: conway::Multiasset<PositiveCoin> = BTreeMap::new();
+    /// The value as an output carries it (Conway's CDDL, `value`), in canonical order.
+    pub(super) fn to_cbor(&self) -> Result<Vec<u8>, BuildError> {
+        let mut policies: BTreeMap<[u8; 28], Vec<(&TokenName, u64)>> = BTreeMap::new();
         for ((policy, name), quantity) in &self.assets {
-            let quantity = PositiveCoin::try_from(one_output(*quantity)?).map_err(|_| BuildError::OutOfRange)?;
-            policies.entry(Hash::new(*policy)).or_default().insert(Bytes::from(name.clone()), quantity);
+            policies.entry(*policy).or_default().push((name, one_output(*quantity)?));
         }
-        Ok(conway::Value::Multiasset(self.lovelace, policies))
+        let mut encoder = Encoder::new(Vec::new());
+        self.write(&policies, &mut encoder).map_err(|_| BuildError::OutOfRange)?;
+        Ok(encoder.into_writer())
     }
+
+    fn write<W: encode::Write>(
+        &self,
+        policies: &BTreeMap<[u8; 28], Vec<(&TokenName, u64)>>,
+        encoder: &mut Encoder<W>,
+    ) -> Result<(), encode::Error<W::Error>> {
+        if policies.is_empty() {
+            encoder.u64(self.lovelace)?;
+            return Ok(());
+        }
+        encoder.array(2)?.u64(self.lovelace)?.map(length(policies.len()))?;
+        for (policy, tokens) in policies {
+            encoder.bytes(policy)?.map(length(tokens.len()))?;
+            for (name, quantity) in tokens {
+                encoder.bytes(&name.0)?.u64(*quantity)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn length(items: usize) -> u64 {
+    u64::try_from(items).unwrap_or(u64::MAX)
 }
 
 fn one_output(quantity: u128) -> Result<u64, BuildError> {
@@ -97,7 +135,7 @@ fn one_output(quantity: u128) -> Result<u64, BuildError> {
 /// Blockfrost's `unit`: policy id and name in hex without a separator.
 pub(super) fn write_unit((policy, name): &TokenId) -> AssetUnit {
     let mut unit = hex::encode(policy);
-    unit.push_str(&hex::encode(name));
+    unit.push_str(&hex::encode(&name.0));
     unit
 }
 
@@ -107,7 +145,7 @@ fn read_unit(unit: &str) -> Result<TokenId, BuildError> {
     let (policy, name) = parts.ok_or_else(|| malformed.clone())?;
     let policy = hex::decode(policy).ok().and_then(|bytes| bytes.try_into().ok());
     let name = hex::decode(name).ok();
-    policy.zip(name).ok_or(malformed)
+    policy.zip(name.map(TokenName)).ok_or(malformed)
 }
 
 #[cfg(test)]
@@ -152,7 +190,16 @@ mod tests {
         let sum = most.checked_add(&one).unwrap();
         assert_eq!(sum.assets.values().sum::<u128>(), u128::from(u64::MAX) + 1);
         assert_eq!(sum.to_value(), Err(BuildError::OutOfRange));
-        assert_eq!(sum.to_ledger(), Err(BuildError::OutOfRange));
+        assert_eq!(sum.to_cbor(), Err(BuildError::OutOfRange));
+    }
+
+    #[test]
+    fn shorter_names_are_written_first() {
+        let unit = |name: &str| format!("{}{name}", "ab".repeat(28));
+        let (long, short, none) = (unit("6161"), unit("62"), unit(""));
+        let written = Bundle::read(&value(5, &[(&long, 1), (&short, 2), (&none, 3)])).unwrap().to_cbor().unwrap();
+        let expected = format!("8205a1581c{}a3400341620242616101", "ab".repeat(28));
+        assert_eq!(hex::encode(written), expected);
     }
 
     proptest! {

@@ -33,7 +33,7 @@ fn take_group(rest: &mut BTreeMap<TokenId, u128>, limit: u64) -> BTreeMap<TokenI
     let mut over: BTreeMap<TokenId, u128> = BTreeMap::new();
     while let Some((asset, quantity)) = rest.pop_first() {
         let new_policy = group.last_key_value().is_none_or(|((policy, _), _)| *policy != asset.0);
-        let name = u64::try_from(asset.1.len()).unwrap_or(u64::MAX);
+        let name = u64::try_from(asset.1.0.len()).unwrap_or(u64::MAX);
         let more = name.saturating_add(ASSET_BYTES).saturating_add(if new_policy { POLICY_BYTES } else { 0 });
         let full = bytes.saturating_add(more);
         if full > limit && !group.is_empty() {
@@ -54,11 +54,11 @@ fn take_group(rest: &mut BTreeMap<TokenId, u128>, limit: u64) -> BTreeMap<TokenI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tx::build::{fixtures, output};
+    use crate::tx::build::{bundle::TokenName, fixtures};
     use proptest::prelude::*;
 
     fn asset(policy: u8, name: &[u8]) -> TokenId {
-        ([policy; 28], name.to_vec())
+        ([policy; 28], TokenName(name.to_vec()))
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
             let groups = split(&assets, &params);
             for group in &groups {
                 let full = Bundle { lovelace: u64::MAX, ..group.clone() };
-                let bytes = output::cbor(&full.to_ledger().unwrap()).unwrap().len() as u64;
+                let bytes = full.to_cbor().unwrap().len() as u64;
                 prop_assert!(bytes <= params.max_value_size);
             }
             prop_assert_eq!(Bundle::checked_sum(&groups).unwrap().assets, assets);

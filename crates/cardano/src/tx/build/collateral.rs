@@ -2,12 +2,10 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use pallas_primitives::conway::TransactionOutput;
-
 use super::{
     bundle::Bundle,
     error::BuildError,
-    output::{cbor, encode_plain, min_lovelace_plain},
+    output::{Output, min_lovelace_plain},
     sources::Source,
 };
 use crate::{
@@ -26,7 +24,7 @@ const SOME_INPUT: TxRef = TxRef { tx: TxHash::new([0; 32]), index: u16::MAX };
 pub(super) struct Collateral {
     pub(super) inputs: BTreeSet<TxRef>,
     pub(super) total: u64,
-    pub(super) back: Option<TransactionOutput<'static>>,
+    pub(super) back: Option<Output>,
 }
 
 /// Collateral for a fee, or a stand-in of the same size and how much lovelace is missing for a true one.
@@ -105,22 +103,22 @@ fn bring_back(
     rest: Bundle,
     home: &PaymentAddress,
     params: &ProtocolParameters,
-) -> Result<Option<Option<TransactionOutput<'static>>>, BuildError> {
+) -> Result<Option<Option<Output>>, BuildError> {
     if rest == Bundle::default() {
         return Ok(Some(None));
     }
     // A sum of assets that no output can hold is as unfit as one that is too large.
-    let Ok(value) = rest.to_ledger() else { return Ok(None) };
-    let fits = u64::try_from(cbor(&value)?.len()).is_ok_and(|bytes| bytes <= params.max_value_size);
+    let Ok(value) = rest.to_cbor() else { return Ok(None) };
+    let fits = u64::try_from(value.len()).is_ok_and(|bytes| bytes <= params.max_value_size);
     if !fits || rest.lovelace < min_lovelace_plain(home, &rest, params)? {
         return Ok(None);
     }
-    Ok(Some(Some(encode_plain(home, &rest)?)))
+    Ok(Some(Some(Output::plain(home, &rest)?)))
 }
 
 fn stand_in(total: u64, home: &PaymentAddress, params: &ProtocolParameters) -> Result<Pledge, BuildError> {
     let least = min_lovelace_plain(home, &Bundle::default(), params)?;
-    let back = encode_plain(home, &Bundle { lovelace: least, ..Bundle::default() })?;
+    let back = Output::plain(home, &Bundle { lovelace: least, ..Bundle::default() })?;
     let collateral = Collateral { inputs: BTreeSet::from([SOME_INPUT]), total, back: Some(back) };
     Ok(Pledge {
         collateral,

@@ -1,13 +1,12 @@
 //! Outputs in the ledger's form (Babbage's map), and the lovelace that their size asks for.
 
+use std::convert::Infallible;
+
 use pallas_codec::{
-    minicbor,
-    utils::{CborWrap, KeepRaw},
+    minicbor::{self, Encode, Encoder, data::IanaTag, encode},
+    utils::KeepRaw,
 };
-use pallas_primitives::{
-    Bytes, PlutusScript,
-    conway::{DatumOption, PlutusData, PostAlonzoTransactionOutput, ScriptRef, TransactionOutput},
-};
+use pallas_primitives::conway::PlutusData;
 
 use super::{bundle::Bundle, error::BuildError, plan::NewOutput};
 use crate::{
@@ -19,27 +18,67 @@ use crate::{
 
 /// What the ledger puts before a Plutus V3 script when it hashes it (Conway, `hashScript`).
 const PLUTUS_V3_TAG: u8 = 3;
+/// The fields of an output (Babbage's CDDL, `post_alonzo_transaction_output`).
+const ADDRESS: u8 = 0;
+const VALUE: u8 = 1;
+const DATUM: u8 = 2;
+const SCRIPT: u8 = 3;
+/// A datum in the output itself, not its hash (`datum_option`).
+const INLINE: u8 = 1;
 
-/// The output as the ledger has it. Datum bytes stay as they are.
-pub(super) fn encode_new<'a>(output: &'a NewOutput, value: &Bundle) -> Result<TransactionOutput<'a>, BuildError> {
-    let datum = output.inline_datum.as_deref().map(read_data).transpose()?;
-    let script = output.script.as_ref().map(|code| ScriptRef::PlutusV3Script(PlutusScript(Bytes::from(code.clone()))));
-    Ok(TransactionOutput::PostAlonzo(KeepRaw::from(PostAlonzoTransactionOutput {
-        address: Bytes::from(output.to.to_bytes()),
-        value: value.to_ledger()?,
-        datum_option: datum.map(|data| KeepRaw::from(DatumOption::Data(CborWrap(data)))),
-        script_ref: script.map(CborWrap),
-    })))
+/// An output's CBOR, in canonical order (CIP-21).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Output(Vec<u8>);
+
+impl Output {
+    /// The output as the ledger has it. Datum bytes stay as they are.
+    pub(super) fn new(output: &NewOutput, value: &Bundle) -> Result<Self, BuildError> {
+        let datum = output.inline_datum.as_deref();
+        if let Some(datum) = datum {
+            read_data(datum)?;
+        }
+        Self::written(&output.to, value, datum, output.script.as_deref())
+    }
+
+    /// An output without datum or script.
+    pub(super) fn plain(to: &PaymentAddress, value: &Bundle) -> Result<Self, BuildError> {
+        Self::written(to, value, None, None)
+    }
+
+    fn written(
+        to: &PaymentAddress,
+        value: &Bundle,
+        datum: Option<&[u8]>,
+        script: Option<&[u8]>,
+    ) -> Result<Self, BuildError> {
+        let value = value.to_cbor()?;
+        let fields = [datum, script].iter().flatten().fold(2_u64, |fields, _| fields.saturating_add(1));
+        let mut encoder = Encoder::new(Vec::new());
+        let mut write = || {
+            encoder.map(fields)?.u8(ADDRESS)?.bytes(&to.to_bytes())?.u8(VALUE)?.writer_mut().extend_from_slice(&value);
+            if let Some(datum) = datum {
+                encoder.u8(DATUM)?.array(2)?.u8(INLINE)?.tag(IanaTag::Cbor)?.bytes(datum)?;
+            }
+            if let Some(code) = script {
+                let mut script = Encoder::new(Vec::new());
+                script.array(2)?.u8(PLUTUS_V3_TAG)?.bytes(code)?;
+                encoder.u8(SCRIPT)?.tag(IanaTag::Cbor)?.bytes(script.writer())?;
+            }
+            Ok::<_, encode::Error<Infallible>>(())
+        };
+        write().map_err(|_| BuildError::OutOfRange)?;
+        Ok(Self(encoder.into_writer()))
+    }
+
+    const fn bytes(&self) -> usize {
+        self.0.len()
+    }
 }
 
-/// An output without datum or script.
-pub(super) fn encode_plain(to: &PaymentAddress, value: &Bundle) -> Result<TransactionOutput<'static>, BuildError> {
-    Ok(TransactionOutput::PostAlonzo(KeepRaw::from(PostAlonzoTransactionOutput {
-        address: Bytes::from(to.to_bytes()),
-        value: value.to_ledger()?,
-        datum_option: None,
-        script_ref: None,
-    })))
+impl<C> Encode<C> for Output {
+    fn encode<W: encode::Write>(&self, encoder: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
+        encoder.writer_mut().write_all(&self.0).map_err(encode::Error::write)
+    }
 }
 
 /// The whole input as one item of Plutus data, its bytes kept.
@@ -61,13 +100,13 @@ pub(super) fn cbor<T: minicbor::Encode<()>>(value: &T) -> Result<Vec<u8>, BuildE
 /// The least lovelace for the output that `encode` writes when it holds the given lovelace.
 ///
 /// The amount is part of the size that it depends on; it settles because more lovelace never takes fewer bytes.
-pub(super) fn min_lovelace<'a>(
+pub(super) fn min_lovelace(
     params: &ProtocolParameters,
-    encode: impl Fn(u64) -> Result<TransactionOutput<'a>, BuildError>,
+    encode: impl Fn(u64) -> Result<Output, BuildError>,
 ) -> Result<u64, BuildError> {
     let mut lovelace = 0;
     loop {
-        let bytes = cbor(&encode(lovelace)?)?.len();
+        let bytes = encode(lovelace)?.bytes();
         let least = params.min_utxo(bytes).ok_or(BuildError::OutOfRange)?.get();
         if least <= lovelace {
             return Ok(lovelace);
@@ -82,13 +121,13 @@ pub(super) fn min_lovelace_plain(
     assets: &Bundle,
     params: &ProtocolParameters,
 ) -> Result<u64, BuildError> {
-    min_lovelace(params, |lovelace| encode_plain(to, &Bundle { lovelace, ..assets.clone() }))
+    min_lovelace(params, |lovelace| Output::plain(to, &Bundle { lovelace, ..assets.clone() }))
 }
 
 /// The least lovelace for an output of a plan, whatever it holds now.
 pub(super) fn min_lovelace_of(output: &NewOutput, params: &ProtocolParameters) -> Result<Lovelace, BuildError> {
     let value = Bundle::read(&output.value)?;
-    let least = min_lovelace(params, |lovelace| encode_new(output, &Bundle { lovelace, ..value.clone() }))?;
+    let least = min_lovelace(params, |lovelace| Output::new(output, &Bundle { lovelace, ..value.clone() }))?;
     Lovelace::new(least).ok_or(BuildError::OutOfRange)
 }
 

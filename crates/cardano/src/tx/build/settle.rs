@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use pallas_primitives::conway::{Redeemers, TransactionOutput};
+use pallas_primitives::conway::Redeemers;
 
 use super::{
     body::{Frame, Written},
@@ -16,7 +16,7 @@ use super::{
     change,
     collateral::{self, Pledge},
     error::BuildError,
-    output::{encode_plain, min_lovelace_plain},
+    output::{Output, min_lovelace_plain},
     sources::{Checked, Source},
 };
 use crate::{
@@ -199,8 +199,8 @@ impl<'a> Balancing<'a> {
         fee: u64,
         change: &[Bundle],
     ) -> Result<(Written, Option<Pledge>), BuildError> {
-        let outputs = change.iter().map(|bundle| encode_plain(&self.terms.rest_to, bundle));
-        let outputs: Vec<TransactionOutput<'a>> = outputs.collect::<Result<_, _>>()?;
+        let outputs = change.iter().map(|bundle| Output::plain(&self.terms.rest_to, bundle));
+        let outputs: Vec<Output> = outputs.collect::<Result<_, _>>()?;
         let pledge = if frame.runs_scripts() {
             let aside: Vec<&Source> = self.terms.checked.collateral.iter().collect();
             let (preferred, others) =

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use pallas_primitives::conway::{PlutusData, TransactionOutput};
+use pallas_primitives::conway::PlutusData;
 
 use super::{
     bundle::Bundle,
     error::BuildError,
-    output,
+    output::{self, Output},
     plan::{TxPlan, Wallet},
 };
 use crate::{
@@ -45,7 +45,7 @@ pub(super) struct ScriptSource {
 /// A plan whose parts have all been checked on their own.
 pub(super) struct Checked<'a> {
     pub(super) plan: &'a TxPlan,
-    pub(super) outputs: Vec<TransactionOutput<'a>>,
+    pub(super) outputs: Vec<Output>,
     pub(super) paid: Bundle,
     pub(super) forced: Vec<Source>,
     pub(super) scripts: Vec<ScriptSource>,
@@ -106,10 +106,7 @@ fn used_once(plan: &TxPlan) -> Result<(), BuildError> {
     }
 }
 
-fn check_outputs<'a>(
-    plan: &'a TxPlan,
-    params: &ProtocolParameters,
-) -> Result<(Vec<TransactionOutput<'a>>, Bundle), BuildError> {
+fn check_outputs(plan: &TxPlan, params: &ProtocolParameters) -> Result<(Vec<Output>, Bundle), BuildError> {
     let mut encoded = Vec::with_capacity(plan.outputs.len());
     let mut paid = Bundle::default();
     for (index, output) in plan.outputs.iter().enumerate() {
@@ -118,11 +115,11 @@ fn check_outputs<'a>(
             return Err(BuildError::OutputBelowMinimum { index, minimum });
         }
         let value = Bundle::read(&output.value)?;
-        let bytes = output::cbor(&value.to_ledger()?)?.len();
+        let bytes = value.to_cbor()?.len();
         if u64::try_from(bytes).is_ok_and(|bytes| bytes > params.max_value_size) {
             return Err(BuildError::OutputValueTooLarge { index, bytes, limit: params.max_value_size });
         }
-        encoded.push(output::encode_new(output, &value)?);
+        encoded.push(Output::new(output, &value)?);
         paid = paid.checked_add(&value).ok_or(BuildError::OutOfRange)?;
     }
     Ok((encoded, paid))

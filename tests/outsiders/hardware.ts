@@ -1,0 +1,9 @@
+// What hardware wallets refuse, by the library that wallets check transactions for them with (CIP-21).
+import { createRequire } from "node:module";
+
+const require = createRequire(import.meta.url);
+const { validateTx } = require("cardano-hw-interop-lib") as typeof import("cardano-hw-interop-lib");
+
+/** Why a Ledger or a Trezor would not sign this transaction. */
+export const refusedByHardware = (transaction: Uint8Array): string[] =>
+  validateTx(Buffer.from(transaction)).map(({ reason, position }) => `${position}: ${reason}`);
