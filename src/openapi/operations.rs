@@ -274,18 +274,6 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .answers::<Listing>(g, 200, "The listing.")
         .page(200)
         .fails(&[404, 429]);
-    let take_off = operation("takeListingOff", "Catalogue", "Take a listing off sale")
-        .more("By its seller: buyers keep what they bought. A session, or a proof: the wallet signs sha256 of `service:take-off:v1` LF listingId LF address LF timestamp.")
-        .set("/security", json!([{ "session": [] }, { "proof": [] }]))
-        .path("id", "The listing's id.")
-        .empty(204, "It is off sale.")
-        .fails(&[401, 403, 404, 429]);
-    let relist = operation("relistListing", "Catalogue", "Put a listing back on sale that its seller took off")
-        .more("A session, or a proof: the wallet signs sha256 of `service:relist:v1` LF listingId LF address LF timestamp.")
-        .set("/security", json!([{ "session": [] }, { "proof": [] }]))
-        .path("id", "The listing's id.")
-        .answers::<Listing>(g, 200, "The listing.")
-        .fails(&[401, 403, 404, 429]);
     let preview = operation("getPreview", "Catalogue", "A listing's recording, in the service's own frame")
         .path("id", "The listing's id.")
         .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
@@ -300,11 +288,29 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .fails(&[400, 429]);
     vec![
         ("/listings", vec![("get", list), ("post", create)]),
-        ("/listings/{id}", vec![("get", show), ("delete", take_off)]),
-        ("/listings/{id}/relist", vec![("post", relist)]),
+        ("/listings/{id}", vec![("get", show), ("delete", take_off())]),
+        ("/listings/{id}/relist", vec![("post", relist(g))]),
         ("/listings/{id}/preview", vec![("get", preview)]),
         ("/creators/{address}", vec![("get", creator)]),
     ]
+}
+
+fn take_off() -> Operation {
+    operation("takeListingOff", "Catalogue", "Take a listing off sale")
+        .more("By its seller: buyers keep what they bought. A session, or a proof: the wallet signs sha256 of `service:take-off:v1` LF listingId LF address LF timestamp.")
+        .set("/security", json!([{ "session": [] }, { "proof": [] }]))
+        .path("id", "The listing's id.")
+        .empty(204, "It is off sale.")
+        .fails(&[401, 403, 404, 429])
+}
+
+fn relist(g: &mut SchemaGenerator) -> Operation {
+    operation("relistListing", "Catalogue", "Put a listing back on sale that its seller took off")
+        .more("A session, or a proof: the wallet signs sha256 of `service:relist:v1` LF listingId LF address LF timestamp.")
+        .set("/security", json!([{ "session": [] }, { "proof": [] }]))
+        .path("id", "The listing's id.")
+        .answers::<Listing>(g, 200, "The listing.")
+        .fails(&[401, 403, 404, 429])
 }
 
 fn paywall(g: &mut SchemaGenerator) -> Operations {

@@ -47,15 +47,9 @@ pub struct SalesPage {
     pub total: u64,
 }
 
-/// SQL of when a listing was made.
-macro_rules! since {
-    () => {
-        "strftime('%Y-%m-%dT%H:%M:%SZ', created_at_ms / 1000, 'unixepoch')"
-    };
-}
-/// A listing as a [`ForSale`].
-const FOR_SALE_JSON: &str =
-    concat!("json_object('terms', json_set(card, '$.hidden', json('false')), 'since', ", since!(), ")");
+/// SQL of a listing as a [`ForSale`].
+const FOR_SALE_JSON: &str = "json_object('terms', json_set(card, '$.hidden', json('false')), 'since', \
+    strftime('%Y-%m-%dT%H:%M:%SZ', created_at_ms / 1000, 'unixepoch'))";
 
 impl Paid {
     /// SQL of which listings these are, all of it columns of indexes; and what stands at its `?1`.
@@ -197,9 +191,9 @@ pub async fn search(
 /// The database cannot be asked.
 pub async fn addresses(db: &impl Database) -> Result<String, DatabaseError> {
     let sql = format!(
-        "SELECT coalesce(group_concat(id || ' ' || substr(since, 1, 10), char(10)), '') FROM \
-         (SELECT id, {} AS since FROM listings WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_ADDRESSES})",
-        since!()
+        "SELECT coalesce(group_concat(id || ' ' || day, char(10)), '') FROM \
+         (SELECT id, strftime('%Y-%m-%d', created_at_ms / 1000, 'unixepoch') AS day FROM listings \
+          WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_ADDRESSES})"
     );
     Ok(db.run(statement!(sql)).await?.rows.into_iter().next().unwrap_or_default())
 }
