@@ -53,7 +53,7 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
         older("reservations", "tx_in", "over_at_ms", now),
         older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
-        older("listed_days", "rowid", "day", now / DAY_MS),
+        older("daily_listing_usage", "rowid", "day", now / DAY_MS),
         older("granted_days", "rowid", "day", now / DAY_MS),
         older("registered_days", "rowid", "day", now / DAY_MS),
         statement!(
