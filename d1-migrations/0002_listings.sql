@@ -4,7 +4,7 @@ CREATE TABLE listings (
   seq INTEGER PRIMARY KEY,                       -- order of creation; the row id of the full-text index
   id TEXT NOT NULL UNIQUE,                       -- public id, lst_ + ULID: two of one id would be one at the paywall
   price_lovelace INTEGER NOT NULL CHECK (price_lovelace >= 1000000),  -- less could not be paid: an output's least ADA
-  cheapness INTEGER GENERATED ALWAYS AS (-price_lovelace) VIRTUAL,
+  negated_price INTEGER GENERATED ALWAYS AS (-price_lovelace) VIRTUAL,  -- descending, in an index of ascending columns
   place INTEGER GENERATED ALWAYS AS (seq) VIRTUAL,  -- for indexes: a range of pairs may end in any column but the row id
   seller_address TEXT NOT NULL,
   instant INTEGER NOT NULL CHECK (instant IN (0, 1)),
@@ -15,7 +15,7 @@ CREATE TABLE listings (
   category TEXT,
   created_at_ms INTEGER NOT NULL,
   proof_digest TEXT UNIQUE,                      -- a signed offer makes one listing, however often it is sent
-  said TEXT NOT NULL DEFAULT '',                 -- digest of what the seller chose: the same offer again is known by it
+  offer_digest TEXT NOT NULL DEFAULT '',         -- digest of what the seller chose: the same offer again is known by it
   hidden_at_ms INTEGER,                          -- since when the operator shows and sells it no more (docs/operations.md)
   -- 1: hidden by its seller alone, who may show it again; 0 once an operator hides it
   taken_off INTEGER NOT NULL DEFAULT 0 CHECK (taken_off IN (0, 1)),
@@ -28,12 +28,12 @@ CREATE TABLE listings (
   CHECK (protected = 0 OR price_lovelace >= 5000000)  -- less does not pay for the escrow's transactions
 ) STRICT;
 
-CREATE INDEX listings_by_content ON listings (seller_address, content_hash, said, created_at_ms);  -- the same offer again
+CREATE INDEX listings_by_content ON listings (seller_address, content_hash, offer_digest, created_at_ms);  -- the same offer again
 -- The orders in which listings are shown, each with what they are chosen by: cards are read of those that are shown.
 CREATE INDEX listings_shown ON listings (seq, category, instant, protected, price_lovelace, sales, seller_address)
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_price ON listings (price_lovelace, place, category, instant, protected) WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_by_cheapness ON listings (cheapness, place, category, instant, protected, price_lovelace)
+CREATE INDEX listings_by_negated_price ON listings (negated_price, place, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_sales ON listings (sales, place, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
@@ -45,7 +45,7 @@ CREATE INDEX listings_taken_off ON listings (seller_address, seq) WHERE taken_of
 -- few rows.
 CREATE TABLE listings_counted (
   block INTEGER PRIMARY KEY,                     -- seq / 256
-  shown INTEGER NOT NULL CHECK (shown >= 0),
+  visible_listings INTEGER NOT NULL CHECK (visible_listings >= 0),
   instant INTEGER NOT NULL CHECK (instant >= 0),
   protected INTEGER NOT NULL CHECK (protected >= 0)
 ) STRICT;
@@ -58,7 +58,7 @@ CREATE TABLE contents (
 ) STRICT, WITHOUT ROWID;
 
 -- What new listings took up on each day (days since 1970-01-01, UTC): taken before anything of them is written.
-CREATE TABLE listed_days (
+CREATE TABLE daily_listing_usage (
   day INTEGER NOT NULL,
   network TEXT NOT NULL,                         -- empty: of all; or a digest of the day and the network that offered
   bytes INTEGER NOT NULL CHECK (bytes >= 0),
@@ -74,23 +74,23 @@ CREATE TABLE sellers (
   changed INTEGER NOT NULL DEFAULT 0,                           -- the catalogue's version when these three last changed
   listed INTEGER NOT NULL DEFAULT 0 CHECK (listed >= 0),        -- listings, hidden ones too: they take room
   listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0), -- their contents
-  newest INTEGER NOT NULL DEFAULT 0,                            -- the last of them
-  shown INTEGER NOT NULL DEFAULT 0 CHECK (shown >= 0),          -- those that are not hidden
+  latest_seq INTEGER NOT NULL DEFAULT 0,                        -- the last of them
+  visible_listings INTEGER NOT NULL DEFAULT 0 CHECK (visible_listings >= 0), -- those that are not hidden
   reputation INTEGER GENERATED ALWAYS AS                        -- in parts of a million; -1 before the first closed escrow
     (CASE WHEN withdrawn + refunded = 0 THEN -1 ELSE 1000000 * withdrawn / (withdrawn + refunded) END) VIRTUAL
 ) STRICT, WITHOUT ROWID;
 -- Listings are ordered by it through their sellers: one that rises takes all its listings along, and none is written.
-CREATE INDEX sellers_by_reputation ON sellers (reputation, newest) WHERE shown > 0;
+CREATE INDEX sellers_by_reputation ON sellers (reputation, latest_seq) WHERE visible_listings > 0;
 
 CREATE INDEX sellers_by_change ON sellers (changed);
 
 -- A number that grows with every change the catalogue shows: its ETag.
 CREATE TABLE catalogue_version (
-  only INTEGER PRIMARY KEY CHECK (only = 1),     -- one row
+  id INTEGER PRIMARY KEY CHECK (id = 1),         -- one row
   version INTEGER NOT NULL,
   hidings INTEGER NOT NULL DEFAULT 0             -- how often a listing was hidden, or shown again
 ) STRICT;
-INSERT INTO catalogue_version (only, version) VALUES (1, 1);
+INSERT INTO catalogue_version (id, version) VALUES (1, 1);
 
 -- Beginnings are indexed as far as they are looked for: else a search goes through all words that begin so, and who sells
 -- may list many. Marks belong to words, as they do where questions are taken apart.
@@ -101,25 +101,26 @@ CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;
   INSERT INTO listings_text (rowid, title, description)
   SELECT new.seq, new.title, new.description WHERE new.hidden_at_ms IS NULL;
-  INSERT INTO sellers (address, listed, listed_bytes, newest, shown)
+  INSERT INTO sellers (address, listed, listed_bytes, latest_seq, visible_listings)
   VALUES (new.seller_address, 1, new.content_bytes, new.seq, new.hidden_at_ms IS NULL)
   ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes,
-    newest = excluded.newest, shown = shown + excluded.shown;
-  INSERT INTO listings_counted (block, shown, instant, protected)
+    latest_seq = excluded.latest_seq, visible_listings = visible_listings + excluded.visible_listings;
+  INSERT INTO listings_counted (block, visible_listings, instant, protected)
   VALUES (new.seq / 256, new.hidden_at_ms IS NULL, new.hidden_at_ms IS NULL AND new.instant,
     new.hidden_at_ms IS NULL AND new.protected)
-  ON CONFLICT (block) DO UPDATE SET shown = shown + excluded.shown, instant = instant + excluded.instant,
-    protected = protected + excluded.protected;
+  ON CONFLICT (block) DO UPDATE SET visible_listings = visible_listings + excluded.visible_listings,
+    instant = instant + excluded.instant, protected = protected + excluded.protected;
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
   UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
-  UPDATE sellers SET shown = shown + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL) WHERE address = new.seller_address;
+  UPDATE sellers SET visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)
+  WHERE address = new.seller_address;
   INSERT INTO listings_text (listings_text, rowid, title, description)
   SELECT 'delete', old.seq, old.title, old.description WHERE old.hidden_at_ms IS NULL AND new.hidden_at_ms IS NOT NULL;
   INSERT INTO listings_text (rowid, title, description)
   SELECT new.seq, new.title, new.description WHERE old.hidden_at_ms IS NOT NULL AND new.hidden_at_ms IS NULL;
   UPDATE listings_counted SET
-    shown = shown + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL),
+    visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL),
     instant = instant + new.instant * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)),
     protected = protected + new.protected * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL))
   WHERE block = new.seq / 256;

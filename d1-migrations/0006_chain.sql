@@ -3,7 +3,7 @@
 -- Its newest block, for readers that must not ask it. One clock for escrow matters is the later of the wall clock and that
 -- block's time.
 CREATE TABLE chain_state (
-  only INTEGER PRIMARY KEY CHECK (only = 1),
+  id INTEGER PRIMARY KEY CHECK (id = 1),
   tip_hash TEXT NOT NULL,
   tip_height INTEGER NOT NULL,
   tip_slot INTEGER NOT NULL,
@@ -13,13 +13,13 @@ CREATE TABLE chain_state (
 -- How far the escrow address's transactions were read. `rollbacks` grows with every rollback that is undone: what a tick
 -- found before another undid one is not written.
 CREATE TABLE chain_reading (
-  only INTEGER PRIMARY KEY CHECK (only = 1),
+  id INTEGER PRIMARY KEY CHECK (id = 1),
   rollbacks INTEGER NOT NULL,
   height INTEGER NOT NULL,                       -- of the block of the last transaction that was read
   position INTEGER NOT NULL,                     -- its place in that block; -1 for none
   signer_fingerprint TEXT NOT NULL DEFAULT ''     -- which keys the last tick signed with; empty for none
 ) STRICT;
-INSERT INTO chain_reading (only, rollbacks, height, position) VALUES (1, 0, 0, -1);
+INSERT INTO chain_reading (id, rollbacks, height, position) VALUES (1, 0, 0, -1);
 
 -- Newest blocks as ticks saw them. Where the chain has another block at such a height, what came after is undone.
 CREATE TABLE chain_blocks (

@@ -15,7 +15,7 @@ use edge::{
 use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
     chain_state::Lead,
-    room::Room,
+    headroom::StorageHeadroom,
 };
 use sql::{Database, statement};
 use worker::Env;
@@ -111,17 +111,17 @@ impl App {
 
     /// Whether the database has room for free writes, by what it last said. An isolate that has not asked yet
     /// learns that by what it writes; where it has not, it is asked again, for an operator may have made room.
-    pub async fn room(&self) -> Result<Room, ApiError> {
+    pub async fn room(&self) -> Result<StorageHeadroom, ApiError> {
         let most = self.settings()?.database_bytes;
-        if Room::of(edge::d1::size(), most) == Room::Short {
+        if StorageHeadroom::of(edge::d1::size(), most) == StorageHeadroom::Short {
             self.database().run(statement!("SELECT 'how large it is'")).await?;
         }
-        Ok(Room::of(edge::d1::size(), most))
+        Ok(StorageHeadroom::of(edge::d1::size(), most))
     }
 
     /// Whether there is room, for what is written only where there is.
     pub async fn ample_room(&self) -> Result<(), ApiError> {
-        if self.room().await? == Room::Short { Err(ApiError::NoRoom) } else { Ok(()) }
+        if self.room().await? == StorageHeadroom::Short { Err(ApiError::NoRoom) } else { Ok(()) }
     }
 
     /// What is sold.

@@ -28,7 +28,7 @@ pub struct MaybeSession(pub Option<Session>);
 impl MaybeSession {
     /// The session that the request shows, if it shows one.
     pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
-        match Shown::of(request)? {
+        match PresentedToken::of(request)? {
             None => Ok(Self(None)),
             Some(shown) => {
                 let session = shown.session(&app.database(), app.now_ms()).await?;
@@ -40,9 +40,9 @@ impl MaybeSession {
 }
 
 /// A token in the shape of one; whether its session is live was not checked.
-pub struct Shown(Token);
+pub struct PresentedToken(Token);
 
-impl Shown {
+impl PresentedToken {
     /// The token that the request shows; `None` where it shows none.
     pub fn of(request: &Request) -> Result<Option<Self>, ApiError> {
         match Bearer::of(request)? {

@@ -19,7 +19,7 @@ use crate::{
     error::{ApiError, Refused},
     limits::Counted,
     respond,
-    session::Shown,
+    session::PresentedToken,
 };
 
 /// Addresses that are looked at beside the first.
@@ -113,7 +113,7 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
 /// The end of a session; with `everywhere=true` in the query, of all sessions of its account.
 pub async fn logout(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Session, request).await?;
-    let token = Shown::required(request)?;
+    let token = PresentedToken::required(request)?;
     let everywhere = request.url()?.query_pairs().any(|(name, value)| name == "everywhere" && value == "true");
     if account::sign_out(&app.database(), &token, everywhere, app.now_ms()).await? {
         Ok(Response::empty()?.with_status(204))

@@ -25,7 +25,7 @@ use crate::{
     error::{ApiError, Refused},
     limits::{Counted, Weight},
     routes::auth,
-    session::Shown,
+    session::PresentedToken,
 };
 
 /// Bytes of a token request's form.
@@ -257,7 +257,7 @@ fn refuse(app: &App, error: &OAuthError) -> Result<Response, ApiError> {
 /// The agents that an owner let in.
 pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Session, request).await?;
-    let session = Shown::required(request)?;
+    let session = PresentedToken::required(request)?;
     // Two hundred of two kilobytes each.
     let _place = app.limit_search(Weight::Long, request).await?;
     let list = grant::list(&app.database(), &session, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
@@ -267,7 +267,7 @@ pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> 
 /// The end of one.
 pub async fn revoke(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Session, request).await?;
-    let session = Shown::required(request)?;
+    let session = PresentedToken::required(request)?;
     match grant::revoke(&app.database(), &session, id, app.now_ms()).await? {
         Revocation::Revoked => Ok(Response::empty()?.with_status(204)),
         Revocation::NotFound => Err(AgentError::UnknownAgent.into()),

@@ -29,7 +29,7 @@ use crate::{
     limits::{Counted, Weight},
     openapi, respond,
     routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
-    session::Shown,
+    session::PresentedToken,
 };
 
 /// Whether what is answered at this endpoint depends on `Accept`.
@@ -170,11 +170,11 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
 
 /// The account of the session that the request shows; without one, the way in.
 async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
-    if Shown::of(request)?.is_none() {
+    if PresentedToken::of(request)?.is_none() {
         return fresh(::pages::account::sign_in());
     }
     let (view, balance, _place) = me::read(app, request, false).await?;
-    let agents = grant::list(&app.database(), &Shown::required(request)?, app.now_ms()).await?;
+    let agents = grant::list(&app.database(), &PresentedToken::required(request)?, app.now_ms()).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let figures = view.figures()?;

@@ -87,7 +87,7 @@ describe("challenges", () => {
       const body = { address: first.addressHex, others: others.map(({ addressHex }) => addressHex) };
       return json<Challenge>(await post(`${world.api}/auth/challenge`, body));
     };
-    assert.equal((await asked(second, owner, third)).owner, second.address, "nobody has an account");
+    assert.equal((await asked(second, owner, third)).owner, second.address, "no one has an account");
     await signIn(world.api, owner);
     const found = await asked(second, third, owner);
     assert.equal(found.owner, owner.address);

@@ -100,12 +100,12 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             return Ok(resolution::undecided(verdict, why));
         };
         let (_, split) = settlement(&disputed.escrow, winner).ok_or(ResolveError::Unpayable)?;
-        let award = self.fix(&own, &Award::new(&verdict, winner, split)).await?;
+        let award = self.persist_award_once(&own, &Award::new(&verdict, winner, split)).await?;
         self.carry_out(&disputed, award, None).await
     }
 
     /// Fixes an award for good; where another request was faster, its award.
-    async fn fix(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
+    async fn persist_award_once(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
         let batch = vec![statements::fix_award(own, award, self.now)?, statements::award(own)];
         let [_, fixed] = exactly(self.database.batch(batch).await?)?;
         Ok(fixed.first_json()?.ok_or_else(|| DatabaseError("an award was not kept".into()))?)

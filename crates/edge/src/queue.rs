@@ -6,7 +6,7 @@
 use std::{cell::RefCell, collections::VecDeque, time::Duration};
 
 use cardano::slots::Millis;
-use market::network::{UNKNOWN, site};
+use market::network::{UNKNOWN, quota_prefix};
 
 /// Calls in [`WINDOW_MS`]: a little less than the ten a second that the provider allows (<https://docs.blockfrost.io>).
 const CALLS: usize = 90;
@@ -73,7 +73,7 @@ pub async fn turn(client: &str) -> bool {
     if client == UNKNOWN {
         return true;
     }
-    let client = site(client);
+    let client = quota_prefix(client);
     let _waiting = Waiting::begin(&client);
     for _ in 0..PAUSES {
         if QUEUE.with_borrow_mut(|queue| queue.take(&client, crate::now_ms())) {

@@ -6,7 +6,7 @@
 use std::{cell::RefCell, time::Duration};
 
 use cardano::slots::Millis;
-use market::network::{UNKNOWN, site};
+use market::network::{UNKNOWN, quota_prefix};
 
 /// Bytes that may be held at once: an isolate has 128 MB, for the program and for what it keeps, too.
 pub const CAPACITY: usize = 48 << 20;
@@ -28,13 +28,13 @@ thread_local! {
 
 #[derive(Debug)]
 struct Semaphore {
-    held: Vec<Held>,
+    held: Vec<MemoryReservation>,
     begun: u64,
 }
 
 /// What one request holds, for which client, and until when it counts.
 #[derive(Debug)]
-struct Held {
+struct MemoryReservation {
     number: u64,
     client: String,
     bytes: usize,
@@ -79,14 +79,14 @@ impl Permit {
     }
 
     fn at(client: &str, bytes: usize, now_ms: Millis, counts_ms: Millis) -> Option<Self> {
-        let client = site(client);
+        let client = quota_prefix(client);
         SEMAPHORE.with_borrow_mut(|semaphore| {
             semaphore.held.retain(|held| now_ms < held.until_ms);
             semaphore.has_room(&client, bytes).then(|| {
                 let number = semaphore.begun;
                 semaphore.begun = number.wrapping_add(1);
                 let until_ms = now_ms.saturating_add(counts_ms);
-                semaphore.held.push(Held { number, client: client.into_owned(), bytes, until_ms });
+                semaphore.held.push(MemoryReservation { number, client: client.into_owned(), bytes, until_ms });
                 Self { number }
             })
         })

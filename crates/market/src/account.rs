@@ -13,9 +13,9 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 use crate::{
     buyer, catalogue,
     challenge::Challenge,
+    headroom::StorageHeadroom,
     limits::{Authorization, DAY_MS, day, spent_on},
     purchase::PURCHASE_JSON,
-    room::Room,
 };
 
 /// How long a session lasts, in ms.
@@ -35,10 +35,10 @@ const MAX_SHOWN: u32 = 1_000;
 
 /// How long a session lasts that begins now, in ms.
 #[must_use]
-pub const fn session_ms(room: Room) -> u64 {
+pub const fn session_ms(room: StorageHeadroom) -> u64 {
     match room {
-        Room::Ample => SESSION_MS,
-        Room::Short => SHORT_SESSION_MS,
+        StorageHeadroom::Ample => SESSION_MS,
+        StorageHeadroom::Short => SHORT_SESSION_MS,
     }
 }
 
@@ -171,7 +171,7 @@ pub async fn sign_in(
     challenge: &Challenge,
     wallet: &NewWallet,
     token: &Token,
-    room: Room,
+    room: StorageHeadroom,
     now_ms: u64,
 ) -> Result<Account, NotSignedIn> {
     let (owner, hash, digest) = (challenge.owner.to_string(), token.hash(), challenge.digest.to_string());
@@ -181,7 +181,7 @@ pub async fn sign_in(
         digest.as_str(),
         hash.as_str(),
         now_ms.saturating_add(CLAIM_MS),
-        room == Room::Ample,
+        room == StorageHeadroom::Ample,
         owner.as_str(),
     );
     let account = statement!(
@@ -220,8 +220,11 @@ pub async fn sign_in(
     let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner);
     let statements = vec![claim, account, session, surplus, by_session(&hash, now_ms), known];
     let [_, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
-    let refused =
-        if known.first().is_some() || room == Room::Ample { NotSignedIn::Answered } else { NotSignedIn::NoRoom };
+    let refused = if known.first().is_some() || room == StorageHeadroom::Ample {
+        NotSignedIn::Answered
+    } else {
+        NotSignedIn::NoRoom
+    };
     account.first_json()?.ok_or(refused)
 }
 

@@ -8,8 +8,8 @@ use sql::{DatabaseError, Rows, Statement, statement};
 #[must_use]
 pub fn note(tip: &Tip) -> Statement {
     statement!(
-        "INSERT INTO chain_state (only, tip_hash, tip_height, tip_slot, tip_time_ms) VALUES (1, ?1, ?2, ?3, ?4) \
-         ON CONFLICT (only) DO UPDATE SET tip_hash = excluded.tip_hash, tip_height = excluded.tip_height, \
+        "INSERT INTO chain_state (id, tip_hash, tip_height, tip_slot, tip_time_ms) VALUES (1, ?1, ?2, ?3, ?4) \
+         ON CONFLICT (id) DO UPDATE SET tip_hash = excluded.tip_hash, tip_height = excluded.tip_height, \
            tip_slot = excluded.tip_slot, tip_time_ms = excluded.tip_time_ms WHERE excluded.tip_slot > chain_state.tip_slot",
         tip.hash.to_string(),
         tip.height,

@@ -10,14 +10,14 @@ const WORTH_AN_ALARM: u64 = 60;
 
 /// How much is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum StorageHeadroom {
     /// Enough for everything.
     Ample,
     /// Enough for what is paid for, and for who has an account.
     Short,
 }
 
-impl Room {
+impl StorageHeadroom {
     /// Of a database that takes up so many bytes of those that it can.
     #[must_use]
     pub const fn of(bytes: u64, most: u64) -> Self {
@@ -32,9 +32,9 @@ const fn reaches(bytes: u64, most: u64, parts: u64) -> bool {
 /// What an operator must know of a database that takes up so many bytes of those that it can.
 #[must_use]
 pub fn alarm(bytes: u64, most: u64) -> Option<String> {
-    let then = match Room::of(bytes, most) {
-        Room::Short => "new listings, accounts and agents are refused",
-        Room::Ample => "from 80 % on new listings, accounts and agents are refused",
+    let then = match StorageHeadroom::of(bytes, most) {
+        StorageHeadroom::Short => "new listings, accounts and agents are refused",
+        StorageHeadroom::Ample => "from 80 % on new listings, accounts and agents are refused",
     };
     reaches(bytes, most, WORTH_AN_ALARM)
         .then(|| format!("the database takes up {bytes} of {most} bytes (MAX_DATABASE_BYTES): {then}"))
@@ -47,12 +47,12 @@ mod tests {
     #[test]
     fn an_operator_knows_before_anybody_is_refused() {
         const MOST: u64 = 10_000_000_000;
-        assert_eq!((Room::of(0, MOST), alarm(0, MOST)), (Room::Ample, None));
+        assert_eq!((StorageHeadroom::of(0, MOST), alarm(0, MOST)), (StorageHeadroom::Ample, None));
         assert_eq!(alarm(5_999_999_999, MOST), None);
         let told = alarm(6_000_000_000, MOST).unwrap();
         assert!(told.contains("6000000000 of 10000000000") && told.contains("from 80 % on"), "{told}");
-        assert_eq!(Room::of(7_999_999_999, MOST), Room::Ample);
-        assert_eq!(Room::of(8_000_000_000, MOST), Room::Short);
+        assert_eq!(StorageHeadroom::of(7_999_999_999, MOST), StorageHeadroom::Ample);
+        assert_eq!(StorageHeadroom::of(8_000_000_000, MOST), StorageHeadroom::Short);
         assert!(alarm(8_000_000_000, MOST).is_some_and(|told| told.ends_with("agents are refused")));
     }
 }

@@ -192,7 +192,7 @@ impl NewListing {
 
     /// A digest of what its seller chose: the same offer again has the same.
     #[must_use]
-    pub fn said(&self) -> ContentHash {
+    pub fn offer_digest(&self) -> ContentHash {
         // Of no id, at no time.
         let no_id = ListingId(String::new());
         ContentHash::of(self.card(&no_id, 0).as_bytes())

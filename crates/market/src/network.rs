@@ -12,7 +12,7 @@ pub const UNKNOWN: &str = "unknown";
 /// Whose share of what there is for all a network takes: of an IPv6 /64 the site's, a /48, for one customer may have all of
 /// it (RFC 6177), and tunnels give it away.
 #[must_use]
-pub fn site(network: &str) -> Cow<'_, str> {
+pub fn quota_prefix(network: &str) -> Cow<'_, str> {
     let address = network.strip_suffix("/64").and_then(|address| address.parse::<Ipv6Addr>().ok());
     address.map_or(network.into(), |address| match address.segments() {
         [a, b, c, ..] => format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)).into(),
@@ -21,8 +21,8 @@ pub fn site(network: &str) -> Cow<'_, str> {
 
 /// A client's site as it is kept: the same for a day, and not traceable afterwards.
 #[must_use]
-pub fn kept(network: &str, now: Millis) -> ContentHash {
-    ContentHash::of(format!("{}\n{}", day(now), site(network)).as_bytes())
+pub fn daily_digest(network: &str, now: Millis) -> ContentHash {
+    ContentHash::of(format!("{}\n{}", day(now), quota_prefix(network)).as_bytes())
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
             ("worker example.com", "worker example.com"),
             (UNKNOWN, UNKNOWN),
         ] {
-            assert_eq!(site(network), whose);
+            assert_eq!(quota_prefix(network), whose);
         }
     }
 }

@@ -451,7 +451,7 @@ fn of_two_offers_at_once_for_the_last_place_one_is_listed() {
 
 /// What an offer of these tests takes of a day.
 fn taken(db: &Sqlite) -> u64 {
-    let bytes = statement!("SELECT CAST(coalesce(sum(bytes), 0) AS TEXT) FROM listed_days WHERE network = ''");
+    let bytes = statement!("SELECT CAST(coalesce(sum(bytes), 0) AS TEXT) FROM daily_listing_usage WHERE network = ''");
     block(db.run(bytes)).unwrap().first_json().unwrap().unwrap()
 }
 
@@ -492,7 +492,8 @@ fn one_network_takes_up_its_part_of_a_days_room_at_most() {
     assert!(offer(10_020, "203.0.113.2"), "another network has room");
     assert!(!offer(10_021, "203.0.113.1"));
     let all: u64 = taken(&db);
-    let kept = block(db.run(statement!("SELECT json_quote(group_concat(network, ' ')) FROM listed_days"))).unwrap();
+    let kept =
+        block(db.run(statement!("SELECT json_quote(group_concat(network, ' ')) FROM daily_listing_usage"))).unwrap();
     assert!(all > 6_000_000 && !kept.first().unwrap().contains("203.0"), "{all} {kept:?}");
 }
 

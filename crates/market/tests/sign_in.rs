@@ -10,7 +10,7 @@ use market::{
     account::{self, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS},
     challenge::CHALLENGE_MS,
     claim::Claim,
-    room::Room,
+    headroom::StorageHeadroom,
 };
 use outbox::Decision;
 use sql::{Database, sqlite::Sqlite, statement};
@@ -24,7 +24,7 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
     let opened = (1..=50).filter(|number| {
-        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), Room::Ample, NOON)).is_ok()
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(*number), StorageHeadroom::Ample, NOON)).is_ok()
     });
     assert_eq!(opened.collect::<Vec<u8>>(), [1]);
     assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM sessions"), "1");
@@ -35,8 +35,9 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
 fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
-    let answer =
-        |number, now| block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), Room::Ample, now));
+    let answer = |number, now| {
+        block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), StorageHeadroom::Ample, now))
+    };
     assert!(answer(1, NOON).is_ok());
     assert!(matches!(answer(2, NOON + CHALLENGE_MS + 60_000), Err(NotSignedIn::Answered)));
     assert!(matches!(answer(3, NOON + 4 * CHALLENGE_MS), Err(NotSignedIn::Answered)));
@@ -71,7 +72,8 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let limits = account::limits(3, 4).unwrap();
     assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
     let challenge = challenge(person(1).enterprise_address(), 2, NOON);
-    let again = block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), Room::Ample, NOON)).unwrap();
+    let again =
+        block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), StorageHeadroom::Ample, NOON)).unwrap();
     assert_eq!((again.wallet_address, again.key_version), (first.wallet_address, 1));
     assert_eq!((again.max_per_payment, again.daily_budget), limits);
 }
@@ -95,9 +97,9 @@ fn an_account_has_a_bounded_number_of_sessions_and_the_newest_is_among_them() {
             block(account::sign_in(&db, &challenge, &wallet(100, 1), &token(number), room, now)).unwrap();
         };
         let most = u8::try_from(most).unwrap();
-        (2..=most + 1).for_each(|number| sign_in(number, Room::Ample));
+        (2..=most + 1).for_each(|number| sign_in(number, StorageHeadroom::Ample));
         // One that is over before all others.
-        sign_in(most + 2, Room::Short);
+        sign_in(most + 2, StorageHeadroom::Short);
         let live: Vec<u8> = (1..=most + 2)
             .filter(|number| block(account::of_session(&db, &token(*number), NOON + 1_000)).unwrap().is_some())
             .collect();
@@ -126,7 +128,7 @@ fn where_room_is_short_no_new_account_is_made_and_sessions_are_short() {
     let (owner, _) = sign_up(&db, 1, NOON);
     let sign_in = |number: u8, place: u8, shown: u8| {
         let challenge = challenge(person(number).enterprise_address(), place, NOON);
-        block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token(shown), Room::Short, NOON))
+        block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token(shown), StorageHeadroom::Short, NOON))
     };
     for place in 2..100 {
         assert!(matches!(sign_in(2, place, place), Err(NotSignedIn::NoRoom)));
@@ -136,8 +138,8 @@ fn where_room_is_short_no_new_account_is_made_and_sessions_are_short() {
     assert!(matches!(sign_in(1, 1, 102), Err(NotSignedIn::Answered)));
     assert_eq!(one(&db, "SELECT group_concat(owner) FROM accounts"), owner.owner);
     let live = |now| block(account::view(&db, &token(101), now)).unwrap().is_some();
-    assert!(live(NOON + account::session_ms(Room::Short) - 1));
-    assert!(!live(NOON + account::session_ms(Room::Short)));
+    assert!(live(NOON + account::session_ms(StorageHeadroom::Short) - 1));
+    assert!(!live(NOON + account::session_ms(StorageHeadroom::Short)));
 }
 
 #[test]

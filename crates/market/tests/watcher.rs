@@ -755,7 +755,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
         ),
     );
     run(&sales, &format!("INSERT INTO oauth_assertions VALUES (printf('%064d', 1), printf('%032d', 1), {})", NOON - 1));
-    run(&sales, "INSERT INTO listed_days VALUES (1, '', 5)");
+    run(&sales, "INSERT INTO daily_listing_usage VALUES (1, '', 5)");
     run(&sales, "INSERT INTO registered_days VALUES (1, '', 5)");
     sales.ticks(2);
     let left = |column: &str, table: &str| {
@@ -769,7 +769,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     assert_eq!(left("tx_id", "agent_spends"), "");
     assert_eq!(left("url", "oauth_documents"), "kept");
     assert_eq!(left("digest", "oauth_assertions"), "");
-    assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM listed_days WHERE day = 1"), "0");
+    assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM daily_listing_usage WHERE day = 1"), "0");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM registered_days"), "0");
     assert_eq!(one(&sales.db, "SELECT CAST(kept_until_ms > 1 AS TEXT) FROM oauth_clients WHERE id = 'approved'"), "1");
 }

@@ -118,7 +118,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
         calls_left: &|| if edge::now_ms() < until { usage.calls_left() } else { 0 },
     };
     let ticked = watch.tick().await;
-    let alarm = market::room::alarm(edge::d1::size(), settings.database_bytes);
+    let alarm = market::headroom::alarm(edge::d1::size(), settings.database_bytes);
     match ticked {
         Ok(mut report) => {
             report.alarms.extend(alarm);

@@ -278,7 +278,7 @@ pub async fn grant(
 ) -> Result<ConnectedAgent, ApprovalError> {
     let id = GrantId::new(random);
     let owner = approval.approver.owner();
-    let [network, own] = [network, &owner].map(|whose| network::kept(whose, now_ms));
+    let [network, own] = [network, &owner].map(|whose| network::daily_digest(whose, now_ms));
     let writing = Writing { approval, owner, network, own, now_ms };
     let statements = vec![
         clear(now_ms),

@@ -215,7 +215,7 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<KeySource>, OAuthError> {
 /// How long a registration without an approval is kept, in ms.
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
 /// With how much of that left, in ms, one that is made again counts anew, and is kept anew.
-const MADE_AGAIN_MS: u64 = UNUSED_MS / 2;
+const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
 /// Bytes that one network may register on one day (UTC): a minute's rate all day long would be a seventh of what a database
 /// holds, and a registration needs no signature.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
@@ -238,11 +238,11 @@ pub async fn register(
            AND coalesce((SELECT bytes FROM registered_days WHERE day = ?1 AND network = ?2), 0) + ?3 <= ?5 \
          ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes",
         day(now_ms),
-        network::kept(network, now_ms),
+        network::daily_digest(network, now_ms),
         u64::try_from(text.len()).unwrap_or(u64::MAX),
         id.as_str(),
         MAX_REGISTERED_A_DAY,
-        now_ms.saturating_add(MADE_AGAIN_MS),
+        now_ms.saturating_add(REPLAY_WINDOW_MS),
     );
     let keep = statement!(
         "INSERT INTO oauth_clients (id, metadata, kept_until_ms) SELECT ?1, ?2, ?3 WHERE changes() > 0 \

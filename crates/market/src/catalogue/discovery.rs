@@ -65,7 +65,7 @@ impl Paid {
     /// Where it is counted how many these are of each [`BLOCK`]; a seller's are few.
     const fn counted(&self, with_escrow: bool) -> Option<&'static str> {
         match self {
-            Self::Any if with_escrow => Some("shown"),
+            Self::Any if with_escrow => Some("visible_listings"),
             Self::Any => Some("instant"),
             Self::IntoEscrow => Some("protected"),
             Self::To(_) => None,

@@ -68,7 +68,7 @@ struct Order {
 
 /// Sellers in order, and what each sells.
 const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_by_seller \
-    ON seller_address = address AND shown > 0 AND hidden_at_ms IS NULL";
+    ON seller_address = address AND visible_listings > 0 AND hidden_at_ms IS NULL";
 
 impl Order {
     const fn of(sort: Sort) -> Self {
@@ -77,13 +77,15 @@ impl Order {
             Sort::Popular => {
                 ("listings.sales", "listings.sales DESC, place DESC", "listings INDEXED BY listings_by_sales")
             }
-            Sort::PriceAsc => ("cheapness", "cheapness DESC, place DESC", "listings INDEXED BY listings_by_cheapness"),
+            Sort::PriceAsc => {
+                ("negated_price", "negated_price DESC, place DESC", "listings INDEXED BY listings_by_negated_price")
+            }
             Sort::PriceDesc => {
                 ("price_lovelace", "price_lovelace DESC, place DESC", "listings INDEXED BY listings_by_price")
             }
             Sort::Reputation => {
-                let by = "reputation DESC, newest DESC, address DESC, seq DESC";
-                return Self { key: "reputation", tied: "newest", by, from: BY_SELLERS };
+                let by = "reputation DESC, latest_seq DESC, address DESC, seq DESC";
+                return Self { key: "reputation", tied: "latest_seq", by, from: BY_SELLERS };
             }
         };
         Self { key, tied: "0", by, from }
@@ -212,11 +214,11 @@ impl Filter {
             }
             Sort::Reputation => {
                 let newest = format!(
-                    "coalesce((SELECT s.newest FROM listings l JOIN sellers s ON s.address = l.seller_address \
+                    "coalesce((SELECT s.latest_seq FROM listings l JOIN sellers s ON s.address = l.seller_address \
                      WHERE l.seq = {seq}), {seq})"
                 );
                 let key = bound.name(cursor.key);
-                format!("(reputation, newest) <= ({key}, {newest}) AND (newest <> {newest} OR seq < {seq})")
+                format!("(reputation, latest_seq) <= ({key}, {newest}) AND (latest_seq <> {newest} OR seq < {seq})")
             }
         }
     }
@@ -228,8 +230,8 @@ impl Filter {
         let within = match self.sort {
             Sort::Newest => "seq >= (SELECT s FROM edge)".to_owned(),
             Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => format!("({key}, place) >= (SELECT k, s FROM edge)"),
-            Sort::Reputation => "(reputation, newest) >= (SELECT k, n FROM edge) \
-                AND (newest <> (SELECT n FROM edge) OR seq >= (SELECT s FROM edge))"
+            Sort::Reputation => "(reputation, latest_seq) >= (SELECT k, n FROM edge) \
+                AND (latest_seq <> (SELECT n FROM edge) OR seq >= (SELECT s FROM edge))"
                 .to_owned(),
         };
         format!(

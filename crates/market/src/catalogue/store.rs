@@ -144,8 +144,8 @@ pub async fn store(
 
 /// SQL: the number of the listing that an offer made, now or before.
 const MADE: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
-    (SELECT seq FROM listings WHERE proof_digest = ?2 AND said = ?6), \
-    (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND said = ?6 AND created_at_ms > ?5 \
+    (SELECT seq FROM listings WHERE proof_digest = ?2 AND offer_digest = ?6), \
+    (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND offer_digest = ?6 AND created_at_ms > ?5 \
       AND ?2 IS NULL ORDER BY created_at_ms LIMIT 1))";
 
 /// SQL: whether an offer may make a listing.
@@ -169,12 +169,12 @@ impl Offer<'_> {
     fn insert(&self) -> Statement {
         let Self { id, listing, .. } = self;
         let sql = "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
-               content_hash, content_bytes, category, created_at_ms, proof_digest, said) \
+               content_hash, content_bytes, category, created_at_ms, proof_digest, offer_digest) \
              SELECT ?1, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?17 \
              WHERE coalesce((SELECT listed FROM sellers WHERE address = ?6), 0) < ?14 \
                AND coalesce((SELECT listed_bytes FROM sellers WHERE address = ?6), 0) + ?10 <= ?15 \
                AND (?13 IS NOT NULL OR NOT EXISTS (SELECT 1 FROM listings WHERE seller_address = ?6 AND content_hash = ?9 \
-                 AND created_at_ms > ?16 AND said = ?17)) \
+                 AND created_at_ms > ?16 AND offer_digest = ?17)) \
              ON CONFLICT (proof_digest) DO NOTHING";
         statement!(
             sql,
@@ -194,7 +194,7 @@ impl Offer<'_> {
             self.quota.listings,
             self.quota.bytes,
             self.since(),
-            self.listing.said(),
+            self.listing.offer_digest(),
         )
     }
 
@@ -206,7 +206,7 @@ impl Offer<'_> {
             self.listing.seller.into(),
             self.hash.into(),
             self.since().into(),
-            self.listing.said().into(),
+            self.listing.offer_digest().into(),
             self.quota.listings.into(),
             self.bytes().into(),
             self.quota.bytes.into(),
@@ -228,15 +228,15 @@ impl Offer<'_> {
     /// two at once for the last of it, one has it. It returns rows if there was room.
     fn take(&self) -> Statement {
         let sql = format!(
-            "INSERT INTO listed_days (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \
+            "INSERT INTO daily_listing_usage (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \
              WHERE {ROOM} = 'room' AND {MADE} IS NULL \
-               AND NOT EXISTS (SELECT 1 FROM json_each(?12) known LEFT JOIN listed_days \
+               AND NOT EXISTS (SELECT 1 FROM json_each(?12) known LEFT JOIN daily_listing_usage \
                  ON day = ?10 AND network = known.value ->> 0 WHERE coalesce(bytes, 0) + ?11 > known.value ->> 1) \
              ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING 'taken'"
         );
         let texts = u64::try_from(self.listing.card(self.id, self.now_ms).len()).unwrap_or(u64::MAX);
         let taken = self.bytes().saturating_add(texts);
-        let network = network::kept(self.source.network, self.now_ms);
+        let network = network::daily_digest(self.source.network, self.now_ms);
         let shares = json!([["", self.quota.daily_bytes], [network, self.quota.of_network()]]);
         let mut params = self.conditions();
         params.extend([Param::from(day(self.now_ms)), taken.into(), shares.to_string().into()]);

@@ -29,11 +29,11 @@ use super::{
 };
 use crate::{contents::Contents, platform, subject};
 
-/// Outside calls for asking the arbiter: what became of the escrow, and the question.
+/// Outside calls for asking the arbiter: how the escrow stands, and the question.
 const CALLS_TO_ASK: u32 = 4;
 /// Outside calls for one action, a second try, and the wallet.
 const CALLS_PER_JOB: u32 = 8;
-/// The same where the wallet is known.
+/// Outside calls for one action and a second try, where the wallet is known.
 const CALLS_WITH_WALLET: u32 = 4;
 /// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;

@@ -1,4 +1,4 @@
-//! The history of the escrow's address: what others did to escrows of ours before it was time to look. Strangers can put
+//! The history of the escrow's address: what others did to own escrows before it was time to look. Strangers can put
 //! there what they like, so it comes last, takes a bounded number of calls, and goes on after whatever cannot be read.
 
 use std::collections::BTreeMap;
@@ -72,8 +72,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
             };
             let full = page.len() == PAGE;
-            // What came in since the newest block was asked for is above every block that is known: nobody would notice
-            // if it went away again.
+            // What came in since the newest block was asked for is above every block that is known: a rollback
+            // of it would not be noticed.
             let page: Vec<_> = page.into_iter().filter(|listed| listed.place.height <= self.view.tip.height).collect();
             let last = self.read_page(&page, std::mem::take(&mut again), &mut share).await?;
             let Some(last) = last else { break };
@@ -128,7 +128,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(last)
     }
 
-    /// The entries of ours among these.
+    /// The own entries among these.
     async fn ours(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Entry>, TickError> {
         if page.is_empty() {
             return Ok(BTreeMap::new());
@@ -187,7 +187,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         read
     }
 
-    /// What a transaction did, if its scripts succeeded and it spent an escrow of ours, or what was made of one before.
+    /// What a transaction did, if its scripts succeeded and it spent an own escrow, or what was made of one before.
     async fn if_valid(
         &self,
         listed: &AddressTransaction,

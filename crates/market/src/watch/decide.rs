@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!            no result                 a result that is ours          another result, or a mismatch found
-//!  seller    post it                   collect after unlock           put it right after unlock, if nobody disputes
+//!  seller    post it                   collect after unlock           put it right after unlock, if undisputed
 //!  buyer     refund after its time     -                              dispute before unlock; then the arbiter
 //! ```
 //!
@@ -112,12 +112,12 @@ mod tests {
     const LATE: Millis = LEAST_TIME_MS;
 
     fn datum(state: State) -> Datum {
-        let nobody = PlutusAddress::script(ScriptHash::new([1; 28]));
+        let party = PlutusAddress::script(ScriptHash::new([1; 28]));
         let has_result = matches!(state, ResultSubmitted | Disputed | WithdrawAuthorized);
         Datum {
-            buyer: nobody,
+            buyer: party,
             buyer_return_address: None,
-            seller: nobody,
+            seller: party,
             seller_return_address: None,
             reference_key: vec![],
             reference_signature: vec![],

@@ -95,7 +95,7 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
     Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
 }
 
-/// The statement that reads what is due and has no transaction of ours under way, except the first so many: by the time
+/// The statement that reads what is due and has no own transaction under way, except the first so many: by the time
 /// until which it must be done: the seller's for a result, and after all of these the buyer's for a dispute. What can wait
 /// comes after, but not for ever.
 pub(super) fn due(clock: Millis, except: usize) -> Statement {
@@ -126,7 +126,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
 }
 
 /// The statement that reads which creators are owed and have no payout under way, who were never paid or tried first: one
-/// whose earlier payout may be in a block has to wait, and keeps nobody else waiting. None while payouts since a backup may
+/// whose earlier payout may be in a block has to wait, and keeps no one else waiting. None while payouts since a backup may
 /// not be read yet.
 pub(super) fn owed() -> Statement {
     statement!(

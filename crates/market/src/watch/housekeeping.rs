@@ -10,8 +10,8 @@ use crate::limits::DAY_MS;
 const SECURITY_BLOCKS: u64 = 2_160;
 /// Rows that one statement removes at most: more than clients' rates let eight of them write between two ticks.
 const MAX_ROWS: u32 = 5_000;
-/// The same of claims, which leave after an hour: as many as a hundred networks make in a minute, for who has an account makes
-/// one with each sign-in.
+/// Claims that one statement removes at most; they leave after an hour. As many as a hundred networks make in a minute, for
+/// who has an account makes one with each sign-in.
 const MAX_CLAIMS: u32 = 30_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.
@@ -53,7 +53,7 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
         older("reservations", "tx_in", "over_at_ms", now),
         older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
-        older("listed_days", "rowid", "day", now / DAY_MS),
+        older("daily_listing_usage", "rowid", "day", now / DAY_MS),
         older("granted_days", "rowid", "day", now / DAY_MS),
         older("registered_days", "rowid", "day", now / DAY_MS),
         statement!(
@@ -106,8 +106,8 @@ fn actions(tip: &Tip) -> Vec<Statement> {
     ["outbox_purchases", "outbox"].map(gone).into()
 }
 
-/// What agents' programs left that nobody approved, and what their owners ended: a grant, once which spends were made with it
-/// is told to nobody and gone.
+/// What agents' programs left without approval, and what their owners ended: a grant, once no one asks any more which
+/// spends were made with it.
 fn agents(now: Millis) -> Vec<Statement> {
     let due =
         format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
@@ -152,7 +152,7 @@ fn older(table: &str, key: &str, column: &str, than: Millis) -> Statement {
     oldest(table, key, column, than, MAX_ROWS)
 }
 
-/// The same of so many at most.
+/// Removes rows older than this, so many at most.
 fn oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Statement {
     statement!(
         format!(

@@ -92,7 +92,7 @@ pub struct Report {
     pub steps: u32,
     /// Whether a rollback was undone.
     pub rolled_back: bool,
-    /// Entries of ours that were found in a block.
+    /// Own entries that were found in a block.
     pub confirmed: u32,
     /// Actions that were sent: what, and for which purchase.
     pub acted: Vec<String>,

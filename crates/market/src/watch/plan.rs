@@ -41,7 +41,7 @@ pub(super) struct Plan {
 pub(super) enum Task {
     /// Pays a creator what a dispute won.
     Pay(Owed),
-    /// The same step of these escrows, never none, in one transaction.
+    /// One step of all these escrows, at least one, in one transaction.
     Act(Vec<Judged>),
     /// Asks the arbiter.
     Ask(Box<Judged>),

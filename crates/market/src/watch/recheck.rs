@@ -1,5 +1,5 @@
 //! Steps that others made, once more: a node on another fork may have shown one that never comes into a block of the chain
-//! that stays. Entries of ours are asked for again by themselves; these, when their block is deep enough that all nodes agree.
+//! that stays. Own entries are asked for again by themselves; these, when their block is deep enough that all nodes agree.
 //! One that is in none is taken back, with what came after it, and the escrow followed from where it was before.
 
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ use crate::{
 
 /// Outside calls that looking after entries leaves for what is due.
 pub(super) const CALLS_KEPT: u32 = 16;
-/// Blocks with entries of ours that a rollback may have removed that are looked at in one tick, and entries in those that
+/// Blocks with own entries that a rollback may have removed that are looked at in one tick, and entries in those that
 /// are gone.
 const MAX_DOUBTFUL: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
@@ -37,7 +37,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.look_after(open).await
     }
 
-    /// The entries of ours in those of these blocks that are gone. What is in the others is where it was.
+    /// The own entries in those of these blocks that are gone. What is in the others is where it was.
     async fn gone_with(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, TickError> {
         let (mut statements, mut gone) = (vec![], vec![]);
         for block in blocks {
@@ -54,7 +54,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
         }
         if !gone.is_empty() {
-            self.report.notes.push(format!("{} blocks with entries of ours are gone", gone.len()));
+            self.report.notes.push(format!("{} blocks with own entries are gone", gone.len()));
         }
         if gone.is_empty() && statements.is_empty() {
             return Ok(vec![]);
@@ -103,7 +103,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(found)
     }
 
-    /// Whether a block has what spends an escrow on which an action of ours in no block acts: then that is recorded, and the
+    /// Whether a block has what spends an escrow on which an own action in no block acts: then that is recorded, and the
     /// action given up. Otherwise it would hold, until its time is over, all escrows that it acts on.
     async fn is_overtaken(&mut self, tx: &TxHash) -> Result<bool, TickError> {
         // One that was overtaken before may have taken this one along.
@@ -148,7 +148,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// The statement that reads the lowest blocks with entries of ours that a rollback may have removed.
+/// The statement that reads the lowest blocks with own entries that a rollback may have removed.
 pub(super) fn doubtful() -> Statement {
     statement!(format!(
         "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox WHERE recheck = 1 \
@@ -156,7 +156,7 @@ pub(super) fn doubtful() -> Statement {
     ))
 }
 
-/// What an action of ours in a block did; `None` for what touches no escrow.
+/// What an own action in a block did; `None` for what touches no escrow.
 pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, TickError> {
     if !acts_on_escrows(entry.kind) {
         return Ok(None);

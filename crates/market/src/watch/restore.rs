@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! make restore ──> restored, unread_wallets: nothing is paid for again meanwhile
-//! tick ──> the escrow's history (backfill) ──> unknown_escrows ──> a lock by a quote of ours: a purchase
+//! tick ──> the escrow's history (backfill) ──> unknown_escrows ──> a lock by an own quote: a purchase
 //!                                                              └─> anything else: an alarm
 //!      ──> the wallets' transactions ──> what they pay for stands in their metadata: purchases, payouts
 //! ```
@@ -141,7 +141,7 @@ pub(super) fn unknown_alarms() -> Statement {
 }
 
 impl<D: Database, C: Chain + History> Restore<'_, D, C> {
-    /// Judges escrows that no entry made, once their payers have had time to show them: what locks under a quote of ours is a
+    /// Judges escrows that no entry made, once their payers have had time to show them: what locks under an own quote is a
     /// purchase. Ends the restore of escrows where nothing is left to read. Whether there is a new purchase.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
         Ok(adopted)
     }
 
-    /// Whether an unknown escrow is a lock under a quote of ours: its purchase is recorded then. `None` where the provider does
+    /// Whether an unknown escrow is a lock under an own quote: its purchase is recorded then. `None` where the provider does
     /// not show it now.
     async fn judge(
         &self,
@@ -320,7 +320,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
         }
     }
 
-    /// The statements that record what a transaction paid for that this wallet signed; none where it paid for nothing here.
+    /// The statements that record what a transaction paid for that this wallet signed; none where it made no payment here.
     async fn found_in(
         &self,
         wallet: &Address,
@@ -350,7 +350,8 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
         self.record_payment(&payment, *tx, cbor, block)
     }
 
-    /// The statements that write down a payment that is in a block, with its purchase. Whoever shows it signs as its payer.
+    /// The statements that write down a payment that is in a block, with its purchase. A client that presents it signs as
+    /// its payer.
     fn record_payment(
         &self,
         payment: &Payment,
@@ -434,7 +435,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
             provenance,
             block: None,
         };
-        // A payer's own lock was built by no wallet of ours.
+        // A payer's own lock was not built by an own wallet.
         let wallet = (kind != Kind::Lock).then_some(wallet);
         let (spends, collateral) = (vec![], vec![]);
         let draft = Draft { tx, kind, purpose, wallet, cbor, valid_until, provenance, spends, collateral, guard: None };

@@ -1,7 +1,7 @@
 //! The first part of a tick: the newest block, and the rollback that it may show.
 //!
 //! A rollback is found by a block that is not where it was. It is undone down to the newest known block that is still
-//! there: steps of escrows above it are deleted and found again, and entries of ours in its blocks are asked for again
+//! there: steps of escrows above it are deleted and found again, and own entries in its blocks are asked for again
 //! ([`super::reconcile`]). So are entries in blocks that no tick saw: they may have come and gone between two ticks.
 
 use cardano::chain::{ChainError, Tip};
@@ -26,7 +26,7 @@ const UNSURE_BLOCKS: u64 = 6;
 /// What is stored once the newest block is noted.
 pub(super) struct Synced {
     pub stored: Stored,
-    /// Blocks with entries of ours that a rollback may have removed.
+    /// Blocks with own entries that a rollback may have removed.
     pub doubtful: Vec<SeenBlock>,
     /// Steps of others that may be on another fork.
     pub unsure: Vec<Unsure>,

@@ -25,8 +25,8 @@ use market::{
     checkout::{Checkout, PaymentOption},
     claim::{Claim, Identifier, NewPayment},
     contents::InDatabase,
+    headroom::StorageHeadroom,
     listing::{DeliveryMode, NewListing},
-    room::Room,
     transitions::Transitions,
 };
 use outbox::{Decision, Entry, Provenance, TransitionHook};
@@ -78,7 +78,8 @@ pub fn sign_up_as(db: &Sqlite, owner: Address, number: u8, now: u64) -> (Account
     let key = derive_wallet_key(&MASTER, 1, &owner.to_string()).unwrap();
     let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
     let challenge = challenge(owner, 0, now);
-    let account = block(account::sign_in(db, &challenge, &wallet, &token(number), Room::Ample, now)).unwrap();
+    let account =
+        block(account::sign_in(db, &challenge, &wallet, &token(number), StorageHeadroom::Ample, now)).unwrap();
     (account, key)
 }
 

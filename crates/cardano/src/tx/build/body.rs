@@ -27,8 +27,8 @@ use crate::{
 /// Plutus V3 in the ledger's numbering of languages.
 const PLUTUS_V3: u8 = 2;
 
-/// What a transaction of ours says (Conway's CDDL, `transaction_body`). The encoder writes the fields in this order, which is
-/// the canonical one: hardware wallets sign no other (CIP-21).
+/// What a built transaction says (Conway's CDDL, `transaction_body`). The encoder writes the fields in this
+/// order, which is the canonical one: hardware wallets sign no other (CIP-21).
 #[derive(Encode)]
 #[cbor(map)]
 struct Body {

@@ -124,11 +124,16 @@ pub(super) fn min_lovelace_plain(
     min_lovelace(params, |lovelace| Output::plain(to, &Bundle { lovelace, ..assets.clone() }))
 }
 
-/// The least lovelace for an output of a plan, whatever it holds now.
-pub(super) fn min_lovelace_of(output: &NewOutput, params: &ProtocolParameters) -> Result<Lovelace, BuildError> {
-    let value = Bundle::read(&output.value)?;
-    let least = min_lovelace(params, |lovelace| Output::new(output, &Bundle { lovelace, ..value.clone() }))?;
-    Lovelace::new(least).ok_or(BuildError::OutOfRange)
+impl NewOutput {
+    /// The least lovelace that the ledger lets this output hold, whatever it holds now.
+    ///
+    /// # Errors
+    /// A malformed datum or asset; an amount out of range.
+    pub fn min_lovelace(&self, params: &ProtocolParameters) -> Result<Lovelace, BuildError> {
+        let value = Bundle::read(&self.value)?;
+        let least = min_lovelace(params, |lovelace| Output::new(self, &Bundle { lovelace, ..value.clone() }))?;
+        Lovelace::new(least).ok_or(BuildError::OutOfRange)
+    }
 }
 
 /// The hash of a Plutus V3 script, given what a blueprint calls its `compiledCode`.

@@ -1,15 +1,13 @@
-//! What a transaction shall do, before anybody has decided which UTxOs pay for it.
+//! What a transaction shall do, before it is decided which UTxOs pay for it.
 
 use std::collections::BTreeSet;
 
-use super::{error::BuildError, output};
 use crate::{
     address::{Address, PaymentAddress},
     chain::{Utxo, Value},
     fees::ExUnits,
     hash::{KeyHash, TxRef},
     money::Lovelace,
-    params::ProtocolParameters,
 };
 
 /// A transaction as a purpose sees it. The builder adds wallet inputs, change, collateral and the fee.
@@ -53,14 +51,6 @@ impl NewOutput {
     pub fn pay(to: impl Into<PaymentAddress>, lovelace: Lovelace) -> Self {
         let value = Value { lovelace, ..Value::default() };
         Self { to: to.into(), value, inline_datum: None, script: None }
-    }
-
-    /// The least lovelace that the ledger lets this output hold.
-    ///
-    /// # Errors
-    /// A malformed datum or asset; an amount out of range.
-    pub fn min_lovelace(&self, params: &ProtocolParameters) -> Result<Lovelace, BuildError> {
-        output::min_lovelace_of(self, params)
     }
 }
 

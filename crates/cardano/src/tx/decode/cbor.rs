@@ -1,8 +1,6 @@
 //! The CBOR that a transaction may consist of (RFC 8949): a cursor that says what is of which type, over bytes that
 //! were found to be well formed before.
 
-use super::well_formed::walk;
-
 /// How deep arrays, maps and tags may nest. Wallets' transactions nest less than 20 deep.
 pub const MAX_CBOR_DEPTH: usize = 64;
 
@@ -228,12 +226,5 @@ impl<'a> Reader<'a> {
     /// No other item (or pair) may follow.
     pub(super) fn end(&mut self, items: &mut Items) -> Result<(), CborError> {
         if self.more(items)? { Err(CborError::Type) } else { Ok(()) }
-    }
-
-    /// Passes over one item, whatever it is, and gives its bytes.
-    pub(super) fn skip(&mut self) -> Result<&'a [u8], CborError> {
-        let start = self.at;
-        walk(self)?;
-        self.bytes.get(start..self.at).ok_or(CborError::Truncated)
     }
 }

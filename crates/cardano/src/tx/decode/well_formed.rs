@@ -13,6 +13,15 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), CborError> {
     if reader.at == bytes.len() { Ok(()) } else { Err(CborError::Trailing) }
 }
 
+impl<'a> Reader<'a> {
+    /// Passes over one item, whatever it is, and gives its bytes.
+    pub(super) fn skip(&mut self) -> Result<&'a [u8], CborError> {
+        let start = self.at;
+        walk(self)?;
+        self.bytes.get(start..self.at).ok_or(CborError::Truncated)
+    }
+}
+
 /// A container that the walk is inside of.
 struct OpenContainer<'a> {
     start: usize,
@@ -35,7 +44,7 @@ enum ContainerKind<'a> {
 }
 
 /// Passes over one item, checking all of it.
-pub(super) fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
+fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
     let mut stack: Vec<OpenContainer<'a>> = Vec::new();
     loop {
         let start = reader.at;
