@@ -20,12 +20,12 @@ use outbox::{Draft, Earlier, Entry, Guard, Kind, ended_for};
 use serde_json::json;
 use sql::{Database, Statement};
 
-pub(super) use self::wallet::SellerWallet;
 use super::{
     ArbiterClient, Keys, Ledger, TickError,
+    context::Tick,
     due::{self, Owed},
     plan::{Judged, Task},
-    tick::Tick,
+    seller_wallet::SellerWallet,
 };
 use crate::{contents::Contents, platform, subject};
 

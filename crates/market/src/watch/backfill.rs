@@ -17,10 +17,10 @@ use sql::{Database, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger, TickError,
+    context::Tick,
     reconcile::found_in,
     restore::note_unknown,
     stored::{self, Unread},
-    tick::Tick,
 };
 use crate::{contents::Contents, escrow_steps::Found};
 

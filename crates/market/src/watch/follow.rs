@@ -6,8 +6,8 @@ use sql::Database;
 
 use super::{
     ArbiterClient, Keys, Ledger, TickError,
+    context::{Tick, View},
     due::{self, Due},
-    tick::{Tick, View},
 };
 use crate::{
     contents::Contents,

@@ -14,6 +14,7 @@
 mod act;
 mod alarms;
 mod backfill;
+mod context;
 pub mod decide;
 mod due;
 mod follow;
@@ -22,6 +23,7 @@ mod plan;
 mod recheck;
 mod reconcile;
 mod restore;
+mod seller_wallet;
 mod stored;
 mod sync;
 mod tick;
@@ -44,8 +46,8 @@ use crate::{
     contents::{Contents, ContentsError},
     escrow_steps::Recorded,
 };
+use context::Tick;
 pub use due::Holder;
-use tick::Tick;
 
 /// Alarms, and notes, that a report has at most.
 const MAX_WORDS: usize = 50;

@@ -9,7 +9,10 @@ use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, Statement, statement};
 
-use super::{ArbiterClient, Keys, Ledger, reconcile::CALLS_KEPT, tick::Tick};
+use super::{
+    ArbiterClient, Keys, Ledger,
+    context::{CALLS_KEPT, Tick},
+};
 use crate::{contents::Contents, purchase::escrows_follow_steps};
 
 /// How many blocks are on top of one when the steps in it are asked for again: some two minutes.

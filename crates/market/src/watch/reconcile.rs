@@ -5,14 +5,17 @@ use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
 use outbox::{Decision, Entry, EntryState, Kind, Trust, block_is_there, by_id, rechecked, to_recheck};
 use sql::{Database, DatabaseError, Statement, statement};
 
-use super::{ArbiterClient, Keys, Ledger, TickError, recheck::Unsure, stored::SeenBlock, tick::Tick};
+use super::{
+    ArbiterClient, Keys, Ledger, TickError,
+    context::{CALLS_KEPT, Tick},
+    recheck::Unsure,
+    stored::SeenBlock,
+};
 use crate::{
     contents::Contents,
     escrow_steps::{Found, Spending},
 };
 
-/// Outside calls that looking after entries leaves for what is due.
-pub(super) const CALLS_KEPT: u32 = 16;
 /// Blocks with own entries that a rollback may have removed that are looked at in one tick, and entries in those that
 /// are gone.
 const MAX_DOUBTFUL: u32 = 12;

@@ -9,11 +9,12 @@ use outbox::recheck;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::{
-    ArbiterClient, Keys, Ledger, TickError, due, housekeeping,
+    ArbiterClient, Keys, Ledger, TickError,
+    context::Tick,
+    due, housekeeping,
     recheck::{Unsure, unsure},
     reconcile::doubtful,
     stored::{SeenBlock, Stored, note_block},
-    tick::Tick,
 };
 use crate::{chain_state, contents::Contents, purchase::escrows_follow_steps};
 

@@ -2,55 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use cardano::{
-    Address, TxHash,
-    chain::{Inclusion, Tip},
-    keys::SigningKey,
-    slots::Millis,
-};
-use outbox::Outbox;
-use sql::{Database, Statement};
+use cardano::keys::SigningKey;
+use sql::Database;
 
 use super::{
-    ArbiterClient, Keys, Ledger, Report, TickError, Watch, act::SellerWallet, plan::Plan, restore::Restore,
-    stored::Stored, sync::Synced,
+    ArbiterClient, Keys, Ledger, Report, TickError, Watch,
+    context::{Tick, View},
+    plan::Plan,
+    restore::Restore,
+    stored::Stored,
+    sync::Synced,
 };
-use crate::{contents::Contents, escrow_steps::write_each, transitions::Transitions};
-
-/// The chain and the stored progress as this tick found them.
-#[derive(Clone, Copy)]
-pub(super) struct View {
-    pub tip: Tip,
-    /// The clock of escrow matters: the later of the wall clock and the newest block's time.
-    pub clock: Millis,
-    /// Rollbacks that were undone before: what this tick finds is written only while no other tick undoes one.
-    pub rollbacks: u64,
-    /// The block up to which the address's history was read.
-    pub read_to: u64,
-    /// The seller of record, if we act as such.
-    pub seller: Option<Address>,
-    /// Whether the platform's wallet is read though nothing is to be paid: its outputs may be too few.
-    pub looks_at_wallet: bool,
-}
-
-impl View {
-    /// Whether this tick's chain can have a block: it is older than the tip, or the tip itself. A node on another fork may
-    /// show another block of the tip's height.
-    pub fn knows(&self, block: &Inclusion) -> bool {
-        block.height < self.tip.height || block.block == self.tip.hash
-    }
-}
-
-/// One tick under way.
-pub(super) struct Tick<'a, D, C, K, S, A> {
-    pub ports: &'a Watch<'a, D, C, K, S, A>,
-    pub view: View,
-    /// The platform's wallet, once it was read.
-    pub wallet: Option<SellerWallet>,
-    /// Results whose time is nearly over, by their purchases: why they are not posted yet.
-    pub unposted: BTreeMap<TxHash, String>,
-    pub report: Report,
-}
+use crate::contents::Contents;
 
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
     /// The whole tick.
@@ -134,19 +97,5 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
             now: ports.now,
             calls_left: ports.calls_left,
         }
-    }
-
-    pub fn calls_left(&self) -> u32 {
-        (self.ports.calls_left)()
-    }
-
-    pub const fn outbox(&self) -> Outbox<'a, D, C> {
-        Outbox { database: self.ports.database, chain: self.ports.chain, hook: &Transitions }
-    }
-
-    /// Writes changes that do not depend on one another; what the database refuses is noted.
-    pub async fn write_each(&mut self, changes: Vec<Vec<Statement>>) {
-        let refused = write_each(self.ports.database, changes).await;
-        self.report.notes.extend(refused);
     }
 }

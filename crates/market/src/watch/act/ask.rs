@@ -9,10 +9,10 @@ use crate::{
     escrow_steps::Spending,
     watch::{
         ArbiterClient, Dispute, Keys, Ledger, TickError,
+        context::Tick,
         decide::NextStep,
         due::{self, Due},
         plan::Judged,
-        tick::Tick,
     },
 };
 

@@ -17,12 +17,14 @@ use escrow::{
 use outbox::{Draft, Entry, Kind, by_id};
 use sql::Database;
 
-use super::SellerWallet;
 use crate::{
     contents::Contents,
     escrow_steps::Spending,
     results::purpose,
-    watch::{ArbiterClient, Keys, Ledger, TickError, decide::NextStep, due, plan::Judged, tick::Tick},
+    watch::{
+        ArbiterClient, Keys, Ledger, TickError, context::Tick, decide::NextStep, due, plan::Judged,
+        seller_wallet::SellerWallet,
+    },
 };
 
 /// How soon a result is tried again for which the wallet had too little that was free.
