@@ -17,10 +17,12 @@ interface Retired {
 }
 
 const table = readFileSync(join(root, LIST), "utf8").matchAll(/^\| (.+?) \| (.+) \|$/gm);
-const retired: Retired[] = [...table].slice(1).map(([, word = "", instead = ""]) => {
-  const [before, after] = [/^\w/.test(word) ? "(?<![a-z])" : "", /\w$/.test(word) ? "(?![a-z])" : ""];
-  return { word, instead, pattern: new RegExp(`${before}${word}${after}`, /[A-Z]/.test(word) ? "" : "i") };
-});
+const retired: Retired[] = [...table].slice(1).flatMap(([, words = "", instead = ""]) =>
+  words.split(", ").map((word) => {
+    const [before, after] = [/^\w/.test(word) ? "(?<![a-z])" : "", /\w$/.test(word) ? "(?![a-z])" : ""];
+    return { word, instead, pattern: new RegExp(`${before}${word}${after}`, /[A-Z]/.test(word) ? "" : "i") };
+  }),
+);
 if (retired.length === 0) throw new Error(`${LIST} has no table`);
 
 const tracked = execFileSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" }).split("\0");

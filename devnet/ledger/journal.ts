@@ -1,5 +1,5 @@
 /**
- * The state on disk: every event that changed the ledger, one JSON line each, appended before anybody is told. A killed
+ * The state on disk: every event that changed the ledger, one JSON line each, appended before anyone is told. A killed
  * process loses at most a line that it was writing; the next start cuts such a torn line off.
  */
 import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";

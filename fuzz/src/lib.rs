@@ -124,7 +124,7 @@ pub fn unspent(bytes: &[u8]) {
     assert_eq!(read.made[0].inline_datum, utxo.inline_datum);
 }
 
-/// Any bytes as a transaction of anybody: never a panic, and whatever the strict reader takes means the same to both.
+/// Any bytes as a transaction of anyone: never a panic, and whatever the strict reader takes means the same to both.
 pub fn utxos(bytes: &[u8]) {
     let Ok(utxos) = TransactionUtxos::read(bytes) else { return };
     assert_eq!(transaction_id(bytes), Ok(utxos.id));

@@ -1,4 +1,4 @@
-// What the demo does at the shop: list, look, buy; over HTTP, as anybody would.
+// What the demo does at the shop: list, look, buy; over HTTP, as anyone would.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

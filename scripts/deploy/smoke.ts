@@ -1,4 +1,4 @@
-// Whether a service serves, by what it answers to anybody: a deployed one as well as a local one. Nothing is bought.
+// Whether a service serves, by what it answers to anyone: a deployed one as well as a local one. Nothing is bought.
 
 interface Required {
   readonly x402Version: number;

@@ -1,5 +1,5 @@
 //! `GET /supported`, `GET /discovery/resources`, `GET /discovery/search`: what x402 clients and directories ask before
-//! anybody pays.
+//! anyone pays.
 
 use std::borrow::Cow;
 

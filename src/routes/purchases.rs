@@ -41,7 +41,7 @@ pub enum PurchaseError {
     /// Not a preprod key address.
     #[error("buyer: {0}")]
     Buyer(AddressError),
-    /// More than anybody has.
+    /// More than anyone has.
     #[error("buyer: at most {MAX_BUYERS}")]
     Buyers,
     /// Not a verdict.

@@ -5,7 +5,7 @@ import { lock, lockUnposted, offer, passTo, requestRefund, until } from "../escr
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 
-/** Longer than anybody waits. */
+/** Longer than anyone waits. */
 const NEVER_MS = 60_000;
 /** Before a dispute's window: time for some locks. */
 const SHORTLY_S = 240;

@@ -19,7 +19,7 @@ const present = (world: World, listing: Listing, payment: Pick<Payment, "header"
   send(unlockUrl(world, listing), { headers: { "cf-connecting-ip": network, "payment-signature": payment.header } });
 
 /** Presents a payment as a client does that waits as long as it is told to; how long that took, in ms, and how often it waited. */
-async function insist(world: World, listing: Listing, payment: Payment, network: string) {
+async function presentUntilServed(world: World, listing: Listing, payment: Payment, network: string) {
   const began = performance.now();
   for (let waits = 0; ; waits++) {
     const answer = await present(world, listing, payment, network);
@@ -78,7 +78,7 @@ describe("calls before anything is paid", { timeout: 300_000 }, () => {
   it("are no longer counted once a payment was handed in: it goes on while others have used them up", async () => {
     const listing = await list(world.api, world.person("seller"));
     const payment = await makeOut(world, await world.buyer(), listing);
-    const paid = insist(world, listing, payment, "203.0.113.200");
+    const paid = presentUntilServed(world, listing, payment, "203.0.113.200");
     await world.ledger.waitFor(payment.tx, "mempool");
     const refused = await makeOut(world, await world.buyer(), listing, { ttl: 400 });
     await Promise.all(Array.from({ length: 4 * LIMIT }, (_, n) => present(world, listing, refused, `203.0.113.${n}`)));
@@ -120,7 +120,9 @@ describe("at the rates that are deployed", { timeout: 900_000 }, () => {
     const attackers = ["1", "2", "3"].flatMap((one) => Array.from({ length: 8 }, () => attack(`198.51.100.${one}`)));
     // They are at it when the honest ones come.
     await pause(WINDOW_MS);
-    const served = await Promise.all(payments.map((one, n) => insist(world, listing, one, `203.0.113.${n}`)));
+    const served = await Promise.all(
+      payments.map((one, n) => presentUntilServed(world, listing, one, `203.0.113.${n}`)),
+    );
     over = true;
     await Promise.all(attackers);
     t.diagnostic(`15 of 15 served, the slowest after ${slowest(served).toFixed(1)} s`);
@@ -132,7 +134,7 @@ describe("at the rates that are deployed", { timeout: 900_000 }, () => {
     const served = await Promise.all(
       payments.map(async (payment, n) => {
         await pause(200 * n);
-        return insist(world, listing, payment, "192.0.2.1");
+        return presentUntilServed(world, listing, payment, "192.0.2.1");
       }),
     );
     const waited = served.filter(({ waits }) => waits > 0).length;

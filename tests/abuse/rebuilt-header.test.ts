@@ -46,7 +46,7 @@ describe("a payment that a thief copies from the chain", { timeout: 360_000 }, (
     it(`opens nothing to who makes the stock client's header again while its sender waits (${mode})`, async () => {
       const listing = await list(world.api, world.person("seller"), { modes: [mode], priceLovelace: "10000000" });
       const buyer = await world.buyer();
-      // The thief asks for the terms, as anybody may, and watches the chain. Nothing else of the purchase is known to him.
+      // The thief asks for the terms, as anyone may, and watches the chain. Nothing else of the purchase is known to him.
       const required = termsOf(await send(unlockUrl(world, listing)));
       const [own] = required.accepts;
       assert.ok(own);

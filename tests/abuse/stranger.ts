@@ -44,7 +44,7 @@ export interface Draft {
   readonly extraFee?: bigint;
 }
 
-/** A native script that anybody satisfies: `all` of so many conditions that always hold. */
+/** A native script that anyone satisfies: `all` of so many conditions that always hold. */
 function scriptOf(bytes: number): Uint8Array {
   const always = write.array([write.int(4), write.int(0)]);
   const count = Math.max(1, Math.floor(bytes / always.length));

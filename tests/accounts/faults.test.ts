@@ -103,7 +103,7 @@ const aMinutePasses = () =>
   world.change("UPDATE outbox SET attempted_at_ms = attempted_at_ms - 60000 WHERE state <> 'included'");
 
 /** Asks again as a client does that is told to. */
-async function insist(ask: () => Promise<Answer>): Promise<Answer> {
+async function untilAnswered(ask: () => Promise<Answer>): Promise<Answer> {
   let answer = await ask();
   for (let retries = 0; answer.status === 503 && retries < 2; retries += 1) answer = await ask();
   return answer;
@@ -138,7 +138,7 @@ async function halfWay({ account, listing }: Purchase): Promise<void> {
 
 async function inTheEnd({ account, answer, listing }: Purchase): Promise<void> {
   // Not waiting for the first: people press the button again.
-  const again = json<Bought>(await insist(() => account.tryBuy(listing.id)));
+  const again = json<Bought>(await untilAnswered(() => account.tryBuy(listing.id)));
   const first = await answer;
   assert.ok([200, 400, 503].includes(first.status), `status ${first.status}: ${first.text}`);
   if (first.status === 503) assert.match(first.headers.get("retry-after") ?? "", /^\d+$/);

@@ -121,7 +121,7 @@ describe("a protected purchase on a bad day of the provider", () => {
     }
     // As if a minute passed since anything was sent: what got lost is sent again at the next look.
     world.change("UPDATE outbox SET attempted_at_ms = attempted_at_ms - 60000 WHERE state <> 'included'");
-    await Promise.all(tries.map(insist));
+    await Promise.all(tries.map(untilBought));
     for (const { name, first } of tries) assert.ok([200, 400, 503].includes((await first).status), name);
     for (const { name, account, listing } of tries) {
       const { purchases, limits } = await account.me();
@@ -134,7 +134,7 @@ describe("a protected purchase on a bad day of the provider", () => {
 });
 
 /** Asks again as a client does that is told to, until the content is there. */
-async function insist({ name, account, listing }: Try): Promise<void> {
+async function untilBought({ name, account, listing }: Try): Promise<void> {
   let answer = await account.tryBuy(listing.id, "protected");
   for (let more = 0; answer.status === 503 && more < 3; more++) answer = await account.tryBuy(listing.id, "protected");
   assert.equal(answer.status, 200, `${name}: ${answer.text}`);

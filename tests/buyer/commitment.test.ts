@@ -104,7 +104,7 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
     assert.equal(refusalOf(await present(world, listing, payment)), "duplicate_settlement");
   });
 
-  test("is taken before anybody saw it as any other is", async () => {
+  test("is taken before anyone saw it as any other is", async () => {
     const answer = await present(world, listing, await committed(requestFor(listing), fresh()));
     assert.equal(answer.status, 200, answer.text);
   });

@@ -58,7 +58,7 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
     errorOf(await judge(stranger.authorization), 403);
     errorOf(await judge({ authorization: `Bearer ${"0".repeat(64)}` }), 401);
     errorOf(await judge(owner.authorization, "fine"), 400);
-    const proof = await unlockProof(world.person("anybody"), (await purchase(world, id)).listingId);
+    const proof = await unlockProof(world.person("anyone"), (await purchase(world, id)).listingId);
     errorOf(await judge({ ...owner.authorization, "x-service-proof": proof }), 403);
     await until(world, id, "ResultSubmitted");
     await world.tick();

@@ -12,7 +12,7 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
   });
   after(() => world?.stop());
 
-  it("is posted, collected after its time, and its creator is paid, without anybody doing anything", async () => {
+  it("is posted, collected after its time, and its creator is paid, without anyone doing anything", async () => {
     const creator = world.person("creator");
     const listing = await offer(world, creator);
     const id = await lock(world, listing, await world.buyer());

@@ -235,7 +235,7 @@ describe("a payment", () => {
       assert.equal(await paidTo(it), 1);
     });
 
-    it("before anybody saw it waits for the next one", async () => {
+    it("before anyone saw it waits for the next one", async () => {
       const payer = await world.buyer();
       const it = await caseOf(payer);
       const { listing, payment } = it;

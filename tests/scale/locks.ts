@@ -30,7 +30,7 @@ export interface Deadlines {
 /** A lock to be made. */
 export interface Order {
   readonly deadlines: Deadlines;
-  /** `ResultSubmitted`: an escrow that waits for its unlock time; nothing keeps anybody from making it in that state. */
+  /** `ResultSubmitted`: an escrow that waits for its unlock time; nothing keeps anyone from making it in that state. */
   readonly state: "FundsLocked" | "ResultSubmitted";
   /** Whether it is on record at a price that it does not hold, so that it can never be collected. */
   readonly stuck?: boolean;

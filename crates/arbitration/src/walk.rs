@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! lock ──> FundsLocked ──> ResultSubmitted ──> Disputed
-//!           fresh: made by anybody     <── walked back, each step one that the contract allows
+//!           fresh: made by anyone     <── walked back, each step one that the contract allows
 //! ```
 //!
 //! The contract does not run when an output is made, so an output that says `Disputed` shows nothing. One that goes back
 //! by the contract's steps to a fresh `FundsLocked` was disputed by its buyer. No step leads to `FundsLocked`, so the
 //! first one met is the lock.
 //!
-//! Transactions on the way are anybody's: they are read from their bytes, which the ledger bounds, and one that spends
+//! Transactions on the way are anyone's: they are read from their bytes, which the ledger bounds, and one that spends
 //! outputs of many others besides the escrow only takes more requests.
 
 use std::collections::BTreeSet;

@@ -33,7 +33,7 @@ impl ChainClient {
     /// The named provider; where none is named, the local ledger for a service on this machine, and Blockfrost otherwise.
     ///
     /// # Errors
-    /// Not a URL, or one over which anybody could change the answers.
+    /// Not a URL, or one over which anyone could change the answers.
     pub fn at(blockfrost: Option<&str>, project_id: &str, service_is_local: bool) -> Result<Self, Failure> {
         let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
         let refused = |why: String| Failure::Usage(format!("--blockfrost {base}: {why}"));

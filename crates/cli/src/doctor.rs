@@ -243,7 +243,7 @@ impl Deployment {
         let taken: Vec<String> =
             Vec::deserialize(at(&answer, "/redirect_uris")).map_err(|_| "no redirect_uris in the answer")?;
         ensure(taken.iter().any(|uri| uri == EDITOR), "the editor's own scheme was left out")?;
-        ensure(!taken.iter().any(|uri| uri.starts_with("evil:")), "a scheme that anybody may claim was taken")
+        ensure(!taken.iter().any(|uri| uri.starts_with("evil:")), "a scheme that anyone may claim was taken")
     }
 
     fn registers_again(&self) -> Finding {

@@ -54,7 +54,7 @@ impl Service {
     /// The service at this address.
     ///
     /// # Errors
-    /// Not an address, or one over which anybody could read along.
+    /// Not an address, or one over which anyone could read along.
     pub fn at(base: &str) -> Result<Self, Failure> {
         let refused = |why: &str| Failure::Usage(format!("--api {base}: {why}"));
         let base = Url::parse(base).map_err(|error| refused(&format!("not a URL: {error}")))?;

@@ -54,7 +54,7 @@ impl Pending {
         shop.home.read(&Self::name(listing))
     }
 
-    /// Keeps it: before anybody else has it.
+    /// Keeps it: before anyone else has it.
     ///
     /// # Errors
     /// It cannot be written.

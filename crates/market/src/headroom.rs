@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operator_knows_before_anybody_is_refused() {
+    fn an_operator_knows_before_anyone_is_refused() {
         const MOST: u64 = 10_000_000_000;
         assert_eq!((StorageHeadroom::of(0, MOST), alarm(0, MOST)), (StorageHeadroom::Ample, None));
         assert_eq!(alarm(5_999_999_999, MOST), None);

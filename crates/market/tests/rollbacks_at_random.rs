@@ -1,7 +1,7 @@
 //! Whatever happens to the chain and to ticks of the watcher, in the end purchases, their timelines, sales and reputation
 //! are what the chain shows.
 //!
-//! Payments, steps of their escrows by anybody, blocks, and rollbacks that drop some transactions come in any order. Between
+//! Payments, steps of their escrows by anyone, blocks, and rollbacks that drop some transactions come in any order. Between
 //! them the API sees payments in blocks, and ticks run that die between any two writes, or whose provider falls silent.
 //! Then the chain grows, ticks run undisturbed, and all is compared with a history that is told from the chain alone.
 

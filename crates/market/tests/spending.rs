@@ -175,7 +175,7 @@ fn a_payment_stays_with_the_header_that_claimed_it() {
     let Claim::Known(record) = first.claim_by(&db, strangers, None, NOON) else { panic!("it is claimed") };
     assert_eq!(record.header, payers, "what came later with the same transaction does not resume it");
     assert!(refuse(&db, &first.tx()));
-    assert!(is_new(&first.claim_by(&db, strangers, None, NOON)), "what the ledger refused begins anew, for anybody");
+    assert!(is_new(&first.claim_by(&db, strangers, None, NOON)), "what the ledger refused begins anew, for anyone");
     assert_eq!(one(&db, "SELECT header_digest FROM payments"), strangers.to_string());
 }
 

@@ -126,7 +126,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 None => {}
             }
             // Own change that is in no block yet, or in one that is not shown.
-            if let Some(utxo) = known.change.iter().chain(&known.doubted).find(free) {
+            if let Some(utxo) = known.change.iter().chain(&known.contested).find(free) {
                 return Ok(Fate::Input(utxo.clone()));
             }
             let parent = first.tx;

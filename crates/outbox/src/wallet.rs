@@ -33,7 +33,7 @@ pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
 pub(crate) const MAX_SENT: usize = 32;
 /// Transactions given up lately that are read, the oldest first: what later ones spend is
 /// refused for what one of these spent.
-const MAX_DOUBTED: usize = 32;
+const MAX_CONTESTED: usize = 32;
 /// Transactions that are sent again for one that depends on them.
 const MAX_PARENTS: usize = 16;
 
@@ -49,7 +49,7 @@ pub struct WalletSnapshot {
     pub change: Vec<Utxo>,
     /// Of such change, what one spends that was given up and may still be in a block: the next one for the same purpose may
     /// spend it, and nothing else.
-    pub(crate) doubted: Vec<Utxo>,
+    pub(crate) contested: Vec<Utxo>,
     /// Whether a transaction was written down that no node has confirmed to have: its change will be spendable soon.
     pub in_flight: bool,
     /// Transactions that a node took and no block is known to have, oldest first, with their CBOR.
@@ -84,7 +84,7 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 3] 
         statement!(
             format!(
                 "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled WHERE wallet = ?1 AND state <> 'included' \
-                 AND state IN ('refused', 'expired') AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_DOUBTED}"
+                 AND state IN ('refused', 'expired') AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_CONTESTED}"
             ),
             wallet,
             since
@@ -97,7 +97,7 @@ impl WalletSnapshot {
     ///
     /// # Errors
     /// What is stored is not what we store.
-    pub fn read(wallet: &Address, [sent, reserved, doubted]: &[Rows; 3]) -> Result<Self, DatabaseError> {
+    pub fn read(wallet: &Address, [sent, reserved, contested]: &[Rows; 3]) -> Result<Self, DatabaseError> {
         let broken = |what: &str| DatabaseError(format!("{what} of a wallet's transaction cannot be read"));
         let mut read = Self::default();
         for tx_in in &reserved.rows {
@@ -122,14 +122,15 @@ impl WalletSnapshot {
             }
         }
         // What no provider shows, and one that was refused spends, may be spent by it: it passed on what it refused.
-        let mut in_doubt = BTreeSet::new();
-        for entry in Entry::all(doubted)? {
-            in_doubt.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?.inputs);
+        let mut is_contested = BTreeSet::new();
+        for entry in Entry::all(contested)? {
+            is_contested.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?.inputs);
         }
         read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
-        (read.doubted, read.change) = read.change.into_iter().partition(|utxo| in_doubt.contains(&utxo.reference));
+        (read.contested, read.change) =
+            read.change.into_iter().partition(|utxo| is_contested.contains(&utxo.reference));
         // It is shown, or spent, once a block has what made it.
-        read.in_flight |= read.doubted.iter().any(|utxo| read.is_on_its_way(&utxo.reference));
+        read.in_flight |= read.contested.iter().any(|utxo| read.is_on_its_way(&utxo.reference));
         Ok(read)
     }
 

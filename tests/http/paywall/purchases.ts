@@ -113,7 +113,7 @@ export function purchases(world: () => World): void {
       }
     });
 
-    it("of anybody else is 403, and changes nothing", async () => {
+    it("of anyone else is 403, and changes nothing", async () => {
       const { tx, payer, listing } = first();
       const earlier = await purchaseOf(world(), tx);
       const other = sold[1] as (typeof sold)[number];

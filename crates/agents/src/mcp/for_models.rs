@@ -9,7 +9,7 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 const TIMES: [&str; 6] = ["at", "createdAt", "payBy", "submitResult", "unlock", "externalDisputeUnlock"];
 /// The member that may be long.
 const CONTENT: &str = "content";
-/// Where anybody sees a transaction of preprod.
+/// Where anyone sees a transaction of preprod.
 const EXPLORER: &str = "https://preprod.cardanoscan.io/transaction";
 /// What a purchase takes beyond its price at most: the fee, and change of the least size.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);

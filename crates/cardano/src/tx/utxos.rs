@@ -1,4 +1,4 @@
-//! What a transaction of anybody did, read from its bytes: what it spent and what it made.
+//! What a transaction of anyone did, read from its bytes: what it spent and what it made.
 //!
 //! [`SignedTx`] reads payments that are to be judged, and refuses what honest wallets do not write. What is in a block has
 //! been judged by the ledger already, so this reader takes every encoding that a ledger takes, passes over what no

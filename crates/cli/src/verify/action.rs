@@ -58,7 +58,7 @@ pub fn action(
     let other = NotAsAsked::OtherAction(action.name());
     let Some(rule) = Rule::find(action, &escrow.datum) else { return Err(other) };
     match rule.effect {
-        // Nothing of it goes to anybody else, and nothing is lost: it all comes home.
+        // Nothing of it goes to anyone else, and nothing is lost: it all comes home.
         Effect::End(_) => {
             if let Some(output) = theirs.first() {
                 return Err(elsewhere(output));

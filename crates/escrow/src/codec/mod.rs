@@ -13,7 +13,7 @@ pub(crate) use writer::{bytes, constr, integer, list, map, to_cbor};
 /// The most bytes of a datum or redeemer that are looked at: a whole transaction's (Conway, `maxTxSize`).
 pub const MAX_DATA_BYTES: usize = 16_384;
 
-/// Why some Plutus data is not of this contract's types. It never concerns anybody else's escrow.
+/// Why some Plutus data is not of this contract's types. It never concerns anyone else's escrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOurs {
     /// More bytes than a transaction can hold.

@@ -25,7 +25,7 @@ pub enum Handing {
     Lost,
     /// The provider says no to what it passed on.
     Denied,
-    /// The answer is on its way for as long as anybody waits.
+    /// The answer is on its way for as long as anyone waits.
     Outstanding,
     /// The process ends before anything is sent.
     Unsent,

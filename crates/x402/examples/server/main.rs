@@ -64,7 +64,7 @@ async fn sell(
         Err(VerifyError::Refused(why)) => return refuse(Some(&why)),
         Err(VerifyError::Chain(why)) => return Ok(Answer::unavailable(&why.to_string())),
     };
-    // A transaction that was public before it came here may be anybody's; one that was paid for is not paid for again.
+    // A transaction that was public before it came here may be anyone's; one that was paid for is not paid for again.
     match payments.get(&payment.tx_id) {
         Some(true) => return refuse(Some(&NotSettled::Duplicate.into())),
         None if payment.public => return refuse(Some(&NotSettled::Duplicate.into())),

@@ -1,4 +1,4 @@
-//! What a service says of itself before anybody pays: `GET /supported`, `GET /discovery/resources` and
+//! What a service says of itself before anyone pays: `GET /supported`, `GET /discovery/resources` and
 //! `GET /discovery/search`.
 //!
 //! Sources: x402 specification v2, sections 7.3 and 8; `specs/extensions/bazaar.md`. `lastUpdated` is a number in the

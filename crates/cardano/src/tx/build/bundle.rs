@@ -37,8 +37,8 @@ pub(super) type TokenId = ([u8; 28], TokenName);
 
 /// What outputs hold, alone or together. No asset has a quantity of zero.
 ///
-/// One output holds at most `u64::MAX` of an asset; several can hold more together, and anybody can send such
-/// outputs to anybody, so sums are wider.
+/// One output holds at most `u64::MAX` of an asset; several can hold more together, and anyone can send such
+/// outputs to anyone, so sums are wider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bundle {
     pub(super) lovelace: u64,

@@ -150,7 +150,7 @@ fn a_return_that_a_transaction_did_not_make_is_not_read() {
     }
 }
 
-/// Everything that a ledger takes and payments need not have: each must not keep anybody from reading what was done.
+/// Everything that a ledger takes and payments need not have: each must not keep anyone from reading what was done.
 #[test]
 fn parts_that_no_caller_asks_for_are_passed_over() {
     let parts = [
@@ -194,7 +194,7 @@ fn addresses_of_every_kind_are_told_in_the_chains_own_text() {
     let byron = "37btjrVyb4KDXBNC4haBVPCrro8AQPHwvCMp3RFhhSVWwfFmZ6wwzSK6JK1hY6wHNmtrpTf1kdbva8TCneM2YsiXT7mrzT21EacHnPpz5YyUdj64na";
     let raw = bs58::decode(byron).into_vec().unwrap();
     assert_eq!(made(map([(0, bytes(&raw)), (1, int(5))])).unwrap().address, byron);
-    // What has neither form, whether a ledger takes it or not, does not keep anybody from reading the rest.
+    // What has neither form, whether a ledger takes it or not, does not keep anyone from reading the rest.
     for odd in [[vec![0x82], vec![0x40; 900]].concat(), vec![0x62; 29], vec![0x60; 300], vec![0xa2; 40]] {
         assert_eq!(made(map([(0, bytes(&odd)), (1, int(5))])).unwrap().address, hex::encode(&odd));
     }

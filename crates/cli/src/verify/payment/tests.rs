@@ -68,7 +68,7 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
         reference_script_bytes: 5_000,
         blueprint_sha256: Some(blueprint.sha256()),
     };
-    let anybody = EscrowMethod::new(deployment, key(66), TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK).unwrap();
+    let anyone = EscrowMethod::new(deployment, key(66), TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK).unwrap();
     let (buyer, address) = (key(2), key(2).enterprise_address());
     let listing = Listing {
         id: "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV".into(),
@@ -90,10 +90,10 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
         price: listing.price_lovelace,
         seller: listing.seller_address,
     };
-    let offered = anybody.offer(&sale, at, [9; 32]).unwrap();
+    let offered = anyone.offer(&sale, at, [9; 32]).unwrap();
     let ledger = ProtocolParameters::preprod();
     let returns = returns.then_some(&address);
-    let output = anybody.output(&offered, &address, returns, &ledger, &SlotConfig::PREPROD).unwrap();
+    let output = anyone.output(&offered, &address, returns, &ledger, &SlotConfig::PREPROD).unwrap();
     let until = SlotConfig::PREPROD.slot_at(NOW).unwrap() + 200;
     let plan = TxPlan { outputs: vec![output.output], validity: Validity { from: None, until }, ..TxPlan::default() };
     let utxos = [coin(&address)];

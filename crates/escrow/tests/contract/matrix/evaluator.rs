@@ -18,7 +18,7 @@ const PROTOCOL_VERSION: u16 = 10;
 const PLUTUS_V3: u8 = 2;
 /// Data inside CBOR inside a byte string (RFC 8949, section 3.4.5.1).
 const ENCODED_CBOR: Tag = Tag::new(24);
-/// A native script that anybody satisfies, `all []`, as the ledger writes a script: `[0, script]`.
+/// A native script that anyone satisfies, `all []`, as the ledger writes a script: `[0, script]`.
 const TRIVIAL_SCRIPT: &[u8] = &[0x82, 0x00, 0x82, 0x01, 0x80];
 
 /// A contract, ready to be run under any parameters.
