@@ -41,13 +41,13 @@ CREATE INDEX chain_unread_by_trial ON chain_unread (tried_at_ms);
 CREATE INDEX chain_unread_by_listing ON chain_unread (listed_at_ms);
 CREATE INDEX chain_unread_by_height ON chain_unread (height);
 
--- A restore from a backup: what the chain has of the time after it is read before service wallets pay again, and before
--- protected sales are quoted. The row stays, for accounts that are made again later.
+-- A restore from a backup: a wallet's transactions since it are read before the wallet pays again. The row stays, for accounts
+-- that are made again later.
 CREATE TABLE restored (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   height INTEGER NOT NULL,                       -- of a block from which on the backup may lack transactions
   at_ms INTEGER NOT NULL,                        -- when the database was restored
-  escrows_read INTEGER NOT NULL DEFAULT 0 CHECK (escrows_read IN (0, 1)) -- whether the escrow's history was read since
+  platform TEXT                                  -- the platform's wallet, once it is among the unread ones
 ) STRICT;
 
 -- Wallets whose transactions are to be read from a place on the chain: the service wallets', and then the platform's.
@@ -61,16 +61,3 @@ CREATE TRIGGER accounts_after_restore AFTER INSERT ON accounts BEGIN
   INSERT INTO unread_wallets (wallet, height, position) SELECT new.wallet_address, height, 0 FROM restored WHERE only = 1
   ON CONFLICT DO NOTHING;
 END;
-
--- Outputs at the escrow's address that name the platform as seller and that no entry of the outbox made.
-CREATE TABLE unknown_escrows (
-  utxo TEXT PRIMARY KEY,
-  tx_id TEXT NOT NULL CHECK (length(tx_id) = 64),
-  at_ms INTEGER NOT NULL,                        -- time of the block
-  datum TEXT NOT NULL,                           -- hex of its CBOR
-  locked_lovelace INTEGER NOT NULL,
-  refused TEXT,                                  -- why it cannot be a purchase; NULL until it was judged
-  spent INTEGER NOT NULL DEFAULT 0 CHECK (spent IN (0, 1))
-) STRICT, WITHOUT ROWID;
-CREATE INDEX unknown_escrows_unjudged ON unknown_escrows (at_ms) WHERE refused IS NULL;
-CREATE INDEX unknown_escrows_refused ON unknown_escrows (at_ms) WHERE refused IS NOT NULL;

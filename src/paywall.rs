@@ -23,7 +23,7 @@ pub struct Priced {
     pub terms: Rc<ListingTerms>,
     /// The later of the wall clock and the newest block's time, POSIX ms.
     pub clock: Millis,
-    /// Whether this service must catch up with the chain before it quotes a protected sale.
+    /// Whether the newest known block is too old for a protected sale to be quoted.
     pub behind: bool,
 }
 
@@ -33,7 +33,7 @@ pub async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Opti
     let lead = app.settings()?.lead;
     let Some((terms, state)) = known::terms(app, request, lead, id).await? else { return Ok(None) };
     let now = app.now_ms();
-    let behind = state.restoring || lead.is_behind(state.block_ms, now);
+    let behind = lead.is_behind(state.block_ms, now);
     Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, now), behind }))
 }
 

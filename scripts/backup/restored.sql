@@ -1,10 +1,10 @@
--- Marks a database that was restored, from a file or by Time Travel. Until the watcher has read from the chain what happened
--- since, service wallets make no payment and no protected sale is quoted. Running it again changes nothing but the time.
+-- Marks a database that was restored, from a file or by Time Travel. No wallet of the service pays until the watcher has read
+-- from the chain what it paid since. Running it again begins anew.
 INSERT INTO restored (only, height, at_ms)
 -- No rollback reaches further back than 2,160 blocks.
 SELECT 1, max(0, coalesce((SELECT tip_height FROM chain_state), 0) - 2160), unixepoch() * 1000 WHERE true
-ON CONFLICT (only) DO UPDATE SET height = iif(escrows_read = 1, excluded.height, min(height, excluded.height)),
-  at_ms = excluded.at_ms, escrows_read = 0;
+ON CONFLICT (only) DO UPDATE SET height = min(height, excluded.height), at_ms = excluded.at_ms, platform = NULL;
+DELETE FROM unread_wallets;
 INSERT INTO unread_wallets (wallet, height, position) SELECT wallet_address, height, 0 FROM accounts, restored WHERE true
 ON CONFLICT DO NOTHING;
 -- What was ended since the backup must not come alive again: people sign in anew, and connect their agents anew.

@@ -130,7 +130,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     const refused = await again.tryBuy(paid.id);
     assert.match(errorOf(refused, 503), /was restored from a backup .* nothing was paid/);
     assert.ok(Number(refused.headers.get("retry-after")) > 0);
-    await world.ledger.advance(360);
+    await world.ledger.advance(480);
     const owned = await eventually("the wallet's purchases since the backup", async () => {
       await world.tick();
       const answer = await again.tryBuy(paid.id);

@@ -62,7 +62,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub contents: &'a K,
     /// The platform as seller of record, where protected sales are configured.
     pub seller: Option<Seller<'a>>,
-    /// Whether this service must catch up with the chain before protected sales: none is paid for anew.
+    /// Whether the newest known block is too old for protected sales: none is paid for anew.
     pub behind: bool,
     /// The payment methods that are configured.
     pub options: &'a [PaymentOption<'a>],
@@ -121,7 +121,7 @@ pub enum Unavailable {
         "the payment {0} is locked, and its result is not in a block yet: try again in a minute; nothing is paid twice"
     )]
     NoResult(TxHash),
-    /// The newest known block is too old, or escrows since a backup are not read yet.
+    /// The newest known block is too old.
     #[error(
         "protected purchases are paused while this service catches up with the chain; nothing was paid; try again in a minute"
     )]

@@ -40,8 +40,7 @@ SELECT CASE
     THEN json_object('condition', 'paying', 'tx',
       (SELECT tx_id FROM earlier WHERE state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 1))
   -- The service wallet's purchases since the backup that the database was restored from are not read yet.
-  WHEN facts.wallet IS NOT NULL AND (EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = facts.wallet)
-      OR EXISTS (SELECT 1 FROM restored WHERE only = 1 AND escrows_read = 0))
+  WHEN facts.wallet IS NOT NULL AND EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = facts.wallet)
     THEN json_object('condition', 'restoring')
   -- More of the buyer's payments for it failed than the chain was asked about: one of these may be in a block. Those that
   -- this one excludes, by spending what they spend, are counted apart.

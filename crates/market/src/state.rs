@@ -10,18 +10,12 @@ pub struct ShopState {
     pub version: i64,
     /// The newest known block's time, POSIX ms; 0 where none is known.
     pub block_ms: Millis,
-    /// Whether the escrow's history is to be read first, since the database was restored from a backup.
-    pub restoring: bool,
 }
 
 /// The statement that reads it.
 #[must_use]
 pub fn read() -> Statement {
-    statement!(
-        "SELECT json_array(version, coalesce((SELECT tip_time_ms FROM chain_state), 0), \
-           json(iif(EXISTS (SELECT 1 FROM restored WHERE only = 1 AND escrows_read = 0), 'true', 'false'))) \
-         FROM catalogue_version"
-    )
+    statement!("SELECT json_array(version, coalesce((SELECT tip_time_ms FROM chain_state), 0)) FROM catalogue_version")
 }
 
 /// What that statement read.
@@ -29,7 +23,7 @@ pub fn read() -> Statement {
 /// # Errors
 /// The row is not there, or not what it should be.
 pub fn of(rows: &Rows) -> Result<ShopState, DatabaseError> {
-    let row: Option<(i64, Millis, bool)> = rows.first_json()?;
-    let (version, block_ms, restoring) = row.ok_or_else(|| DatabaseError("no catalogue version".into()))?;
-    Ok(ShopState { version, block_ms, restoring })
+    let row: Option<(i64, Millis)> = rows.first_json()?;
+    let (version, block_ms) = row.ok_or_else(|| DatabaseError("no catalogue version".into()))?;
+    Ok(ShopState { version, block_ms })
 }

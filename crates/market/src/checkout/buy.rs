@@ -409,11 +409,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         // Each try makes another transaction, even of the same inputs.
         let now_slot = SlotConfig::PREPROD.slot_at(checkout.now).unwrap_or(0).max(view.tip.slot);
         let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(output.latest_end_slot);
-        // A lock's datum names the listing by itself.
-        let named = self.order.mode == DeliveryMode::Instant;
         let plan = TxPlan {
             outputs: vec![output.output],
-            auxiliary_data: named.then(|| subject::auxiliary_data(&self.order.terms.id)).flatten(),
+            auxiliary_data: subject::auxiliary_data(&self.order.terms.id),
             inputs: without,
             validity: Validity { from: None, until },
             ..TxPlan::default()

@@ -9,7 +9,7 @@ use escrow::Datum;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use super::{Keys, Watch, restore::unknown_alarms};
+use super::{Keys, Watch};
 
 /// How long after its window opened a dispute may be open: as long as the arbiter waits for evidence.
 const SETTLED_WITHIN_MS: Millis = 10 * 60_000;
@@ -39,7 +39,7 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
     /// # Errors
     /// The database cannot be asked.
     pub(super) async fn alarms(&self, clock: Millis) -> Result<Vec<String>, DatabaseError> {
-        let [open, late, unknown] = exactly(self.database.batch(vec![open(), late(clock), unknown_alarms()]).await?)?;
+        let [open, late] = exactly(self.database.batch(vec![open(), late(clock)]).await?)?;
         let mut alarms: Vec<String> = late
             .all_json::<String>()?
             .into_iter()
@@ -47,7 +47,6 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
                 format!("the dispute of {purchase} is not settled in time: see ARBITER_TOKEN, and the arbiter's log")
             })
             .collect();
-        alarms.extend(unknown.all_json::<String>()?);
         if self.sells {
             let seller = self.keys.seller().map(cardano::keys::SigningKey::enterprise_address);
             let contract = self.deployment.map(|deployment| deployment.address().to_string());

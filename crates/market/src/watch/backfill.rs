@@ -19,7 +19,7 @@ use super::{
     ArbiterClient, Keys, Ledger, TickError,
     context::Tick,
     reconcile::found_in,
-    restore::note_unknown,
+    restore::unknown_escrows,
     stored::{self, Unread},
 };
 use crate::{contents::Contents, escrow_steps::Found};
@@ -189,7 +189,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// What a transaction did, if its scripts succeeded and it spent an own escrow, or what was made of one before.
     async fn if_valid(
-        &self,
+        &mut self,
         listed: &AddressTransaction,
         utxos: TransactionUtxos,
         before: &[Found],
@@ -202,10 +202,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             );
             if self.ports.database.run(ours).await?.first().is_none() {
                 if let (Some(deployment), Some(seller)) = (self.ports.deployment, &self.view.seller) {
-                    let unknown = note_unknown(&utxos, listed.time_ms, deployment, seller);
-                    if !unknown.is_empty() {
-                        self.ports.database.batch(unknown).await?;
-                    }
+                    self.report.alarms.extend(unknown_escrows(&utxos, deployment, seller));
                 }
                 return Ok(Read::Passed);
             }

@@ -17,9 +17,6 @@ const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.
 const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 
-/// How long an alarm is raised for an escrow that is no purchase.
-const UNKNOWN_MS: Millis = 30 * DAY_MS;
-
 /// How long a failed payment is kept after its end: a payer who comes back meanwhile is found, should a block have it.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
@@ -56,13 +53,6 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         older("daily_listing_usage", "rowid", "day", now / DAY_MS),
         older("granted_days", "rowid", "day", now / DAY_MS),
         older("registered_days", "rowid", "day", now / DAY_MS),
-        statement!(
-            format!(
-                "DELETE FROM unknown_escrows WHERE utxo IN (SELECT utxo FROM unknown_escrows WHERE refused IS NOT NULL \
-                 AND at_ms < ?1 ORDER BY at_ms LIMIT {MAX_ROWS})"
-            ),
-            now.saturating_sub(UNKNOWN_MS)
-        ),
         statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
     ]);
     statements

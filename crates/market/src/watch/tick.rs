@@ -49,19 +49,13 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     async fn go_on(&mut self, synced: Synced) -> Result<(), TickError> {
         let Synced { stored: Stored { actions, open, unread, next, restores, .. }, doubtful, unsure } = synced;
         self.reconcile(actions, doubtful, unsure, open).await?;
-        if restores {
-            self.restore().read_wallets(&mut self.report).await?;
+        if let Some(deployment) = self.ports.deployment {
+            self.work(deployment).await?;
         }
-        let Some(deployment) = self.ports.deployment else {
-            if restores {
-                self.adopt().await?;
-            }
-            return Ok(());
-        };
-        self.work(deployment).await?;
+        let restored = restores && self.read_restored().await?;
+        let Some(deployment) = self.ports.deployment else { return Ok(()) };
         let found = self.backfill(deployment, next, unread).await?;
-        let adopted = restores && self.adopt().await?;
-        if found || adopted {
+        if found || restored {
             self.view.looks_at_wallet = false;
             self.work(deployment).await?;
         }
@@ -75,13 +69,14 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         self.follow_all(waiting).await
     }
 
-    async fn adopt(&mut self) -> Result<bool, TickError> {
-        match self.restore().adopt_escrows(&mut self.report).await {
-            Err(TickError::Chain(error)) => {
-                self.report.note(&"an unknown escrow", &error);
+    /// Reads what the chain alone tells of since a restore. Whether there is a new purchase.
+    async fn read_restored(&mut self) -> Result<bool, TickError> {
+        match self.restore().read_wallets(&mut self.report).await {
+            Err(error) => {
+                self.report.note(&"reading since the restore", &error);
                 Ok(false)
             }
-            adopted => adopted,
+            found => found,
         }
     }
 
@@ -91,9 +86,8 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
             database: ports.database,
             chain: ports.chain,
             deployment: ports.deployment,
-            seller: ports.keys.seller().filter(|_| ports.sells),
+            platform: ports.keys.seller().map(SigningKey::enterprise_address),
             tip: self.view.tip,
-            clock: self.view.clock,
             now: ports.now,
             calls_left: ports.calls_left,
         }
