@@ -37,7 +37,7 @@ lint-native:
 
 lint-workers:
 	@scripts/setup.sh clients deny
-	cargo clippy --workspace --exclude xtask --lib --target wasm32-unknown-unknown --quiet -- -D warnings
+	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci .
 	npx tsc --noEmit
 	node scripts/words.ts

@@ -14,6 +14,7 @@
 use std::path::PathBuf;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use blueprint::Blueprint;
 use cardano::{
     keys::SigningKey,
     slots::{Millis, SlotConfig},
@@ -25,7 +26,6 @@ use x402_cardano::{
     request_commitment::{HttpRequest, RequestDigest, Salt},
     wire::MAX_HEADER_BYTES,
 };
-use xtask::escrow::blueprint::Blueprint;
 
 use crate::{
     Shop,

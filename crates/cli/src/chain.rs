@@ -9,8 +9,8 @@ use cardano::{
     slots::Millis,
 };
 use pallas_codec::minicbor::{Encoder, encode};
+use provider::{Provider, ProviderError};
 use url::Url;
-use xtask::provider::{Provider, ProviderError};
 
 use crate::{failure::Failure, service};
 

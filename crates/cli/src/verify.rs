@@ -12,6 +12,7 @@ pub mod payment;
 
 use std::collections::BTreeMap;
 
+use blueprint::BlueprintError;
 use cardano::{
     Address, Lovelace, TxRef,
     chain::{Utxo, Value},
@@ -23,7 +24,6 @@ use x402_cardano::{
     escrow::{AuthorizationError, LockError},
     request_commitment::{Commitment, OtherRequest},
 };
-use xtask::escrow::blueprint::BlueprintError;
 
 /// How far ahead a transaction's validity may end: what was signed is usable until then.
 const MAX_VALIDITY_MS: Millis = 10 * 60 * 1_000;

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use blueprint::Blueprint;
 use cardano::{
     Lovelace, TxRef,
     keys::Native,
@@ -20,7 +21,6 @@ use x402_cardano::{
     request_commitment::{Commitment, RequestDigest, Salt},
     wire::{NETWORK, PaymentRequirements},
 };
-use xtask::escrow::blueprint::Blueprint;
 
 use super::{Bounds, NotAsAsked, Own, common, only_to, read, sign};
 use crate::service::Listing;

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use blueprint::Blueprint;
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
     chain::{Utxo, Value},
@@ -21,7 +22,6 @@ use x402_cardano::{
     request_commitment::{Commitment, HttpRequest, RequestDigest, Salt},
     wire::ConfirmationPolicy,
 };
-use xtask::escrow::blueprint::Blueprint;
 
 use super::{Asked, Draft, Own, payment};
 use crate::{service::Listing, verify::NotAsAsked};
