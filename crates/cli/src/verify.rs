@@ -16,7 +16,7 @@ use blueprint::BlueprintError;
 use cardano::{
     Address, Lovelace, TxRef,
     chain::{Utxo, Value},
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::{DecodeError, Output, SignedTx, TransactionUtxosError, TxPart},
 };
 use escrow::NotOurs;
@@ -195,7 +195,7 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
     if tx.fee > bounds.most_fee {
         return Err(NotAsAsked::Fee(tx.fee, bounds.most_fee));
     }
-    let end = tx.ttl.and_then(|slot| SlotConfig::PREPROD.slot_begins_at(slot)).ok_or(NotAsAsked::Validity)?;
+    let end = tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot)).ok_or(NotAsAsked::Validity)?;
     if end > own.now.saturating_add(MAX_VALIDITY_MS) {
         return Err(NotAsAsked::Validity);
     }

@@ -65,7 +65,7 @@ impl Buyer {
     /// Orders a listing; a block comes with each look.
     fn buys(&self, sales: &Sales, listing: &ListingId) -> Result<Bought, BuyError> {
         sales.ledger.calls.set(0);
-        let method = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap();
+        let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::IN_BLOCK).unwrap();
         let terms = terms_of(&sales.db, listing);
         let order = Order {
             account: &self.account,
@@ -107,7 +107,7 @@ fn list_protected(sales: &Sales, number: u8) -> ListingId {
 fn locks(sales: &Sales, listing: &ListingId, buyer: &SigningKey) -> TxHash {
     let policy = ConfirmationPolicy::new(2).unwrap();
     let (deployment, seller) = (sales.deployment.clone(), sales.platform.seller.clone());
-    let method = EscrowMethod::new(deployment, seller, TransferMethod::Escrow, policy).unwrap();
+    let method = EscrowMethod::new(api_types::NETWORK, deployment, seller, TransferMethod::Escrow, policy).unwrap();
     let number = sales.unique();
     let nonce = [u8::try_from(number % 256).unwrap(); 32];
     let offered = method.offer(&terms_of(&sales.db, listing).sale(), sales.now(), nonce).unwrap();

@@ -15,7 +15,7 @@ use cardano::{
     history::{History, Place},
     keys::SigningKey,
     params::ProtocolParameters,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::{SignedTx, TransactionUtxos},
 };
 use escrow::{Datum, Deployment, State, plan::Escrow};
@@ -475,7 +475,7 @@ fn quoted(
     let settings = names.into_iter().flat_map(|name| CONFIRMATIONS.map(move |number| (name, number)));
     settings.into_iter().find_map(|(name, number)| {
         let policy = ConfirmationPolicy::new(number)?;
-        let method = EscrowMethod::new(deployment.clone(), seller.clone(), name, policy).ok()?;
+        let method = EscrowMethod::new(api_types::NETWORK, deployment.clone(), seller.clone(), name, policy).ok()?;
         let sale: Sale<'_> = terms.sale();
         let QuoteDraft::Unsigned(quote) = method.draft(&sale, issued, nonce).ok()? else { return None };
         let digest = *quote.terms_digest().0.as_bytes();
@@ -484,7 +484,7 @@ fn quoted(
         }
         let signature = quote.key().sign(quote.to_sign());
         let offered = quote.signed(signature);
-        let asked = method.output(&offered, &buyer, return_address.as_ref(), parameters, &SlotConfig::PREPROD).ok()?;
+        let asked = method.output(&offered, &buyer, return_address.as_ref(), parameters, &api_types::SLOTS).ok()?;
         let mut expected = Datum::from_cbor(asked.output.inline_datum.as_deref()?).ok()?;
         let enough = datum.collateral_return >= expected.collateral_return;
         expected.collateral_return = datum.collateral_return;
