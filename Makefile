@@ -28,7 +28,7 @@ test: ## everything that CI runs
 	@scripts/checks.sh
 	@$(RUN_E2E)
 
-lint: lint-workers lint-native ## formatting, lints, types, retired words, licences and origins of dependencies
+lint: lint-workers lint-native ## formatting, lints, types, retired words
 
 lint-native:
 	cargo fmt --all --check
@@ -36,18 +36,17 @@ lint-native:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps $(LIBRARIES:%=--package %)
 
 lint-workers:
-	@scripts/setup.sh clients deny
+	@scripts/setup.sh clients
 	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci .
 	npx tsc --noEmit
 	node scripts/words.ts
-	cargo deny --locked check licenses bans sources
 
 audit: setup ## known vulnerabilities of what we depend on, where there is a network; AUDIT=strict where there must be one
 	@scripts/setup.sh deny
 	@scripts/audit.sh
 
-unit: setup ## Rust's tests; among them the contract held against its rules
+unit: setup ## Rust's tests; among them the contract held against its rules, and licences and origins of dependencies
 	cargo test --workspace --quiet
 
 e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter agents" for some, E2E_JOBS=n at a time
