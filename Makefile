@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz contract deploy rollback smoke tail backup restore reconcile clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke tail backup restore reconcile clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -71,6 +71,9 @@ scale: setup ## what limits the service at which load (docs/scale.md); MEASURE=1
 
 fuzz: setup ## millions of executions of the decoders of outside bytes; make test reads what they kept
 	scripts/fuzz.sh 2000000
+
+package: setup ## the libraries as others get them: packaged, a dry run of publishing, tested from their packages
+	@scripts/package.sh $(LIBRARIES)
 
 contract: setup ## rebuild the contract, compare it with the committed blueprint, run its tests (installs aiken)
 	scripts/contract.sh
