@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz contract deploy rollback smoke tail backup restore reconcile clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke tail backup restore reconcile clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -28,7 +28,7 @@ test: ## everything that CI runs
 	@scripts/checks.sh
 	@$(RUN_E2E)
 
-lint: lint-workers lint-native ## formatting, lints, types, retired words, licences and origins of dependencies
+lint: lint-workers lint-native ## formatting, lints, types, retired words
 
 lint-native:
 	cargo fmt --all --check
@@ -36,18 +36,17 @@ lint-native:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps $(LIBRARIES:%=--package %)
 
 lint-workers:
-	@scripts/setup.sh clients deny
-	cargo clippy --workspace --exclude xtask --lib --target wasm32-unknown-unknown --quiet -- -D warnings
+	@scripts/setup.sh clients
+	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci .
 	npx tsc --noEmit
 	node scripts/words.ts
-	cargo deny --locked check licenses bans sources
 
 audit: setup ## known vulnerabilities of what we depend on, where there is a network; AUDIT=strict where there must be one
 	@scripts/setup.sh deny
 	@scripts/audit.sh
 
-unit: setup ## Rust's tests; among them the contract held against its rules
+unit: setup ## Rust's tests; among them the contract held against its rules, and licences and origins of dependencies
 	cargo test --workspace --quiet
 
 e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter agents" for some, E2E_JOBS=n at a time
@@ -72,6 +71,9 @@ scale: setup ## what limits the service at which load (docs/scale.md); MEASURE=1
 
 fuzz: setup ## millions of executions of the decoders of outside bytes; make test reads what they kept
 	scripts/fuzz.sh 2000000
+
+package: setup ## the libraries as others get them: packaged, a dry run of publishing, tested from their packages
+	@scripts/package.sh $(LIBRARIES)
 
 contract: setup ## rebuild the contract, compare it with the committed blueprint, run its tests (installs aiken)
 	scripts/contract.sh

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds every worker of the project, and the programs that the local stack and the tests run; with `demo`, those of the
-# local stack alone. With `deploy`: the workers as they are deployed, each held against the size that it may have.
+# local stack alone; with `workers`, the workers alone. With `deploy`: the workers as they are deployed, each held against the
+# size that it may have.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -28,10 +29,10 @@ for worker in . functions/watcher arbiter; do
   quietly "$name" scripts/build-worker.sh "$worker" "$kind"
 done
 # Of the whole workspace, so that dependencies have the features that they have for its tests, and are compiled once.
-if [ "$kind" = demo ]; then
-  quietly "xtask" cargo build --workspace --bin xtask
-else
-  quietly "xtask, surety, and what tests ask of our own code" cargo build --workspace --bin xtask --bin surety --examples
-fi
+case $kind in
+  workers) ;;
+  demo) quietly "xtask" cargo build --workspace --bin xtask ;;
+  *) quietly "xtask, surety, and what tests ask of our own code" cargo build --workspace --bin xtask --bin surety --examples ;;
+esac
 rm -f "$log"
 [ "$kind" != deploy ] || node scripts/sizes.ts

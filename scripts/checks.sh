@@ -31,15 +31,16 @@ step() {
 
 native() {
   step "lints of this machine's code" make --no-print-directory lint-native || return
+  step "Rust's tests and programs, compiled" cargo build --workspace --all-targets --quiet || return
   # Tests of the contract send what they build to the local ledger, which needs Node and its packages.
   until [ -e "$logs/.installed" ]; do sleep 0.5; done
   step "Rust's tests" cargo test --workspace --quiet || return
 }
 
 workers() {
-  step "set-up" scripts/setup.sh browser clients deny || return
+  step "set-up" scripts/setup.sh browser clients || return
   touch "$logs/.installed"
-  step "the workers" scripts/build-all.sh || return
+  step "the workers" scripts/build-all.sh workers || return
   step "lints of the workers' code" make --no-print-directory lint-workers || return
 }
 

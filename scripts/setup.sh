@@ -4,7 +4,7 @@
 #   checks   formatters, linters, the optimiser of what is deployed, the driver of a browser
 #   clients  other people's clients and wallets (tests/outsiders), and all of `checks`
 #   browser  Chromium
-#   deny     what looks after the dependencies' licences and origins
+#   deny     what asks for known vulnerabilities of crates
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -60,7 +60,7 @@ cargo_tool() {
 }
 bindings() { cargo_tool build wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli --no-default-features; }
 
-# What looks after the dependencies' licences and origins.
+# Asks for known vulnerabilities of crates.
 deny() { cargo_tool deny cargo-deny "$CARGO_DENY" cargo-deny; }
 
 # A program of the system, not one that the project or a package of it brings along.

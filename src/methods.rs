@@ -34,13 +34,16 @@ impl Methods {
         let unusable = || SettingError { name: CONFIRMATIONS.into(), problem: PROBLEM };
         let confirmations = settings::whole_number(lookup, CONFIRMATIONS, 0, 0..=20, PROBLEM)?;
         let policy = i8::try_from(confirmations).ok().and_then(ConfirmationPolicy::new).ok_or_else(unusable)?;
-        let instant = DefaultMethod::new(policy).map_err(|MempoolPolicy| unusable())?;
+        let instant = DefaultMethod::new(api_types::NETWORK, policy).map_err(|MempoolPolicy| unusable())?;
         let protected = match settings::deployment(lookup)? {
             None => None,
             Some(deployment) => {
                 let name = settings::transfer_method(lookup, &deployment)?;
                 let seller = keys.required_seller()?.clone();
-                Some(EscrowMethod::new(deployment, seller, name, policy).map_err(|MempoolPolicy| unusable())?)
+                Some(
+                    EscrowMethod::new(api_types::NETWORK, deployment, seller, name, policy)
+                        .map_err(|MempoolPolicy| unusable())?,
+                )
             }
         };
         let sells_protected = settings::switch(lookup, "PROTECTED_SALES", true)?;

@@ -9,7 +9,7 @@ use edge::serve::{Request, Response};
 use edge::{answer, answer::Fault, keys::KeyStore};
 use market::catalogue::ListingTerms;
 use x402_cardano::wire::{
-    NETWORK, SettlementResponse,
+    SettlementResponse,
     offer_receipt::{DidWeb, Receipt},
 };
 
@@ -56,7 +56,7 @@ pub fn attach(app: &App, request: &Request, terms: &ListingTerms, settlement: &m
     match Issuer::of(app, request) {
         Ok(issuer) => {
             let receipt = Receipt {
-                network: NETWORK,
+                network: api_types::NETWORK,
                 resource_url: &paywall::resource_url(&issuer.origin, &terms.id),
                 payer: settlement.payer.as_deref().unwrap_or_default(),
                 issued_at: edge::now_ms() / 1_000,

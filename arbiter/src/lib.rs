@@ -3,7 +3,6 @@
 mod settings;
 
 use arbitration::{Arbiter, MAX_OUTPUT_BYTES, MalformedRequest, ResolveError};
-use cardano::slots::SlotConfig;
 use edge::{
     Usage,
     answer::{self, ErrorAnswer, Fault},
@@ -150,7 +149,7 @@ async fn resolve(
         sleep: &Timer::until(until),
         deployment: &settings.deployment,
         key: &settings.key,
-        slots: &SlotConfig::PREPROD,
+        slots: &api_types::SLOTS,
         now: case.now,
     };
     let resolution = arbiter.resolve(&dispute).await?;

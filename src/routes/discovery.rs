@@ -12,7 +12,7 @@ use market::{
 use x402_cardano::{
     request_commitment,
     wire::{
-        NETWORK, Network, SCHEME_EXACT, Version2, bazaar,
+        Network, SCHEME_EXACT, Version2, bazaar,
         discovery::{
             DEFAULT_LIMIT, DiscoveredResource, DiscoveryPage, MAX_LIMIT, Pagination, SearchPage, SearchPagination,
             Supported,
@@ -75,7 +75,7 @@ pub fn supported(app: &App) -> Result<Response, ApiError> {
     let methods = app.methods()?;
     let names = methods.options().iter().map(|(_, method)| method.name()).collect();
     let extensions = EXTENSIONS.into_iter().chain([offer_receipt::NAME, request_commitment::NAME]).collect();
-    cacheable(written(&Supported::new(names, extensions))?)
+    cacheable(written(&Supported::new(api_types::NETWORK, names, extensions))?)
 }
 
 /// Which resources.
@@ -94,7 +94,7 @@ impl Wanted {
         self.possible &= match name {
             "type" => value == "http",
             "scheme" => value == SCHEME_EXACT,
-            "network" => value.parse::<Network>() == Ok(NETWORK),
+            "network" => value.parse::<Network>() == Ok(api_types::NETWORK),
             "extensions" => EXTENSIONS.contains(&&*value),
             _ => true,
         };

@@ -144,6 +144,20 @@ describe("the documents", () => {
     }
   });
 
+  it("say of every direct dependency why it is kept", () => {
+    const workspace = text("Cargo.toml").split("[workspace.dependencies]\n")[1]?.split("\n[")[0] ?? "";
+    const crates = [...workspace.matchAll(/^([\w-]+) = (.*)$/gm)].filter(([, , asked]) => !asked?.includes("path ="));
+    const { dependencies, devDependencies } = JSON.parse(text("package.json")) as Record<string, object>;
+    const direct = [...crates.map(([, name]) => name), ...Object.keys({ ...dependencies, ...devDependencies })];
+    assert.ok(direct.length > 50, `${direct.length} dependencies`);
+    const rows = [...text("docs/dependencies.md").matchAll(/^\| ([^|]+) \|.*\|.*\| .+ \|$/gm)];
+    const told = new Set(rows.flatMap(([, names]) => names?.split(", ") ?? []));
+    assert.deepEqual(
+      direct.filter((name) => !told.has(name ?? "")),
+      [],
+    );
+  });
+
   it("list every decision in docs/README.md by its title", () => {
     const list = [...text("docs/README.md").matchAll(/^- \[(.+)\]\((adr\/.+\.md)\)$/gm)];
     assert.deepEqual(list.map(([, , file]) => `docs/${file}`).sort(), tracked("docs/adr/*.md").sort());

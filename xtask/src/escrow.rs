@@ -1,12 +1,12 @@
 //! The escrow contract: from its blueprint to an address, its deployment, and actions by hand.
 
 pub mod act;
-pub mod blueprint;
 pub mod deploy;
 pub mod derive;
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
+use blueprint::{Blueprint, BlueprintError};
 use clap::{Args, Subcommand};
 
 /// `cargo xtask escrow ...`
@@ -31,8 +31,8 @@ pub struct BlueprintArgument {
 }
 
 impl BlueprintArgument {
-    fn load(&self) -> Result<blueprint::Blueprint, blueprint::BlueprintError> {
-        blueprint::Blueprint::load(&self.blueprint)
+    fn load(&self) -> Result<Blueprint, BlueprintError> {
+        Blueprint::load(&self.blueprint)
     }
 }
 

@@ -3,5 +3,4 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a developer's machine")]
 
 pub mod escrow;
-pub mod provider;
 pub mod secret;

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The crate that implements ports on Cloudflare's runtime, and the workers.
 const RUNTIME: [&str; 4] = ["edge", "surety-api", "surety-watcher", "surety-arbiter"];
 /// Crates of people's own machines.
-const TOOLS: [&str; 2] = ["xtask", "surety-cli"];
+const TOOLS: [&str; 3] = ["xtask", "surety-cli", "provider"];
 /// What only [`RUNTIME`] may name: the runtime's own interfaces.
 const OF_THE_RUNTIME: [&str; 6] = ["worker", "worker-sys", "wasm-bindgen", "wasm-bindgen-futures", "js-sys", "web-sys"];
 /// What neither a domain crate nor a worker may name: edge has the clock, the randomness and the network for them.
@@ -75,6 +75,13 @@ fn only_edge_and_the_tools_have_a_clock_a_network_or_randomness() {
         let found = named(member, &OUTSIDE);
         assert!(found.is_empty(), "{} names {found:?}: take it as a parameter or a port", member.0);
     }
+}
+
+#[test]
+fn the_shop_from_a_shell_has_nothing_of_the_operators_tool() {
+    let members = members();
+    let (_, used) = members.iter().find(|(name, _)| name == "surety-cli").unwrap();
+    assert!(used.contains("provider") && !used.contains("xtask"), "{used:?}");
 }
 
 #[test]

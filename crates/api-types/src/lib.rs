@@ -31,7 +31,13 @@ pub use oauth::*;
 pub use purchase::*;
 pub use text::{Millis, OptionalMillis};
 
+use cardano::{Network, slots::SlotConfig};
 use serde::{Deserialize, Serialize};
+
+/// The network that the service sells on. The pages' words and the settings of its deployment are of it, too.
+pub const NETWORK: Network = Network::Preprod;
+/// How it counts slots.
+pub const SLOTS: SlotConfig = NETWORK.slots();
 
 /// Why a request is not answered as it asked, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,10 +26,11 @@ use escrow::{
     plan::{ChainTime, Escrow, Planner, Step},
     result::result_hash,
 };
+use provider::Provider;
 use serde::Deserialize;
 use serde_json::json;
 use x402_cardano::escrow::listing_input_hash;
-use xtask::{provider::Provider, secret};
+use xtask::secret;
 
 /// Slots that a lock may wait for a block.
 const PATIENCE: u64 = 600;

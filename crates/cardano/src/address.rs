@@ -9,12 +9,17 @@ use std::{fmt, str::FromStr};
 use bech32::{Bech32, Hrp, primitives::decode::CheckedHrpstring};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::hash::{KeyHash, ScriptHash};
+use crate::{
+    hash::{KeyHash, ScriptHash},
+    network::Network,
+};
 
+/// The id of the networks whose addresses these types are: preprod, preview, and every other test network.
+pub const NETWORK_ID: u8 = Network::Preprod.id();
 /// The longest text that can be an address: hex of a base address, with room for bech32's prefix.
 const MAX_ADDRESS_TEXT: usize = 128;
-const TESTNET_HRP: Hrp = Hrp::parse_unchecked("addr_test");
-const MAINNET_HRP: Hrp = Hrp::parse_unchecked("addr");
+const TESTNET_HRP: Hrp = Hrp::parse_unchecked(Network::Preprod.address_prefix());
+const MAINNET_HRP: Hrp = Hrp::parse_unchecked(Network::Mainnet.address_prefix());
 /// CIP-19, header type 8: the head of a list of two.
 const BYRON: u8 = 8;
 /// [`BYRON`] with its length written in two bytes, which the ledger takes.

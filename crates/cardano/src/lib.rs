@@ -1,4 +1,4 @@
-//! Cardano as this service needs it: money, hashes, preprod key addresses, time, protocol parameters and
+//! Cardano as this service needs it: money, hashes, addresses on test networks, time, protocol parameters and
 //! the [`chain::Chain`] port through which everything outside is asked.
 //!
 //! Nothing here reads a clock, a random source or the network by itself.
@@ -16,6 +16,7 @@ pub mod history;
 pub mod json;
 pub mod keys;
 pub mod money;
+pub mod network;
 pub mod params;
 #[cfg(feature = "schema")]
 mod schema;
@@ -25,6 +26,7 @@ pub mod tx;
 pub use address::Address;
 pub use hash::{ContentHash, KeyHash, ScriptHash, TxHash, TxRef};
 pub use money::Lovelace;
+pub use network::Network;
 
 /// The README's example, compiled.
 #[cfg(doctest)]

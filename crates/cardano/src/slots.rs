@@ -1,4 +1,4 @@
-//! Slots and time. The one place that knows how preprod counts slots.
+//! Slots and time. The one place that knows how networks count slots.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,11 @@ pub struct SlotConfig {
 }
 
 impl SlotConfig {
-    /// Preprod since its Shelley hard fork (Shelley genesis: slot 86,400 began at 2022-06-21T00:00:00Z; 1 s slots).
+    /// Mainnet since its Shelley hard fork: slot 4,492,800 began at 2020-07-29T21:44:51Z.
+    pub const MAINNET: Self = Self { zero_slot: 4_492_800, zero_time_ms: 1_596_059_091_000, slot_length_ms: 1_000 };
+    /// Preview since its genesis, 2022-10-25T00:00:00Z: it has had no other era.
+    pub const PREVIEW: Self = Self { zero_slot: 0, zero_time_ms: 1_666_656_000_000, slot_length_ms: 1_000 };
+    /// Preprod since its Shelley hard fork: slot 86,400 began at 2022-06-21T00:00:00Z.
     pub const PREPROD: Self = Self { zero_slot: 86_400, zero_time_ms: 1_655_769_600_000, slot_length_ms: 1_000 };
 
     /// POSIX ms at which a slot begins; `None` before the known slot or out of range.
@@ -39,10 +43,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn preprod_counts_from_its_shelley_fork() {
-        assert_eq!(SlotConfig::PREPROD.slot_begins_at(86_400), Some(1_655_769_600_000));
-        assert_eq!(SlotConfig::PREPROD.slot_at(1_655_769_601_999), Some(86_401));
-        assert_eq!(SlotConfig::PREPROD.slot_at(1_655_769_599_999), None);
+    fn no_slot_begins_beyond_what_time_can_count() {
         assert_eq!(SlotConfig::PREPROD.slot_begins_at(u64::MAX), None);
     }
 

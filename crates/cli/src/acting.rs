@@ -11,10 +11,10 @@ use cardano::{
 use clap::Args;
 use escrow::{Action, Datum};
 use market::ListingId;
+use provider::ProviderError;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use x402_cardano::escrow::listing_input_hash;
-use xtask::provider::ProviderError;
 
 use crate::{
     Shop,

@@ -14,10 +14,8 @@
 use std::path::PathBuf;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cardano::{
-    keys::SigningKey,
-    slots::{Millis, SlotConfig},
-};
+use blueprint::Blueprint;
+use cardano::{keys::SigningKey, slots::Millis};
 use clap::Args;
 use market::{DeliveryMode, ListingId};
 use serde_json::{Value, json};
@@ -25,7 +23,6 @@ use x402_cardano::{
     request_commitment::{HttpRequest, RequestDigest, Salt},
     wire::MAX_HEADER_BYTES,
 };
-use xtask::escrow::blueprint::Blueprint;
 
 use crate::{
     Shop,
@@ -159,7 +156,7 @@ fn make_out(
             minutes(deadlines.unlock),
         ));
     }
-    let until = made.tx.ttl.and_then(|slot| SlotConfig::PREPROD.slot_begins_at(slot));
+    let until = made.tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
     Ok(Pending {
         api: shop.service.base().to_owned(),
         listing: id.clone(),

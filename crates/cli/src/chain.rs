@@ -9,15 +9,13 @@ use cardano::{
     slots::Millis,
 };
 use pallas_codec::minicbor::{Encoder, encode};
+use provider::{Provider, ProviderError};
 use url::Url;
-use xtask::provider::{Provider, ProviderError};
 
 use crate::{failure::Failure, service};
 
 const LOCAL: &str = "http://127.0.0.1:8990/api/v0";
 const PREPROD: &str = "https://cardano-preprod.blockfrost.io/api/v0";
-/// Preprod's network magic, which the local ledger has, too.
-const PREPROD_MAGIC: u64 = 1;
 /// Hexadecimal characters of a policy's hash, with which a unit begins.
 const POLICY_HEX: usize = 56;
 /// Outputs that the service reads of a wallet at most.
@@ -51,7 +49,8 @@ impl ChainClient {
     /// Another network, or no answer.
     pub fn must_be_preprod(&self) -> Result<(), Failure> {
         match self.provider.network_magic()? {
-            PREPROD_MAGIC => Ok(()),
+            // The local ledger has preprod's, too.
+            magic if magic == u64::from(api_types::NETWORK.magic()) => Ok(()),
             other => Err(Failure::Usage(format!(
                 "{} is the chain of another network (magic {other}): this wallet is for preprod alone",
                 self.provider.base()

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use xtask::provider::ProviderError;
+use provider::ProviderError;
 
 use crate::verify::NotAsAsked;
 

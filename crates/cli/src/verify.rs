@@ -12,10 +12,11 @@ pub mod payment;
 
 use std::collections::BTreeMap;
 
+use blueprint::BlueprintError;
 use cardano::{
     Address, Lovelace, TxRef,
     chain::{Utxo, Value},
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::{DecodeError, Output, SignedTx, TransactionUtxosError, TxPart},
 };
 use escrow::NotOurs;
@@ -23,7 +24,6 @@ use x402_cardano::{
     escrow::{AuthorizationError, LockError},
     request_commitment::{Commitment, OtherRequest},
 };
-use xtask::escrow::blueprint::BlueprintError;
 
 /// How far ahead a transaction's validity may end: what was signed is usable until then.
 const MAX_VALIDITY_MS: Millis = 10 * 60 * 1_000;
@@ -195,7 +195,7 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
     if tx.fee > bounds.most_fee {
         return Err(NotAsAsked::Fee(tx.fee, bounds.most_fee));
     }
-    let end = tx.ttl.and_then(|slot| SlotConfig::PREPROD.slot_begins_at(slot)).ok_or(NotAsAsked::Validity)?;
+    let end = tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot)).ok_or(NotAsAsked::Validity)?;
     if end > own.now.saturating_add(MAX_VALIDITY_MS) {
         return Err(NotAsAsked::Validity);
     }

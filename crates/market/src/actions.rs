@@ -17,7 +17,7 @@ use cardano::{
     chain::{Chain, ChainError, Tip, Utxo, Value},
     fees::ExUnits,
     params::ProtocolParameters,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::build::{Validity, Wallet, build},
 };
 use escrow::{
@@ -227,7 +227,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     }
 
     const fn planner<'p>(&'p self, parameters: &'p ProtocolParameters) -> Planner<'p> {
-        Planner { deployment: self.deployment, parameters, slots: &SlotConfig::PREPROD }
+        Planner { deployment: self.deployment, parameters, slots: &api_types::SLOTS }
     }
 }
 

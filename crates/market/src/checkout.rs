@@ -23,7 +23,7 @@ use cardano::{
     chain::{Chain, ChainError, Inclusion},
     evaluation::Evaluate,
     keys::SignEd25519,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
 use outbox::{Decision, EntryState, OutboxError, Sleep, Trust, TxStatus};
@@ -181,7 +181,7 @@ pub(crate) fn creator_part(mode: DeliveryMode, price: Lovelace) -> Lovelace {
 
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
     const fn moment(&self) -> Moment {
-        Moment { now_ms: self.clock, slots: SlotConfig::PREPROD }
+        Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
     /// The content again, for a buyer who proved to be one, by any of these payment keys: of the purchase on record, or of a
@@ -204,7 +204,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
         // A payment that was refused once may have been claimed for another listing meanwhile.
         let Some(mut owned) = found.filter(|owned| owned.listing_id == terms.id) else { return Ok(None) };
-        if release(&owned.facts, self.clock, &SlotConfig::PREPROD) != Release::Now {
+        if release(&owned.facts, self.clock, &api_types::SLOTS) != Release::Now {
             self.go_on(terms, &owned.id).await?;
             let again = self.database.run(purchase::owner(&owned.id)).await?.first_json()?;
             owned = again.ok_or_else(|| DatabaseError(format!("the purchase {} is gone", owned.id)))?;
@@ -313,7 +313,7 @@ pub async fn ensure_redeliverable(
     wanted: u64,
     clock: Millis,
 ) -> Result<(), Unavailable> {
-    ensure(&owned.id, release(&owned.facts, clock, &SlotConfig::PREPROD))?;
+    ensure(&owned.id, release(&owned.facts, clock, &api_types::SLOTS))?;
     if wanted == 0 {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Payments that were claimed, and the statements that read them.
 
-use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis, slots::SlotConfig};
+use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
 use outbox::{ENTRY_JSON, Entry, MAX_ENDED, MAX_LAG_MS, MAX_LATE_MS};
 use serde::Deserialize;
 use sql::{DatabaseError, Rows, Statement, statement};
@@ -133,7 +133,7 @@ pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
 
 /// The first slot after which a transaction that expired may still be missing from a provider's view ([`MAX_LAG_MS`]).
 pub(crate) fn lately(now: Millis) -> u64 {
-    SlotConfig::PREPROD.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
+    api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
 }
 
 /// The statement that reads what a payload came with under this identifier before: `{payload, tx}`.

@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn content_is_released_as_in_the_table() {
-        let slots = SlotConfig::PREPROD;
+        let slots = api_types::SLOTS;
         let slot = |ms| slots.slot_at(ms);
         let next_block = Until(NOW + BLOCK_MS);
         #[rustfmt::skip]

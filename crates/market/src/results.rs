@@ -16,7 +16,7 @@ use cardano::{
     evaluation::Evaluate,
     keys::SigningKey,
     params::ProtocolParameters,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::{
         TransactionUtxos,
         build::{BuiltTx, Wallet},
@@ -180,7 +180,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         attempt: usize,
     ) -> Result<BuiltTx, DraftError> {
         let planner =
-            Planner { deployment: self.seller.deployment, parameters: &funds.parameters, slots: &SlotConfig::PREPROD };
+            Planner { deployment: self.seller.deployment, parameters: &funds.parameters, slots: &api_types::SLOTS };
         let time = ChainTime { tip_slot: funds.tip_slot, now: self.clock };
         let mut plan = planner.plan(escrow, &Step::SubmitResult(result), time)?;
         if lock.state != EntryState::Included {

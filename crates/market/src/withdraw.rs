@@ -6,7 +6,7 @@ use cardano::{
     Address, Lovelace, TxHash,
     chain::{Chain, ChainError, Tip},
     keys::SigningKey,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::{
         AddressKind, SignedTx,
         build::{BuildError, BuiltTx, Sweep, Validity, Wallet, sweep},
@@ -164,7 +164,7 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
         let parameters = chain.protocol_parameters().await?;
         let none = BTreeSet::new();
         let from = Wallet { address: self.wallet, utxos: &utxos, reserved: &none };
-        let slot = SlotConfig::PREPROD.slot_at(self.now).unwrap_or(0).max(self.tip.slot);
+        let slot = api_types::SLOTS.slot_at(self.now).unwrap_or(0).max(self.tip.slot);
         let validity = Validity { from: None, until: slot.saturating_add(VALID_SECONDS) };
         match sweep(&from, self.owner, RESERVE, validity, &parameters) {
             Ok(Sweep { draft, sent, .. }) => Ok((draft.sign(&[self.key]).map_err(WithdrawError::Build)?, sent)),

@@ -118,7 +118,7 @@ impl World {
         coins.extend([20, 25, 30].iter().map(|ada| output(own_address.clone(), Lovelace::from_ada(*ada), None)));
         assert!(ledger.hand_in(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));
         ledger.mine();
-        let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+        let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let terms =
             (1..).zip([5, 6, 7]).map(|(n, ada): (u8, u64)| terms_of(&db, &list(&db, n, ada * 1_000_000))).collect();
         let account = reread(&db, 1, NOON);

@@ -60,7 +60,7 @@ impl World {
     fn new() -> Self {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let listing = list(&db, 1, PRICE);
-        let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+        let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let payer = person(9).enterprise_address();
         let coin = output(payer.to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(1, &[faucets(1)], &[coin.clone(), coin.clone()], u64::MAX);

@@ -60,8 +60,14 @@ impl World {
             reference_script_bytes: 5_000,
             blueprint_sha256: None,
         };
-        let method =
-            EscrowMethod::new(deployment, person(2), TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK).unwrap();
+        let method = EscrowMethod::new(
+            api_types::NETWORK,
+            deployment,
+            person(2),
+            TransferMethod::Escrow,
+            ConfirmationPolicy::IN_BLOCK,
+        )
+        .unwrap();
         let provider = Provider::new(Ledger::new());
         provider.shows_mempool.set(true);
         Self { db, provider, method, terms }

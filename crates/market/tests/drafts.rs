@@ -61,8 +61,8 @@ fn methods() -> (DefaultMethod, EscrowMethod) {
         blueprint_sha256: None,
     };
     let policy = ConfirmationPolicy::IN_BLOCK;
-    let escrow = EscrowMethod::new(deployment, key(200), TransferMethod::Escrow, policy).unwrap();
-    (DefaultMethod::new(policy).unwrap(), escrow)
+    let escrow = EscrowMethod::new(api_types::NETWORK, deployment, key(200), TransferMethod::Escrow, policy).unwrap();
+    (DefaultMethod::new(api_types::NETWORK, policy).unwrap(), escrow)
 }
 
 fn terms(modes: &[DeliveryMode]) -> ListingTerms {

@@ -36,7 +36,9 @@ use x402_cardano::{
 fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     let policy = ConfirmationPolicy::new(0).unwrap();
     let seller = sales.platform.seller.clone();
-    let method = EscrowMethod::new(sales.deployment.clone(), seller, TransferMethod::Escrow, policy).unwrap();
+    let method =
+        EscrowMethod::new(api_types::NETWORK, sales.deployment.clone(), seller, TransferMethod::Escrow, policy)
+            .unwrap();
     let terms: Option<ListingTerms> =
         block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap();
     let terms = ListingTerms { modes: vec![DeliveryMode::Protected], ..terms.unwrap() };

@@ -186,7 +186,7 @@ fn a_lock_gives_its_content_again_with_its_result_and_never_without() {
 /// A buyer of the listing presents another payment for it, of this output, not submitted yet; this happens while that
 /// is made sure of.
 fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &dyn Fn()) -> Result<Paid, PayError> {
-    let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+    let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
     let terms: ListingTerms =
         block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
     let plan = TxPlan {

@@ -53,7 +53,7 @@ impl World {
             let listing = list(&db, number, PRICE);
             block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap()
         });
-        let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+        let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let key = person(9);
         let coin = output(key.enterprise_address().to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);

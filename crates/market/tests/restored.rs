@@ -68,10 +68,16 @@ impl Buyer {
 
     fn orders(&self, sales: &Sales, listing: &ListingId, mode: DeliveryMode) -> Result<Bought, BuyError> {
         sales.ledger.calls.set(0);
-        let instant = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap();
+        let instant = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::IN_BLOCK).unwrap();
         let (deployment, seller) = (sales.deployment.clone(), sales.platform.seller.clone());
-        let protected =
-            EscrowMethod::new(deployment, seller, TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK).unwrap();
+        let protected = EscrowMethod::new(
+            api_types::NETWORK,
+            deployment,
+            seller,
+            TransferMethod::Escrow,
+            ConfirmationPolicy::IN_BLOCK,
+        )
+        .unwrap();
         let terms = terms_of(&sales.db, listing);
         let order = Order { account: &self.account, key: &self.key, terms: &terms, mode, nonce: [7; 32] };
         let (mines, contents) = (|| sales.ledger.mine(), InDatabase(&sales.db));

@@ -71,7 +71,7 @@ impl World {
         ledger.mine();
         let listing = list(&db, 1, PRICE);
         let terms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
-        let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+        let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let account = reread(&db, 1, NOON);
         let provider = Provider::new(ledger);
         provider.shows_mempool.set(true);

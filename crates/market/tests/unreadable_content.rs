@@ -101,7 +101,8 @@ impl World {
             blueprint_sha256: None,
         };
         let policy = ConfirmationPolicy::IN_BLOCK;
-        let escrow = EscrowMethod::new(deployment, person(2), TransferMethod::Escrow, policy).unwrap();
+        let escrow =
+            EscrowMethod::new(api_types::NETWORK, deployment, person(2), TransferMethod::Escrow, policy).unwrap();
         let provider = Provider::new(Ledger::new());
         let payer = person(9);
         let address = payer.enterprise_address();
@@ -111,7 +112,7 @@ impl World {
         let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
         assert!(provider.ledger.hand_in(funds));
         provider.ledger.mine();
-        let instant = DefaultMethod::new(policy).unwrap();
+        let instant = DefaultMethod::new(api_types::NETWORK, policy).unwrap();
         let tip = provider.ledger.tip();
         let method: &dyn PaymentMethod = if mode == DeliveryMode::Instant { &instant } else { &escrow };
         let offered = method.offer(&terms.sale(), tip.time_ms, [5; 32]).unwrap();

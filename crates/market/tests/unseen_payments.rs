@@ -57,7 +57,7 @@ impl World {
         let coins: Vec<Utxo> = coins.iter().map(coin).collect();
         assert!(ledger.hand_in(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));
         ledger.mine();
-        let method = DefaultMethod::new(ConfirmationPolicy::new(0).unwrap()).unwrap();
+        let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let listed = |(number, ada): (u8, &u32)| terms_of(&db, &list(&db, number, u64::from(*ada) * 1_000_000));
         let terms = (1..).zip(prices).map(listed).collect();
         let account = reread(&db, 1, NOON);

@@ -18,7 +18,7 @@ mod support;
 use std::{collections::BTreeSet, hint::black_box, time::Instant};
 
 use cardano::{
-    ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    ContentHash, Lovelace, Network, ScriptHash, TxHash, TxRef,
     chain::{Utxo, Value},
     keys::{Native, SigningKey, verify},
     params::ProtocolParameters,
@@ -100,7 +100,8 @@ fn seller() -> SigningKey {
 }
 
 fn platform() -> EscrowMethod {
-    EscrowMethod::new(deployment(), seller(), TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK).unwrap()
+    EscrowMethod::new(Network::Preprod, deployment(), seller(), TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK)
+        .unwrap()
 }
 
 fn sale() -> Sale<'static> {

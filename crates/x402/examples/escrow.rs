@@ -6,7 +6,7 @@ use std::io::{BufRead, Write, stdin, stdout};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef, blockfrost,
+    Address, ContentHash, Lovelace, Network, ScriptHash, TxHash, TxRef, blockfrost,
     keys::SigningKey,
     slots::{Millis, SlotConfig},
     tx::SignedTx,
@@ -63,7 +63,8 @@ fn answer(request: EscrowRequest) -> Fallible<Value> {
         reference_script_bytes: 0,
         blueprint_sha256: None,
     };
-    let platform = EscrowMethod::new(deployment, seller, TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK)?;
+    let platform =
+        EscrowMethod::new(Network::Preprod, deployment, seller, TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK)?;
     let (listing_id, content_hash, price) = (request.listing_id.as_str(), request.content_hash, request.price);
     let sale = Sale { listing_id, content_hash, price, seller: seller_address };
     let Some(accepted) = &request.accepted else {

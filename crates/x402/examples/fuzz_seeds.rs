@@ -2,7 +2,9 @@
 
 use std::{error::Error, fs, path::Path};
 
-use cardano::{ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef, cip8, keys::SigningKey, tx::SignedTx};
+use cardano::{
+    ContentHash, KeyHash, Lovelace, Network, ScriptHash, TxHash, TxRef, cip8, keys::SigningKey, tx::SignedTx,
+};
 use escrow::{Action, AdminSignature, AssetValue, Datum, Deployment, Parameters, PlutusAddress, Redeemer, State};
 use pallas_codec::minicbor::{Encoder, data::Tag};
 use x402_cardano::{
@@ -61,7 +63,7 @@ fn quote(seller: &SigningKey, name: TransferMethod) -> Result<PaymentRequirement
         reference_script_bytes: 5_000,
         blueprint_sha256: None,
     };
-    let method = EscrowMethod::new(deployment, seller.clone(), name, ConfirmationPolicy::IN_BLOCK)?;
+    let method = EscrowMethod::new(Network::Preprod, deployment, seller.clone(), name, ConfirmationPolicy::IN_BLOCK)?;
     let (content_hash, price) = (ContentHash::new([5; 32]), Lovelace::from_ada(5));
     let sale = Sale { listing_id: "lst_01", content_hash, price, seller: seller.enterprise_address() };
     Ok(method.offer(&sale, NOW, [6; 32])?.requirements)

@@ -19,13 +19,13 @@
 //! # A paid request
 //!
 //! ```
-//! use cardano::{Address, chain::Chain, keys::VerifyEd25519, slots::{Millis, SlotConfig}};
+//! use cardano::{Address, Network, chain::Chain, keys::VerifyEd25519, slots::Millis};
 //! use x402_cardano::{
 //!     Refusal,
 //!     exact::{self, Moment, Payment, VerifiedPayment, VerifyError},
 //!     method::{self, PaymentMethod, Sale},
 //!     settlement::Settlement,
-//!     wire::{NETWORK, PaymentPayload, PaymentRequired, ResourceInfo, encode_header},
+//!     wire::{PaymentPayload, PaymentRequired, ResourceInfo, encode_header},
 //! };
 //!
 //! /// `PAYMENT-REQUIRED`: every way to pay for a sale, and why payment is asked for.
@@ -53,21 +53,22 @@
 //!     let payload = PaymentPayload::from_header(header).map_err(Refusal::from)?;
 //!     let payment = Payment::read(&payload.payload).map_err(Refusal::from)?;
 //!     let (method, offered) = method::recognise(methods, sale, &payload.accepted)?;
-//!     let moment = Moment { now_ms, slots: SlotConfig::PREPROD };
+//!     let moment = Moment { now_ms, slots: offered.requirements.network.slots() };
 //!     exact::verify(method, &offered, &payment, chain, signatures, moment).await
 //! }
 //!
 //! /// `PAYMENT-RESPONSE`, and why the content is not delivered, if it is not.
 //! fn payment_response(
+//!     network: Network,
 //!     payment: &VerifiedPayment,
 //!     settlement: &Settlement,
 //! ) -> Result<(String, Option<Refusal>), Box<dyn std::error::Error>> {
-//!     let response = settlement.response(&payment.tx_id, &payment.payer, NETWORK);
+//!     let response = settlement.response(&payment.tx_id, &payment.payer, network);
 //!     Ok((encode_header(&response)?, settlement.refusal()))
 //! }
 //! # use cardano::{ContentHash, KeyHash, Lovelace};
 //! # use x402_cardano::{method::DefaultMethod, wire::{ConfirmationPolicy, decode_header}};
-//! # let default = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK)?;
+//! # let default = DefaultMethod::new(Network::Preprod, ConfirmationPolicy::IN_BLOCK)?;
 //! # let seller = Address::enterprise(KeyHash::new([1; 28]));
 //! # let (content_hash, price) = (ContentHash::of(b"thing"), Lovelace::from_ada(2));
 //! # let sale = Sale { listing_id: "thing", content_hash, price, seller };

@@ -14,7 +14,7 @@ mod escrow;
 
 use cardano::{
     Address, ContentHash, Lovelace,
-    address::AddressError,
+    address::{AddressError, NETWORK_ID},
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
     tx::build::NewOutput,
@@ -26,7 +26,7 @@ use crate::{
     Refusal,
     escrow::{AuthorizedTerms, TermsDigest, VerifiedLock},
     exact::{PaymentContext, Situation},
-    wire::{Accepted, ConfirmationPolicy, DefaultExtra, InvalidAccepted, PaymentRequirements},
+    wire::{Accepted, ConfirmationPolicy, DefaultExtra, InvalidAccepted, Network, PaymentRequirements},
 };
 
 /// What is sold.
@@ -73,6 +73,9 @@ pub enum Draft<'m> {
 pub trait PaymentMethod {
     /// Its name in `extra.assetTransferMethod`.
     fn name(&self) -> &'static str;
+
+    /// The network on which it is paid.
+    fn network(&self) -> Network;
 
     /// What it offers for a sale at this time on the escrow's clock (the later of the wall clock and the last block's
     /// time, POSIX ms), under a random nonce.
@@ -140,6 +143,9 @@ pub enum OfferError {
     /// A price of nothing.
     #[error("a price of nothing cannot be paid")]
     Free,
+    /// A network whose addresses are not read and written here: mainnet.
+    #[error("nothing is sold on {0}: only on test networks")]
+    Network(&'static str),
     /// Less than [`MIN_PROTECTED_PRICE`].
     #[error("the price is too low to be protected")]
     PriceTooLow,
@@ -216,10 +222,18 @@ pub fn recognise<'m>(
     sale: &Sale<'_>,
     accepted: &Accepted,
 ) -> Result<(&'m dyn PaymentMethod, Offered), Refusal> {
-    accepted.check_basics()?;
-    let method = methods.iter().find(|method| method.name() == accepted.method());
-    let method = *method.ok_or(InvalidAccepted::Differs("extra"))?;
+    let network = accepted.network();
+    let on_it = methods.iter().any(|method| method.network() == network);
+    let offered = methods.first().filter(|_| !on_it).map_or(network, |method| method.network());
+    accepted.check_basics(offered)?;
+    let named = |method: &&&dyn PaymentMethod| method.network() == network && method.name() == accepted.method();
+    let method = *methods.iter().find(named).ok_or(InvalidAccepted::Differs("extra"))?;
     Ok((method, method.recognise(sale, accepted)?))
+}
+
+/// What is offered names addresses, which are of test networks.
+fn on_a_test_network(network: Network) -> Result<Network, OfferError> {
+    if network.id() == NETWORK_ID { Ok(network) } else { Err(OfferError::Network(network.name())) }
 }
 
 fn at_least_in_a_block(policy: ConfirmationPolicy) -> Result<ConfirmationPolicy, MempoolPolicy> {

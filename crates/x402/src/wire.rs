@@ -33,7 +33,6 @@ mod confirmation;
 pub mod discovery;
 mod extra;
 mod header;
-mod network;
 mod object;
 pub mod offer_receipt;
 mod payload;
@@ -45,13 +44,13 @@ mod settlement;
 pub use accepted::{Accepted, InvalidAccepted};
 pub use amount::{Amount, AmountError};
 pub use asset::{Asset, AssetError};
+pub use cardano::network::{Network, NetworkError};
 pub use confirmation::{ConfirmationPolicy, ConfirmationPolicyError};
 pub use extra::{DefaultExtra, Extra};
 pub use header::{
     HeaderError, HeaderTemplate, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE,
     decode_header, encode_header,
 };
-pub use network::{Network, NetworkError};
 pub use payload::{ExactPayload, PaymentPayload};
 pub use requirements::{PaymentRequired, PaymentRequirements, ResourceInfo};
 pub use settlement::{SettlementExtra, SettlementResponse, SettlementStatus};
@@ -63,8 +62,6 @@ pub(crate) use object::{list, object, present, present_object};
 pub const X402_VERSION: u8 = 2;
 /// The one scheme of this crate.
 pub const SCHEME_EXACT: &str = "exact";
-/// The network that is offered. Addresses and slots of this crate's other side, `cardano`, are of it alone.
-pub const NETWORK: Network = Network::Preprod;
 /// How long a 402's terms hold and a transaction may stay valid, seconds.
 pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 

@@ -14,7 +14,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use cardano::{
-    KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
+    KeyHash, Lovelace, Network, ScriptHash, TxHash, TxRef,
     chain::Tip,
     keys::{Native, SigningKey},
     params::ProtocolParameters,
@@ -48,7 +48,7 @@ fn escrow_method(name: TransferMethod) -> EscrowMethod {
         reference_script_bytes: 4_000,
         blueprint_sha256: None,
     };
-    EscrowMethod::new(deployment, wallet_key(7), name, ConfirmationPolicy::IN_BLOCK).unwrap()
+    EscrowMethod::new(Network::Preprod, deployment, wallet_key(7), name, ConfirmationPolicy::IN_BLOCK).unwrap()
 }
 
 fn priced() -> Sale<'static> {
@@ -113,6 +113,26 @@ fn an_entry_that_comes_back_is_known_by_the_method_that_made_it() {
 }
 
 #[test]
+fn a_method_offers_and_knows_the_entries_of_its_own_network() {
+    let on = |network| DefaultMethod::new(network, ConfirmationPolicy::IN_BLOCK).unwrap();
+    let (preprod, preview) = (on(Network::Preprod), on(Network::Preview));
+    let offered = offer(&preview);
+    assert_eq!(serde_json::to_value(&offered.requirements).unwrap()["network"], "cardano:preview");
+    let echo = Accepted::echo(&offered.requirements).unwrap();
+    let (method, again) = recognise(&[&preprod, &preview], &priced(), &echo).unwrap();
+    assert_eq!((method.network(), again), (Network::Preview, offered));
+    let elsewhere = recognise(&[&preprod], &priced(), &echo).map(drop).unwrap_err();
+    assert_eq!((elsewhere.code(), elsewhere.to_string().contains("cardano:preprod")), ("network_mismatch", true));
+}
+
+#[test]
+fn nothing_is_offered_where_no_address_can_be_paid() {
+    let default = DefaultMethod::new(Network::Mainnet, ConfirmationPolicy::IN_BLOCK).unwrap();
+    assert_eq!(default.offer(&priced(), NOW_MS, [9; 32]), Err(OfferError::Network("cardano:mainnet")));
+    assert_eq!(default.listed(&priced()).map(drop), Err(OfferError::Network("cardano:mainnet")));
+}
+
+#[test]
 fn a_foreign_entry_is_refused_with_a_code() {
     let (default, escrow) = (method(), escrow_method(TransferMethod::Escrow));
     let code = |change: &dyn Fn(&mut serde_json::Value)| {
@@ -158,7 +178,7 @@ fn a_402_of_every_method_is_read_as_it_was_written() {
 
 #[test]
 fn an_instant_payment_waits_for_a_block_at_least_and_costs_something() {
-    let policy = |n| DefaultMethod::new(ConfirmationPolicy::new(n).unwrap()).map(drop);
+    let policy = |n| DefaultMethod::new(Network::Preprod, ConfirmationPolicy::new(n).unwrap()).map(drop);
     assert_eq!((policy(-1), policy(0), policy(20)), (Err(MempoolPolicy), Ok(()), Ok(())));
     let free = Sale { price: Lovelace::ZERO, ..sale() };
     assert_eq!(method().offer(&free, NOW_MS, [0; 32]), Err(OfferError::Free));

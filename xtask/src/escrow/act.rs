@@ -14,7 +14,9 @@ use clap::{Args, ValueEnum};
 use escrow::plan::{ChainTime, Escrow, Planner, Step};
 
 use super::deploy;
-use crate::{provider::Provider, secret};
+use provider::Provider;
+
+use crate::secret;
 
 /// How long to wait for the transaction, in seconds.
 const WAIT_SECONDS: u64 = 180;

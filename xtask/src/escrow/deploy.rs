@@ -8,6 +8,7 @@ use std::{
     process::ExitCode,
 };
 
+use blueprint::Script;
 use cardano::{
     TxRef,
     address::PaymentAddress,
@@ -17,8 +18,10 @@ use cardano::{
 use clap::Args;
 use escrow::{Deployment, Parameters};
 
-use super::{BlueprintArgument, blueprint::Script, derive};
-use crate::{provider::Provider, secret};
+use provider::Provider;
+
+use super::{BlueprintArgument, derive};
+use crate::secret;
 
 /// How long the publishing transaction stays valid, and how long to wait for it, in seconds.
 const VALID_SECONDS: u64 = 600;

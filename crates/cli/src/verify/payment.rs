@@ -3,11 +3,12 @@
 #[cfg(test)]
 mod tests;
 
+use blueprint::Blueprint;
 use cardano::{
     Lovelace, TxRef,
     keys::Native,
     params::ProtocolParameters,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::{Output, SignedTx},
 };
 use escrow::{Deployment, PlutusAddress};
@@ -18,9 +19,8 @@ use serde_json::{Map, Value};
 use x402_cardano::{
     escrow::{AuthorizedTerms, DeploymentWire, LockFacts, listing_input_hash, verify_lock},
     request_commitment::{Commitment, RequestDigest, Salt},
-    wire::{NETWORK, PaymentRequirements},
+    wire::PaymentRequirements,
 };
-use xtask::escrow::blueprint::Blueprint;
 
 use super::{Bounds, NotAsAsked, Own, common, only_to, read, sign};
 use crate::service::Listing;
@@ -79,7 +79,7 @@ pub fn payment(
     let commitment = asked.commitment(&draft.payment)?;
     let theirs = common(&tx, own, &Bounds { parts: &[], others: &[], most_fee: MAX_FEE, commitment })?;
     let accepted = accepted(&draft.payment)?;
-    if accepted.network != NETWORK {
+    if accepted.network != api_types::NETWORK {
         return Err(NotAsAsked::Network);
     }
     if accepted.amount.get() != asked.listing.price_lovelace.get() {
@@ -98,7 +98,7 @@ pub fn payment(
     // The rules of the escrow count on the buyer's signature.
     if let Some(terms) = &terms {
         let (payer, parameters) = (&own.address, asked.parameters);
-        let lock = verify_lock(LockFacts { tx: &tx, terms, payer, parameters, slots: &SlotConfig::PREPROD })?;
+        let lock = verify_lock(LockFacts { tx: &tx, terms, payer, parameters, slots: &api_types::SLOTS })?;
         let refund = lock.datum.buyer_payout_address();
         // With a return address, a refund would have to be an output with a datum, which is not signed later on.
         let elsewhere = lock.datum.buyer_return_address.is_some() || lock.datum.buyer != refund;

@@ -11,7 +11,7 @@ mod matrix;
 
 use std::path::PathBuf;
 
-use xtask::escrow::blueprint::Blueprint;
+use blueprint::Blueprint;
 
 /// The blueprint to test: ours, or another with the same interface.
 fn blueprint() -> Blueprint {

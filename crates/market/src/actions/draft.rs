@@ -8,7 +8,7 @@ use cardano::{
     evaluation::Evaluate,
     fees,
     params::ProtocolParameters,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::build::{BuildError, UnsignedTx, Wallet},
 };
 use escrow::{
@@ -257,7 +257,7 @@ fn told(
     let Permitted { known, escrow, rule, .. } = permitted;
     let facts = tx.facts();
     let range = || ActionError::Build(BuildError::OutOfRange);
-    let valid_until = SlotConfig::PREPROD.slot_begins_at(facts.valid_until_slot).ok_or_else(range)?;
+    let valid_until = api_types::SLOTS.slot_begins_at(facts.valid_until_slot).ok_or_else(range)?;
     let collateral = fees::min_collateral(parameters, facts.fee).ok_or_else(range)?;
     let held = escrow.utxo.value.lovelace;
     let (becomes, receives) = match rule.effect {

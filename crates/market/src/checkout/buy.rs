@@ -8,7 +8,7 @@ use cardano::{
     evaluation::Evaluate,
     keys::{SigningKey, VerifyEd25519},
     params::ProtocolParameters,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
 use outbox::{Earlier, Entry, OutboxError, Provenance, Sleep, Trust, TxStatus, WalletSnapshot, overdue, snapshot};
@@ -208,7 +208,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     async fn round(&self) -> Result<Option<Bought>, BuyError> {
         let Order { account, terms, .. } = self.order;
         let (checkout, wallet, now) = (self.checkout, account.wallet_address, self.checkout.now);
-        let slot = SlotConfig::PREPROD.slot_at(checkout.clock).unwrap_or(0);
+        let slot = api_types::SLOTS.slot_at(checkout.clock).unwrap_or(0);
         let mut reads = vec![
             conditions(account, &terms.id, terms.price_lovelace, now),
             overdue(&wallet, slot),
@@ -404,10 +404,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         attempt: u32,
     ) -> Result<BuiltTx, BuyError> {
         let (checkout, address) = (self.checkout, self.order.account.wallet_address);
-        let output = self.method()?.output(offered, &address, None, &view.parameters, &SlotConfig::PREPROD);
+        let output = self.method()?.output(offered, &address, None, &view.parameters, &api_types::SLOTS);
         let output = output.map_err(|error| BuyError::Terms(error.to_string()))?;
         // Each try makes another transaction, even of the same inputs.
-        let now_slot = SlotConfig::PREPROD.slot_at(checkout.now).unwrap_or(0).max(view.tip.slot);
+        let now_slot = api_types::SLOTS.slot_at(checkout.now).unwrap_or(0).max(view.tip.slot);
         let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(output.latest_end_slot);
         let plan = TxPlan {
             outputs: vec![output.output],
@@ -438,7 +438,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip, in_mempool: false };
         let payment = Payment::of_transaction(&built.cbor).map_err(|error| BuyError::Terms(error.to_string()))?;
         // On a local ledger, time can be moved ahead of the wall clock.
-        let moment = Moment { now_ms: self.checkout.now.max(view.tip.time_ms), slots: SlotConfig::PREPROD };
+        let moment = Moment { now_ms: self.checkout.now.max(view.tip.time_ms), slots: api_types::SLOTS };
         Ok(verify_with_facts(self.method()?, offered, &payment, &facts, self.checkout.signatures, moment).await?)
     }
 

@@ -12,7 +12,7 @@ use cardano::{
     Address, KeyHash, Lovelace, TxRef,
     chain::{Utxo, Value},
     params::ProtocolParameters,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::build::{BuildError, TxPlan, UnsignedTx, Validity, Wallet, build},
 };
 use escrow::Deadlines;
@@ -127,7 +127,7 @@ pub fn draft(
     let drafting = Drafting { method: *method, offered: &offered, order, wallet, parameters };
     let (tx, output, buyer) = drafting.cheapest()?;
     let (nonce, buyer) = drafting.payer(&tx, &buyer)?;
-    let valid_until = SlotConfig::PREPROD.slot_begins_at(tx.facts().valid_until_slot);
+    let valid_until = api_types::SLOTS.slot_begins_at(tx.facts().valid_until_slot);
     Ok(PaymentDraft {
         mode,
         nonce,
@@ -191,12 +191,12 @@ impl<'a> Drafting<'a> {
     }
 
     fn build(&self, payers: &Payers<'_>) -> Result<(UnsignedTx, PaymentOutput), DraftError> {
-        let output = self.method.output(self.offered, &payers.buyer, None, self.parameters, &SlotConfig::PREPROD);
+        let output = self.method.output(self.offered, &payers.buyer, None, self.parameters, &api_types::SLOTS);
         let output = output.map_err(|error| match error {
             CannotPay::SamePayout => DraftError::OwnListing,
             error => DraftError::CannotPay(error),
         })?;
-        let slot = SlotConfig::PREPROD.slot_at(self.order.clock).unwrap_or(0);
+        let slot = api_types::SLOTS.slot_at(self.order.clock).unwrap_or(0);
         let until = slot.saturating_add(VALID_SECONDS).min(output.latest_end_slot);
         let plan = TxPlan {
             outputs: vec![output.output.clone()],

@@ -5,7 +5,7 @@ use cardano::{
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     keys::VerifyEd25519,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
 };
 use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus, WalletSnapshot};
 use sql::{Database, DatabaseError, Rows, exactly};
@@ -16,7 +16,7 @@ use x402_cardano::{
     request_commitment::{Bound, RequestDigest, request_commitment},
     settlement::{NotSettled, Settlement, SettlementEvidence},
     wire::{
-        HeaderError, InvalidAccepted, Network, PaymentPayload, PaymentRequirements, SettlementResponse,
+        HeaderError, InvalidAccepted, PaymentPayload, PaymentRequirements, SettlementResponse,
         payment_identifier::{InvalidPaymentId, payload_digest},
     },
 };
@@ -372,7 +372,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     fn expires_too_soon(&self, verified: &VerifiedPayment) -> bool {
-        let now = SlotConfig::PREPROD.slot_at(self.clock).unwrap_or(u64::MAX);
+        let now = api_types::SLOTS.slot_at(self.clock).unwrap_or(u64::MAX);
         verified.valid_until < now.saturating_add(LEAST_SLOTS)
     }
 
@@ -536,7 +536,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.
     async fn owned(&self, owned: &Owned, record: &Rows, payer: &Address) -> Result<SettlementResponse, PayError> {
-        ensure(&owned.id, release(&owned.facts, self.clock, &SlotConfig::PREPROD))?;
+        ensure(&owned.id, release(&owned.facts, self.clock, &api_types::SLOTS))?;
         let (block, newer) = confirmations_of(record, self.chain, &owned.id, self.confirmations).await?;
         let evidence = SettlementEvidence::Block { inclusion: block, confirmations: newer };
         let enough = newer >= self.confirmations;
@@ -546,7 +546,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 }
 
 fn answer(settlement: Settlement, tx: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
-    let response = settlement.response(tx, payer, Network::Preprod);
+    let response = settlement.response(tx, payer, api_types::NETWORK);
     match settlement.refusal() {
         None => Ok(response),
         Some(refusal) => Err(PayError::NotSettled(refusal, Box::new(response))),

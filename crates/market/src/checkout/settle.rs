@@ -9,7 +9,7 @@ use cardano::{
     ContentHash, TxHash,
     chain::{Chain, Inclusion, Tip},
     evaluation::Evaluate,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::TransactionUtxos,
 };
 use escrow::result::result_hash;
@@ -155,7 +155,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             let status = lock.block.map_or(TxStatus::Expired, |block| TxStatus::Confirmed { block, confirmations: 0 });
             let driven = self.driven(&lock.tx, status).await?;
             let may_end = |record: &PaymentRecord| {
-                matches!(release(&record.facts, self.clock, &SlotConfig::PREPROD), Release::Now | Release::Never)
+                matches!(release(&record.facts, self.clock, &api_types::SLOTS), Release::Now | Release::Never)
             };
             if driven.record.as_ref().is_some_and(may_end) {
                 return Ok(driven);
@@ -275,7 +275,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     /// # Errors
     /// [`Unavailable::NoResult`] where a result is waited for, [`Unavailable::Refundable`] where none will come.
     pub(super) fn ensure_releasable(&self, record: &PaymentRecord) -> Result<(), Unavailable> {
-        ensure(&record.entry.tx, release(&record.facts, self.clock, &SlotConfig::PREPROD))
+        ensure(&record.entry.tx, release(&record.facts, self.clock, &api_types::SLOTS))
     }
 }
 

@@ -16,22 +16,25 @@ use std::{
 };
 
 use cardano::{
-    Address, ContentHash, Lovelace, TxHash,
+    Address, ContentHash, Lovelace, Network, TxHash,
     chain::{Chain, ChainError, Submission},
     keys::Native,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
 };
 use x402_cardano::{
     Refusal,
     exact::{self, Moment, Payment, VerifiedPayment, VerifyError},
     method::{self, DefaultMethod, PaymentMethod, Sale},
     settlement::{NotSettled, Settlement, SettlementEvidence},
-    wire::{ConfirmationPolicy, NETWORK, PaymentPayload, PaymentRequired, ResourceInfo, encode_header},
+    wire::{ConfirmationPolicy, PaymentPayload, PaymentRequired, ResourceInfo, encode_header},
 };
 
 use crate::{chain::Blockfrost, http::Answer};
 
 const CONTENT: &str = "A haiku costs more\nthan it weighs; a lovelace is\nlighter than a word.\n";
+
+/// Where it sells.
+const NETWORK: Network = Network::Preprod;
 
 /// Which transactions came, and whether the content was given for them. A shop that lasts keeps this in a database.
 type Payments = HashMap<TxHash, bool>;
@@ -44,7 +47,7 @@ async fn sell(
     signature: Option<&str>,
     now_ms: Millis,
 ) -> Result<Answer, Box<dyn Error>> {
-    let method = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK)?;
+    let method = DefaultMethod::new(NETWORK, ConfirmationPolicy::IN_BLOCK)?;
     let content_hash = ContentHash::of(CONTENT.as_bytes());
     let sale = Sale { listing_id: "haiku", content_hash, price: Lovelace::from_ada(3), seller };
     let refuse = |why: Option<&Refusal>| -> Result<Answer, Box<dyn Error>> {
@@ -95,7 +98,7 @@ async fn verified(
     let payload = PaymentPayload::from_header(header).map_err(Refusal::from)?;
     let payment = Payment::read(&payload.payload).map_err(Refusal::from)?;
     let (method, offered) = method::recognise(&[method], sale, &payload.accepted)?;
-    exact::verify(method, &offered, &payment, chain, &Native, Moment { now_ms, slots: SlotConfig::PREPROD }).await
+    exact::verify(method, &offered, &payment, chain, &Native, Moment { now_ms, slots: NETWORK.slots() }).await
 }
 
 /// Hands it to the network, unless a block has it. Where none has it yet the buyer sends the same header again.

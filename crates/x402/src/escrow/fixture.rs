@@ -1,7 +1,7 @@
 //! A sale for tests: a seller, an escrow, a quote, and a buyer's lock that passes every rule until a test changes it.
 
 use cardano::{
-    Address, ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
+    Address, ContentHash, KeyHash, Lovelace, Network, ScriptHash, TxHash, TxRef,
     keys::SigningKey,
     params::{ProtocolParameters, Rational},
     slots::{Millis, SlotConfig},
@@ -47,7 +47,7 @@ pub(crate) fn sale() -> Sale<'static> {
 }
 
 pub(crate) fn method(name: TransferMethod) -> EscrowMethod {
-    EscrowMethod::new(deployment(), key(1), name, ConfirmationPolicy::IN_BLOCK).unwrap()
+    EscrowMethod::new(Network::Preprod, deployment(), key(1), name, ConfirmationPolicy::IN_BLOCK).unwrap()
 }
 
 pub(crate) fn offered() -> Offered {

@@ -13,7 +13,7 @@ pub(super) mod validity;
 pub(super) mod value;
 pub(super) mod witnesses;
 
-use cardano::address::PaymentAddress;
+use cardano::address::{NETWORK_ID, PaymentAddress};
 pub use datum::InvalidDatum;
 pub use inputs::InvalidInputs;
 pub use limits::LimitBroken;
@@ -64,7 +64,9 @@ impl<'a> PaymentContext<'a> {
     pub fn new(offered: &'a Offered, payment: &'a Payment) -> Result<Self, Refusal> {
         let text = &offered.requirements.pay_to;
         let pay_to = text.parse::<PaymentAddress>().ok().filter(|address| address.to_string() == *text);
-        let pay_to = pay_to.ok_or(Refusal::Requirements("payTo is not a base or enterprise address of preprod"))?;
+        let pay_to = pay_to.filter(|_| offered.requirements.network.id() == NETWORK_ID);
+        let pay_to =
+            pay_to.ok_or(Refusal::Requirements("payTo is not a base or enterprise address of a test network"))?;
         Ok(Self { offered, payment, pay_to, pay_to_bytes: pay_to.to_bytes() })
     }
 }

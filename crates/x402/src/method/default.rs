@@ -15,13 +15,14 @@ use cardano::{
 
 use super::{
     CannotPay, Draft, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block,
+    on_a_test_network,
 };
 use crate::{
     Refusal,
     escrow::VerifiedLock,
     exact::{PaymentContext, Situation, rules::plain},
     wire::{
-        Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, NETWORK,
+        Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, Network,
         PaymentRequirements, SCHEME_EXACT,
     },
 };
@@ -31,24 +32,25 @@ const NAME: &str = "default";
 /// Straight to the seller.
 #[derive(Clone, Copy, Debug)]
 pub struct DefaultMethod {
+    network: Network,
     policy: ConfirmationPolicy,
 }
 
 impl DefaultMethod {
-    /// The method, waiting for this evidence.
+    /// The method on this network, waiting for this evidence.
     ///
     /// # Errors
     /// A policy that waits for no block.
-    pub fn new(policy: ConfirmationPolicy) -> Result<Self, MempoolPolicy> {
-        Ok(Self { policy: at_least_in_a_block(policy)? })
+    pub fn new(network: Network, policy: ConfirmationPolicy) -> Result<Self, MempoolPolicy> {
+        Ok(Self { network, policy: at_least_in_a_block(policy)? })
     }
 
-    fn offered(&self, sale: &Sale<'_>) -> Option<Offered> {
-        let entry = self.listed(sale).ok()?;
+    fn offered(&self, sale: &Sale<'_>) -> Result<Offered, OfferError> {
+        let entry = self.listed(sale)?;
         let PaymentRequirements { scheme, network, amount, asset, pay_to, max_timeout_seconds, extra } = entry;
         let extra = Extra::Default(extra);
         let requirements = PaymentRequirements { scheme, network, amount, asset, pay_to, max_timeout_seconds, extra };
-        Some(Offered { requirements, terms: None })
+        Ok(Offered { requirements, terms: None })
     }
 }
 
@@ -57,14 +59,18 @@ impl PaymentMethod for DefaultMethod {
         NAME
     }
 
+    fn network(&self) -> Network {
+        self.network
+    }
+
     fn draft(&self, sale: &Sale<'_>, _: Millis, _: [u8; 32]) -> Result<Draft<'_>, OfferError> {
-        self.offered(sale).map(|offered| Draft::Ready(Box::new(offered))).ok_or(OfferError::Free)
+        Ok(Draft::Ready(Box::new(self.offered(sale)?)))
     }
 
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {
         Ok(PaymentRequirements {
             scheme: SCHEME_EXACT.to_owned(),
-            network: NETWORK,
+            network: on_a_test_network(self.network)?,
             amount: Amount::new(sale.price.get()).ok_or(OfferError::Free)?,
             asset: Asset::Lovelace,
             pay_to: sale.seller.to_string(),
@@ -78,7 +84,7 @@ impl PaymentMethod for DefaultMethod {
     }
 
     fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal> {
-        let offered = self.offered(sale).ok_or(Refusal::Requirements("the price is nothing"))?;
+        let offered = self.offered(sale).map_err(|_| Refusal::Requirements("the sale cannot be offered"))?;
         accepted.check(&offered.requirements)?;
         Ok(offered)
     }

@@ -23,7 +23,7 @@ pub use template::{QuoteParts, QuoteTemplate, TemplateQuote};
 
 use super::{
     CannotPay, Draft, InvalidQuote, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
-    at_least_in_a_block,
+    at_least_in_a_block, on_a_test_network,
 };
 use crate::{
     Refusal,
@@ -33,7 +33,7 @@ use crate::{
     },
     exact::{PaymentContext, Situation, rules::plain},
     wire::{
-        Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, NETWORK,
+        Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, Network,
         PaymentRequirements, SCHEME_EXACT,
     },
 };
@@ -44,6 +44,7 @@ pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
 /// Into the escrow. The holder of the seller's key is the seller of record of every sale.
 #[derive(Clone, Debug)]
 pub struct EscrowMethod {
+    network: Network,
     deployment: Deployment,
     seller: SigningKey,
     seller_address: Address,
@@ -54,18 +55,20 @@ pub struct EscrowMethod {
 }
 
 impl EscrowMethod {
-    /// The method for this deployment, with the key that signs its quotes, under this name, waiting for this evidence.
+    /// The method for this deployment on this network, with the key that signs its quotes, under this name, waiting for this evidence.
     /// Whether clients of that name can pay there is said by [`TransferMethod::check_deployment`].
     ///
     /// # Errors
     /// A policy that waits for no block.
     pub fn new(
+        network: Network,
         deployment: Deployment,
         seller: SigningKey,
         name: TransferMethod,
         policy: ConfirmationPolicy,
     ) -> Result<Self, MempoolPolicy> {
         Ok(Self {
+            network,
             seller_address: seller.enterprise_address(),
             signatory: cip8::Signatory::own(&seller),
             pay_to: deployment.address().to_string(),
@@ -161,6 +164,10 @@ impl PaymentMethod for EscrowMethod {
         self.name.name()
     }
 
+    fn network(&self) -> Network {
+        self.network
+    }
+
     /// One signature.
     fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError> {
         if sale.price < MIN_PROTECTED_PRICE {
@@ -169,7 +176,7 @@ impl PaymentMethod for EscrowMethod {
         let extra = self.terms(sale, clock, nonce)?;
         let requirements = PaymentRequirements {
             scheme: SCHEME_EXACT.to_owned(),
-            network: NETWORK,
+            network: on_a_test_network(self.network)?,
             amount: Amount::new(sale.price.get()).ok_or(OfferError::Free)?,
             asset: Asset::Lovelace,
             pay_to: self.pay_to.clone(),
@@ -188,7 +195,7 @@ impl PaymentMethod for EscrowMethod {
         }
         Ok(PaymentRequirements {
             scheme: SCHEME_EXACT.to_owned(),
-            network: NETWORK,
+            network: on_a_test_network(self.network)?,
             amount: Amount::new(sale.price.get()).ok_or(OfferError::Free)?,
             asset: Asset::Lovelace,
             pay_to: self.pay_to.clone(),

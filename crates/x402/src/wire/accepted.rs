@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 use subtle::ConstantTimeEq;
 
-use super::{NETWORK, PaymentRequirements, SCHEME_EXACT, object::Object};
+use super::{Network, PaymentRequirements, SCHEME_EXACT, object::Object};
 use crate::{
     escrow::{EscrowExtra, SchemaError},
     json,
@@ -79,7 +79,7 @@ impl Accepted {
     /// # Errors
     /// It is not that entry.
     pub fn check(&self, offered: &PaymentRequirements) -> Result<(), InvalidAccepted> {
-        self.check_basics()?;
+        self.check_basics(offered.network)?;
         if self.is(offered) {
             return Ok(());
         }
@@ -90,12 +90,17 @@ impl Accepted {
         Err(InvalidAccepted::Differs(first.unwrap_or("extra")))
     }
 
-    /// The scheme and the network, which are the same in every entry.
-    pub(crate) fn check_basics(&self) -> Result<(), InvalidAccepted> {
+    /// The network, as the buyer names it.
+    pub(crate) const fn network(&self) -> Network {
+        self.entry.network
+    }
+
+    /// The scheme, and the network on which it is offered.
+    pub(crate) fn check_basics(&self, offered: Network) -> Result<(), InvalidAccepted> {
         if self.entry.scheme != SCHEME_EXACT {
             Err(InvalidAccepted::Scheme)
-        } else if self.entry.network != NETWORK {
-            Err(InvalidAccepted::Network(NETWORK.name()))
+        } else if self.entry.network != offered {
+            Err(InvalidAccepted::Network(offered.name()))
         } else {
             Ok(())
         }

@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{DefaultExtra, NETWORK, Network, PaymentRequirements, ResourceInfo, SCHEME_EXACT, Version2};
+use super::{DefaultExtra, Network, PaymentRequirements, ResourceInfo, SCHEME_EXACT, Version2};
 
 /// Resources on a page where the client does not say.
 pub const DEFAULT_LIMIT: u32 = 20;
@@ -53,13 +53,13 @@ pub struct SupportedExtra {
 }
 
 impl Supported {
-    /// By these transfer methods, with these extensions.
+    /// On this network by these transfer methods, with these extensions.
     #[must_use]
-    pub fn new(asset_transfer_methods: Vec<&'static str>, extensions: Vec<&'static str>) -> Self {
+    pub fn new(network: Network, asset_transfer_methods: Vec<&'static str>, extensions: Vec<&'static str>) -> Self {
         let kind = SupportedKind {
             x402_version: Version2,
             scheme: SCHEME_EXACT,
-            network: NETWORK,
+            network,
             extra: SupportedExtra { asset_transfer_methods },
         };
         Self { kinds: vec![kind], extensions, signers: Map::new() }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_is_supported_is_said_as_the_specification_has_it() {
-        let supported = Supported::new(vec!["default", "escrow"], vec!["bazaar"]);
+        let supported = Supported::new(Network::Preprod, vec!["default", "escrow"], vec!["bazaar"]);
         assert_eq!(
             json!(supported),
             json!({

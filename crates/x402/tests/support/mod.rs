@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
+    Address, ContentHash, KeyHash, Lovelace, Network, TxHash, TxRef,
     address::Credential,
     chain::{Tip, Utxo, Value as Held},
     hash::blake2b,
@@ -345,7 +345,7 @@ pub fn moment() -> Moment {
 }
 
 pub fn method() -> DefaultMethod {
-    DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap()
+    DefaultMethod::new(Network::Preprod, ConfirmationPolicy::IN_BLOCK).unwrap()
 }
 
 pub fn sale() -> Sale<'static> {

@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use blueprint::Blueprint;
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
     chain::{Utxo, Value},
     keys::SigningKey,
     params::ProtocolParameters,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{Deployment, Parameters};
@@ -21,7 +22,6 @@ use x402_cardano::{
     request_commitment::{Commitment, HttpRequest, RequestDigest, Salt},
     wire::ConfirmationPolicy,
 };
-use xtask::escrow::blueprint::Blueprint;
 
 use super::{Asked, Draft, Own, payment};
 use crate::{service::Listing, verify::NotAsAsked};
@@ -68,7 +68,14 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
         reference_script_bytes: 5_000,
         blueprint_sha256: Some(blueprint.sha256()),
     };
-    let anyone = EscrowMethod::new(deployment, key(66), TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK).unwrap();
+    let anyone = EscrowMethod::new(
+        api_types::NETWORK,
+        deployment,
+        key(66),
+        TransferMethod::Escrow,
+        ConfirmationPolicy::IN_BLOCK,
+    )
+    .unwrap();
     let (buyer, address) = (key(2), key(2).enterprise_address());
     let listing = Listing {
         id: "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV".into(),
@@ -93,8 +100,8 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
     let offered = anyone.offer(&sale, at, [9; 32]).unwrap();
     let ledger = ProtocolParameters::preprod();
     let returns = returns.then_some(&address);
-    let output = anyone.output(&offered, &address, returns, &ledger, &SlotConfig::PREPROD).unwrap();
-    let until = SlotConfig::PREPROD.slot_at(NOW).unwrap() + 200;
+    let output = anyone.output(&offered, &address, returns, &ledger, &api_types::SLOTS).unwrap();
+    let until = api_types::SLOTS.slot_at(NOW).unwrap() + 200;
     let plan = TxPlan { outputs: vec![output.output], validity: Validity { from: None, until }, ..TxPlan::default() };
     let utxos = [coin(&address)];
     let tx = build(&plan, &Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() }, &ledger).unwrap();
@@ -152,9 +159,12 @@ fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result
     };
     let sale =
         Sale { listing_id: &listing.id, content_hash: listing.content_hash, price: listing.price_lovelace, seller };
-    let offered = DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap().offer(&sale, NOW, [9; 32]).unwrap();
+    let offered = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::IN_BLOCK)
+        .unwrap()
+        .offer(&sale, NOW, [9; 32])
+        .unwrap();
     let ledger = ProtocolParameters::preprod();
-    let until = SlotConfig::PREPROD.slot_at(NOW).unwrap() + 200;
+    let until = api_types::SLOTS.slot_at(NOW).unwrap() + 200;
     let plan = TxPlan {
         outputs: vec![NewOutput::pay(seller, listing.price_lovelace)],
         validity: Validity { from: None, until },

@@ -3,11 +3,11 @@
 
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
+use blueprint::{Blueprint, Script};
 use cardano::{TxRef, chain::Value, fees::ExUnits, hash::blake2b, slots::SlotConfig};
 use escrow::Parameters;
 use pallas_codec::minicbor::{self, Encoder, data::Tag, encode::Error};
 use uplc::tx::{error::Error as Evaluation, eval_phase_two_raw_with_protocol};
-use xtask::escrow::blueprint::{Blueprint, Script};
 
 use super::scene::{LIVE, REFERENCE_SCRIPT};
 use super::transaction::{DatumOption, TxInfo, TxOut};

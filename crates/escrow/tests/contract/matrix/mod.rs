@@ -18,8 +18,8 @@ mod transaction;
 
 use std::{collections::HashSet, env, num::NonZero, sync::LazyLock, thread};
 
+use blueprint::Blueprint;
 use cardano::fees::ExUnits;
-use xtask::escrow::blueprint::Blueprint;
 
 use crate::blueprint;
 use cases::{MatrixCase, Shows};

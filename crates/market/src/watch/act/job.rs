@@ -4,7 +4,7 @@ use cardano::{
     Lovelace,
     chain::ChainError,
     keys::SigningKey,
-    slots::{Millis, SlotConfig},
+    slots::Millis,
     tx::{
         TransactionUtxos,
         build::{BuiltTx, NewOutput, TxPlan},
@@ -187,7 +187,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 const fn planner<'a>(deployment: &'a Deployment, platform: &'a SellerWallet) -> Planner<'a> {
-    Planner { deployment, parameters: &platform.parameters, slots: &SlotConfig::PREPROD }
+    Planner { deployment, parameters: &platform.parameters, slots: &api_types::SLOTS }
 }
 
 fn step(judged: &Judged) -> Option<(Kind, Step)> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ::escrow::{Datum, State};
 use cardano::{
-    Lovelace, TxHash, TxRef,
+    Lovelace, Network, TxHash, TxRef,
     chain::{Tip, Utxo, Value},
     keys::Native,
     slots::{Millis, SlotConfig},
@@ -172,7 +172,7 @@ fn what_one_method_offered_is_not_judged_by_another() {
     let payment = Payment { tx: EscrowPayment::honest().lock.build(), nonce: spent() };
     let moment = Moment { now_ms: NOW + 10_000, slots: SlotConfig::PREPROD };
     let facts = EscrowPayment::honest().facts();
-    let default = crate::method::DefaultMethod::new(ConfirmationPolicy::IN_BLOCK).unwrap();
+    let default = crate::method::DefaultMethod::new(Network::Preprod, ConfirmationPolicy::IN_BLOCK).unwrap();
     let masumi = method(TransferMethod::Masumi);
     for other in [&default as &dyn PaymentMethod, &masumi] {
         let verdict = block_on(verify_with_facts(other, &offered(), &payment, &facts, &Native, moment));

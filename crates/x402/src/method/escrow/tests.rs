@@ -1,5 +1,5 @@
 use ::escrow::Deployment;
-use cardano::{ContentHash, keys::Native};
+use cardano::{ContentHash, Network, keys::Native};
 use serde_json::{Value, json};
 
 use super::*;
@@ -117,7 +117,7 @@ fn a_quote_of_another_seller_escrow_or_method_is_not_ours() {
     other_deployment.parameters.cooldown_period = 61_000;
     let other_address = Deployment { script_hash: cardano::ScriptHash::new([0xef; 28]), ..deployment() };
     let by = |deployment, seller, name, policy| {
-        let method = EscrowMethod::new(deployment, key(seller), name, policy).unwrap();
+        let method = EscrowMethod::new(Network::Preprod, deployment, key(seller), name, policy).unwrap();
         recognise_by(&method, &sale(), &entry()).map(drop)
     };
     let (escrow, in_block) = (TransferMethod::Escrow, ConfirmationPolicy::IN_BLOCK);
@@ -243,7 +243,8 @@ fn a_price_under_five_tada_is_not_protected() {
 
 #[test]
 fn a_policy_that_waits_for_no_block_is_refused_by_configuration() {
-    let policy = |policy| EscrowMethod::new(deployment(), key(1), TransferMethod::Escrow, policy).map(drop);
+    let policy =
+        |policy| EscrowMethod::new(Network::Preprod, deployment(), key(1), TransferMethod::Escrow, policy).map(drop);
     assert_eq!(policy(ConfirmationPolicy::MEMPOOL), Err(MempoolPolicy));
     assert_eq!(policy(ConfirmationPolicy::new(20).unwrap()), Ok(()));
 }

@@ -1,5 +1,7 @@
 //! The chain for commands: a Blockfrost-compatible provider, asked one thing after the other.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a person's own machine")]
+
 use std::{thread::sleep, time::Duration};
 
 use cardano::{

@@ -1,6 +1,8 @@
 //! Scripts from CIP-57 blueprints: find the escrow validator, check that it has the escrow's interface, apply
 //! the parameters.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a person's own machine")]
+
 use std::{fs, path::Path};
 
 use cardano::{ContentHash, ScriptHash, hash::blake2b};

@@ -1,0 +1,144 @@
+//! Cardano's networks: what differs between them. Everything else in this crate is the same on each.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::slots::SlotConfig;
+
+/// A Cardano network. Its text is its CAIP-2 name; the chain id of CIP-34 is also read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Network {
+    /// `cardano:mainnet`, `cip34:1-764824073`.
+    Mainnet,
+    /// `cardano:preprod`, `cip34:0-1`.
+    Preprod,
+    /// `cardano:preview`, `cip34:0-2`.
+    Preview,
+}
+
+/// A text that names none of these networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a Cardano network: expected cardano:mainnet, cardano:preprod or cardano:preview")]
+pub struct NetworkError;
+
+impl Network {
+    /// Every network.
+    pub const ALL: [Self; 3] = [Self::Mainnet, Self::Preprod, Self::Preview];
+
+    /// The CAIP-2 name, as x402's scheme for Cardano writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mainnet => "cardano:mainnet",
+            Self::Preprod => "cardano:preprod",
+            Self::Preview => "cardano:preview",
+        }
+    }
+
+    /// The id in transaction bodies and addresses (CIP-19): 1 for mainnet, 0 for every test network.
+    #[must_use]
+    pub const fn id(self) -> u8 {
+        match self {
+            Self::Mainnet => 1,
+            Self::Preprod | Self::Preview => 0,
+        }
+    }
+
+    /// The protocol magic (`networkMagic` of the Shelley genesis), which nodes and providers tell.
+    #[must_use]
+    pub const fn magic(self) -> u32 {
+        match self {
+            Self::Mainnet => 764_824_073,
+            Self::Preprod => 1,
+            Self::Preview => 2,
+        }
+    }
+
+    /// What comes before the `1` of a payment address in bech32 (CIP-19).
+    #[must_use]
+    pub const fn address_prefix(self) -> &'static str {
+        match self {
+            Self::Mainnet => "addr",
+            Self::Preprod | Self::Preview => "addr_test",
+        }
+    }
+
+    /// How its slots map to time, since its Shelley era.
+    #[must_use]
+    pub const fn slots(self) -> SlotConfig {
+        match self {
+            Self::Mainnet => SlotConfig::MAINNET,
+            Self::Preprod => SlotConfig::PREPROD,
+            Self::Preview => SlotConfig::PREVIEW,
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        match text {
+            "cardano:mainnet" | "cip34:1-764824073" => Ok(Self::Mainnet),
+            "cardano:preprod" | "cip34:0-1" => Ok(Self::Preprod),
+            "cardano:preview" | "cip34:0-2" => Ok(Self::Preview),
+            _ => Err(NetworkError),
+        }
+    }
+}
+
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids and magics: CIP-34's registry. Prefixes: CIP-19. A known slot: each network's Byron and Shelley genesis, as
+    /// `SLOT_CONFIG_NETWORK` of lucid (spacebudz/lucid, src/plutus/time.ts) and `SlotConfigs` of cardano-client-lib
+    /// (bloxbean) write it.
+    #[test]
+    fn each_network_has_the_figures_that_its_genesis_and_the_standards_name() {
+        type Figures = (&'static str, &'static str, u8, u32, &'static str, u64, u64);
+        const FIGURES: [Figures; 3] = [
+            ("cardano:mainnet", "cip34:1-764824073", 1, 764_824_073, "addr", 4_492_800, 1_596_059_091_000),
+            ("cardano:preprod", "cip34:0-1", 0, 1, "addr_test", 86_400, 1_655_769_600_000),
+            ("cardano:preview", "cip34:0-2", 0, 2, "addr_test", 0, 1_666_656_000_000),
+        ];
+        for (network, (name, alias, id, magic, prefix, slot, began)) in Network::ALL.into_iter().zip(FIGURES) {
+            assert_eq!((network.name(), network.id(), network.magic()), (name, id, magic));
+            assert_eq!(network.address_prefix(), prefix, "{name}");
+            assert_eq!((name.parse(), alias.parse()), (Ok(network), Ok(network)), "an alias is the same network");
+            assert_eq!(serde_json::to_string(&network).unwrap(), format!("\"{name}\""), "in its canonical form");
+            assert_eq!(alias, format!("cip34:{id}-{magic}"));
+            assert_eq!(network.slots().slot_begins_at(slot), Some(began), "{name}");
+            assert_eq!(network.slots().slot_at(began + 1_999), Some(slot + 1), "{name}: a slot is a second");
+            assert_eq!(network.slots().slot_at(began - 1), None, "{name}: not before its Shelley era");
+        }
+    }
+
+    #[test]
+    fn no_other_form_is_a_network() {
+        for text in ["", "cardano", "cardano:1", "cip34:0-3", "cip34:1-1", "preprod", "Cardano:preprod", "eip155:8453"]
+        {
+            assert_eq!(text.parse::<Network>(), Err(NetworkError), "{text}");
+        }
+    }
+}
