@@ -56,6 +56,7 @@ async fn answer(app: App, request: Request) -> Response {
     // Where there is only a page, every client gets it.
     let alone = matches!(&resolved, Resolved::Route(Endpoint::Home | Endpoint::Sell));
     let page = alone || varies && routes::pages::wanted(&request);
+    let reader = page.then(|| request.headers_only());
     app.line().note("method", &method);
     if let Resolved::Route(endpoint) = &resolved {
         app.line().note("route", endpoint.template());
@@ -77,7 +78,10 @@ async fn answer(app: App, request: Request) -> Response {
             } else {
                 app.line().note("refused", told.text());
             }
-            if page { routes::pages::problem(&told) } else { told.into_response() }
+            match reader {
+                Some(reader) => routes::pages::problem(&app, &reader, &told),
+                None => told.into_response(),
+            }
         }
     };
     if varies {
@@ -122,7 +126,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Approve => routes::oauth::approve(app, request).await,
         Endpoint::Token => routes::oauth::token(app, request).await,
         Endpoint::Revoke => routes::oauth::end(app, request).await,
-        Endpoint::Asset(name) => routes::pages::asset(&name),
+        Endpoint::Asset(name) => routes::pages::asset(app, &name, &request),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
         Endpoint::Supported => routes::discovery::supported(app),

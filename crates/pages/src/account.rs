@@ -93,8 +93,8 @@ pub fn page(account: &Account, now: u64) -> String {
                 h1 { "Your account" }
                 p.facts.soft {
                     span { "Signed in as " (parts::hash(&account.owner)) }
-                    span { button.plain type="button" data-deed="leave" data-how="" { "Sign out" } }
-                    span { button.plain type="button" data-deed="leave" data-how="?everywhere=true" { "Sign out everywhere" } }
+                    span { button.plain type="button" data-action="leave" data-how="" { "Sign out" } }
+                    span { button.plain type="button" data-action="leave" data-how="?everywhere=true" { "Sign out everywhere" } }
                 }
                 div #talk { (parts::progress()) }
             }
@@ -139,7 +139,7 @@ impl Account {
                             _ => { "Nothing to withdraw: about " (tada(RESERVE)) " always stay for fees." }
                         }
                     }
-                    button.quiet type="button" data-deed="withdraw" disabled[nothing] { "Withdraw to my wallet" }
+                    button.quiet type="button" data-action="withdraw" disabled[nothing] { "Withdraw to my wallet" }
                 }
             }
         }
@@ -155,7 +155,7 @@ impl Account {
                     (limit("per-purchase", "Most per purchase (tADA)", MAX_PER_PAYMENT_ADA, self.max_per_payment))
                     (limit("per-day", "Most per day (tADA)", MAX_DAILY_BUDGET_ADA, self.daily_budget))
                 }
-                button.quiet type="button" data-deed="limits" { "Change limits" }
+                button.quiet type="button" data-action="limits" { "Change limits" }
                 p.note { "For you here and all your agents together. A day ends at midnight UTC." }
             }
         }
@@ -203,7 +203,7 @@ impl Account {
                                 b { (agent.client_name) }
                                 span.soft { (tada(agent.spent_today_lovelace)) " today · used " (span(agent.last_used_at, now)) }
                                 div.acts {
-                                    button.quiet type="button" data-deed="revoke" data-agent=(agent.id)
+                                    button.quiet type="button" data-action="revoke" data-agent=(agent.id)
                                         aria-label={ "Remove " (agent.client_name) } { "Remove" }
                                 }
                             }

@@ -82,7 +82,7 @@ pub(crate) const fn status(status: Status) -> &'static str {
 }
 
 /// What a transaction did.
-fn deed(event: &Event, mode: DeliveryMode) -> &str {
+fn action_words(event: &Event, mode: DeliveryMode) -> &str {
     match event.status.as_str() {
         "settled" => "The seller was paid",
         "FundsLocked" => "The price was locked in the contract",
@@ -196,7 +196,7 @@ impl Shown<'_> {
                 ol.events {
                     @for event in &purchase.events {
                         li {
-                            b { (deed(event, purchase.mode)) }
+                            b { (action_words(event, purchase.mode)) }
                             span { (at(event.at)) " · " (self.link(&event.tx_hash.to_string())) }
                         }
                     }

@@ -42,10 +42,10 @@ pub struct Payout {
     pub at: u64,
 }
 
-fn deed(name: &str, words: &str, listing: &Listing) -> Markup {
+fn action_button(action: &str, words: &str, listing: &Listing) -> Markup {
     html! {
         div.acts {
-            button.quiet type="button" data-deed=(name) data-listing=(listing.id) aria-label={ (words) ": " (listing.title) } { (words) }
+            button.quiet type="button" data-action=(action) data-listing=(listing.id) aria-label={ (words) ": " (listing.title) } { (words) }
         }
     }
 }
@@ -74,7 +74,7 @@ impl Account {
                         a href={ "/listings/" (listing.id) } { (listing.title) }
                         (tada(listing.price_lovelace))
                         span.soft { (listing.sales.unwrap_or_default()) " sold" }
-                        (deed("off", "Take off sale", listing))
+                        (action_button("off", "Take off sale", listing))
                     }
                 }
                 @for listing in &self.taken_off {
@@ -83,7 +83,7 @@ impl Account {
                         (tada(listing.price_lovelace))
                         span.soft { (listing.sales.unwrap_or_default()) " sold" }
                         span.badge { "Off sale" }
-                        (deed("relist", "Put back on sale", listing))
+                        (action_button("relist", "Put back on sale", listing))
                     }
                 }
             }
