@@ -103,6 +103,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Listing(id) => routes::listings::show(app, &id, &request).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
         Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
+        Endpoint::Picture(id) => routes::pages::picture(app, &id, &request).await,
         Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,
         Endpoint::ActionDraft(id) => routes::drafts::action(app, &id, request).await,
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
@@ -137,7 +138,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Feed => routes::crawlers::feed(app, &request).await,
         Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
         Endpoint::OpenApi => openapi::document(),
-        Endpoint::Docs => openapi::docs(),
+        Endpoint::Docs => openapi::docs(app, &request),
         Endpoint::Llms => routes::crawlers::llms(app, &request),
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }

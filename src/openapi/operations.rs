@@ -279,6 +279,10 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
         .text(200, MARKUP, "A page that shows nothing else.")
         .fails(&[404, 429]);
+    let picture = operation("getPicture", "Catalogue", "What a link to a listing shows elsewhere (Open Graph)")
+        .path("id", "The listing's id.")
+        .text(200, "image/png", "A picture of 600 by 315 pixels.")
+        .fails(&[404, 429]);
     let creator = operation("getCreator", "Catalogue", "What a seller sells")
         .path("address", "The seller's preprod address.")
         .query("cursor", "From the `Link` header.", cursor())
@@ -291,6 +295,7 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         ("/listings/{id}", vec![("get", show), ("delete", take_off())]),
         ("/listings/{id}/relist", vec![("post", relist(g))]),
         ("/listings/{id}/preview", vec![("get", preview)]),
+        ("/listings/{id}/picture.png", vec![("get", picture)]),
         ("/creators/{address}", vec![("get", creator)]),
     ]
 }

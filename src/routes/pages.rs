@@ -83,6 +83,16 @@ pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response,
     Ok(response)
 }
 
+/// What a link to a listing shows elsewhere. A listing never changes, and one that is taken off soon shows none.
+pub async fn picture(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    let listing = listed(app, id, request).await?;
+    let png = ::pages::picture::png(&listing);
+    let png = png.map_err(|error| Fault::Inconsistent(format!("a picture cannot be drawn: {error}")))?;
+    let mut response = Response::bytes("image/png", &png);
+    response.headers_mut().put("cache-control", "public, max-age=86400");
+    Ok(response)
+}
+
 /// A stylesheet, a script: named by its hash, so it never changes.
 pub fn asset(app: &App, name: &str, request: &Request) -> Result<Response, ApiError> {
     let path = format!("/assets/{name}");

@@ -101,7 +101,11 @@ export async function assertAccessible(page: Page): Promise<void> {
         ): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }>;
       };
       // What is in a preview's frame is another document, which may run nothing.
-      const { violations } = await axe.run(document, { iframes: false });
+      const { violations } = await axe.run(document, {
+        iframes: false,
+        // WCAG 2.2's size of targets, which axe leaves out otherwise.
+        rules: { "target-size": { enabled: true } },
+      });
       return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes[0]?.html}`);
     });
     assert.deepEqual(violations, [], colorScheme);

@@ -20,6 +20,7 @@ pub mod layout;
 pub mod listing;
 pub mod parts;
 pub mod paywall;
+pub mod picture;
 pub mod preview;
 pub mod problem;
 pub mod purchase;
