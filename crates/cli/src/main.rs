@@ -36,7 +36,7 @@ use std::{
 };
 
 use cardano::slots::Millis;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{chain::ChainClient, failure::Failure, home::Home, service::Service, tell::Tell};
 
@@ -54,7 +54,7 @@ In this repository: `cargo surety COMMAND`.";
 
 /// Buys and sells prompts for tADA on Cardano's preprod network, or on a local ledger.
 #[derive(Parser)]
-#[command(name = "surety", bin_name = "surety", version, after_help = AFTER_HELP)]
+#[command(name = "surety", version)]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -114,9 +114,9 @@ enum Command {
     SignIn,
     /// End the session.
     SignOut,
-    /// Show the account: service wallet, limits, what it sells.
+    /// Show the account: Surety balance, limits, what it sells.
     Account,
-    /// Show what was bought with the wallet or from its service wallet.
+    /// Show what was bought with the wallet or from its Surety balance.
     Purchases,
     /// Say which clients and wallets a deployment serves; exit code 1 where it does not serve some.
     Doctor(doctor::DoctorArguments),
@@ -169,6 +169,13 @@ fn now_ms() -> Millis {
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
+/// What was typed; help shows commands as they are called here.
+fn parsed() -> Result<Cli, clap::Error> {
+    let program = tell::program();
+    let help = AFTER_HELP.replace("  surety ", &format!("  {program} "));
+    Cli::from_arg_matches(&Cli::command().bin_name(program).after_help(help).try_get_matches()?)
+}
+
 /// Help where it was asked for; otherwise what is wrong with the arguments, in JSON where that was asked for.
 fn unparsed(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
@@ -181,7 +188,7 @@ fn unparsed(error: &clap::Error) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    let Cli { common, command } = match Cli::try_parse() {
+    let Cli { common, command } = match parsed() {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error),
     };

@@ -12,7 +12,7 @@ use crate::{
     asset::ACCOUNT,
     format::{count, on, span, tada},
     layout::{Page, Place},
-    parts, purchase,
+    parts,
     view::{Agent, Listing, Purchase, Seller},
 };
 
@@ -119,7 +119,7 @@ impl Account {
             section.box aria-labelledby="wallet" {
                 h2 #wallet { "Surety balance" }
                 @match self.balance {
-                    Some(balance) => p.price { (tada(balance)) },
+                    Some(balance) => p.price title=(balance.display_tada()) { (tada(hundredths(balance))) },
                     None => p { "Balance temporarily unavailable. Reload in a minute." },
                 }
                 details open[self.balance == Some(Lovelace::ZERO)] {
@@ -177,7 +177,7 @@ impl Account {
                         @for bought in self.purchases.iter().take(SHOWN) {
                             li {
                                 a href={ "/purchases/" (bought.id) } { (self.title_of(bought)) }
-                                span.status.(bought.status.name()) { (purchase::status(bought.status)) }
+                                span.status.(bought.status.name()) { (bought.status.words()) }
                                 @if let Some(event) = bought.events.first() { span.soft { (on(event.at)) } }
                                 div.acts {
                                     a.button.quiet href={ "/purchases/" (bought.id) } aria-label={ "Open " (self.title_of(bought)) } { "Open" }
@@ -213,6 +213,11 @@ impl Account {
             }
         }
     }
+}
+
+/// To a hundredth of an ADA, rounded down, as the header shows it.
+fn hundredths(amount: Lovelace) -> Lovelace {
+    amount.saturating_sub(Lovelace::new(amount.get() % 10_000).unwrap_or(Lovelace::ZERO))
 }
 
 fn limit(id: &str, label: &str, most: u32, now: Lovelace) -> Markup {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{Account, SHOWN, sum_of};
 use crate::{
     format::{count, date, short, tada},
-    parts, purchase,
+    parts,
     view::Listing,
 };
 
@@ -107,7 +107,7 @@ impl Account {
                         tr {
                             td { (date(sale.sold_at)) }
                             td { a href={ "/purchases/" (sale.id) } { (sale.title) } }
-                            td { (purchase::status(sale.status)) }
+                            td { (sale.status.words()) }
                             td {
                                 @match &sale.payout {
                                     Some(payout) => { span title=(payout.tx_hash) { (date(payout.at)) " · " (short(&payout.tx_hash.to_string())) } }
