@@ -26,14 +26,21 @@ export function fail(words, field = "") {
 }
 
 /**
- * Fails with the service's words: they name a field first, and begin small.
+ * The service's words as people read them, without the field that they name first.
+ * @param {string} error
+ */
+export const sentence = (error) =>
+  error
+    .replace(/^\w+: /, "")
+    .replace(/^./, (first) => first.toUpperCase())
+    .replace(/[^.?!]$/, "$&.");
+
+/**
+ * Fails with the service's words, at the field that they name.
  * @param {string} error
  * @returns {never}
  */
-export function refuse(error) {
-  const [, field, words = ""] = /^(?:(\w+): )?(.*)/s.exec(error) ?? [];
-  fail(words.charAt(0).toUpperCase() + words.slice(1), field);
-}
+export const refuse = (error) => fail(sentence(error), /^(\w+): /.exec(error)?.[1]);
 
 /** @param {string} id Of what the page has; where it may lack it, nothing. */
 export const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));

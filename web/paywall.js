@@ -20,8 +20,10 @@ import {
   ownWallet,
   Problem,
   pause,
+  refuse,
   request,
   reveal,
+  sentence,
   session,
   setStatus,
   sha256,
@@ -136,6 +138,7 @@ async function settle(payment) {
   unfinished(payment);
   const [own, , transaction] = ownPayment(payment);
   const [began, link] = [Date.now(), element("transaction")];
+  if (!own) element("first-step").textContent = "Order placed";
   stage(1);
   reveal("draft", false);
   show("working");
@@ -173,10 +176,12 @@ async function settle(payment) {
           return offerAgain("Your payment arrived. Sign once more to show that it is yours: nothing is paid twice.");
         if (error && !pending && answer.status < 429) {
           if (answer.status === 401) ended(!own, "You were signed out. Sign in and pay again: nothing is paid twice.");
-          ended(!own, `The payment was not taken: ${error}`);
+          ended(!own, `The payment was not taken. ${sentence(error)}`);
         }
         setStatus(
-          pending ? "Payment sent. Waiting for the network." : `${error ?? "The service is busy"}. Trying again.`,
+          pending
+            ? "Payment sent. Waiting for the network."
+            : `${sentence(error ?? "The service is busy.")} Trying again.`,
         );
       }
       await pause(ASK_AGAIN_MS);
@@ -288,7 +293,7 @@ async function showFromAccount() {
   const own = boughtIn(purchases);
   if (!own) return false;
   const answer = await request(`/me/purchases/${own.id}/content`, { headers: bearer() });
-  if (!answer.ok) fail(refusalIn(await answer.text()) ?? "Try again in a minute.");
+  if (!answer.ok) refuse(refusalIn(await answer.text()) ?? "Try again in a minute.");
   await deliver(await exact(answer), own.id);
   return true;
 }
@@ -309,7 +314,7 @@ async function showAgain() {
   }
   const answer = await present(header, proof);
   const text = await exact(answer);
-  if (!answer.ok) fail(refusalIn(text) ?? "Try again in a minute.");
+  if (!answer.ok) refuse(refusalIn(text) ?? "Try again in a minute.");
   await deliver(text, purchaseIn(answer));
 }
 
@@ -344,6 +349,7 @@ async function offerBalance() {
 function tellPrice() {
   const payer = chosen();
   const by = payer === BALANCE ? " from your Surety balance" : payer ? ` with ${payer}` : "";
+  reveal("before-signing", payer !== BALANCE);
   element("go").textContent = `Pay ${Number(price) / 1e6} tADA${by}`;
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// A purchase's page: shows the text to its buyer, offers what buyer and seller can do now, and takes the buyer's verdict.
+// A purchase's page: shows the text to its buyer, offers what the buyer can do now, and takes the buyer's verdict.
 import {
   ask,
   askWallet,
@@ -133,9 +133,6 @@ const NAMES = {
   SetRefundRequested: status === "FundsLocked" ? "Ask for a refund" : "Dispute this purchase",
   AuthorizeWithdrawal: "Release the money to the seller",
   WithdrawRefund: "Take your money back",
-  SubmitResult: "Post the proof of delivery",
-  AuthorizeRefund: "Refund the buyer",
-  Withdraw: "Collect the payment",
 };
 
 /** @param {string} ms */
@@ -168,12 +165,10 @@ async function offer() {
   /** @type {{ state: string, actions: Offer[] }} */
   const { state, actions } = await ask(`${path}/action-draft`, {});
   if (state !== status) return setStatus("The network has news. This page refreshes in a moment.");
-  for (const party of ["buyer", "seller"]) {
-    const theirs = actions.filter(({ by, timing }) => by === party && timing !== "over");
-    element(party).replaceChildren(...theirs.map(choice));
-    if (party === "seller") reveal("seller-part", theirs.length > 0);
-  }
-  reveal("actions", actions.length > 0);
+  // The seller in the escrow is this service.
+  const own = actions.filter(({ by, timing }) => by === "buyer" && timing !== "over");
+  element("actions").replaceChildren(...own.map(choice));
+  reveal("actions", own.length > 0);
 }
 
 /** @param {string} action */

@@ -96,7 +96,7 @@ offerWallets("List", offer, async (wallet, fields) => {
       form.elements.namedItem(name === "priceLovelace" ? "priceTada" : `${name}`)
     );
     if (!field) throw error;
-    mark(field, `${message}.`);
+    mark(field, message);
     field.focus();
     fail("Something is wrong above.");
   }

@@ -50,7 +50,7 @@ describe("the test wallet", () => {
     await page.getByRole("button", { name: "List with Surety test wallet" }).click();
     await page.getByRole("heading", { name: "Tide hero" }).waitFor();
 
-    await page.getByRole("link", { name: "Buy for 6 tADA" }).first().click();
+    await page.goto(`${world.api}/listings/${(await offered(world)).id}/unlock`);
     await page.getByRole("radio", { name: "Surety test wallet" }).check();
     await page.getByRole("button", { name: "Pay 6 tADA with Surety test wallet" }).click();
     await delivered(page);
