@@ -19,7 +19,7 @@ use cardano::{
     slots::Millis,
     tx::{DecodeError, Output, SignedTx, TransactionUtxosError, TxPart},
 };
-use escrow::NotOurs;
+use escrow::InvalidDatum;
 use x402_cardano::{
     escrow::{AuthorizationError, LockError},
     request_commitment::{Commitment, OtherRequest},
@@ -132,7 +132,7 @@ pub enum NotAsAsked {
     RefundElsewhere(String),
     /// The escrow's datum.
     #[error("the escrow's datum: {0}")]
-    Datum(#[from] NotOurs),
+    Datum(#[from] InvalidDatum),
     /// Another step than was asked for.
     #[error("the draft does something else with the escrow than {0}")]
     OtherAction(&'static str),
