@@ -73,7 +73,11 @@ fn named(text: &str) -> Result<Named, &'static str> {
 }
 
 impl PurchaseArgument {
-    fn id(&self, shop: &Shop) -> Result<TxHash, Failure> {
+    /// The purchase's id.
+    ///
+    /// # Errors
+    /// The wallet bought nothing of the listing, or the service cannot be asked.
+    pub fn id(&self, shop: &Shop) -> Result<TxHash, Failure> {
         match &self.purchase {
             Named::Purchase(id) => Ok(*id),
             Named::Listing(listing) => {

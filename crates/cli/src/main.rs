@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! main ──> a command: catalogue, selling, buying, redelivery, acting, account, wallet
+//!            ├── evidence  what anyone can check of a purchase
 //!            ├── service   the API, which drafts every transaction
 //!            ├── doctor   sends a deployment what stock clients send
 //!            ├── chain     what the wallet owns, by a provider that is not the service
@@ -17,6 +18,7 @@ mod buying;
 mod catalogue;
 mod chain;
 mod doctor;
+mod evidence;
 mod failure;
 mod home;
 mod phrase;
@@ -46,6 +48,8 @@ The first purchase on a local shop (`make dev` in another terminal):
   surety fund 50                    test money of the local ledger
   surety browse                     what is for sale
   surety buy LISTING > prompt.md    pays the seller; with --protected into the escrow
+  surety evidence PURCHASE --out e.json; surety verify e.json --content prompt.md
+                                    what anyone can check of it
 
 Results go to stdout, progress and errors to stderr; --json makes both JSON.
 Exit codes: 0 done; 1 refused; 2 cannot be asked like this; 3 no answer, try again; 4 not known yet: the same command
@@ -110,6 +114,10 @@ enum Command {
     Release(acting::PurchaseArgument),
     /// Say whether what was bought is what was listed.
     Verdict(acting::VerdictArguments),
+    /// Collect what anyone can check of a purchase into one file; what was bought is not in it.
+    Evidence(evidence::EvidenceArguments),
+    /// Check such a file: offline, against the chain, and against what was delivered.
+    Verify(evidence::VerifyArguments),
     /// Sign in with the wallet.
     SignIn,
     /// End the session.
@@ -154,6 +162,8 @@ impl Shop {
             Command::Refund(purchase) => acting::act(self, purchase, escrow::Action::WithdrawRefund),
             Command::Release(purchase) => acting::act(self, purchase, escrow::Action::AuthorizeWithdrawal),
             Command::Verdict(arguments) => acting::verdict(self, arguments),
+            Command::Evidence(arguments) => evidence::collect(self, arguments),
+            Command::Verify(arguments) => evidence::verify(self, arguments),
             Command::SignIn => account::sign_in(self),
             Command::SignOut => account::sign_out(self),
             Command::Account => account::show(self),

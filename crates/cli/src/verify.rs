@@ -8,6 +8,7 @@
 //! ```
 
 pub mod action;
+pub mod evidence;
 pub mod payment;
 
 use std::collections::BTreeMap;
