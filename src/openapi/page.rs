@@ -127,7 +127,7 @@ fn section(document: &Value, entry: &Entry) -> Markup {
             h2 { code { (method) " " (path) } }
             p { (text(value, "summary")) "." }
             @if let Some(more) = value.get("description").and_then(Value::as_str) { p { (more) } }
-            p.auth { "Authentication: " (security.join(" or ")) }
+            p.auth { "Authentication: " @if security.is_empty() { "none" } @else { (security.join(" or ")) } }
             @if value.get("parameters").and_then(Value::as_array).is_some_and(|all| !all.is_empty()) {
                 table {
                     thead { tr { th { "Parameter" } th { "Type" } th { "Meaning" } } }
