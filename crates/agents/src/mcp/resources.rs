@@ -1,4 +1,4 @@
-//! Listings as resources: the public card of each, never its content, at the address where anybody may fetch it.
+//! Listings as resources: the public card of each, never its content, at the address where anyone may fetch it.
 //!
 //! Source: MCP's "Resources". What is not there is -32602 in every revision, as the newest has it.
 
